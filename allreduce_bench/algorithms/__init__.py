@@ -1,0 +1,60 @@
+"""The all-reduce algorithms: every file of this folder whose name has no leading underscore, found by scanning.
+
+An algorithm is a pure generator `(rank, size, topology, count, segment) -> Step, Step, …` under the decorator
+`@algorithm`. It knows no buffers, no dtype, no operation, no clock and no MPI. To add one, copy `ring.py`.
+"""
+
+import importlib
+import importlib.util
+import pkgutil
+from pathlib import Path
+
+from ._registry import Algorithm, AlgorithmError, Cost, algorithm
+
+__all__ = ["Algorithm", "AlgorithmError", "Cost", "algorithm", "builtin", "find"]
+
+
+def _algorithms_of(module) -> list[Algorithm]:
+    return [thing for thing in vars(module).values() if isinstance(thing, Algorithm) and thing.module == module.__name__]
+
+
+def builtin() -> dict[str, Algorithm]:
+    """All algorithms of this folder by name, sorted."""
+    files = sorted(entry.name for entry in pkgutil.iter_modules(__path__) if not entry.name.startswith("_"))
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in files]
+    return {found.name: found for module in modules for found in _algorithms_of(module)}
+
+
+def find(words: list[str]) -> dict[str, Algorithm]:
+    """Look up algorithms by name or by the path of a user's own file (a word that ends in `.py`).
+
+    Raises AlgorithmError for an unknown name, and for a file that is missing, broken, or holds no algorithm.
+    """
+    known, found = builtin(), {}
+    for word in words:
+        if word.endswith(".py"):
+            for mine in _from_file(Path(word)):
+                if mine.name in known:
+                    raise AlgorithmError(f"{word}: the name '{mine.name}' is taken by a built-in algorithm; rename it")
+                found[mine.name] = mine
+        elif word in known:
+            found[word] = known[word]
+        else:
+            raise AlgorithmError(f"unknown algorithm '{word}'; known: {', '.join(known)}, or the path of your own .py file")
+    return found
+
+
+def _from_file(path: Path) -> list[Algorithm]:
+    if not path.is_file():
+        raise AlgorithmError(f"{path}: no such file; expected a Python file with an @algorithm")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None  # a path that ends in .py always has a loader
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a user's file may fail in any way; the message must name it
+        raise AlgorithmError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
+    found = _algorithms_of(module)
+    if not found:
+        raise AlgorithmError(f"{path}: defines no algorithm; decorate its generator with @algorithm")
+    return found

@@ -1,0 +1,97 @@
+"""What an algorithm declares beside its steps."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ..schedule import Step, drop_empty
+from ..topology import Topology
+
+DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of a pipelined algorithm: large enough to hide a step's latency, cache-sized
+
+Generator = Callable[[int, int, Topology, int, int], Iterator[Step]]
+
+
+class AlgorithmError(ValueError):
+    """An algorithm that does not exist, cannot be loaded, or does not fit the ranks it was asked for."""
+
+
+class Cost(NamedTuple):
+    """The critical path of a schedule: T = alpha * messages + beta * elements moved + gamma * elements reduced."""
+
+    messages: int
+    elements: int
+    reduced: int
+
+
+class Algorithm(NamedTuple):
+    """An all-reduce algorithm: its generator of steps and what it declares of itself."""
+
+    name: str
+    generate: Generator
+    cost: Callable[[int, Topology, int, int], Cost]  # (size, topology, count, segment)
+    exact: bool
+    formula: str
+    needs: frozenset[str]
+    segmented: bool
+    known_as: str
+    summary: str
+    doc: str
+    module: str
+
+    def steps(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
+        """The steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements)."""
+        return drop_empty(self.generate(rank, size, topology, count, segment))
+
+    def schedules(self, size: int, topology: Topology, count: int, segment: int) -> list[list[Step]]:
+        """The steps of all ranks."""
+        return [list(self.steps(rank, size, topology, count, segment)) for rank in range(size)]
+
+    def unmet(self, size: int, topology: Topology) -> str | None:
+        """Say in words which declared need `size` and `topology` do not meet, or None."""
+        if "power-of-two" in self.needs and size & (size - 1):
+            return f"{self.name} needs a power of two of ranks, not {size}"
+        if "even" in self.needs and size % 2:
+            return f"{self.name} needs an even number of ranks, not {size}"
+        if "equal-nodes" in self.needs and len({len(node) for node in topology.nodes}) > 1:
+            return f"{self.name} needs nodes of equal size, not {topology.describe()}"
+        return None
+
+
+NEEDS = frozenset({"power-of-two", "even", "equal-nodes"})
+
+
+def algorithm(
+    *,
+    cost: Callable[[int, Topology, int, int], Cost],
+    exact: bool,
+    formula: str,
+    needs: set[str] | frozenset[str] = frozenset(),
+    segmented: bool = False,
+    known_as: str = "",
+) -> Callable[[Generator], Algorithm]:
+    """Declare the decorated generator an all-reduce algorithm under its own name.
+
+    `cost(size, topology, count, segment)` is the critical path in messages, elements moved and elements reduced;
+    `exact` says that it equals the priced schedule where all blocks (and nodes) are equal, else it is an upper bound.
+    `needs` may hold 'power-of-two', 'even' and 'equal-nodes'. Raises AlgorithmError for another need.
+    """
+    if unknown := set(needs) - NEEDS:
+        raise AlgorithmError(f"unknown need {', '.join(sorted(unknown))}; known: {', '.join(sorted(NEEDS))}")
+
+    def declare(generate: Generator) -> Algorithm:
+        doc = generate.__globals__.get("__doc__") or generate.__doc__ or ""
+        return Algorithm(
+            name=generate.__name__,
+            generate=generate,
+            cost=cost,
+            exact=exact,
+            formula=formula,
+            needs=frozenset(needs),
+            segmented=segmented,
+            known_as=known_as,
+            summary=(generate.__doc__ or doc).strip().splitlines()[0] if (generate.__doc__ or doc).strip() else "",
+            doc=doc,
+            module=generate.__module__,
+        )
+
+    return declare

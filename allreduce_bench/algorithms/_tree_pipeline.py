@@ -1,0 +1,89 @@
+"""Pipelined reduce-then-broadcast on one or more trees whose edges are coloured by round parity.
+
+An edge runs from a child to its parent and has a colour below `colours`. Where the edges that leave a rank differ in
+colour, and those that enter it too, every rank does at most one send and one receive a round. Block i of a tree
+crosses an edge `colours` rounds after block i-1, first upwards (reduce), then downwards (broadcast).
+Source: the scheduling argument of Sanders, Speck and Träff, Parallel Computing 35(12), 2009, for any set of trees.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..schedule import Step, split
+
+
+class Tree(NamedTuple):
+    """A spanning tree of the ranks: `parent[rank]` (None at the root) and the colour of the edge to it."""
+
+    parent: Sequence[int | None]
+    colour: Sequence[int]
+
+
+class Timetable(NamedTuple):
+    """A tree with the round of its first block on the edge to the parent, upwards and downwards."""
+
+    parent: Sequence[int | None]
+    children: Sequence[Sequence[int]]
+    up: Sequence[int]
+    down: Sequence[int]
+
+
+def _next_round(earliest: int, colour: int, colours: int) -> int:
+    return earliest + (colour - earliest) % colours
+
+
+def timetable(tree: Tree, colours: int) -> Timetable:
+    """The earliest rounds in which the first block can cross each edge of `tree`."""
+    size = len(tree.parent)
+    children: list[list[int]] = [[] for _ in range(size)]
+    for rank, parent in enumerate(tree.parent):
+        if parent is not None:
+            children[parent].append(rank)
+    order = [rank for rank, parent in enumerate(tree.parent) if parent is None]
+    for rank in order:  # grows while it is walked: parents come before their children
+        order.extend(children[rank])
+    up, down = [-1] * size, [-1] * size
+    for rank in reversed(order):
+        ready = max((up[child] + 1 for child in children[rank]), default=0)
+        if tree.parent[rank] is not None:
+            up[rank] = _next_round(ready, tree.colour[rank], colours)
+    for rank in order:
+        parent = tree.parent[rank]
+        if parent is not None:
+            down[rank] = _next_round(down[parent] + 1, tree.colour[rank], colours)
+    return Timetable(tree.parent, children, up, down)
+
+
+def pieces(span: range, segment: int) -> tuple[range, ...]:
+    """Cut `span` into the fewest nearly equal pieces of at most `segment` elements."""
+    return split(span, max(1, -(-len(span) // segment)))
+
+
+def pipelined(
+    rank: int, trees: Sequence[Timetable], spans: Sequence[range], segment: int, colours: int
+) -> Iterator[Step]:
+    """The steps of `rank` when tree number t reduces and broadcasts `spans[t]` in segments."""
+    blocks = [pieces(span, segment) for span in spans]
+    turn = max(max(tree.up) + 1 + colours * (len(block) - 1) for tree, block in zip(trees, blocks))
+    sends: dict[int, tuple[int, range]] = {}
+    recvs: dict[int, tuple[int, range]] = {}
+    for tree, block in zip(trees, blocks):
+        parent = tree.parent[rank]
+        for i, span in enumerate(block):
+            shift = colours * i
+            if parent is not None:
+                sends[tree.up[rank] + shift] = parent, span
+                recvs[turn + tree.down[rank] + shift] = parent, span
+            for child in tree.children[rank]:
+                recvs[tree.up[child] + shift] = child, span
+                sends[turn + tree.down[child] + shift] = child, span
+    for number in sorted(sends.keys() | recvs.keys()):
+        dest, send = sends.get(number, (None, None))
+        source, recv = recvs.get(number, (None, None))
+        yield Step(
+            dest=dest,
+            send=() if send is None else (send,),
+            source=source,
+            recv=() if recv is None else (recv,),
+            reduce=number < turn,
+        )

@@ -1,0 +1,103 @@
+"""Hierarchical ring: reduce-scatter inside the node, rings between nodes per local rank, allgather inside the node.
+
+With N nodes of L ranks, the ranks of a node first reduce-scatter among themselves, so that local rank k owns slice k
+of the node's sum. The k-th ranks of all nodes then all-reduce slice k on a ring of their own (a rail); the rails run
+at the same time. At last each node gathers the finished slices. For N = 2 nodes of L = 2 ranks (* = finished):
+
+    round                      rank 0           rank 1           rank 2           rank 3
+    1  reduce-scatter, node    slice 2 to 1     slice 1 to 0     slice 2 to 3     slice 1 to 2
+    2  reduce-scatter, rail    1st half to 2    1st half to 3    2nd half to 0    2nd half to 1
+    3  allgather, rail         ...              the halves that were finished go back
+    4  allgather, node         slice 1* to 1    slice 2* to 0    slice 1* to 3    slice 2* to 2
+
+Nodes of unequal sizes have as many rails as the smallest node has ranks. In a larger node the slices first move from
+their owners to the rails' ranks and afterwards back: extra messages, so it pays where nodes are (nearly) equal. Ranks
+need not be numbered node by node.
+
+Cost of n bytes on equal nodes (exact): 2(L-1) + 2(N-1) messages, 2(p-1)/p n beta + (p-1)/p n gamma; a bound
+otherwise. Steps: 2(L-1) + 2(N-1). Sent per rank: 2(p-1)/p n on equal nodes. Best: large vectors on many nodes, and
+wherever messages inside a node are much cheaper than between nodes.
+Source: Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by Jeaugey (NCCL 2.4, 2019).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from allreduce_bench.algorithms import Cost, algorithm
+from allreduce_bench.algorithms._ring_phases import ring_allgather, ring_reduce_scatter
+from allreduce_bench.schedule import Step, split
+from allreduce_bench.topology import Topology
+
+Move = tuple[int, int, range]  # from this local rank, to that one, these elements
+
+
+def moves_to_rails(owned: Sequence[range], slices: Sequence[range]) -> list[list[Move]]:
+    """Rounds of moves that bring each slice's elements from the local ranks that own them to local rank = slice.
+
+    In a round no local rank sends or receives twice. Reversed, the rounds bring everything back.
+    """
+    rounds: list[list[Move]] = []
+    for source, own in enumerate(owned):
+        for dest, part in enumerate(slices):
+            span = range(max(own.start, part.start), min(own.stop, part.stop))
+            if source == dest or not span:
+                continue
+            for moves in rounds:
+                if all(source != other[0] and dest != other[1] for other in moves):
+                    moves.append((source, dest, span))
+                    break
+            else:
+                rounds.append([(source, dest, span)])
+    return rounds
+
+
+def redistribute(node: Sequence[int], local: int, rounds: Sequence[Sequence[Move]]) -> Iterator[Step]:
+    """The steps of the node's `local`-th rank in these rounds of moves."""
+    for moves in rounds:
+        out = next((move for move in moves if move[0] == local), None)
+        into = next((move for move in moves if move[1] == local), None)
+        yield Step(
+            dest=node[out[1]] if out else None,
+            send=(out[2],) if out else (),
+            source=node[into[0]] if into else None,
+            recv=(into[2],) if into else (),
+        )
+
+
+def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
+    """The slowest node's two phases, its redistribution there and back, and the longest slice's ring between nodes."""
+    sizes = [len(node) for node in topology.nodes]
+    rails = min(sizes)
+    inside = max((local - 1) * -(-count // local) for local in sizes)
+    across = (len(sizes) - 1) * -(-(-(-count // rails)) // len(sizes))
+    extra = max(len(moves_to_rails(split(range(count), local), split(range(count), rails))) for local in sizes)
+    return Cost(
+        2 * (max(sizes) - 1 + len(sizes) - 1 + extra),
+        2 * (inside + across + extra * -(-count // (rails + 1))),
+        inside + across,
+    )
+
+
+@algorithm(
+    cost=cost,
+    exact=True,
+    formula="(2(L-1) + 2(N-1)) alpha + 2(p-1)/p n beta + (p-1)/p n gamma on N equal nodes of L ranks",
+    known_as="2D ring, Horovod hierarchical all-reduce, BlueConnect on two levels",
+)
+def hierarchical_ring(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
+    """Rings inside each node, then between nodes, then inside again."""
+    nodes = topology.nodes
+    node = nodes[topology.node_of[rank]]
+    local, rails = node.index(rank), min(map(len, nodes))
+    owned, slices = split(range(count), len(node)), split(range(count), rails)
+    to_rails = moves_to_rails(owned, slices)
+
+    yield from ring_reduce_scatter(node, local, owned)
+    yield from redistribute(node, local, to_rails)
+    if local < rails:
+        rail = [members[local] for members in nodes]
+        block = split(slices[local], len(nodes))
+        yield from ring_reduce_scatter(rail, topology.node_of[rank], block)
+        yield from ring_allgather(rail, topology.node_of[rank], block)
+    back = [[(dest, source, span) for source, dest, span in moves] for moves in reversed(to_rails)]
+    yield from redistribute(node, local, back)
+    yield from ring_allgather(node, local, owned)

@@ -1,0 +1,41 @@
+"""Naive all-reduce: everyone sends its whole original vector to everyone.
+
+In round j every rank sends its untouched input to the rank j places up and adds what comes from j places down. Each
+round is a permutation, so no rank is a hot spot, but every vector crosses the network p-1 times. The ranks add in
+different orders, so from three ranks up their floating-point results differ in the last bits. For p = 4:
+
+    round   rank a sends   rank b sends   rank c sends   rank d sends
+    1       a to b         b to c         c to d         d to a
+    2       a to c         b to d         c to a         d to b
+    3       a to d         b to a         c to b         d to c
+
+Cost of n bytes (exact): (p-1) alpha + (p-1) n beta + (p-1) n gamma. Steps: p-1. Sent per rank: (p-1) n.
+Best: two ranks; otherwise the control that shows what an algorithm is worth.
+Source: none; it is what one writes first.
+"""
+
+from collections.abc import Iterator
+
+from allreduce_bench.algorithms import Cost, algorithm
+from allreduce_bench.schedule import Step
+from allreduce_bench.topology import Topology
+
+
+def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
+    """p-1 exchanges of the whole vector."""
+    return Cost(size - 1, (size - 1) * count, (size - 1) * count)
+
+
+@algorithm(cost=cost, exact=True, formula="(p-1) alpha + (p-1) n beta + (p-1) n gamma")
+def naive(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
+    """Everyone sends its whole original vector to everyone."""
+    whole = (range(count),)
+    for distance in range(1, size):
+        yield Step(
+            dest=(rank + distance) % size,
+            send=whole,
+            source=(rank - distance) % size,
+            recv=whole,
+            reduce=True,
+            original=True,
+        )

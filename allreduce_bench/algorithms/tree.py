@@ -1,0 +1,52 @@
+"""Pipelined binary tree: reduce to the root, then broadcast, in segments.
+
+Rank r has the children 2r+1 and 2r+2. The vector is cut into k segments; a segment climbs from the leaves to rank 0
+and comes down again. Left children send in even rounds, right children in odd ones, so segments follow each other at a
+distance of two rounds and every rank does at most one send and one receive a round. For p = 3, k = 2 (* = finished):
+
+    round      1       2       3       4       5        6        7        8
+    moves      b to a  c to a  b to a  c to a  a to b   a to c   a to b   a to c
+    segment    1       1       2       2       1*       1*       2*       2*
+
+Cost of n bytes (bound), h = floor(log2 p): 4(h+k-1) (alpha + n/k beta) + 2(h+k-1) n/k gamma, so 4 n beta for large n.
+Steps: at most 6k in one rank. Sent per rank: at most 3 n. Best: small vectors on many ranks.
+The default segment is `DEFAULT_SEGMENT_NBYTES` (128 KiB).
+Source: the pipelined binary tree of Sanders, Speck and Träff, Parallel Computing 35(12), 2009.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from allreduce_bench.algorithms import Cost, algorithm
+from allreduce_bench.algorithms._tree_pipeline import Timetable, Tree, pieces, pipelined, timetable
+from allreduce_bench.schedule import Step
+from allreduce_bench.topology import Topology
+
+
+@lru_cache(maxsize=4)
+def heap(size: int) -> Timetable:
+    """The tree of a binary heap; left edges have colour 0, right edges 1."""
+    parent = [None, *((rank - 1) // 2 for rank in range(1, size))]
+    return timetable(Tree(parent, [(rank + 1) % 2 for rank in range(size)]), colours=2)
+
+
+def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
+    """At most 2(h+k-1) rounds up and as many down, each of one segment."""
+    if size == 1:
+        return Cost(0, 0, 0)
+    height, blocks = size.bit_length() - 1, pieces(range(count), segment)
+    rounds = 2 * (height + len(blocks) - 1)
+    return Cost(2 * rounds, 2 * rounds * len(blocks[0]), rounds * len(blocks[0]))
+
+
+@algorithm(
+    cost=cost,
+    exact=False,
+    formula="4(h+k-1) (alpha + n/k beta) + 2(h+k-1) n/k gamma, h = floor(log2 p), k segments",
+    segmented=True,
+    known_as="pipelined binary tree, reduce + broadcast",
+)
+def tree(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
+    """Segments climb a binary tree and come down again."""
+    if size > 1:
+        yield from pipelined(rank, [heap(size)], [range(count)], segment, colours=2)

@@ -1,0 +1,60 @@
+"""What one rank does: a schedule is a list of steps, and a step is one MPI_Sendrecv."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+Ranges = tuple[range, ...]
+
+
+class Step(NamedTuple):
+    """One `MPI_Sendrecv` of one rank.
+
+    `send` and `recv` are ranges of element numbers of the vector, mostly one; both ends of a message name the same
+    elements in the same order. A partner of `None` is MPI_PROC_NULL, and its ranges are `()`.
+    """
+
+    dest: int | None
+    send: Ranges
+    source: int | None
+    recv: Ranges
+    reduce: bool = False  # combine what arrives with the own value instead of overwriting it
+    original: bool = False  # send the rank's untouched input instead of its current value
+
+
+Schedule = list[Step]
+
+
+def split(span: range, parts: int) -> tuple[range, ...]:
+    """Cut `span` into `parts` contiguous blocks; the first `len(span) % parts` are one element longer."""
+    size, longer = divmod(len(span), parts)
+    starts = [span.start + i * size + min(i, longer) for i in range(parts + 1)]
+    return tuple(range(a, b) for a, b in zip(starts, starts[1:]))
+
+
+def drop_empty(steps: Iterable[Step]) -> Iterator[Step]:
+    """Leave out what moves no element: empty ranges, then halves, then whole steps.
+
+    Both ends of a message compute its size from the same blocks, so both drop the same half.
+    """
+    for step in steps:
+        send = tuple(span for span in step.send if span)
+        recv = tuple(span for span in step.recv if span)
+        if send or recv:
+            yield Step(
+                step.dest if send else None,
+                send,
+                step.source if recv else None,
+                recv,
+                step.reduce and bool(recv),
+                step.original and bool(send),
+            )
+
+
+def elements(ranges: Ranges) -> int:
+    """Count the elements in `ranges`."""
+    return sum(map(len, ranges))
+
+
+def contribution(rank: int, part: int) -> str:
+    """Name what `rank` contributed to part number `part` (from 0): `b1` as the classic pictures do, `37.1` from 26 up."""
+    return f"{chr(ord('a') + rank)}{part + 1}" if rank < 26 else f"{rank}.{part + 1}"
