@@ -55,6 +55,26 @@ def elements(ranges: Ranges) -> int:
     return sum(map(len, ranges))
 
 
+class Parts:
+    """A vector of `count` elements cut wherever some range of `schedules` begins or ends.
+
+    Every range is whole parts: those from `of[range][0]` up to, not including, `of[range][1]`.
+    """
+
+    def __init__(self, schedules: Iterable[Iterable[Step]], count: int):
+        spans = {span for steps in schedules for step in steps for span in (*step.send, *step.recv)}
+        self.cuts = sorted({0, count}.union(*((span.start, span.stop) for span in spans)))
+        number = {cut: i for i, cut in enumerate(self.cuts)}
+        self.of = {span: (number[span.start], number[span.stop]) for span in spans}
+
+    def __len__(self) -> int:
+        return len(self.cuts) - 1
+
+    def span(self, part: int) -> range:
+        """The elements of part number `part`."""
+        return range(self.cuts[part], self.cuts[part + 1])
+
+
 def contribution(rank: int, part: int) -> str:
     """Name what `rank` contributed to part number `part` (from 0): `b1` as the classic pictures do, `37.1` from 26 up."""
     return f"{chr(ord('a') + rank)}{part + 1}" if rank < 26 else f"{rank}.{part + 1}"

@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from .rendezvous import Refusal, rendezvous
-from .schedule import Ranges, Schedule, Step, contribution, elements
+from .schedule import Parts, Ranges, Schedule, Step, contribution, elements
 
 
 class Proof(NamedTuple):
@@ -53,22 +53,10 @@ def _is_run(ranks: int) -> bool:
     return (ranks + (ranks & -ranks)) & ranks == 0
 
 
-class _Parts:
-    """The vector cut wherever some range of some step begins or ends."""
-
-    def __init__(self, schedules: Sequence[Schedule], count: int):
-        spans = {span for steps in schedules for step in steps for span in chain(step.send, step.recv)}
-        self.cuts = sorted({0, count}.union(*((span.start, span.stop) for span in spans)))
-        number = {cut: i for i, cut in enumerate(self.cuts)}
-        self.of = {span: (number[span.start], number[span.stop]) for span in spans}
-
-    def __len__(self) -> int:
-        return len(self.cuts) - 1
-
-    def name(self, rank: int, part: int) -> str:
-        start, stop = self.cuts[part], self.cuts[part + 1]
-        where = f"element {start}" if stop - start == 1 else f"elements {start} to {stop - 1}"
-        return f"{contribution(rank, part)} ({where})"
+def _name(rank: int, part: int, parts: Parts) -> str:
+    start, stop = parts.cuts[part], parts.cuts[part + 1]
+    where = f"element {start}" if stop - start == 1 else f"elements {start} to {stop - 1}"
+    return f"{contribution(rank, part)} ({where})"
 
 
 def verify(schedules: Sequence[Schedule], count: int) -> Proof:
@@ -80,7 +68,7 @@ def verify(schedules: Sequence[Schedule], count: int) -> Proof:
         for index, step in enumerate(steps):
             if why := _malformed(step, rank, len(schedules), count):
                 raise Refusal(index + 1, rank, why)
-    values, state = _replay(schedules, _Parts(schedules, count))
+    values, state = _replay(schedules, Parts(schedules, count))
     return Proof(
         steps=max(map(len, schedules)),
         sent=max(sum(elements(step.send) for step in steps) for steps in schedules),
@@ -110,7 +98,7 @@ def _overlap(ranges: Ranges) -> bool:
     return len(ranges) > 1 and any(a.stop > b.start for a, b in pairwise(sorted(ranges, key=lambda span: span.start)))
 
 
-def _replay(schedules: Sequence[Schedule], parts: _Parts) -> tuple[_Values, list[list[int]]]:
+def _replay(schedules: Sequence[Schedule], parts: Parts) -> tuple[_Values, list[list[int]]]:
     """Play the schedules on values; return the values and what each rank holds of each part at the end."""
     size = len(schedules)
     values = _Values(size)
@@ -137,7 +125,7 @@ def _replay(schedules: Sequence[Schedule], parts: _Parts) -> tuple[_Values, list
     return values, state
 
 
-def _receive(held, step: Step, index: int, arrived, values: _Values, parts: _Parts, rank: int) -> None:
+def _receive(held, step: Step, index: int, arrived, values: _Values, parts: Parts, rank: int) -> None:
     """Reduce what arrived into what the rank holds, or overwrite it."""
     taken = iter(arrived)
     for span in step.recv:
@@ -148,16 +136,16 @@ def _receive(held, step: Step, index: int, arrived, values: _Values, parts: _Par
                 union = values.union(held[part], value)
                 if union is None:
                     common = values.ranks[held[part]] & values.ranks[value]
-                    twice = parts.name((common & -common).bit_length() - 1, part)
+                    twice = _name((common & -common).bit_length() - 1, part, parts)
                     raise Refusal(index + 1, rank, f"adds {twice} twice")
                 value = union
             held[part] = value
 
 
-def _refuse_incomplete(schedules, state, values: _Values, parts: _Parts) -> None:
+def _refuse_incomplete(schedules, state, values: _Values, parts: Parts) -> None:
     everyone = (1 << len(schedules)) - 1
     for rank, held in enumerate(state):
         for part, value in enumerate(held):
             if missing := everyone & ~values.ranks[value]:
-                lacks = parts.name((missing & -missing).bit_length() - 1, part)
+                lacks = _name((missing & -missing).bit_length() - 1, part, parts)
                 raise Refusal(len(schedules[rank]), rank, f"ends without {lacks}")

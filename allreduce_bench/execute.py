@@ -1,0 +1,155 @@
+"""Binds a schedule to memory and a communicator once; what is timed afterwards is a flat loop over bound calls.
+
+Out of place like MPI_Allreduce: the input stays untouched, the output ends right. A range of the output that nothing was
+written to yet is sent straight from the input, and what arrives to be reduced into it lands in it and is reduced with the
+input there, so that no copy of the whole vector is needed.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from .schedule import Parts, Ranges, Step, elements
+
+TAG = 0  # one tag on a communicator of its own: MPI keeps the order of messages between two ranks
+DATATYPES = {"float32": MPI.FLOAT, "float64": MPI.DOUBLE, "int32": MPI.INT32_T, "int64": MPI.INT64_T}
+OPERATIONS = {"sum": MPI.SUM, "avg": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
+LARGEST_COUNT = 2**31 - 1  # elements of one message before MPI 4
+
+
+class TooLarge(ValueError):
+    """A message that this MPI library cannot carry."""
+
+
+class Prepared(NamedTuple):
+    """An all-reduce bound to its buffers: `run` does it once, `close` frees what MPI holds for it."""
+
+    run: Callable[[], None]
+    close: Callable[[], None]
+
+
+def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
+    """The library's own `MPI_Allreduce` of `sendbuf` into `recvbuf` (1-d arrays of one dtype of DATATYPES).
+
+    `op` is a name of OPERATIONS; `avg` is a sum and a division. Raises TooLarge.
+    """
+    datatype = DATATYPES[sendbuf.dtype.name]
+    _refuse_above_limit(sendbuf.size)
+    send, recv = ([MPI.buffer(array), array.size, datatype] for array in (sendbuf, recvbuf))
+    calls = [partial(comm.Allreduce, send, recv, OPERATIONS[op]), *_division(recvbuf, comm, op)]
+    return Prepared(_in_turn(calls), lambda: None)
+
+
+def sendrecv(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
+    """Run this rank's `steps` as exactly one blocking `MPI_Sendrecv` each.
+
+    `sendbuf` and `recvbuf` are 1-d arrays of one dtype of DATATYPES, `op` is a name of OPERATIONS. Raises TooLarge.
+    """
+    binding = _Binding(steps, sendbuf, recvbuf, comm, op)
+    calls = [*binding.calls(), *_division(recvbuf, comm, op)]
+    return Prepared(_in_turn(calls), binding.close)
+
+
+EXECUTORS = {"sendrecv": sendrecv}  # the ways to run the same steps
+
+
+def _in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
+    frozen = tuple(calls)
+
+    def run() -> None:
+        for call in frozen:
+            call()
+
+    return run
+
+
+def _division(recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> list[Callable[[], object]]:
+    return [partial(np.divide, recvbuf, comm.size, recvbuf)] if op == "avg" else []
+
+
+def _refuse_above_limit(count: int) -> None:
+    if count > LARGEST_COUNT and MPI.Get_version() < (4, 0):
+        library = MPI.Get_library_version().split(",")[0].strip()
+        raise TooLarge(f"a message of {count} elements; {library} (MPI {MPI.VERSION}) carries at most {LARGEST_COUNT}")
+
+
+class _Binding:
+    """Turns steps into bound calls, keeping track of what of the output has been written."""
+
+    def __init__(self, steps: Sequence[Step], sendbuf, recvbuf, comm: MPI.Comm, op: str):
+        self.steps, self.sendbuf, self.recvbuf, self.comm = steps, sendbuf, recvbuf, comm
+        self.op, self.datatype = OPERATIONS[op], DATATYPES[sendbuf.dtype.name]
+        self.parts = Parts([steps], sendbuf.size)
+        self.written = [False] * len(self.parts)
+        self.indexed: list[MPI.Datatype] = []  # types of messages of several ranges
+        scratch = max((elements(step.recv) for step in steps if step.reduce), default=0)
+        self.scratch = np.empty(scratch, sendbuf.dtype)
+
+    def calls(self) -> list[Callable[[], object]]:
+        calls: list[Callable[[], object]] = []
+        for step in self.steps:
+            calls += self._step(step)
+        return calls + self._copies((range(self.sendbuf.size),) if self.sendbuf.size else ())
+
+    def close(self) -> None:
+        for datatype in self.indexed:
+            datatype.Free()
+        self.indexed.clear()
+
+    def _step(self, step: Step) -> list[Callable[[], object]]:
+        before: list[Callable[[], object]] = []
+        after: list[Callable[[], object]] = []
+        send = recv = None
+        if step.send:
+            from_input = step.original or not any(self.written[i] for i in self._parts_of(step.send))
+            if not from_input:
+                before += self._copies(step.send)
+            send = self._message(self.sendbuf if from_input else self.recvbuf, step.send)
+        if step.recv and step.reduce and any(self.written[i] for i in self._parts_of(step.recv)):
+            before += self._copies(step.recv)
+            recv = self._message(self.scratch, (range(elements(step.recv)),))
+            after += self._reductions_of_scratch(step.recv)
+        elif step.recv:
+            recv = self._message(self.recvbuf, step.recv)
+            if step.reduce:
+                after += [self._reduction(self.sendbuf, span, span) for span in step.recv]
+        for part in self._parts_of(step.recv):
+            self.written[part] = True
+        dest = MPI.PROC_NULL if step.dest is None else step.dest
+        source = MPI.PROC_NULL if step.source is None else step.source
+        return [*before, partial(self.comm.Sendrecv, send, dest, TAG, recv, source, TAG), *after]
+
+    def _parts_of(self, ranges: Ranges) -> list[int]:
+        return [part for span in ranges for part in range(*self.parts.of.get(span, (0, len(self.parts))))]
+
+    def _copies(self, ranges: Ranges) -> list[Callable[[], object]]:
+        """Copy what of `ranges` was not written yet from the input to the output."""
+        missing = [part for part in self._parts_of(ranges) if not self.written[part]]
+        for part in missing:
+            self.written[part] = True
+        spans = [slice(self.parts.cuts[part], self.parts.cuts[part + 1]) for part in missing]
+        return [partial(np.copyto, self.recvbuf[span], self.sendbuf[span]) for span in spans]
+
+    def _message(self, array: np.ndarray, ranges: Ranges) -> list:
+        _refuse_above_limit(elements(ranges))
+        if len(ranges) == 1:
+            return self._buffer(array, ranges[0])
+        datatype = self.datatype.Create_indexed([len(span) for span in ranges], [span.start for span in ranges])
+        self.indexed.append(datatype.Commit())
+        return [MPI.buffer(array), 1, datatype]
+
+    def _buffer(self, array: np.ndarray, span: range) -> list:
+        return [MPI.buffer(array[span.start : span.stop]), len(span), self.datatype]
+
+    def _reduction(self, array: np.ndarray, span: range, into: range) -> Callable[[], object]:
+        return partial(self.op.Reduce_local, self._buffer(array, span), self._buffer(self.recvbuf, into))
+
+    def _reductions_of_scratch(self, ranges: Ranges) -> list[Callable[[], object]]:
+        calls, start = [], 0
+        for span in ranges:
+            calls.append(self._reduction(self.scratch, range(start, start + len(span)), span))
+            start += len(span)
+        return calls
