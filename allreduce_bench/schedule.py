@@ -75,6 +75,11 @@ class Parts:
         return range(self.cuts[part], self.cuts[part + 1])
 
 
+def letter(rank: int) -> str:
+    """Name a rank as the classic pictures do: a, b, …, z; from 26 up by its number."""
+    return chr(ord("a") + rank) if rank < 26 else f"{rank}."
+
+
 def contribution(rank: int, part: int) -> str:
-    """Name what `rank` contributed to part number `part` (from 0): `b1` as the classic pictures do, `37.1` from 26 up."""
-    return f"{chr(ord('a') + rank)}{part + 1}" if rank < 26 else f"{rank}.{part + 1}"
+    """Name what `rank` contributed to part number `part` (from 0): `b1`; `37.1` from rank 26 up."""
+    return f"{letter(rank)}{part + 1}"

@@ -1,0 +1,89 @@
+"""`list`, `explain` and `verify`: what works where no MPI is installed."""
+
+import click
+
+from ..algorithms import Algorithm, builtin, find
+from ..rendezvous import Refusal
+from ..topology import Topology
+from .words import RANKS, OneLine, errors_in_one_line
+
+
+@click.command("list")
+def list_() -> None:
+    """List the algorithms, their cost, and what others call them."""
+    for name, algorithm in builtin().items():
+        click.echo(f"{name}\n    {algorithm.summary}")
+        kind = "exact" if algorithm.exact else "bound"
+        click.echo(f"    cost ({kind}): {algorithm.formula}")
+        if algorithm.needs:
+            click.echo(f"    needs: {', '.join(sorted(algorithm.needs))}")
+        if algorithm.known_as:
+            click.echo(f"    elsewhere: {algorithm.known_as}")
+    click.echo("native\n    The MPI library's own MPI_Allreduce, measured beside them")
+
+
+@click.command()
+@click.argument("algorithm")
+@click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks, e.g. 4.")
+@click.option("--count", type=click.IntRange(0), help="Elements of the vector [default: one per rank].")
+@click.option("--segment", type=click.IntRange(1), help="Elements of a pipelining segment [default: the whole vector].")
+@click.option("--ranks-per-node", type=click.IntRange(1), help="Lay the ranks out on nodes of so many [default: one node].")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this .txt file instead of stdout.")
+@errors_in_one_line
+def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> None:
+    """Show ALGORITHM round by round: who sends what to whom, and what each rank then holds.
+
+    ALGORITHM is a name (see 'allreduce-bench list') or the path of your own file. Ranks are the letters a, b, c, … and
+    the parts of the vector are numbers: a1+b1 is the sum of what ranks 0 and 1 had in part 1.
+    """
+    from ..draw import rounds
+
+    if len(ranks) != 1:
+        raise OneLine(f"explain takes one number of ranks, found {','.join(map(str, ranks))}")
+    if output and not output.endswith(".txt"):
+        raise OneLine(f"-o {output}: explain writes text; expected a name that ends in .txt")
+    (size,) = ranks
+    topology = Topology.filled(size, ranks_per_node) if ranks_per_node else Topology.one_node(size)
+    count = size if count is None else count
+    texts = []
+    for found in find([algorithm]).values():
+        _refuse_unmet(found, size, topology)
+        schedules = found.schedules(size, topology, count, segment or max(count, 1))
+        try:
+            texts.append(rounds(found.name, schedules, count, f"{found.formula} ({'exact' if found.exact else 'bound'})"))
+        except Refusal as refusal:
+            raise OneLine(f"{found.name}, {size} ranks: {refusal}", 1) from refusal
+    text = "\n".join(texts)
+    if output:
+        with open(output, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    else:
+        click.echo(text)
+
+
+@click.command()
+@click.argument("algorithms", nargs=-1)
+@click.option("-n", "--ranks", type=RANKS, default="1-16", show_default=True, help="Numbers of ranks, e.g. 8, 2,4,8 or 1-64.")
+@click.option("--count", "counts", type=click.IntRange(0), multiple=True, help="Elements; may be repeated [default: several].")
+@click.option("--segment", type=click.IntRange(1), multiple=True, help="Elements of a segment; may be repeated [default: several].")
+@click.option("--ranks-per-node", type=click.IntRange(1), help="Prove this node layout only [default: several].")
+@errors_in_one_line
+def verify(algorithms, ranks, counts, segment, ranks_per_node) -> None:
+    """Prove that ALGORITHMS (names or paths of your own files; default: all) are all-reduces, without running them.
+
+    Exit status 1 when a schedule is refused; the message names the round, the rank and the block.
+    """
+    from ..proofs import prove_all
+
+    found = find(list(algorithms)) if algorithms else builtin()
+    refused = 0
+    for line in prove_all(found, ranks, tuple(counts), tuple(segment), ranks_per_node):
+        click.echo(line.text)
+        refused += line.refused
+    if refused:
+        raise click.exceptions.Exit(1)
+
+
+def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
+    if why := algorithm.unmet(size, topology):
+        raise OneLine(why)

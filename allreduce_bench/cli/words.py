@@ -1,0 +1,60 @@
+"""Words on the command line: sizes, durations, rank counts; and errors in one line."""
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+
+import click
+
+from ..units import parse_counts, parse_duration, parse_size
+
+
+class OneLine(click.ClickException):
+    """An error that is said in one line; exit status 2 for bad usage, 1 for a check that failed."""
+
+    def __init__(self, message: str, exit_code: int = 2):
+        super().__init__(message)
+        self.exit_code = exit_code
+
+    def show(self, file=None) -> None:
+        click.echo(f"error: {self.message}", file=file or sys.stderr)
+
+
+class _Parsed(click.ParamType):
+    def __init__(self, name: str, parse: Callable):
+        self.name, self.parse = name, parse
+
+    def convert(self, value, param, ctx):
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.parse(value)
+        except ValueError as error:
+            raise OneLine(f"{param.opts[-1] if param else 'argument'}: {error}") from error
+
+
+SIZE = _Parsed("size", parse_size)
+SIZES = _Parsed("sizes", lambda text: tuple(parse_size(word) for word in text.split(",")))
+DURATION = _Parsed("duration", parse_duration)
+RANKS = _Parsed("ranks", lambda text: tuple(parse_counts(text)))
+NAMES = _Parsed("names", lambda text: tuple(word.strip() for word in text.split(",") if word.strip()))
+
+
+def errors_in_one_line(command: Callable) -> Callable:
+    """Turn what the parts raise for bad input or a failed check into OneLine; no traceback reaches the user."""
+
+    @wraps(command)
+    def guarded(*args, **kwargs):
+        try:
+            return command(*args, **kwargs)
+        except (click.exceptions.Exit, OneLine):
+            raise
+        except (ValueError, OSError, RuntimeError) as error:
+            raise OneLine(str(error), getattr(error, "exit_code", 2)) from error
+
+    return guarded
+
+
+def talk(words: str) -> None:
+    """Say something that is no result."""
+    click.echo(words, err=True)

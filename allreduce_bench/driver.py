@@ -1,0 +1,81 @@
+"""Without a launcher around it: starts mpirun itself for every planned launch that has cells left."""
+
+import ctypes
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from .environment import program
+from .launch import Launcher, mpirun_command, thread_level
+from .plan import Launch, Plan
+from .planned import find_planned, planned_cells
+from .runfolder import RunFolder
+
+SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+class Stopped(RuntimeError):
+    """A launch that did not end well, in words."""
+
+
+def pending(folder: RunFolder, plan: Plan) -> list[Launch]:
+    """The planned launches that have cells left."""
+    algorithms = find_planned(plan)
+    return [
+        launch
+        for launch in plan.planned_launches()
+        if {cell.key for cell in planned_cells(plan, algorithms, launch)} - folder.finished(launch.name)
+    ]
+
+
+def drive(
+    folder: RunFolder, plan: Plan, launcher: Launcher, within_s: float | None, say: Callable[[str], None]
+) -> list[Launch]:
+    """Start the pending launches one after the other; return those for which `within_s` left no time.
+
+    Raises Stopped when a launch fails: what was measured is kept.
+    """
+    launches = pending(folder, plan)
+    started = time.time()
+    for number, launch in enumerate(launches):
+        left = None if within_s is None else within_s - (time.time() - started)
+        if left is not None and left <= 0:
+            return launches[number:]
+        deadline = None if left is None else time.time() + left / (len(launches) - number)
+        command = _command(folder, plan, launcher, launch, deadline, (number + 1, len(launches), started))
+        if number < len(plan.ranks):
+            say(shlex.join(command))
+        status = _start(command, plan.thread_level, launch.ranks)
+        if status:
+            ended = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+            raise Stopped(f"launch {launch.name} ({launch.ranks} ranks) {ended}; finished cells are kept")
+    return []
+
+
+def _command(folder, plan: Plan, launcher: Launcher, launch: Launch, deadline, place) -> list[str]:
+    number, planned, started = place
+    inner = [*program(), "measure", str(folder.path), "--launch", launch.name]
+    inner += ["--place", f"{number}/{planned}", "--started", f"{started:.0f}"]
+    if deadline is not None:
+        inner += ["--deadline", f"{deadline:.1f}"]
+    return mpirun_command(launcher, launch.ranks, plan.launcher_args, inner)
+
+
+def _start(command: list[str], level: str, ranks: int) -> int:
+    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": thread_level(level, ranks)}
+    sys.stdout.flush()
+    return subprocess.run(command, env=environ, preexec_fn=end_with_parent, check=False).returncode
+
+
+def end_with_parent(number: int = signal.SIGTERM) -> None:
+    """Have the kernel send this process `number` when its parent dies (Linux; elsewhere nothing happens).
+
+    Otherwise an mpirun whose starter was killed, or ranks whose mpirun was, would measure on for nobody.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number)
+

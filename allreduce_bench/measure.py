@@ -1,0 +1,112 @@
+"""One cell: check it, warm it up, repeat it; raw times come out."""
+
+from collections.abc import Callable
+from hashlib import blake2b
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from . import exact
+from .execute import Prepared, native
+
+MIN_REPETITIONS, MAX_REPETITIONS = 5, 100  # where a time budget decides
+
+
+class Budget(NamedTuple):
+    """How long to repeat a cell."""
+
+    warmups: int
+    iterations: int | None  # exactly so many; None: as many as fit `time_s`, 5 to 100
+    time_s: float
+    deadline_s: float | None = None  # on rank 0's perf_counter; None: none
+
+
+class Times(NamedTuple):
+    """The time of every call, warm-ups first: float64 [call], seconds; all but rank 0 get empty arrays."""
+
+    time_s: np.ndarray  # the maximum over ranks of exit - entry
+    slowest_rank: np.ndarray
+    warmups: int
+
+
+def wrong_elements(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str) -> int:
+    """Run `call` once on exact inputs; count the wrong elements over all ranks, inputs that it changed included.
+
+    The result is held against the one computed without MPI, and that against the library's `MPI_Allreduce`.
+    """
+    dtype, count = sendbuf.dtype.name, sendbuf.size
+    sendbuf[:] = exact.operand(comm.rank, count, dtype, op)
+    recvbuf[:] = exact.POISON
+    call.run()
+    reference = exact.expected(comm.size, count, dtype, op)
+    wrong = np.count_nonzero(recvbuf != reference)
+    native(sendbuf, reference, comm, op).run()
+    wrong += np.count_nonzero(recvbuf != reference)
+    wrong += np.count_nonzero(sendbuf != exact.operand(comm.rank, count, dtype, op))
+    return comm.allreduce(wrong)
+
+
+def same_bits(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, seed: int) -> bool:
+    """Run `call` once on random floats; whether the result has the same bits on all ranks."""
+    sendbuf[:] = np.random.default_rng([seed, comm.rank]).standard_normal(sendbuf.size)
+    call.run()
+    bits = comm.allgather(blake2b(recvbuf, digest_size=16).digest())
+    return len(set(bits)) == 1
+
+
+def repeat(run: Callable[[], None], comm: MPI.Comm, budget: Budget) -> Times:
+    """Warm up and time `run` on all ranks, each call after a barrier, until the budget of rank 0 is used."""
+    first = perf_counter()
+    blocks = [_timed(run, comm, min(1, budget.warmups))]
+    if budget.warmups > 1:
+        blocks.append(_timed(run, comm, _agree(comm, _warmups_left(budget, perf_counter() - first))))
+    warmups = sum(map(len, blocks))
+    done, start = 0, perf_counter()
+    while batch := _agree(comm, _next_batch(budget, done, perf_counter() - start)):
+        blocks.append(_timed(run, comm, batch))
+        done += batch
+    return _over_ranks(np.concatenate(blocks), comm, warmups)
+
+
+def _agree(comm: MPI.Comm, number: int) -> int:
+    return comm.bcast(number)
+
+
+def _warmups_left(budget: Budget, first_s: float) -> int:
+    """A call that alone takes longer than the cell's time is warm enough after once."""
+    return budget.warmups - 1 if budget.iterations or first_s < budget.time_s else 0
+
+
+def _next_batch(budget: Budget, done: int, spent_s: float) -> int:
+    """The number of calls until the clock is looked at again; 0 ends the cell."""
+    if budget.deadline_s is not None and done and perf_counter() > budget.deadline_s:
+        return 0
+    if budget.iterations is not None:
+        return min(budget.iterations - done, 10)
+    if done == 0:
+        return 1
+    left = int((budget.time_s - spent_s) / (spent_s / done))
+    wanted = min(max(left, MIN_REPETITIONS - done), MAX_REPETITIONS - done)
+    return max(0, min(wanted, 2 * done))
+
+
+def _timed(run: Callable[[], None], comm: MPI.Comm, calls: int) -> np.ndarray:
+    """exit - entry of each of `calls` calls on this rank: float64 [call], seconds."""
+    durations = np.empty(calls)
+    clock, barrier = perf_counter, comm.Barrier
+    for call in range(calls):
+        barrier()
+        entry = clock()
+        run()
+        durations[call] = clock() - entry
+    return durations
+
+
+def _over_ranks(durations: np.ndarray, comm: MPI.Comm, warmups: int) -> Times:
+    everyone = np.empty((comm.size, durations.size)) if comm.rank == 0 else None
+    comm.Gather(durations, everyone)
+    if everyone is None:
+        return Times(np.empty(0), np.empty(0, int), warmups)
+    return Times(everyone.max(axis=0), everyone.argmax(axis=0), warmups)

@@ -1,0 +1,90 @@
+"""What every rank of one launch does, from MPI's start to its end. A rank that fails ends all of them."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from mpi4py import MPI
+
+from .plan import Launch, Plan
+from .recorder import Recorder
+from .runfolder import RunFolder
+from .sweep import enter, facts_of, sweep
+from .units import format_duration
+
+
+class Place(NamedTuple):
+    """Where this launch stands in its run."""
+
+    number: int
+    planned: int
+    started: float  # of the run, seconds since the epoch
+
+
+def take_part(
+    open_run: Callable[[], tuple[RunFolder, Plan, Launch]], command: list[str], place: Place, deadline: float | None
+) -> int:
+    """Measure one launch with all ranks of COMM_WORLD; only rank 0 calls `open_run` and touches files.
+
+    Returns the exit status: 0, 1 after a failed check, 2 where rank 0 could not open the run.
+    """
+    comm = MPI.COMM_WORLD
+    try:
+        opened = _opened(comm, open_run)
+        if opened is None:
+            return 2
+        folder, plan, launch = opened
+        return _measure(comm, folder, plan, launch, command, place, deadline)
+    except BaseException as error:  # whatever it is, the other ranks must not wait for this one
+        why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
+        print(f"error: rank {comm.rank} of {comm.size}: {why}; finished cells are kept", file=sys.stderr, flush=True)
+        comm.Abort(1)
+        raise
+
+
+def _opened(comm: MPI.Comm, open_run: Callable[[], tuple[RunFolder, Plan, Launch]]):
+    result = None
+    if comm.rank == 0:
+        try:
+            result = open_run()
+        except (ValueError, OSError) as error:
+            print(f"error: {error}", file=sys.stderr, flush=True)
+    return comm.bcast(result)
+
+
+def _measure(comm, folder: RunFolder, plan: Plan, launch: Launch, command, place: Place, deadline) -> int:
+    launched = enter(comm, plan, launch, deadline)
+    facts = facts_of(comm, launched, command, first=place.number == 1)
+    recorder, finished = None, set()
+    if facts is not None:
+        finished = folder.finished(launch.name)
+        recorder = Recorder(folder, launch.name, facts)
+        for finding in facts["findings"] if place.number == 1 else []:
+            print(f"warning: {finding['text']}", file=sys.stderr, flush=True)
+    failed = sweep(launched, recorder, finished, _Progress(place, launch, deadline))
+    return 1 if failed else 0
+
+
+class _Progress:
+    """Says on stderr, at most once a second, how far the run is; a failed check is said at once."""
+
+    def __init__(self, place: Place, launch: Launch, deadline: float | None):
+        self.place, self.launch, self.deadline = place, launch, deadline
+        self.began, self.said = time.time(), 0.0
+
+    def __call__(self, done: int, cells: int, words: str) -> None:
+        now = time.time()
+        if now - self.said < 1 and done < cells and ": " not in words:
+            return
+        self.said = now
+        this = (now - self.began) / done * (cells - done)
+        others = (now - self.began) / done * cells * (self.place.planned - self.place.number)
+        if self.deadline is not None:
+            this = min(this, max(0.0, self.deadline - now))
+        print(
+            f"launch {self.place.number}/{self.place.planned} ({self.launch.ranks} ranks)  cell {done}/{cells}  "
+            f"{format_duration(now - self.place.started)} gone, {format_duration(this + others)} left  {words}",
+            file=sys.stderr,
+            flush=True,
+        )

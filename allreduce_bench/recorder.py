@@ -1,0 +1,93 @@
+"""Writes a run while it is measured: rank 0 only, standard library only, one writer per file, flushed cell by cell."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from . import __version__
+from .plan import Plan
+from .runfolder import RunError, RunFolder
+from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, names
+
+
+def now() -> str:
+    """The time with its zone, ISO 8601."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def create_run(folder: RunFolder, plan: Plan, command: Sequence[str]) -> None:
+    """Make the folder with its run.json. Raises RunError where it exists already."""
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "program": f"allreduce-bench {__version__}",
+        "created": now(),
+        "command": list(command),
+        "plan": plan.to_json(),
+    }
+    folder.path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.path.mkdir()
+    except FileExistsError:
+        raise RunError(
+            f"{folder.path}: exists already; choose another folder with -o, or go on with it by --resume"
+        ) from None
+    folder.launches.mkdir()
+    temporary = folder.path / "run.json.tmp"
+    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(folder.run_json)
+
+
+class Recorder:
+    """The writer of one attempt of one launch."""
+
+    def __init__(self, folder: RunFolder, launch: str, facts: dict):
+        """Open a new attempt of `launch`; `facts` goes to its JSON file. Never touches an earlier attempt."""
+        self.attempt = 1
+        while True:
+            stem = folder.launches / f"{launch}.{self.attempt}"
+            try:
+                with open(f"{stem}.json", "x", encoding="utf-8") as file:
+                    head = {"schema_version": SCHEMA_VERSION, "launch": launch, "attempt": self.attempt, "started": now()}
+                    json.dump({**head, **facts}, file, indent=1)
+                break
+            except FileExistsError:
+                self.attempt += 1
+        self.launch = launch
+        self._repetitions = Path(f"{stem}.csv")
+        self._cells = Path(f"{stem}.cells.csv")
+        _append(self._repetitions, [names(REPETITIONS)])
+        _append(self._cells, [names(CELLS)])
+
+    def cell(self, facts: dict, repetitions: Iterable[dict]) -> None:
+        """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete."""
+        common = {"launch": self.launch, "attempt": self.attempt, **facts}
+        _append(self._repetitions, [_fields(REPETITIONS, {**common, **row}) for row in repetitions])
+        _append(self._cells, [_fields(CELLS, common)])
+
+
+def write_summary(folder: RunFolder, rows: Iterable[dict]) -> None:
+    """Write summary.csv anew, all at once."""
+    temporary = folder.path / "summary.csv.tmp"
+    temporary.unlink(missing_ok=True)
+    _append(temporary, [names(SUMMARY), *(_fields(SUMMARY, row) for row in rows)])
+    temporary.replace(folder.summary_csv)
+
+
+def _fields(columns: tuple[Column, ...], row: dict) -> list:
+    """The values in the order of `columns`; what is missing stays empty, yes and no become 1 and 0."""
+    values = (row.get(name) for name in names(columns))
+    return ["" if value is None else int(value) if isinstance(value, bool) else value for value in values]
+
+
+def _append(path: Path, rows: Iterable[Sequence]) -> None:
+    """Append rows in one write and wait until they are on disk."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    with open(path, "a", encoding="utf-8", newline="") as file:
+        file.write(text.getvalue())
+        file.flush()
+        os.fsync(file.fileno())

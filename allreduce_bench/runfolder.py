@@ -1,0 +1,115 @@
+"""Where a run keeps what, and reading it back without pandas; only what was finished is handed out."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from .plan import Plan, PlanError
+from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, names
+
+Row = dict[str, str]
+CellKey = tuple[str, str, str, str]  # algorithm, executor, count, segment, as written
+
+
+class RunError(ValueError):
+    """A folder that cannot be read as a run, in words."""
+
+
+class RunFolder:
+    """The files of one run: run.json, and per attempt of a launch launches/<launch>.<attempt>.{json,csv,cells.csv}."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.run_json = path / "run.json"
+        self.launches = path / "launches"
+        self.summary_csv = path / "summary.csv"
+
+    def open(self) -> dict:
+        """The content of run.json. Raises RunError: absent, damaged, or of another schema version."""
+        if not self.path.is_dir():
+            raise RunError(f"{self.path}: no such folder; expected a run made by 'allreduce-bench run'")
+        if not self.run_json.is_file():
+            raise RunError(f"{self.path}: holds no run.json, so it is no run; name the folder of one run")
+        run = read_json(self.run_json)
+        version = run.get("schema_version")
+        if not isinstance(version, int):
+            raise RunError(f"{self.run_json}: damaged: it names no schema version; expected {SCHEMA_VERSION}")
+        if version > SCHEMA_VERSION:
+            raise RunError(
+                f"{self.run_json}: of a newer schema, version {version}; this program reads up to {SCHEMA_VERSION}: update it"
+            )
+        if version < SCHEMA_VERSION:
+            raise RunError(
+                f"{self.run_json}: of an older schema, version {version}, that is no longer read; expected {SCHEMA_VERSION}"
+            )
+        return run
+
+    def plan(self) -> Plan:
+        """The plan of the run. Raises RunError."""
+        try:
+            return Plan.from_json(self.open()["plan"])
+        except (KeyError, TypeError, AttributeError, PlanError) as error:
+            raise RunError(f"{self.run_json}: damaged: {error}; restore it or measure anew") from error
+
+    def attempts(self) -> list[dict]:
+        """The facts of every attempt of every launch, in the order in which they started. Raises RunError."""
+        facts = [read_json(path) for path in sorted(self.launches.glob("*.json"))]
+        return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
+
+    def marks(self) -> list[Row]:
+        """One row per finished cell and attempt, as in CELLS. Raises RunError where there is none at all."""
+        self.open()
+        found = [row for path in sorted(self.launches.glob("*.cells.csv")) for row in whole_rows(path, names(CELLS))]
+        if not found:
+            raise RunError(f"{self.path}: half-written: no cell was finished; go on with 'run --resume -o {self.path}'")
+        return found
+
+    def repetitions(self) -> Iterator[Row]:
+        """The timed calls of finished cells, as in REPETITIONS; the rest of an interrupted cell is left out."""
+        done = {(row["launch"], row["attempt"], key_of(row)) for row in self.marks() if row["state"] == "done"}
+        for path in sorted(self.launches.glob("*.csv")):
+            if not path.name.endswith(".cells.csv"):
+                for row in whole_rows(path, names(REPETITIONS)):
+                    if (row["launch"], row["attempt"], key_of(row)) in done:
+                        yield row
+
+    def finished(self, launch: str) -> set[CellKey]:
+        """The cells of the planned launch that need no further attempt: all but those left out for want of time."""
+        paths = self.launches.glob(f"{launch}.*.cells.csv")
+        rows = [row for path in paths for row in whole_rows(path, names(CELLS))]
+        return {key_of(row) for row in rows if row["state"] != "left out"}
+
+
+def key_of(row: Row) -> CellKey:
+    """What tells a cell from the others of its launch."""
+    return row["algorithm"], row["executor"], row["count"], row["segment"]
+
+
+def read_json(path: Path) -> dict:
+    """The object in a JSON file. Raises RunError."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: damaged: {error}; expected a JSON object") from error
+    if not isinstance(value, dict):
+        raise RunError(f"{path}: damaged: expected a JSON object, found {type(value).__name__}")
+    return value
+
+
+def whole_rows(path: Path, columns: list[str]) -> list[Row]:
+    """The rows of a CSV file; a last line that was cut off is left out. Raises RunError for other columns."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    lines = text[: text.rfind("\n") + 1].splitlines()
+    if not lines:
+        return []
+    reader = csv.reader(lines)
+    header = next(reader)
+    if header != columns:
+        raise RunError(f"{path}: damaged: its columns are not those of schema version {SCHEMA_VERSION}: {','.join(header)}")
+    rows = []
+    for fields in reader:
+        if len(fields) != len(columns):
+            raise RunError(f"{path}, line {reader.line_num}: damaged: {len(fields)} fields, expected {len(columns)}")
+        rows.append(dict(zip(columns, fields)))
+    return rows

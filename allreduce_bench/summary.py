@@ -1,0 +1,134 @@
+"""From raw times to one row a cell: medians, intervals, who is fastest. Standard library only."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from .plan import Plan
+from .planned import find_planned, planned_cells
+from .runfolder import RunFolder, key_of
+from .stats import log_interval, median, median_interval
+from .units import algbw, busbw
+
+MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
+Summary = dict[str, object]
+
+
+def summarise(folder: RunFolder) -> list[Summary]:
+    """One row per planned cell, as in SUMMARY, by ranks, size and the plan's order of algorithms. Raises RunError."""
+    plan = folder.plan()
+    times = _times_by_cell(folder)
+    oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in folder.attempts()}
+    marks = defaultdict(list)
+    for mark in folder.marks():
+        marks[int(mark["ranks"]), key_of(mark)].append(mark)
+    rows = []
+    for ranks, cell in _planned(plan):
+        row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), times.get((ranks, cell.key), {}))
+        row["oversubscribed"] = oversubscribed.get(ranks)
+        rows.append(row)
+    for group in by_size(rows).values():
+        _compare(group)
+    return rows
+
+
+def by_size(rows: Iterable[Summary]) -> dict[tuple, list[Summary]]:
+    """The measured rows of each (ranks, nbytes)."""
+    groups = defaultdict(list)
+    for row in rows:
+        if row["time_s"] is not None:
+            groups[row["ranks"], row["nbytes"]].append(row)
+    return dict(groups)
+
+
+def _planned(plan: Plan):
+    algorithms = find_planned(plan)
+    order = {name: i for i, name in enumerate(plan.algorithms)}
+    for launch in plan.planned_launches()[: len(plan.ranks)]:
+        cells = planned_cells(plan, algorithms, launch)
+        for cell in sorted(cells, key=lambda cell: (cell.count, order[cell.algorithm])):
+            yield launch.ranks, cell
+
+
+def _times_by_cell(folder: RunFolder) -> dict[tuple, dict[str, list[float]]]:
+    """(ranks, cell key) -> launch -> times of its repetitions without warm-ups, seconds."""
+    times: dict = defaultdict(lambda: defaultdict(list))
+    for row in folder.repetitions():
+        if row["warmup"] == "0":
+            times[int(row["ranks"]), key_of(row)][row["launch"]].append(float(row["time_s"]))
+    return times
+
+
+def _row(plan: Plan, ranks: int, cell, marks: list[dict], times: dict[str, list[float]]) -> Summary:
+    best = next((mark for mark in marks if mark["state"] == "done"), marks[-1] if marks else None)
+    count = {"ranks": ranks, "dtype": plan.dtype, "op": plan.op, "count": cell.count}
+    row: Summary = {"algorithm": cell.algorithm, "executor": cell.executor, "segment": cell.segment, **count}
+    row |= {"launches": len(times), "time_s": None, "state": "missing", "reason": "its launch was never finished"}
+    row["nbytes"] = cell.count * plan.itemsize
+    if best is not None:
+        row |= {key: best[key] or None for key in ("nodes", "nodes_declared", "state", "reason")}
+        row |= {key: _whole(best[key]) for key in ("path_messages", "path_nbytes", "path_reduced_nbytes")}
+        row["wrong"] = _sum(_whole(mark["wrong"]) for mark in marks)
+        bits = [mark["same_bits"] for mark in marks if mark["same_bits"]]
+        row["same_bits"] = min(map(int, bits)) if bits else None
+    if wrong := [mark for mark in marks if mark["state"] in ("wrong", "refused")]:
+        row |= {"state": wrong[0]["state"], "reason": wrong[0]["reason"] or f"{wrong[0]['wrong']} wrong elements"}
+    elif times:
+        row |= _statistics(times, int(row["nbytes"]), ranks)
+    return row
+
+
+def _statistics(times: dict[str, list[float]], nbytes: int, ranks: int) -> Summary:
+    pooled = [time_s for launch in times.values() for time_s in launch]
+    medians = {launch: median(values) for launch, values in times.items()}
+    time_s = median(medians.values())
+    enough = len(medians) >= MIN_LAUNCHES
+    low, high = log_interval(list(medians.values())) if enough else median_interval(pooled)
+    return {
+        "time_s": time_s,
+        "time_low_s": low,
+        "time_high_s": high,
+        "interval": "launches" if enough else "repetitions",
+        "repetitions": len(pooled),
+        "min_s": min(pooled),
+        "max_s": max(pooled),
+        "algbw_bytes_per_s": algbw(nbytes, time_s),
+        "busbw_bytes_per_s": busbw(nbytes, time_s, ranks),
+        "launch_medians": medians,
+    }
+
+
+def _compare(group: list[Summary]) -> None:
+    """Mark the fastest of one size and what cannot be told from it; give all their speed-up over native."""
+    best = min(group, key=lambda row: row["time_s"])
+    native = next((row for row in group if row["algorithm"] == "native"), None)
+    for row in group:
+        row["rank_of_best"] = "best" if row is best else "tie" if is_tie(row, best) else None
+        row["speedup"] = native["time_s"] / row["time_s"] if native else None
+
+
+def is_tie(one: Summary, other: Summary) -> bool:
+    """Whether the data cannot tell two rows of one size apart (95 %).
+
+    With three or more launches in common: the interval of the ratio of their medians, launch by launch, holds 1.
+    With fewer: the intervals of their medians over repetitions overlap.
+    """
+    ratios = launch_ratios(one, other)
+    if len(ratios) >= MIN_LAUNCHES:
+        low, high = log_interval(ratios)
+        return low <= 1 <= high
+    return one["time_low_s"] <= other["time_high_s"] and other["time_low_s"] <= one["time_high_s"]
+
+
+def launch_ratios(one: Summary, other: Summary) -> list[float]:
+    """one / other for the medians of every launch that measured both."""
+    a, b = one["launch_medians"], other["launch_medians"]
+    return [a[launch] / b[launch] for launch in a if launch in b]
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

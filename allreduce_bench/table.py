@@ -1,0 +1,104 @@
+"""The closing table of a run: sizes down, algorithms across."""
+
+from collections.abc import Sequence
+
+from .plan import Plan
+from .summary import Summary, by_size
+from .units import format_size, three_digits
+from .verdict import verdicts
+
+MARK = {"best": " *", "tie": " ="}
+
+
+def table(plan: Plan, rows: Sequence[Summary], library: str) -> str:
+    """The table of every rank count with its verdict, and what was not measured and why."""
+    return "\n".join(_of_ranks(plan, [row for row in rows if row["ranks"] == ranks], library) for ranks in plan.ranks)
+
+
+def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
+    first = rows[0]
+    lines = [
+        f"allreduce, {plan.dtype} {plan.op}, out of place, {_where(first, rows)}, {library}",
+        "time in us: maximum over ranks, median of repetitions, median of launches;  * fastest   = tie with it (95 %)",
+        "",
+        *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), by_size(rows), rows),
+        "",
+        _count(rows),
+        *(f"{verdict.sizes}: {verdict.sentence}" for verdict in verdicts(rows)),
+        *_notes(rows),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _where(first: Summary, rows: Sequence[Summary]) -> str:
+    nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
+    declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
+    words = [f"{first['ranks']} ranks" if first["ranks"] != 1 else "1 rank"]
+    if nodes:
+        words.append(f"on {nodes} node{'s' if nodes != '1' else ''}")
+    if declared:
+        words.append(f"(PRETENDED: {declared} nodes)")
+    if any(row.get("oversubscribed") for row in rows):
+        words.append("(OVERSUBSCRIBED: more ranks than cores)")
+    return " ".join(words)
+
+
+def _grid(algorithms: list[str], groups: dict, rows: Sequence[Summary]) -> list[str]:
+    sizes = sorted({row["nbytes"] for row in rows})
+    lines = _header(algorithms)
+    for nbytes in sizes:
+        group = {row["algorithm"]: row for row in rows if row["nbytes"] == nbytes}
+        best = next((row for row in group.values() if row.get("rank_of_best") == "best"), None)
+        wrong = [row["wrong"] for row in group.values() if row.get("wrong") is not None]
+        lines.append(
+            [
+                format_size(nbytes),
+                *(_time(group[name]) for name in algorithms),
+                *([best["algorithm"], _gigabytes(best, "algbw"), _gigabytes(best, "busbw")] if best else ["-", "-", "-"]),
+                str(sum(wrong)) if wrong else "N/A",
+            ]
+        )
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return ["  ".join(text.rjust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
+
+
+def _header(algorithms: list[str]) -> list[list[str]]:
+    """Two lines, long names broken at the underscore nearest to their middle."""
+    upper, lower = [""], ["size"]
+    for name in algorithms:
+        cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
+        cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
+        upper.append(name[:cut] + "  " if cut else "")
+        lower.append(name[cut:] + "  ")
+    return [[*upper, "", "algbw", "busbw", ""], [*lower, "best", "GB/s", "GB/s", "#wrong"]]
+
+
+def _time(row: Summary) -> str:
+    if row["time_s"] is None:
+        return f"{row['state']}  "
+    return three_digits(row["time_s"] * 1e6) + MARK.get(row["rank_of_best"] or "", "  ")
+
+
+def _gigabytes(row: Summary, kind: str) -> str:
+    return f"{row[f'{kind}_bytes_per_s'] / 1e9:.2f}"
+
+
+def _count(rows: Sequence[Summary]) -> str:
+    states = [row["state"] for row in rows]
+    counts = [f"{states.count(state)} {state}" for state in ("left out", "missing", "refused", "skipped") if state in states]
+    wrong = sum(row.get("wrong") or 0 for row in rows)
+    return ", ".join([f"{states.count('done')} of {len(rows)} cells done", f"{wrong} wrong elements", *counts]) + "."
+
+
+def _notes(rows: Sequence[Summary]) -> list[str]:
+    """Why cells are missing, once per reason, and whose replicas diverge."""
+    reasons: dict[tuple, list[str]] = {}
+    for row in rows:
+        if row["state"] != "done":
+            reasons.setdefault((row["state"], row["reason"]), []).append(f"{row['algorithm']} {format_size(row['nbytes'])}")
+    notes = [f"{state}: {', '.join(cells)}: {reason}" for (state, reason), cells in reasons.items()]
+    diverging = sorted({str(row["algorithm"]) for row in rows if row.get("same_bits") == 0})
+    if diverging:
+        notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
+    return notes

@@ -1,0 +1,77 @@
+"""The units people read and write: sizes in KiB/MiB/GiB (1024), durations, microseconds, GB/s (10^9)."""
+
+import re
+from math import log10
+
+SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def parse_size(text: str) -> int:
+    """Bytes of `8`, `4K`, `16MiB`, `1.5G`. Raises ValueError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    nbytes = float(match[1]) * SUFFIXES[match[2].upper()] if match else 0.5
+    if nbytes != int(nbytes):
+        raise ValueError(f"'{text}' is no size; expected bytes with an optional K, M or G (1024), such as 8, 4K or 16M")
+    return int(nbytes)
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of `90`, `90s`, `2m`, `1h`, `1m30s`, `500ms`. Raises ValueError."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)", text.strip())
+    if not parts or "".join(a + b for a, b in parts) != re.sub(r"\s", "", text):
+        raise ValueError(f"'{text}' is no duration; expected seconds or a number with ms, s, m or h, such as 90s or 2m")
+    return sum(float(number) * SECONDS[unit] for number, unit in parts)
+
+
+def parse_counts(text: str) -> list[int]:
+    """The whole numbers of `2,4,8`, `1-8` or `1-4,8`, ascending. Raises ValueError."""
+    found: set[int] = set()
+    for word in text.split(","):
+        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", word)
+        if not match:
+            raise ValueError(f"'{text}' is no list of whole numbers; expected such as 4, 2,4,8 or 1-8")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if first < 1:
+            raise ValueError(f"'{text}': at least 1 rank is needed, found {first}")
+        if last < first:
+            raise ValueError(f"'{text}': the range {first}-{last} is empty; put the smaller number first")
+        found.update(range(first, last + 1))
+    return sorted(found)
+
+
+def format_size(nbytes: float) -> str:
+    """`128 KiB` for 131072; bytes below 1 KiB and whatever three digits cannot say exactly enough."""
+    for unit, factor in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
+        if nbytes >= factor:
+            return f"{nbytes / factor:.4g} {unit}"
+    return f"{nbytes:.0f} B"
+
+
+def format_time(time_s: float) -> str:
+    """A time with three digits and its unit: `9.80 us`, `2.15 ms`, `1.10 s`."""
+    unit, factor = next((u, f) for u, f in (("us", 1e6), ("ms", 1e3), ("s", 1.0)) if time_s * f < 1000 or u == "s")
+    return f"{three_digits(time_s * factor)} {unit}"
+
+
+def format_duration(seconds: float) -> str:
+    """`1:05` for 65 seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+def three_digits(value: float) -> str:
+    """`value` with three significant digits and no exponent, whole above 100: `0.954`, `27.0`, `19598`."""
+    if value <= 0:
+        return "0"
+    return f"{value:.{max(0, 2 - int(log10(value) // 1))}f}"
+
+
+def algbw(nbytes: float, time_s: float) -> float:
+    """Algorithm bandwidth in bytes/s: n/t (nccl-tests, PERFORMANCE.md)."""
+    return nbytes / time_s
+
+
+def busbw(nbytes: float, time_s: float, ranks: int) -> float:
+    """Bus bandwidth in bytes/s: n/t * 2(p-1)/p (nccl-tests, PERFORMANCE.md)."""
+    return nbytes / time_s * 2 * (ranks - 1) / ranks

@@ -1,0 +1,69 @@
+"""A summary in sentences: which algorithm at which size, by how much."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .stats import geometric_mean
+from .summary import Summary, by_size
+from .units import format_size, format_time
+
+CLASSES = (("below 8 KiB", 0, 8 * 1024), ("8 KiB to 1 MiB", 8 * 1024, 1024**2), ("1 MiB and above", 1024**2, None))
+
+
+class Verdict(NamedTuple):
+    """The winner of one class of sizes at one rank count."""
+
+    ranks: int
+    sizes: str
+    winner: str
+    sentence: str
+
+
+def verdicts(rows: Sequence[Summary]) -> list[Verdict]:
+    """One verdict per rank count and class of sizes that was measured."""
+    found = []
+    for ranks in sorted({row["ranks"] for row in rows}):
+        groups = {nbytes: group for (p, nbytes), group in by_size(rows).items() if p == ranks}
+        for label, low, high in CLASSES:
+            chosen = {n: group for n, group in groups.items() if n >= low and (high is None or n < high)}
+            if chosen:
+                found.append(_verdict(ranks, label, chosen))
+    return found
+
+
+def _verdict(ranks: int, label: str, groups: dict[int, list[Summary]]) -> Verdict:
+    """The winner has the lowest geometric mean of time over the fastest time, among those measured at every size."""
+    slowdown: dict[str, list[float]] = {}
+    for group in groups.values():
+        best = min(row["time_s"] for row in group)
+        for row in group:
+            slowdown.setdefault(row["algorithm"], []).append(row["time_s"] / best)
+    score = {name: geometric_mean(values) for name, values in slowdown.items() if len(values) == len(groups)}
+    if not score:
+        return Verdict(ranks, label, "", "no algorithm was measured at every size")
+    winner, *others = sorted(score, key=score.__getitem__)
+    tied = [name for name in others if _tied_throughout(groups, winner, name)]
+    return Verdict(ranks, label, winner, _sentence(winner, others, tied, score, groups))
+
+
+def _tied_throughout(groups: dict[int, list[Summary]], winner: str, name: str) -> bool:
+    return all(
+        row["rank_of_best"] in ("best", "tie") for group in groups.values() for row in group if row["algorithm"] in (winner, name)
+    )
+
+
+def _sentence(winner: str, others: list[str], tied: list[str], score: dict[str, float], groups) -> str:
+    largest = max(groups)
+    row = next(row for row in groups[largest] if row["algorithm"] == winner)
+    where = f"{format_time(row['time_s'])} at {format_size(largest)}"
+    if "native" in tied or (winner == "native" and tied):
+        rivals = ", ".join(name for name in [winner, *tied] if name != "native")
+        return f"no clear winner: native and {rivals} cannot be told apart; {where}"
+    if winner == "native":
+        next_best = f"; {others[0]} comes next, {score[others[0]] / score[winner]:.1f} times slower" if others else ""
+        return f"native, the library's own, {where}{next_best}"
+    tie = f" (as fast: {', '.join(tied)})" if tied else ""
+    if "native" in score:
+        return f"{winner}{tie}, {score['native'] / score[winner]:.1f} times faster than native, {where}"
+    second = f", {score[others[0]] / score[winner]:.1f} times faster than {others[0]}" if others else ""
+    return f"{winner}{tie}{second}, {where}"
