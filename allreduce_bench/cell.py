@@ -10,7 +10,7 @@ from mpi4py import MPI
 from . import measure
 from .algorithms import Algorithm
 from .execute import EXECUTORS, TooLarge, native
-from .plan import DTYPES, Cell, Launch, Plan
+from .plan import Cell, Launch, Plan
 from .predict import price
 from .rendezvous import Refusal
 from .schedule import Step
@@ -77,8 +77,7 @@ def _proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> dict:
     size, itemsize = launched.comm.size, launched.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, launched.topology, cell.count, cell.segment or 1)
-        path = (cost.messages, cost.elements, cost.reduced)
-        return {"proved": False, **_path_facts(*path, itemsize)}
+        return {"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}
     schedules = algorithm.schedules(size, launched.topology, cell.count, cell.segment or 1)
     try:
         proof = verify(schedules, cell.count)

@@ -78,4 +78,3 @@ def end_with_parent(number: int = signal.SIGTERM) -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number)
-

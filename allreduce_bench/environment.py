@@ -32,7 +32,9 @@ def machine() -> dict:
     """This node: host name, processor, cores, memory, load, kernel, versions."""
     return {
         "host": platform.node(),
-        "processor": _first_match("/proc/cpuinfo", r"model name\s*:\s*(.+)") or platform.processor() or platform.machine(),
+        "processor": _first_match("/proc/cpuinfo", r"model name\s*:\s*(.+)")
+        or platform.processor()
+        or platform.machine(),
         "cores": cores(),
         "memory_nbytes": _meminfo("MemTotal"),
         "load_1min": os.getloadavg()[0],
@@ -96,7 +98,7 @@ def findings(ranks_of_node: list[int], cores_of_node: list[int], load: float, de
         text = f"oversubscribed: {worst[0]} ranks on a node of {worst[1]} cores; ranks wait for each other's turns"
         found.append({"code": "oversubscribed", "text": text})
     elif load > 0.5 * max(cores_of_node):
-        text = f"the load average was {load:.1f} on {max(cores_of_node)} cores before the launch; something else was running"
+        text = f"the load average was {load:.1f} on {max(cores_of_node)} cores before the launch; others were at work"
         found.append({"code": "loaded", "text": text})
     if declared_nodes is not None:
         text = f"{declared_nodes} nodes were declared, not real: times between them are times inside one machine"

@@ -1,8 +1,8 @@
 """Binds a schedule to memory and a communicator once; what is timed afterwards is a flat loop over bound calls.
 
-Out of place like MPI_Allreduce: the input stays untouched, the output ends right. A range of the output that nothing was
-written to yet is sent straight from the input, and what arrives to be reduced into it lands in it and is reduced with the
-input there, so that no copy of the whole vector is needed.
+Out of place like MPI_Allreduce: the input stays untouched, the output ends right. A range of the output that nothing
+was written to yet is sent straight from the input, and what arrives to be reduced into it lands in it and is reduced
+with the input there, so that no copy of the whole vector is needed.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,8 +39,8 @@ def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) ->
     datatype = DATATYPES[sendbuf.dtype.name]
     _refuse_above_limit(sendbuf.size)
     send, recv = ([MPI.buffer(array), array.size, datatype] for array in (sendbuf, recvbuf))
-    calls = [partial(comm.Allreduce, send, recv, OPERATIONS[op]), *_division(recvbuf, comm, op)]
-    return Prepared(_in_turn(calls), lambda: None)
+    allreduce = partial(comm.Allreduce, send, recv, OPERATIONS[op])
+    return Prepared(_in_turn([allreduce, *_division(recvbuf, comm, op)]), lambda: None)
 
 
 def sendrecv(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:

@@ -2,7 +2,7 @@
 
 import random
 from dataclasses import asdict, dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 DTYPES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8}  # name -> bytes of an element
 OPS = ("sum", "avg", "prod", "max", "min")
@@ -12,7 +12,8 @@ class PlanError(ValueError):
     """A plan that makes no sense, in words."""
 
 
-class Cell(NamedTuple):
+@dataclass(frozen=True)
+class Cell:
     """What is measured within a launch; the launch adds the ranks and the nodes."""
 
     algorithm: str
@@ -103,7 +104,8 @@ class Plan:
         if set(values) != known:
             wrong = ", ".join(sorted(set(values) ^ known))
             raise PlanError(f"the plan has other fields than this version knows: {wrong}")
-        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+        fields_of: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**fields_of)
 
 
 def geometric_sizes(first: int, last: int, factor: float) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """Proves algorithms over many numbers of ranks, counts, segments and node layouts, and sums up what was found."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from .algorithms import Algorithm
@@ -16,7 +17,8 @@ class Line(NamedTuple):
     refused: bool
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True)
+class Case:
     """One schedule to prove."""
 
     size: int
@@ -25,7 +27,9 @@ class Case(NamedTuple):
     segment: int
 
     def __str__(self) -> str:
-        return f"{self.size} ranks on nodes {self.topology.describe()}, {self.count} elements, segments of {self.segment}"
+        return (
+            f"{self.size} ranks on nodes {self.topology.describe()}, {self.count} elements, segments of {self.segment}"
+        )
 
 
 def layouts(size: int, ranks_per_node: int | None) -> list[Topology]:
@@ -61,7 +65,10 @@ def prove_all(
     ranks_per_node: int | None = None,
 ) -> Iterator[Line]:
     """Prove every case; one line per algorithm, or one that names the first refusal."""
-    yield Line(f"{'algorithm':<26}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  rank order  same bits", False)
+    yield Line(
+        f"{'algorithm':<26}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  rank order  same bits",
+        False,
+    )
     for algorithm in algorithms.values():
         yield _prove(algorithm, sizes, counts, segments, ranks_per_node)
 
@@ -73,7 +80,9 @@ def _prove(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> Lin
             if algorithm.unmet(size, case.topology):
                 continue
             try:
-                proofs.append((case, verify(algorithm.schedules(*case), case.count)))
+                proofs.append(
+                    (case, verify(algorithm.schedules(case.size, case.topology, case.count, case.segment), case.count))
+                )
             except Refusal as refusal:
                 return Line(f"{algorithm.name:<26}REFUSED  {case}: {refusal}", True)
     if not proofs:

@@ -51,7 +51,12 @@ class Recorder:
             stem = folder.launches / f"{launch}.{self.attempt}"
             try:
                 with open(f"{stem}.json", "x", encoding="utf-8") as file:
-                    head = {"schema_version": SCHEMA_VERSION, "launch": launch, "attempt": self.attempt, "started": now()}
+                    head = {
+                        "schema_version": SCHEMA_VERSION,
+                        "launch": launch,
+                        "attempt": self.attempt,
+                        "started": now(),
+                    }
                     json.dump({**head, **facts}, file, indent=1)
                 break
             except FileExistsError:

@@ -37,11 +37,11 @@ class RunFolder:
             raise RunError(f"{self.run_json}: damaged: it names no schema version; expected {SCHEMA_VERSION}")
         if version > SCHEMA_VERSION:
             raise RunError(
-                f"{self.run_json}: of a newer schema, version {version}; this program reads up to {SCHEMA_VERSION}: update it"
+                f"{self.run_json}: of a newer schema, {version}; this program reads up to {SCHEMA_VERSION}: update it"
             )
         if version < SCHEMA_VERSION:
             raise RunError(
-                f"{self.run_json}: of an older schema, version {version}, that is no longer read; expected {SCHEMA_VERSION}"
+                f"{self.run_json}: of an older schema, {version}, that is no longer read; expected {SCHEMA_VERSION}"
             )
         return run
 
@@ -106,7 +106,9 @@ def whole_rows(path: Path, columns: list[str]) -> list[Row]:
     reader = csv.reader(lines)
     header = next(reader)
     if header != columns:
-        raise RunError(f"{path}: damaged: its columns are not those of schema version {SCHEMA_VERSION}: {','.join(header)}")
+        raise RunError(
+            f"{path}: damaged: its columns are not those of schema version {SCHEMA_VERSION}: {','.join(header)}"
+        )
     rows = []
     for fields in reader:
         if len(fields) != len(columns):

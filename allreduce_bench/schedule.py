@@ -31,6 +31,11 @@ def split(span: range, parts: int) -> tuple[range, ...]:
     return tuple(range(a, b) for a, b in zip(starts, starts[1:]))
 
 
+def longest_block(count: int, parts: int) -> int:
+    """Elements in the longest of the blocks that `split` makes of `count` elements."""
+    return -(-count // parts)
+
+
 def drop_empty(steps: Iterable[Step]) -> Iterator[Step]:
     """Leave out what moves no element: empty ranges, then halves, then whole steps.
 

@@ -47,7 +47,9 @@ REPETITIONS = (
 CELLS = (
     *_CELL,
     Column("schedule_digest", "", "fingerprint of the steps of all ranks; empty for native"),
-    Column("state", "", "done; wrong (a check failed); refused (no all-reduce); skipped (see reason); left out (no time)"),
+    Column(
+        "state", "", "done; wrong (a check failed); refused (no all-reduce); skipped (see reason); left out (no time)"
+    ),
     Column("reason", "", "why the cell was refused or skipped"),
     Column("repetitions", "", "timed calls without warm-ups"),
     Column("wrong", "elements", "wrong elements over all ranks, checks before and after timing; empty: unchecked"),
@@ -69,7 +71,9 @@ SUMMARY = (
     Column("time_s", "s", "median over launches of the median over repetitions"),
     Column("time_low_s", "s", "lower end of the 95 % interval, see interval"),
     Column("time_high_s", "s", "upper end of the 95 % interval, see interval"),
-    Column("interval", "", "launches: of the mean of launch medians; repetitions: of the median within launches (below 3)"),
+    Column(
+        "interval", "", "launches: of the mean of launch medians; repetitions: of the median within launches (below 3)"
+    ),
     Column("min_s", "s", "fastest repetition"),
     Column("max_s", "s", "slowest repetition"),
     Column("algbw_bytes_per_s", "bytes/s", "nbytes / time_s"),

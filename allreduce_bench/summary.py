@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 
 from .plan import Plan
 from .planned import find_planned, planned_cells
@@ -10,7 +11,7 @@ from .stats import log_interval, median, median_interval
 from .units import algbw, busbw
 
 MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
-Summary = dict[str, object]
+Summary = dict[str, Any]
 
 
 def summarise(folder: RunFolder) -> list[Summary]:

@@ -7,7 +7,7 @@ from numpy import median
 
 from . import environment
 from .cell import Launched, Outcome, outcome_of
-from .plan import DTYPES, Cell, Launch, Plan
+from .plan import Cell, Launch, Plan
 from .planned import find_planned, planned_cells
 from .recorder import Recorder
 from .runfolder import CellKey

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from .plan import Plan
-from .summary import Summary, by_size
+from .summary import Summary
 from .units import format_size, three_digits
 from .verdict import verdicts
 
@@ -21,7 +21,7 @@ def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
         f"allreduce, {plan.dtype} {plan.op}, out of place, {_where(first, rows)}, {library}",
         "time in us: maximum over ranks, median of repetitions, median of launches;  * fastest   = tie with it (95 %)",
         "",
-        *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), by_size(rows), rows),
+        *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
         "",
         _count(rows),
         *(f"{verdict.sizes}: {verdict.sentence}" for verdict in verdicts(rows)),
@@ -44,7 +44,7 @@ def _where(first: Summary, rows: Sequence[Summary]) -> str:
     return " ".join(words)
 
 
-def _grid(algorithms: list[str], groups: dict, rows: Sequence[Summary]) -> list[str]:
+def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:
     sizes = sorted({row["nbytes"] for row in rows})
     lines = _header(algorithms)
     for nbytes in sizes:
@@ -55,7 +55,11 @@ def _grid(algorithms: list[str], groups: dict, rows: Sequence[Summary]) -> list[
             [
                 format_size(nbytes),
                 *(_time(group[name]) for name in algorithms),
-                *([best["algorithm"], _gigabytes(best, "algbw"), _gigabytes(best, "busbw")] if best else ["-", "-", "-"]),
+                *(
+                    [best["algorithm"], _gigabytes(best, "algbw"), _gigabytes(best, "busbw")]
+                    if best
+                    else ["-", "-", "-"]
+                ),
                 str(sum(wrong)) if wrong else "N/A",
             ]
         )
@@ -86,7 +90,9 @@ def _gigabytes(row: Summary, kind: str) -> str:
 
 def _count(rows: Sequence[Summary]) -> str:
     states = [row["state"] for row in rows]
-    counts = [f"{states.count(state)} {state}" for state in ("left out", "missing", "refused", "skipped") if state in states]
+    counts = [
+        f"{states.count(state)} {state}" for state in ("left out", "missing", "refused", "skipped") if state in states
+    ]
     wrong = sum(row.get("wrong") or 0 for row in rows)
     return ", ".join([f"{states.count('done')} of {len(rows)} cells done", f"{wrong} wrong elements", *counts]) + "."
 
@@ -96,7 +102,9 @@ def _notes(rows: Sequence[Summary]) -> list[str]:
     reasons: dict[tuple, list[str]] = {}
     for row in rows:
         if row["state"] != "done":
-            reasons.setdefault((row["state"], row["reason"]), []).append(f"{row['algorithm']} {format_size(row['nbytes'])}")
+            reasons.setdefault((row["state"], row["reason"]), []).append(
+                f"{row['algorithm']} {format_size(row['nbytes'])}"
+            )
     notes = [f"{state}: {', '.join(cells)}: {reason}" for (state, reason), cells in reasons.items()]
     diverging = sorted({str(row["algorithm"]) for row in rows if row.get("same_bits") == 0})
     if diverging:

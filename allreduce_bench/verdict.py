@@ -48,7 +48,10 @@ def _verdict(ranks: int, label: str, groups: dict[int, list[Summary]]) -> Verdic
 
 def _tied_throughout(groups: dict[int, list[Summary]], winner: str, name: str) -> bool:
     return all(
-        row["rank_of_best"] in ("best", "tie") for group in groups.values() for row in group if row["algorithm"] in (winner, name)
+        row["rank_of_best"] in ("best", "tie")
+        for group in groups.values()
+        for row in group
+        if row["algorithm"] in (winner, name)
     )
 
 

@@ -4,8 +4,8 @@ The value of an element is the set of ranks it contains. An element keeps its pl
 same elements), a reduction is a disjoint union, nobody waits for ever, and at the end everyone holds everyone. What
 holds for sets of ranks holds for any data and any commutative and associative operation.
 
-Elements that every message treats alike are one part, so the size of a proof does not depend on the count. Each value is
-kept as an expression, equal ones as one number; from it follow rank order and whether all ranks get the same bits.
+Elements that every message treats alike are one part, so the size of a proof does not depend on the count. Each value
+is kept as an expression, equal ones as one number; from it follow rank order and whether all ranks get the same bits.
 """
 
 from collections.abc import Sequence

@@ -15,7 +15,9 @@ __all__ = ["DEFAULT_SEGMENT_NBYTES", "Algorithm", "AlgorithmError", "Cost", "alg
 
 
 def _algorithms_of(module) -> list[Algorithm]:
-    return [thing for thing in vars(module).values() if isinstance(thing, Algorithm) and thing.module == module.__name__]
+    return [
+        thing for thing in vars(module).values() if isinstance(thing, Algorithm) and thing.module == module.__name__
+    ]
 
 
 def builtin() -> dict[str, Algorithm]:
@@ -40,7 +42,9 @@ def find(words: list[str]) -> dict[str, Algorithm]:
         elif word in known:
             found[word] = known[word]
         else:
-            raise AlgorithmError(f"unknown algorithm '{word}'; known: {', '.join(known)}, or the path of your own .py file")
+            raise AlgorithmError(
+                f"unknown algorithm '{word}'; known: {', '.join(known)}, or the path of your own .py file"
+            )
     return found
 
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 
 from allreduce_bench.algorithms import Cost, algorithm
 from allreduce_bench.algorithms._ring_phases import ring_allgather, ring_reduce_scatter
-from allreduce_bench.schedule import Step, split
+from allreduce_bench.schedule import Step, longest_block, split
 from allreduce_bench.topology import Topology
 
 Move = tuple[int, int, range]  # from this local rank, to that one, these elements
@@ -67,12 +67,12 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """The slowest node's two phases, its redistribution there and back, and the longest slice's ring between nodes."""
     sizes = [len(node) for node in topology.nodes]
     rails = min(sizes)
-    inside = max((local - 1) * -(-count // local) for local in sizes)
-    across = (len(sizes) - 1) * -(-(-(-count // rails)) // len(sizes))
+    inside = max((local - 1) * longest_block(count, local) for local in sizes)
+    across = (len(sizes) - 1) * longest_block(longest_block(count, rails), len(sizes))
     extra = max(len(moves_to_rails(split(range(count), local), split(range(count), rails))) for local in sizes)
     return Cost(
         2 * (max(sizes) - 1 + len(sizes) - 1 + extra),
-        2 * (inside + across + extra * -(-count // (rails + 1))),
+        2 * (inside + across + extra * longest_block(count, rails + 1)),
         inside + across,
     )
 

@@ -24,7 +24,7 @@ the pairwise-exchange reduce-scatter of Thakur, Rabenseifner and Gropp, IJHPCA 1
 from collections.abc import Iterator
 
 from allreduce_bench.algorithms import Cost, algorithm
-from allreduce_bench.schedule import Step, split
+from allreduce_bench.schedule import Step, longest_block, split
 from allreduce_bench.topology import Topology
 
 
@@ -35,7 +35,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
 
 def sharded_cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """2(p-1) messages of the longest block."""
-    block = -(-count // size)
+    block = longest_block(count, size)
     return Cost(2 * (size - 1), 2 * (size - 1) * block, (size - 1) * block)
 
 

@@ -18,13 +18,13 @@ Source: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
 from collections.abc import Iterator
 
 from allreduce_bench.algorithms import Cost, algorithm
-from allreduce_bench.schedule import Step, split
+from allreduce_bench.schedule import Step, longest_block, split
 from allreduce_bench.topology import Topology
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """The longest block makes 2(p-1) hops and is reduced on p-1 of them."""
-    block = -(-count // size)
+    block = longest_block(count, size)
     return Cost(2 * (size - 1), 2 * (size - 1) * block, (size - 1) * block)
 
 

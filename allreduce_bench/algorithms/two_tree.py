@@ -1,10 +1,10 @@
 """Two-tree: two binary trees carry one half of the vector each; who is interior in one is a leaf in the other.
 
-The first tree is the in-order binary tree: odd ranks are interior, even ranks are leaves. The second is its mirror image
-(even p) or the same shifted by one rank (odd p). A rank then has at most two parents and two children, and the edges
-can be coloured 0 and 1 so that the two that leave a rank differ, and the two that enter it too. Edges of colour c are
-used in rounds of parity c: at most one send and one receive per rank and round, and both links of every rank stay
-busy. Both halves are pipelined in k segments, first reduced to the roots, then broadcast. For p = 4, k = 1:
+The first tree is the in-order binary tree: odd ranks are interior, even ranks are leaves. The second is its mirror
+image (even p) or the same shifted by one rank (odd p). A rank then has at most two parents and two children, and the
+edges can be coloured 0 and 1 so that the two that leave a rank differ, and the two that enter it too. Edges of colour
+c are used in rounds of parity c: at most one send and one receive per rank and round, and both links of every rank
+stay busy. Both halves are pipelined in k segments, first reduced to the roots, then broadcast. For p = 4, k = 1:
 
     tree of half 1: root d, edges a to b, c to b, b to d        (in-order: b is left of the root d)
     tree of half 2: root a, edges d to c, b to c, c to a        (its mirror image)
@@ -44,7 +44,7 @@ def in_order_tree(size: int) -> list[int | None]:
 
 
 def second_tree(size: int) -> list[int | None]:
-    """The first tree mirrored for even `size`, shifted by one rank for odd: its interior ranks are the other's leaves."""
+    """The first tree mirrored (even `size`) or shifted by one rank (odd): its interior ranks are the first's leaves."""
     first = in_order_tree(size)
     if size % 2 == 0:
         return [None if parent is None else size - 1 - parent for parent in reversed(first)]

@@ -9,7 +9,9 @@ from .words import errors_in_one_line
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The page [default: report.html in the first run].")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The page [default: report.html in the first run]."
+)
 @errors_in_one_line
 def report(runs, output) -> None:
     """Write one self-contained HTML page about RUNS, and its figures as PNG files beside it."""

@@ -29,25 +29,71 @@ def plan_options(command: Callable) -> Callable:
     """The options that decide what is measured."""
     for option in reversed(
         (
-            click.option("-n", "--ranks", type=RANKS, help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2]."),
-            click.option("-a", "--algorithms", type=NAMES, help="Names, native, or paths of own files [default: native and all]."),
+            click.option(
+                "-n",
+                "--ranks",
+                type=RANKS,
+                help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2].",
+            ),
+            click.option(
+                "-a", "--algorithms", type=NAMES, help="Names, native, or paths of own files [default: native and all]."
+            ),
             click.option("--sizes", type=SIZES, help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f."),
             click.option("-b", "--minbytes", type=SIZE, default="8", show_default=True, help="Smallest size."),
             click.option("-e", "--maxbytes", type=SIZE, default="16M", show_default=True, help="Largest size."),
-            click.option("-f", "--stepfactor", type=float, default=4.0, show_default=True, help="Each size is so many times the last."),
-            click.option("-d", "--dtype", default="float32", show_default=True, help=f"Element type: {', '.join(DTYPES)}."),
+            click.option(
+                "-f",
+                "--stepfactor",
+                type=float,
+                default=4.0,
+                show_default=True,
+                help="Each size is so many times the last.",
+            ),
+            click.option(
+                "-d", "--dtype", default="float32", show_default=True, help=f"Element type: {', '.join(DTYPES)}."
+            ),
             click.option("--op", default="sum", show_default=True, help=f"Operation: {', '.join(OPS)}."),
-            click.option("--launches", type=click.IntRange(1), default=3, show_default=True, help="Fresh mpiruns per rank count."),
-            click.option("--iters", type=click.IntRange(1), help="Timed calls per cell [default: 5 to 100, see --cell-time]."),
-            click.option("--warmups", type=click.IntRange(0), default=3, show_default=True, help="Untimed calls before."),
-            click.option("--cell-time", type=DURATION, default="500ms", show_default=True, help="Time for a cell's calls, e.g. 2s."),
-            click.option("--within", type=DURATION, help="Time for the whole run, e.g. 2m; what does not fit is left out and named."),
+            click.option(
+                "--launches", type=click.IntRange(1), default=3, show_default=True, help="Fresh mpiruns per rank count."
+            ),
+            click.option(
+                "--iters", type=click.IntRange(1), help="Timed calls per cell [default: 5 to 100, see --cell-time]."
+            ),
+            click.option(
+                "--warmups", type=click.IntRange(0), default=3, show_default=True, help="Untimed calls before."
+            ),
+            click.option(
+                "--cell-time",
+                type=DURATION,
+                default="500ms",
+                show_default=True,
+                help="Time for a cell's calls, e.g. 2s.",
+            ),
+            click.option(
+                "--within",
+                type=DURATION,
+                help="Time for the whole run, e.g. 2m; what does not fit is left out and named.",
+            ),
             click.option("--segment", type=SIZE, help="Segment of pipelined algorithms, e.g. 64K [default: 128K]."),
-            click.option("--pretend-ranks-per-node", type=click.IntRange(1), help="Declare nodes of so many ranks; rows are marked."),
-            click.option("--seed", type=click.IntRange(0, LARGEST_SEED), help="Seed of the order of cells [default: random, stored]."),
-            click.option("--thread-level", type=click.Choice(LEVELS), default="auto", show_default=True, help="MPI thread level."),
-            click.option("--launcher-args", default="", help="Options for mpirun, in one string, e.g. '--bind-to core'."),
-            click.option("-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS]."),
+            click.option(
+                "--pretend-ranks-per-node",
+                type=click.IntRange(1),
+                help="Declare nodes of so many ranks; rows are marked.",
+            ),
+            click.option(
+                "--seed",
+                type=click.IntRange(0, LARGEST_SEED),
+                help="Seed of the order of cells [default: random, stored].",
+            ),
+            click.option(
+                "--thread-level", type=click.Choice(LEVELS), default="auto", show_default=True, help="MPI thread level."
+            ),
+            click.option(
+                "--launcher-args", default="", help="Options for mpirun, in one string, e.g. '--bind-to core'."
+            ),
+            click.option(
+                "-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS]."
+            ),
         )
     ):
         command = option(command)
@@ -56,7 +102,9 @@ def plan_options(command: Callable) -> Callable:
 
 @click.command()
 @plan_options
-@click.option("--resume", is_flag=True, help="Go on with the missing cells of the run in -o; begin it if there is none.")
+@click.option(
+    "--resume", is_flag=True, help="Go on with the missing cells of the run in -o; begin it if there is none."
+)
 @click.pass_context
 @errors_in_one_line
 def run(context: click.Context, **options) -> None:
@@ -113,8 +161,17 @@ def demo(ranks, within, output, here) -> None:
         )
     options = {parameter.name: parameter.get_default(click.Context(run)) for parameter in run.params}
     typed = {parameter.name: parameter.type for parameter in run.params}
-    options = {name: typed[name].convert(value, None, None) if isinstance(value, str) else value for name, value in options.items()}
-    options |= {"ranks": ranks, "within": within, "output": output, "launches": 1, "sizes": (8, 512, 8192, 131072, 1 << 20, 1 << 22)}
+    options = {
+        name: typed[name].convert(value, None, None) if isinstance(value, str) else value
+        for name, value in options.items()
+    }
+    options |= {
+        "ranks": ranks,
+        "within": within,
+        "output": output,
+        "launches": 1,
+        "sizes": (8, 512, 8192, 131072, 1 << 20, 1 << 22),
+    }
     folder = _run_from_outside(options, set())
     talk(f"report: {write_report([folder], folder.path / 'report.html')}")
 
@@ -214,7 +271,9 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: set
     for name, value in stored.to_json().items():
         other = wanted.to_json()[name]
         if OPTION_OF.get(name, name) in asked and other != value:
-            raise PlanError(f"{folder.path}: --resume keeps the run's {name} {value}, found {other}; leave that option out")
+            raise PlanError(
+                f"{folder.path}: --resume keeps the run's {name} {value}, found {other}; leave that option out"
+            )
 
 
 def _default_output(options: dict) -> Path:

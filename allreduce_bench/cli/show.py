@@ -27,7 +27,9 @@ def list_() -> None:
 @click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks, e.g. 4.")
 @click.option("--count", type=click.IntRange(0), help="Elements of the vector [default: one per rank].")
 @click.option("--segment", type=click.IntRange(1), help="Elements of a pipelining segment [default: the whole vector].")
-@click.option("--ranks-per-node", type=click.IntRange(1), help="Lay the ranks out on nodes of so many [default: one node].")
+@click.option(
+    "--ranks-per-node", type=click.IntRange(1), help="Lay the ranks out on nodes of so many [default: one node]."
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this .txt file instead of stdout.")
 @errors_in_one_line
 def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> None:
@@ -50,7 +52,9 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
         _refuse_unmet(found, size, topology)
         schedules = found.schedules(size, topology, count, segment or max(count, 1))
         try:
-            texts.append(rounds(found.name, schedules, count, f"{found.formula} ({'exact' if found.exact else 'bound'})"))
+            texts.append(
+                rounds(found.name, schedules, count, f"{found.formula} ({'exact' if found.exact else 'bound'})")
+            )
         except Refusal as refusal:
             raise OneLine(f"{found.name}, {size} ranks: {refusal}", 1) from refusal
     text = "\n".join(texts)
@@ -63,9 +67,18 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
 
 @click.command()
 @click.argument("algorithms", nargs=-1)
-@click.option("-n", "--ranks", type=RANKS, default="1-16", show_default=True, help="Numbers of ranks, e.g. 8, 2,4,8 or 1-64.")
-@click.option("--count", "counts", type=click.IntRange(0), multiple=True, help="Elements; may be repeated [default: several].")
-@click.option("--segment", type=click.IntRange(1), multiple=True, help="Elements of a segment; may be repeated [default: several].")
+@click.option(
+    "-n", "--ranks", type=RANKS, default="1-16", show_default=True, help="Numbers of ranks, e.g. 8, 2,4,8 or 1-64."
+)
+@click.option(
+    "--count", "counts", type=click.IntRange(0), multiple=True, help="Elements; may be repeated [default: several]."
+)
+@click.option(
+    "--segment",
+    type=click.IntRange(1),
+    multiple=True,
+    help="Elements of a segment; may be repeated [default: several].",
+)
 @click.option("--ranks-per-node", type=click.IntRange(1), help="Prove this node layout only [default: several].")
 @errors_in_one_line
 def verify(algorithms, ranks, counts, segment, ranks_per_node) -> None:

@@ -14,7 +14,7 @@ class OneLine(click.ClickException):
 
     def __init__(self, message: str, exit_code: int = 2):
         super().__init__(message)
-        self.exit_code = exit_code
+        self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
 
     def show(self, file=None) -> None:
         click.echo(f"error: {self.message}", file=file or sys.stderr)
