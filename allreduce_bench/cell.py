@@ -36,8 +36,8 @@ class Launched(NamedTuple):
     comm: MPI.Comm
     plan: Plan
     launch: Launch
-    nodes: int  # that share no memory
-    topology: Topology  # as MPI says, or as was declared
+    real: Topology  # as MPI says
+    topology: Topology  # the same, or as was declared
     algorithms: dict[str, Algorithm]
     memory_per_rank: int | None  # bytes free on the fullest node, for each of its ranks
     deadline: float | None  # seconds since the epoch; None: none

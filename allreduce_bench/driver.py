@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable
 
 from .environment import program
-from .launch import Launcher, mpirun_command, thread_level
+from .launch import Launcher, mpirun_command
 from .plan import Launch, Plan
 from .planned import find_planned, planned_cells
 from .runfolder import RunFolder
+from .started import thread_level
 
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 

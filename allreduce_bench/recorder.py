@@ -70,7 +70,7 @@ class Recorder:
     def cell(self, facts: dict, repetitions: Iterable[dict]) -> None:
         """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete."""
         common = {"launch": self.launch, "attempt": self.attempt, **facts}
-        _append(self._repetitions, [_fields(REPETITIONS, {**common, **row}) for row in repetitions])
+        _append(self._repetitions, [_fields(REPETITIONS, {**common, **row}) for row in repetitions], sync=True)
         _append(self._cells, [_fields(CELLS, common)])
 
 
@@ -88,11 +88,12 @@ def _fields(columns: tuple[Column, ...], row: dict) -> list:
     return ["" if value is None else int(value) if isinstance(value, bool) else value for value in values]
 
 
-def _append(path: Path, rows: Iterable[Sequence]) -> None:
-    """Append rows in one write and wait until they are on disk."""
+def _append(path: Path, rows: Iterable[Sequence], sync: bool = False) -> None:
+    """Append rows in one write; with `sync` wait until they are on disk."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     with open(path, "a", encoding="utf-8", newline="") as file:
         file.write(text.getvalue())
         file.flush()
-        os.fsync(file.fileno())
+        if sync:
+            os.fsync(file.fileno())

@@ -1,5 +1,6 @@
 """One launch, on every rank: which cells in which order, each kept before the next begins."""
 
+import os
 from collections.abc import Callable
 
 from mpi4py import MPI
@@ -29,7 +30,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         comm=comm.Dup(),
         plan=plan,
         launch=launch,
-        nodes=len(real.nodes),
+        real=real,
         topology=topology,
         algorithms=algorithms,
         memory_per_rank=min(shares, default=None),
@@ -39,11 +40,13 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
 
 def facts_of(comm: MPI.Comm, launched: Launched, command: list[str], first: bool) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
-    real = environment.nodes_of(comm)
-    everyone = comm.gather((environment.machine(), environment.mpi_facts()))
-    if everyone is None:
+    real = launched.real
+    leads = comm.rank == real.nodes[real.node_of[comm.rank]][0]
+    machines = comm.gather(environment.machine() if leads else None)
+    hosts = comm.gather(environment.host())
+    if machines is None or hosts is None:
         return None
-    leaders = [everyone[ranks[0]][0] for ranks in real.nodes]
+    leaders = [machine for machine in machines if machine is not None]
     ranks_of_node, cores_of_node = [len(ranks) for ranks in real.nodes], [node["cores"] for node in leaders]
     declared = len(launched.topology.nodes) if launched.plan.pretend_ranks_per_node else None
     load = max(node["load_1min"] for node in leaders) if first else 0.0
@@ -53,9 +56,10 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: list[str], first: bool
         "nodes": len(real.nodes),
         "nodes_declared": declared,
         "layout": launched.topology.describe(),
-        "hosts": [facts["host"] for facts, _ in everyone],
+        "hosts": hosts,
         "node_of": list(launched.topology.node_of),
-        "mpi": everyone[0][1],
+        "mpi": environment.mpi_facts(),
+        "variables": environment.allowed_variables(os.environ),
         "machines": leaders,
         "oversubscribed": environment.oversubscribed(ranks_of_node, cores_of_node),
         "findings": environment.findings(ranks_of_node, cores_of_node, load, declared),
@@ -89,7 +93,7 @@ def _rows(launched: Launched, cell: Cell, outcome: Outcome) -> tuple[dict, list[
         "executor": cell.executor,
         "segment": cell.segment,
         "ranks": size,
-        "nodes": launched.nodes,
+        "nodes": len(launched.real.nodes),
         "nodes_declared": len(launched.topology.nodes) if plan.pretend_ranks_per_node else None,
         "dtype": plan.dtype,
         "op": plan.op,

@@ -4,7 +4,6 @@ import os
 import platform
 import random
 import shlex
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -14,10 +13,10 @@ from pathlib import Path
 import click
 
 from ..algorithms import builtin, find
-from ..launch import find_launcher, ranks_on_this_node, thread_level, under_launcher
 from ..plan import DTYPES, OPS, Launch, Plan, PlanError, geometric_sizes
 from ..recorder import create_run, write_summary
 from ..runfolder import RunError, RunFolder
+from ..started import ranks_on_this_node, thread_level, under_launcher
 from .words import DURATION, NAMES, RANKS, SIZE, SIZES, OneLine, errors_in_one_line, talk
 
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")
@@ -151,6 +150,8 @@ def measure(folder: Path, launch: str, place: str, started: float, deadline: flo
 @errors_in_one_line
 def demo(ranks, within, output, here) -> None:
     """Measure all algorithms on this machine and write the report."""
+    import shutil
+
     from ..report import write_report
 
     scheduler = next((name for name in SCHEDULERS if shutil.which(name)), None)
@@ -207,6 +208,7 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
 
 def _run_from_outside(options: dict, asked: set[str]) -> RunFolder:
     from ..driver import Stopped, drive
+    from ..launch import find_launcher
 
     launcher = find_launcher()
     folder, plan = _open(options, asked)
