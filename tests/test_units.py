@@ -1,0 +1,145 @@
+"""The units people read and write."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allreduce_bench.units import (
+    algbw,
+    busbw,
+    format_duration,
+    format_size,
+    format_time,
+    parse_counts,
+    parse_duration,
+    parse_size,
+    three_digits,
+)
+
+
+@pytest.mark.parametrize(
+    "text, nbytes",
+    [
+        ("0", 0),
+        ("8", 8),
+        ("4K", 4096),
+        ("4k", 4096),
+        ("16MiB", 16 << 20),
+        ("1.5G", 3 << 29),
+        ("0.5 KiB", 512),
+        (" 2 MB ", 2 << 20),
+    ],
+)
+def test_sizes_are_in_powers_of_1024(text, nbytes):
+    assert parse_size(text) == nbytes
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "0.0001K", "4T", "4KK", "1e3", "1,5K", "nan", "inf"])
+def test_what_is_no_size_is_refused_by_its_name(text):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is no size; expected bytes")):
+        parse_size(text)
+
+
+@pytest.mark.parametrize("unit, factor", [("KiB", 1024), ("MiB", 1024**2), ("GiB", 1024**3)])
+@given(number=st.integers(1, 999))
+def test_a_formatted_size_is_read_back(unit, factor, number):
+    assert format_size(number * factor) == f"{number} {unit}"
+    assert parse_size(format_size(number * factor)) == number * factor
+
+
+@pytest.mark.parametrize(
+    "nbytes, text", [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (1 << 31, "2 GiB")]
+)
+def test_sizes_are_printed_with_the_largest_unit_that_fits(nbytes, text):
+    assert format_size(nbytes) == text
+
+
+@pytest.mark.parametrize(
+    "text, seconds",
+    [("90", 90), ("90s", 90), ("2m", 120), ("1h", 3600), ("1m30s", 90), ("500ms", 0.5), ("20us", 2e-5), ("1.5h", 5400)],
+)
+def test_durations(text, seconds):
+    assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "s", "x", "1d", "-5s", "1m 30q", "m5"])
+def test_what_is_no_duration_is_refused_by_its_name(text):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is no duration")):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    "text, numbers",
+    [
+        ("4", [4]),
+        ("2,4,8", [2, 4, 8]),
+        ("1-4", [1, 2, 3, 4]),
+        ("8, 1-3", [1, 2, 3, 8]),
+        ("3,2-4,3", [2, 3, 4]),
+        ("5-5", [5]),
+    ],
+)
+def test_counts_are_ascending_and_without_repetition(text, numbers):
+    assert parse_counts(text) == numbers
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "no list of whole numbers"),
+        ("x", "no list of whole numbers"),
+        ("1,,2", "no list of whole numbers"),
+        ("1.5", "no list of whole numbers"),
+        ("-3", "no list of whole numbers"),
+        ("0", "at least 1 rank is needed, found 0"),
+        ("0-4", "at least 1 rank is needed, found 0"),
+        ("8-2", "the range 8-2 is empty"),
+    ],
+)
+def test_wrong_counts_are_refused_in_words(text, words):
+    with pytest.raises(ValueError, match=words):
+        parse_counts(text)
+
+
+@given(st.floats(1e-6, 1e7))
+def test_three_digits_are_close_and_without_exponent(value):
+    text = three_digits(value)
+    assert re.fullmatch(r"\d+(\.\d+)?", text)
+    assert float(text) == pytest.approx(value, rel=0.0051)
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [(0.954, "0.954"), (1.0, "1.00"), (27.0, "27.0"), (100, "100"), (19598.4, "19598"), (0.001, "0.00100"), (0, "0")],
+)
+def test_three_digits(value, text):
+    assert three_digits(value) == text
+
+
+@pytest.mark.parametrize(
+    "time_s, text",
+    [
+        (9.8e-6, "9.80 us"),
+        (5e-8, "0.0500 us"),
+        (2.15e-3, "2.15 ms"),
+        (1.1, "1.10 s"),
+        (4000, "4000 s"),
+        (1e-3, "1.00 ms"),
+    ],
+)
+def test_times(time_s, text):
+    assert format_time(time_s) == text
+
+
+@pytest.mark.parametrize("seconds, text", [(0, "0:00"), (65, "1:05"), (59.6, "1:00"), (3600, "60:00")])
+def test_progress_shows_minutes_and_seconds(seconds, text):
+    assert format_duration(seconds) == text
+
+
+def test_bandwidths_are_those_of_nccl_tests():
+    assert algbw(8e9, 2.0) == 4e9
+    assert busbw(8e9, 2.0, 4) == pytest.approx(6e9)  # factor 2(p-1)/p
+    assert busbw(8e9, 2.0, 2) == algbw(8e9, 2.0)
+    assert busbw(8e9, 2.0, 1) == 0
