@@ -15,6 +15,7 @@ from .predict import price
 from .rendezvous import Refusal
 from .schedule import Step
 from .topology import Topology
+from .units import format_size
 from .verify import verify
 
 PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
@@ -63,8 +64,7 @@ def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
 def _reason_to_skip(launched: Launched, cell: Cell) -> str | None:
     need = VECTORS * cell.count * launched.plan.itemsize
     if launched.memory_per_rank is not None and need > launched.memory_per_rank:
-        mebibytes = need / 2**20, launched.memory_per_rank / 2**20
-        return "needs {:.0f} MiB of buffers a rank, {:.0f} MiB are free".format(*mebibytes)
+        return f"needs {format_size(need)} of buffers a rank, {format_size(launched.memory_per_rank)} are free"
     if launched.deadline is not None and time.time() > launched.deadline:
         return LEFT_OUT
     if cell.algorithm == "native":

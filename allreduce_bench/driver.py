@@ -12,25 +12,16 @@ from collections.abc import Callable
 from .environment import program
 from .launch import Launcher, mpirun_command
 from .plan import Launch, Plan
-from .planned import find_planned, planned_cells
+from .planned import pending
 from .runfolder import RunFolder
 from .started import thread_level
 
+COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 class Stopped(RuntimeError):
     """A launch that did not end well, in words."""
-
-
-def pending(folder: RunFolder, plan: Plan) -> list[Launch]:
-    """The planned launches that have cells left."""
-    algorithms = find_planned(plan)
-    return [
-        launch
-        for launch in plan.planned_launches()
-        if {cell.key for cell in planned_cells(plan, algorithms, launch)} - folder.finished(launch.name)
-    ]
 
 
 def drive(
@@ -50,10 +41,11 @@ def drive(
         command = _command(folder, plan, launcher, launch, deadline, (number + 1, len(launches), started))
         if number < len(plan.ranks):
             say(shlex.join(command))
-        status = _start(command, plan.thread_level, launch.ranks)
+        status = _start(command)
         if status:
-            ended = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-            raise Stopped(f"launch {launch.name} ({launch.ranks} ranks) {ended}; finished cells are kept")
+            raise Stopped(
+                f"launch {launch.name} ({launch.ranks} ranks) {_how_it_ended(status)}; finished cells are kept"
+            )
     return []
 
 
@@ -61,15 +53,24 @@ def _command(folder, plan: Plan, launcher: Launcher, launch: Launch, deadline, p
     number, planned, started = place
     inner = [*program(), "measure", str(folder.path), "--launch", launch.name]
     inner += ["--place", f"{number}/{planned}", "--started", f"{started:.0f}"]
+    inner += ["--thread-level", thread_level(plan.thread_level, launch.ranks)]
     if deadline is not None:
         inner += ["--deadline", f"{deadline:.1f}"]
     return mpirun_command(launcher, launch.ranks, plan.launcher_args, inner)
 
 
-def _start(command: list[str], level: str, ranks: int) -> int:
-    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": thread_level(level, ranks)}
+def _start(command: list[str]) -> int:
+    environ = {**os.environ, COMMAND_VARIABLE: shlex.join(command)}
     sys.stdout.flush()
     return subprocess.run(command, env=environ, preexec_fn=end_with_parent, check=False).returncode
+
+
+def _how_it_ended(status: int) -> str:
+    number = -status if status < 0 else status - 128
+    try:
+        return f"was ended by {signal.Signals(number).name}"
+    except ValueError:
+        return f"ended with status {status}"
 
 
 def end_with_parent(number: int = signal.SIGTERM) -> None:

@@ -2,6 +2,7 @@
 
 from .algorithms import DEFAULT_SEGMENT_NBYTES, Algorithm, builtin, find
 from .plan import Cell, Launch, Plan
+from .runfolder import RunFolder
 
 
 def find_planned(plan: Plan) -> dict[str, Algorithm]:
@@ -13,3 +14,13 @@ def planned_cells(plan: Plan, algorithms: dict[str, Algorithm], launch: Launch) 
     """Every cell of `launch`, in the shuffled order in which it is measured."""
     segment_nbytes = plan.segment_nbytes or DEFAULT_SEGMENT_NBYTES
     return plan.cells(launch, {name for name in algorithms if algorithms[name].segmented}, segment_nbytes)
+
+
+def pending(folder: RunFolder, plan: Plan) -> list[Launch]:
+    """The planned launches that have cells left."""
+    algorithms = find_planned(plan)
+    return [
+        launch
+        for launch in plan.planned_launches()
+        if {cell.key for cell in planned_cells(plan, algorithms, launch)} - folder.finished(launch.name)
+    ]

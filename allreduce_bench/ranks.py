@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 def take_part(
-    open_run: Callable[[], tuple[RunFolder, Plan, Launch]], command: list[str], place: Place, deadline: float | None
+    open_run: Callable[[], tuple[RunFolder, Plan, Launch | None]], command: str, place: Place, deadline: float | None
 ) -> int:
     """Measure one launch with all ranks of COMM_WORLD; only rank 0 calls `open_run` and touches files.
 
@@ -35,6 +35,8 @@ def take_part(
         if opened is None:
             return 2
         folder, plan, launch = opened
+        if launch is None:
+            return 0  # nothing is left to measure
         return _measure(comm, folder, plan, launch, command, place, deadline)
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
@@ -43,7 +45,7 @@ def take_part(
         raise
 
 
-def _opened(comm: MPI.Comm, open_run: Callable[[], tuple[RunFolder, Plan, Launch]]):
+def _opened(comm: MPI.Comm, open_run: Callable[[], tuple[RunFolder, Plan, Launch | None]]):
     result = None
     if comm.rank == 0:
         try:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -35,10 +36,12 @@ def create_run(folder: RunFolder, plan: Plan, command: Sequence[str]) -> None:
         raise RunError(
             f"{folder.path}: exists already; choose another folder with -o, or go on with it by --resume"
         ) from None
-    folder.launches.mkdir()
-    temporary = folder.path / "run.json.tmp"
-    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(folder.run_json)
+    try:
+        folder.launches.mkdir()
+        folder.run_json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    except OSError:  # a full disk must not leave half a run behind
+        shutil.rmtree(folder.path)
+        raise
 
 
 class Recorder:

@@ -53,8 +53,9 @@ class RunFolder:
             raise RunError(f"{self.run_json}: damaged: {error}; restore it or measure anew") from error
 
     def attempts(self) -> list[dict]:
-        """The facts of every attempt of every launch, in the order in which they started. Raises RunError."""
-        facts = [read_json(path) for path in sorted(self.launches.glob("*.json"))]
+        """The facts of every attempt that finished a cell, in the order in which they started. Raises RunError."""
+        marks = [path for path in self.launches.glob("*.cells.csv") if whole_rows(path, names(CELLS))]
+        facts = [read_json(path.with_name(path.name.replace(".cells.csv", ".json"))) for path in marks]
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
 
     def marks(self) -> list[Row]:

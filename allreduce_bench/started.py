@@ -21,6 +21,14 @@ def ranks_on_this_node(environ: Mapping[str, str]) -> int | None:
     return None
 
 
+def rank_of(environ: Mapping[str, str]) -> int:
+    """The rank of this process, as the launcher's variables say before MPI can be asked; 0 where none say."""
+    for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"):
+        if environ.get(name, "").isdigit():
+            return int(environ[name])
+    return 0
+
+
 def thread_level(asked: str, ranks_here: int | None) -> str:
     """The thread level to initialise MPI with; `auto` is single, and multiple where ranks outnumber cores.
 

@@ -38,7 +38,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     )
 
 
-def facts_of(comm: MPI.Comm, launched: Launched, command: list[str], first: bool) -> dict | None:
+def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = launched.real
     leads = comm.rank == real.nodes[real.node_of[comm.rank]][0]

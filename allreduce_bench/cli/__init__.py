@@ -3,8 +3,9 @@
 import click
 
 from .. import __version__
+from .demo import demo
 from .read import report
-from .run import demo, measure, run
+from .run import measure, run
 from .show import explain, list_, verify
 
 

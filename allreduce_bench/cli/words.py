@@ -1,23 +1,26 @@
 """Words on the command line: sizes, durations, rank counts; and errors in one line."""
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
 
 import click
 
+from ..started import rank_of
 from ..units import parse_counts, parse_duration, parse_size
 
 
 class OneLine(click.ClickException):
-    """An error that is said in one line; exit status 2 for bad usage, 1 for a check that failed."""
+    """An error that is said in one line, once for all ranks; exit status 2: bad usage, 1: a check that failed."""
 
     def __init__(self, message: str, exit_code: int = 2):
         super().__init__(message)
         self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
 
     def show(self, file=None) -> None:
-        click.echo(f"error: {self.message}", file=file or sys.stderr)
+        if rank_of(os.environ) == 0:
+            click.echo(f"error: {self.message}", file=file or sys.stderr)
 
 
 class _Parsed(click.ParamType):

