@@ -17,6 +17,7 @@ from .runfolder import RunFolder
 from .started import thread_level
 
 COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
+SHORTEST_LAUNCH_S = 5.0  # below, a launch is mostly its own start
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
@@ -31,22 +32,28 @@ def drive(
 
     Raises Stopped when a launch fails: what was measured is kept.
     """
-    launches = pending(folder, plan)
+    launches, left_out = _that_fit(pending(folder, plan), len(plan.ranks), within_s)
     started = time.time()
     for number, launch in enumerate(launches):
         left = None if within_s is None else within_s - (time.time() - started)
         if left is not None and left <= 0:
-            return launches[number:]
+            return launches[number:] + left_out
         deadline = None if left is None else time.time() + left / (len(launches) - number)
         command = _command(folder, plan, launcher, launch, deadline, (number + 1, len(launches), started))
         if number < len(plan.ranks):
             say(shlex.join(command))
         status = _start(command)
         if status:
-            raise Stopped(
-                f"launch {launch.name} ({launch.ranks} ranks) {_how_it_ended(status)}; finished cells are kept"
-            )
-    return []
+            raise Stopped(f"launch {launch.name} {_how_it_ended(status)}; finished cells are kept")
+    return left_out
+
+
+def _that_fit(launches: list[Launch], rank_counts: int, within_s: float | None) -> tuple[list[Launch], list[Launch]]:
+    """The launches worth starting in `within_s`, one for every rank count at least, and the others."""
+    if within_s is None:
+        return launches, []
+    rounds = max(1, int(within_s / (SHORTEST_LAUNCH_S * rank_counts)))
+    return launches[: rounds * rank_counts], launches[rounds * rank_counts :]
 
 
 def _command(folder, plan: Plan, launcher: Launcher, launch: Launch, deadline, place) -> list[str]:

@@ -1,8 +1,9 @@
 """Integer-valued vectors whose all-reduce is exact, so that every order of summation gives the same bits.
 
-Rank r contributes `(i mod 1021) + w(r) * (i mod 3)` to element i, w(r) = 7r mod 31; sums stay below 2^24 up to 15,000
-ranks. A product multiplies +1 or -1 by a factor f(r) (2 on the even ranks below 32, else -1) where i is no multiple of
-3. A rank that is missing or counted twice, and an element in another's place, changes the result.
+Rank r contributes `(i mod 1021) + w(r) * (i mod 3)` to element number i, counted from 1, w(r) = 7r mod 31; sums stay
+below 2^24 up to 15,000 ranks. A product multiplies +1 or -1 by a factor f(r) (2 on the even ranks below 32, else -1)
+where i is no multiple of 3. A rank that is missing or counted twice in a sum or product, and an element in another's
+place, changes the result.
 """
 
 from collections.abc import Callable
@@ -35,7 +36,7 @@ def expected(size: int, count: int, dtype: str, op: str) -> np.ndarray:
 
 
 def _vector(count: int, dtype: str, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    period = formula(np.arange(PERIOD)).astype(dtype)
+    period = formula(np.arange(1, PERIOD + 1)).astype(dtype)
     vector = np.empty(count, dtype)
     whole = count - count % PERIOD
     vector[:whole].reshape(-1, PERIOD)[:] = period

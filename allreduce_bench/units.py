@@ -1,7 +1,7 @@
 """The units people read and write: sizes in KiB/MiB/GiB (1024), durations, microseconds, GB/s (10^9)."""
 
 import re
-from math import log10
+from math import floor, log10
 
 SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
@@ -50,7 +50,7 @@ def format_size(nbytes: float) -> str:
 
 def format_time(time_s: float) -> str:
     """A time with three digits and its unit: `9.80 us`, `2.15 ms`, `1.10 s`."""
-    unit, factor = next((u, f) for u, f in (("us", 1e6), ("ms", 1e3), ("s", 1.0)) if time_s * f < 1000 or u == "s")
+    unit, factor = next((u, f) for u, f in (("us", 1e6), ("ms", 1e3), ("s", 1.0)) if time_s * f < 999.5 or u == "s")
     return f"{three_digits(time_s * factor)} {unit}"
 
 
@@ -64,7 +64,8 @@ def three_digits(value: float) -> str:
     """`value` with three significant digits and no exponent, whole above 100: `0.954`, `27.0`, `19598`."""
     if value <= 0:
         return "0"
-    return f"{value:.{max(0, 2 - int(log10(value) // 1))}f}"
+    rounded = float(f"{value:.2e}")  # first, since 9.996 has one digit more than it seems
+    return f"{value:.{max(0, 2 - floor(log10(rounded)))}f}"
 
 
 def algbw(nbytes: float, time_s: float) -> float:

@@ -92,9 +92,10 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """At most 2(h+k-1) rounds up and as many down, each of one segment of half the vector."""
     if size == 1:
         return Cost(0, 0, 0)
-    height, blocks = size.bit_length() - 1, pieces(split(range(count), 2)[0], segment)
-    rounds = 2 * (height + len(blocks) - 1)
-    return Cost(2 * rounds, 2 * rounds * len(blocks[0]), rounds * len(blocks[0]))
+    halves = [pieces(half, segment) for half in split(range(count), 2)]
+    height, longest = size.bit_length() - 1, max(len(blocks[0]) for blocks in halves)
+    rounds = 2 * (height + len(halves[0]) - 1)
+    return Cost(2 * rounds, 2 * rounds * longest, rounds * longest)
 
 
 @algorithm(
