@@ -73,11 +73,13 @@ def _messages(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[Mes
 
 
 def _title(name: str, size: int, parts: Parts) -> str:
-    ranks = f"rank 0 is a, rank {min(size, 26) - 1} is {_name(min(size, 26) - 1)}" if size > 1 else "rank 0 is a"
-    spans = [len(parts.span(part)) for part in range(len(parts))]
-    same = f"{len(spans)} parts of {spans[0]} elements" if len(set(spans)) == 1 else f"parts of {spans} elements"
-    note = "; S1 is the finished sum of part 1" if size > 1 else ""
-    return f"{name} on {size} ranks ({ranks}); the vector is {same}: a1 is what rank a had in part 1{note}"
+    lengths = [len(parts.span(part)) for part in range(len(parts))]
+    each = f"of {lengths[0]}" if len(set(lengths)) == 1 else f"of {', '.join(map(str, lengths))}"
+    finished = ", S1 the finished sum of part 1" if size > 1 else ""
+    return (
+        f"{name} on {size} ranks: rank 0 is a, rank {size - 1} is {_name(size - 1)}\n"
+        f"the vector: {len(lengths)} parts, {each} elements; a1 is what rank a had in part 1{finished}"
+    )
 
 
 def _name(rank: int) -> str:
