@@ -78,7 +78,7 @@ def _title(name: str, size: int, parts: Parts) -> str:
     finished = ", S1 the finished sum of part 1" if size > 1 else ""
     return (
         f"{name} on {size} ranks: rank 0 is a, rank {size - 1} is {_name(size - 1)}\n"
-        f"the vector: {len(lengths)} parts, {each} elements; a1 is what rank a had in part 1{finished}"
+        f"the vector: {len(lengths)} parts, {each} element{"s" if set(lengths) != {1} else ""}; a1 is what rank a had in part 1{finished}"
     )
 
 

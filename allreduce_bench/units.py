@@ -44,7 +44,8 @@ def format_size(nbytes: float) -> str:
     """`128 KiB` for 131072; bytes below 1 KiB and whatever three digits cannot say exactly enough."""
     for unit, factor in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
         if nbytes >= factor:
-            return f"{nbytes / factor:.4g} {unit}"
+            number = nbytes / factor
+            return f"{number:.0f} {unit}" if number >= 1000 else f"{number:.4g} {unit}"
     return f"{nbytes:.0f} B"
 
 

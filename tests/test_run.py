@@ -1,0 +1,285 @@
+"""Whole runs over a real MPI: what is kept when something dies, what is refused, what the ranks import."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+
+OPEN_MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def bench(python: Path, *words: object, cwd: Path | None = None, **options) -> subprocess.CompletedProcess:
+    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240, check=False, **options)
+
+
+def done(folder: Path) -> list[tuple[str, str, str]]:
+    """(launch, algorithm, count) of every completed cell, duplicates included."""
+    found = []
+    for path in folder.glob("launches/*.cells.csv"):
+        with open(path, newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row["state"] == "done"]
+        found += [(row["launch"], row["algorithm"], row["count"]) for row in rows]
+    return found
+
+
+def one_line_error(result: subprocess.CompletedProcess) -> str:
+    """The single line that a refused command says."""
+    assert result.returncode == 2, result.stderr
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), result.stderr
+    return lines[0]
+
+
+def test_a_run_measures_every_cell_and_says_so(python, tmp_path):
+    folder = tmp_path / "run"
+    result = bench(
+        python, "run", "-n", "1,3", "--sizes", "0,8,12K", "-a", "native,ring,naive", "--launches", 2, "-o", folder
+    )
+    assert result.returncode == 0, result.stderr
+    assert "18 of 18" not in result.stdout and result.stdout.count("9 of 9 cells done, 0 wrong elements.") == 2
+    assert "OVERSUBSCRIBED" in result.stdout or os.cpu_count() >= 3
+    assert "different bits on different ranks (replicas would diverge): naive" in result.stdout
+    assert len(done(folder)) == len(set(done(folder))) == 2 * 2 * 9
+    with open(folder / "summary.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 18
+    assert all(float(row["time_s"]) > 0 and row["launches"] == "2" and row["wrong"] == "0" for row in rows)
+    assert {row["rank_of_best"] for row in rows} >= {"best"}
+
+
+def test_iters_and_warmups_are_exact(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-n", 2, "--sizes", 64, "-a", "ring", "--launches", 1, "--iters", 37, "--warmups", 4, "-o", folder]
+    assert bench(python, "run", *words).returncode == 0
+    with open(folder / "launches" / "2r-1.1.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["warmup"] for row in rows] == ["1"] * 4 + ["0"] * 37
+    assert [int(row["repetition"]) for row in rows] == list(range(41))
+
+
+@pytest.mark.parametrize("victim", ["rank", "mpirun", "starter"])
+def test_killing_loses_at_most_the_cell_in_progress(python, tmp_path, victim):
+    folder = tmp_path / "run"
+    words = ["-n", 2, "--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--launches", 1, "--iters", 60]
+    starter = subprocess.Popen(
+        [str(python), "-m", "allreduce_bench", "run", *map(str, words), "-o", str(folder)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.time() + 60
+    while len(done(folder)) < 2:
+        assert time.time() < deadline and starter.poll() is None
+        time.sleep(0.02)
+    pid = {"starter": lambda: starter.pid, "mpirun": lambda: child(starter.pid), "rank": lambda: ranks(folder)[-1]}
+    os.kill(pid[victim](), signal.SIGKILL)
+    _, said = starter.communicate(timeout=60)
+    before = done(folder)
+    assert 2 <= len(before) < 12
+    if victim != "starter":
+        assert starter.returncode == 1
+        assert "finished cells are kept; go on with: allreduce-bench run --resume" in said.splitlines()[-1]
+    wait_until_nobody_measures(folder)
+
+    before = done(folder)
+    resumed = bench(python, "run", "--resume", "-o", folder)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "12 of 12 cells done" in resumed.stdout
+    after = done(folder)
+    assert len(after) == len(set(after)) == 12 and set(before) <= set(after)
+
+
+def child(pid: int) -> int:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=True).stdout.split()
+    return int(found[0])
+
+
+def ranks(folder: Path) -> list[int]:
+    """The processes that measure into `folder`, mpirun and its helpers left out."""
+    found = subprocess.run(
+        ["pgrep", "-f", f"^[^ ]*python[^ ]* -m allreduce_bench measure {folder}"], capture_output=True, text=True
+    )
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def wait_until_nobody_measures(folder: Path) -> None:
+    deadline = time.time() + 20
+    while ranks(folder):
+        assert time.time() < deadline, "orphans go on measuring"
+        time.sleep(0.1)
+
+
+def test_an_interrupt_keeps_what_was_measured(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-n", "2", "--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--launches", "1", "--iters", "60"]
+    command = [str(python), "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
+    starter = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while len(done(folder)) < 2:
+        time.sleep(0.02)
+    os.killpg(starter.pid, signal.SIGINT)
+    table, said = starter.communicate(timeout=60)
+    assert starter.returncode == 1 and "--resume" in said and "Traceback" not in said
+    assert "left out" not in table and "missing" in table
+    wait_until_nobody_measures(folder)
+
+
+def test_within_bounds_the_run_and_names_what_it_left_out(python, tmp_path):
+    start = time.time()
+    words = ["-n", 2, "-b", 8, "-e", "4M", "-f", 2, "--launches", 2, "--within", "4s", "-o", tmp_path / "run"]
+    result = bench(python, "run", *words)
+    assert result.returncode == 0 and time.time() - start < 20
+    assert "2r-2: --within was used up" in result.stderr
+
+
+def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
+    command = mpirun(python, 3, "run", "--sizes", "8,4K", "-a", "ring,native", "-o", tmp_path / "run")
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "3 ranks on 1 node" in result.stdout and "4 of 4 cells done, 0 wrong elements." in result.stdout
+    again = subprocess.run(
+        mpirun(python, 3, "run", "--sizes", "8", "-o", tmp_path / "run"), capture_output=True, text=True
+    )
+    assert again.returncode == 2 and again.stderr.count("exists already") == 1
+
+
+def test_under_mpirun_ranks_are_refused_once(python):
+    result = subprocess.run(mpirun(python, 2, "run", "--ranks", 2), capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2
+    assert result.stderr.count("error: --ranks under a launcher: the ranks come from mpirun or srun") == 1
+
+
+def mpirun(python: Path, number: int, *words: object) -> list[str]:
+    ask = (
+        "import sys; from allreduce_bench.launch import *; "
+        "print(*mpirun_command(find_launcher(), int(sys.argv[1]), '', sys.argv[2:]), sep='\\0', end='')"
+    )
+    program = [str(python), "-m", "allreduce_bench", *map(str, words)]
+    asked = subprocess.run([str(python), "-c", ask, str(number), *program], capture_output=True, text=True, check=True)
+    return asked.stdout.split("\0")
+
+
+def test_a_wrong_algorithm_is_refused_and_the_others_are_measured(python, tmp_path):
+    wrong = tmp_path / "mine.py"
+    wrong.write_text(
+        "from allreduce_bench.algorithms import Cost, algorithm\n"
+        "from allreduce_bench.schedule import Step\n"
+        "@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula='?')\n"
+        "def once(rank, size, topology, count, segment):\n"
+        "    whole = (range(count),)\n"
+        "    yield Step((rank + 1) % size, whole, (rank - 1) % size, whole, True)\n"
+    )
+    folder = tmp_path / "run"
+    result = bench(python, "run", "-n", 3, "--sizes", 64, "-a", f"{wrong},ring", "--launches", 1, "-o", folder)
+    assert result.returncode == 1
+    assert "refused: once 64 B: round 1: rank 0 ends without b1 (elements 0 to 15)" in result.stdout
+    assert [algorithm for _, algorithm, _ in done(folder)] == ["ring"]
+
+
+def test_pretended_nodes_say_so_for_ever(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-n", 4, "--sizes", "4K", "-a", "hierarchical_ring", "--launches", 1, "--pretend-ranks-per-node", 2]
+    result = bench(python, "run", *words, "-o", folder)
+    assert result.returncode == 0 and "PRETENDED: 2 nodes" in result.stdout
+    with open(folder / "summary.csv", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["nodes"], row["nodes_declared"]) == ("1", "2")
+    launch = json.loads((folder / "launches" / "4r-1.1.json").read_text())
+    assert any(finding["code"] == "pretended" for finding in launch["findings"])
+
+
+def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
+    words = ["-n", 2, "--sizes", "8,4096G", "-a", "native", "--launches", 1, "-o", tmp_path / "run"]
+    result = bench(python, "run", *words)
+    assert result.returncode == 0
+    assert "skipped: native 4096 GiB: needs 16384 GiB of buffers a rank" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["-a", "rign"], "unknown algorithm 'rign'; known: hierarchical_ring, naive"),
+        (["-a", "./none.py"], "none.py: no such file"),
+        (["--sizes", "8,x"], "'x' is no size"),
+        (["--sizes", "3"], "3 bytes are no whole number of float32 elements"),
+        (["-b", "1M", "-e", "8"], "the smallest size, 1048576 bytes, is above the largest, 8 bytes"),
+        (["-f", "1"], "the step factor must be above 1"),
+        (["-d", "float16"], "unknown dtype 'float16'; known: float32, float64, int32, int64"),
+        (["--op", "mean"], "unknown op 'mean'; known: sum, avg, prod, max, min"),
+        (["--op", "avg", "-d", "int32"], "op avg has no exact result for int32"),
+        (["-o", "sum"], "the operation is --op sum"),
+        (["-n", "0"], "at least 1 rank is needed"),
+        (["-n", "4-2"], "the range 4-2 is empty"),
+        (["--within", "5x"], "'5x' is no duration"),
+    ],
+)
+def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
+    assert says in one_line_error(bench(interpreters()[0], "run", *words, cwd=tmp_path))
+    assert not list(tmp_path.rglob("run.json"))
+
+
+def test_an_existing_folder_is_never_overwritten(tmp_path):
+    python = interpreters()[0]
+    (tmp_path / "run").mkdir()
+    assert "exists already" in one_line_error(bench(python, "run", "-o", tmp_path / "run"))
+    assert "holds no run.json" in one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run"))
+
+
+def test_resuming_keeps_the_plan(tmp_path):
+    python, folder = interpreters()[0], tmp_path / "run"
+    assert bench(python, "run", "-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1, "-o", folder).returncode == 0
+    said = one_line_error(bench(python, "run", "--resume", "-o", folder, "-d", "float64"))
+    assert "--resume keeps the run's dtype float32, found float64" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_disk_ends_the_run_in_words_and_resuming_completes_it(tmp_path):
+    python, disk = interpreters()[0], tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(disk)], check=False).returncode:
+        pytest.skip("this machine does not let us mount")
+    try:
+        words = ["-n", 2, "-b", 8, "-e", "64K", "-f", 2, "-a", "native,ring", "--launches", 1, "-o", disk / "run"]
+        result = bench(python, "run", *words)
+        assert result.returncode == 1 and "No space left on device; finished cells are kept" in result.stderr
+        assert "Traceback" not in result.stderr
+        before = done(disk / "run")
+        assert 0 < len(before) < 28
+        subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
+        resumed = bench(python, "run", "--resume", "-o", disk / "run")
+        assert resumed.returncode == 0 and "28 of 28 cells done" in resumed.stdout
+        assert len(done(disk / "run")) == 28
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_without_an_mpi_it_says_how_to_install_one(tmp_path):
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").write_text("class rc: pass\n")
+    (tmp_path / "mpi4py" / "MPI.py").write_text("raise ImportError('cannot load libmpi.so')\n")
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    said = one_line_error(bench(interpreters()[0], "run", "--sizes", 8, "-o", tmp_path / "run", env=environ))
+    assert "no MPI found (ImportError: cannot load libmpi.so); install one: pip install" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_measuring_process_stays_light(python):
+    heavy = "{'pandas', 'matplotlib', 'scipy', 'rich', 'jinja2'}"
+    ask = f"import sys, allreduce_bench.cli, allreduce_bench.ranks; print(sorted({heavy} & set(sys.modules)))"
+    asked = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, check=True)
+    assert asked.stdout.strip() == "[]"
