@@ -1,0 +1,38 @@
+"""A ring all-reduce as one would write it by hand, to hold the library's schedule `ring` against. Run it with
+
+    mpirun -n 4 python plain_ring.py
+
+Every rank has a vector, cut into as many blocks as there are ranks. In each of the first p-1 rounds every rank passes
+one block to its right neighbour, which adds it to its own: after them every rank owns one finished block. In the
+other p-1 rounds the finished blocks go round the ring once more.
+"""
+
+import numpy as np
+from mpi4py import MPI
+
+
+def plain_ring(vector: np.ndarray, comm: MPI.Comm) -> np.ndarray:
+    """The sum of `vector` over all ranks of `comm`."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    right, left = (rank + 1) % size, (rank - 1) % size
+    result = vector.copy()
+    blocks = np.array_split(result, size)  # views: what is written to a block is written to the result
+
+    for hop in range(size - 1):
+        mine, arriving = blocks[(rank - hop) % size], blocks[(rank - hop - 1) % size]
+        received = np.empty_like(arriving)
+        comm.Sendrecv(mine, right, recvbuf=received, source=left)
+        arriving += received
+
+    for hop in range(size - 1):
+        finished, arriving = blocks[(rank - hop + 1) % size], blocks[(rank - hop) % size]
+        comm.Sendrecv(finished, right, recvbuf=arriving, source=left)
+
+    return result
+
+
+if __name__ == "__main__":
+    world = MPI.COMM_WORLD
+    total = plain_ring(np.arange(10.0) + 100 * world.rank, world)
+    if world.rank == 0:
+        print(total)

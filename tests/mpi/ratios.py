@@ -1,0 +1,118 @@
+"""Figures that only make sense side by side: run as `python tests/mpi/ratios.py PYTHON…`, one line of figures each.
+
+Under mpirun (with `--ranks-part`) it measures; otherwise it starts mpirun with every interpreter named, at every thread
+level. All figures of one line come from one launch, in turns. Nothing is asserted: machines differ.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from statistics import median
+
+COUNTS = {"4 B": (1, 2000), "16 MiB": (1 << 22, 11)}  # float32 elements, calls
+ASK = (
+    "import sys; from allreduce_bench.launch import find_launcher, mpirun_command; found = find_launcher(); "
+    "print(found.library, *mpirun_command(found, int(sys.argv[1]), '', sys.argv[2:]), sep='\\0')"
+)
+BARE = "from mpi4py import MPI; import numpy as n; a = n.ones(1); MPI.COMM_WORLD.Allreduce(a, a.copy())"
+
+
+def measure_ratios() -> None:
+    """Time native, the schedule's ring and the plain ring in turns on the ranks that were started."""
+    import numpy as np
+    from mpi4py import MPI
+    from plain_ring import plain_ring
+
+    from allreduce_bench.algorithms import builtin
+    from allreduce_bench.execute import native, sendrecv
+    from allreduce_bench.topology import Topology
+
+    comm = MPI.COMM_WORLD.Dup()
+    levels = ("single", "funneled", "serialized", "multiple")
+    for label, (count, calls) in COUNTS.items():
+        send, recv = np.ones(count, "f"), np.empty(count, "f")
+        steps = list(builtin()["ring"].steps(comm.rank, comm.size, Topology.one_node(comm.size), count, count))
+        rivals = {
+            "native": native(send, recv, comm, "sum").run,
+            "ring": sendrecv(steps, send, recv, comm, "sum").run,
+            "plain ring": lambda send=send: plain_ring(send, comm),
+        }
+        times: dict[str, list[float]] = {name: [] for name in rivals}
+        for _ in range(calls + 3):
+            for name, run in rivals.items():
+                comm.Barrier()
+                entry = time.perf_counter()
+                run()
+                times[name].append(comm.allreduce(time.perf_counter() - entry, MPI.MAX))
+        if comm.rank == 0:
+            middle = {name: median(values[3:]) * 1e6 for name, values in times.items()}
+            print(
+                levels[MPI.Query_thread()], label, *(f"{name}={value:.2f}" for name, value in middle.items()), sep="\t"
+            )
+
+
+def start_everything(interpreters: list[str]) -> None:
+    """Start the ranks with every interpreter at every thread level; print the tables."""
+    for interpreter in interpreters:
+        for ranks in (2, 4):
+            library, command = mpirun_of(interpreter, ranks, [interpreter, __file__, "--ranks-part"])
+            lines = [line for level in ("single", "multiple") for line in output(command, level).splitlines()]
+            print_ratios(f"{library}, {ranks} ranks", lines)
+        start_of_ranks(interpreter)
+
+
+def print_ratios(title: str, lines: list[str]) -> None:
+    """One table: all figures over native's best at that size."""
+    rows = []
+    for line in lines:
+        level, label, *fields = line.split("\t")
+        rows.append((label, level, {name: float(value) for name, value in (field.split("=") for field in fields)}))
+    print(f"\n{title}: maximum over ranks, median, us; in brackets the ratio to native at its best thread level")
+    for label, level, figures in sorted(rows, key=lambda row: (list(COUNTS).index(row[0]), row[1])):
+        best = min(other["native"] for size, _, other in rows if size == label)
+        cells = [f"{name} {value:9.2f} ({value / best:5.2f})" for name, value in figures.items()]
+        print(f"  {label:>7}  thread {level:<9} " + "   ".join(cells))
+
+
+def mpirun_of(interpreter: str, ranks: int, program: list[str]) -> tuple[str, list[str]]:
+    """The MPI library of `interpreter`, and the command that starts `program` with it."""
+    asked = subprocess.run([interpreter, "-c", ASK, str(ranks), *program], capture_output=True, text=True, check=True)
+    library, *command = asked.stdout.rstrip("\n").split("\0")
+    return library, command
+
+
+def output(command: list[str], level: str) -> str:
+    """What `command` prints when its ranks ask for this thread level."""
+    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=600).stdout
+
+
+def start_of_ranks(interpreter: str) -> None:
+    """Eight ranks, one tiny cell: the suite against a bare program, in turns."""
+    library, bare = mpirun_of(interpreter, 8, [interpreter, "-c", BARE])
+    cell = [interpreter, "-m", "allreduce_bench", "run", "--sizes", "8", "-a", "ring", "-o"]
+    times: dict[str, list[float]] = {"bare": [], "suite": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(8):
+            suite = mpirun_of(interpreter, 8, [*cell, f"{folder}/{turn}"])[1]
+            for name, command in (("bare", bare), ("suite", suite)):
+                start = time.perf_counter()
+                output(command, "multiple")
+                times[name].append(time.perf_counter() - start)
+    middle = {name: median(values[1:]) for name, values in times.items()}
+    ratio = median(a / b for a, b in zip(times["suite"][1:], times["bare"][1:]))
+    print(f"\n{library}, 8 ranks, start to end, s: bare {middle['bare']:.2f}, cell {middle['suite']:.2f} ({ratio:.2f})")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("interpreters", nargs="*")
+    parser.add_argument("--ranks-part", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.ranks_part:
+        measure_ratios()
+    else:
+        start_everything(arguments.interpreters or [sys.executable])

@@ -1,0 +1,57 @@
+"""The schedules over real MPI: programs of `tests/mpi` under mpirun, with every interpreter that has an MPI."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+
+PROGRAMS = Path(__file__).parent / "mpi"
+COMMAND = """
+import json, sys
+from allreduce_bench.launch import find_launcher, mpirun_command
+print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[1]), "", [sys.executable, *sys.argv[2:]])))
+"""
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture(params=dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def mpirun(python: Path, ranks: int, program: str, *options: str) -> tuple[int, str]:
+    """Exit status and words of a program of `tests/mpi`; one that hangs is ended after three minutes."""
+    asked = [str(python), "-c", COMMAND, str(ranks), str(PROGRAMS / program), *options]
+    command = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            words, _ = process.communicate(timeout=180)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # mpirun then ends its ranks, which a kill would leave behind
+            raise
+    return process.returncode, words
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("options", [(), ("--synchronous", "--sample")], ids=["buffered", "synchronous"])
+def test_every_algorithm_is_exact_over_mpi(python, ranks, options):
+    status, words = mpirun(python, ranks, "exactness.py", *options)
+    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
+    assert status == 0 and number, words
+    assert int(number[1]) > (80 if options else 400)
+
+
+def test_the_check_over_mpi_notices_damage(python):
+    status, words = mpirun(python, 2, "exactness.py", "--sample", "--damaged")
+    assert status != 0
+    assert re.search(r"^wrong \(\d+\): ring, ", words, re.MULTILINE)
+    assert not re.search(r" 0 wrong$", words, re.MULTILINE)
+
+
+def test_the_plain_ring_runs_by_itself(python):
+    status, words = mpirun(python, 3, "plain_ring.py")
+    assert status == 0 and "[300. 303. 306. 309. 312. 315. 318. 321. 324. 327.]" in words
