@@ -49,7 +49,7 @@ def run_names(folders: Sequence[RunFolder]) -> list[str]:
 def _frame(rows: Iterable[dict], columns: tuple[Column, ...], run: str) -> pd.DataFrame:
     """Only `columns` of `rows`, typed, after the column `run`."""
     table = list(rows)
-    data = {"run": pd.array([run] * len(table), dtype="string")}
+    data = {"run": pd.Series([run] * len(table), dtype="string")}
     for name in names(columns):
         data[name] = _typed(name, [row.get(name) for row in table])
     return pd.DataFrame(data)
