@@ -75,9 +75,9 @@ class _Progress:
         self.place, self.launch, self.deadline = place, launch, deadline
         self.began, self.said = time.time(), 0.0
 
-    def __call__(self, done: int, cells: int, words: str) -> None:
+    def __call__(self, done: int, cells: int, words: str, failed: bool) -> None:
         now = time.time()
-        if now - self.said < 1 and done < cells and ": " not in words:
+        if now - self.said < 1 and done < cells and not failed:
             return
         self.said = now
         this = (now - self.began) / done * (cells - done)

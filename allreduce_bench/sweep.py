@@ -67,22 +67,25 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> d
 
 
 def sweep(
-    launched: Launched, recorder: Recorder | None, finished: set[CellKey], progress: Callable[[int, int, str], None]
+    launched: Launched,
+    recorder: Recorder | None,
+    finished: set[CellKey],
+    progress: Callable[[int, int, str, bool], None],
 ) -> int:
-    """Measure the cells that are not finished; rank 0 has the recorder and is told `progress(done, all, words)`.
+    """Measure the cells that are not finished; rank 0 has the recorder and tells `progress(done, all, words, failed)`.
 
     Returns the number of wrong or refused cells.
     """
     cells = planned_cells(launched.plan, launched.algorithms, launched.launch)
     cells = launched.comm.bcast([cell for cell in cells if cell.key not in finished])
-    failed = 0
+    failed: list[bool] = []
     for number, cell in enumerate(cells, start=1):
         outcome = outcome_of(launched, cell, len(cells) - number + 1)
-        failed += outcome.facts["state"] in ("wrong", "refused")
+        failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
             recorder.cell(*_rows(launched, cell, outcome))
-            progress(number, len(cells), _words(cell, launched.plan, outcome))
-    return failed
+            progress(number, len(cells), _words(cell, launched.plan, outcome), failed[-1])
+    return sum(failed)
 
 
 def _rows(launched: Launched, cell: Cell, outcome: Outcome) -> tuple[dict, list[dict]]:
