@@ -1,6 +1,6 @@
 """Runs every algorithm over real MPI on vectors whose result is known exactly. Run it with
 
-    mpirun -n 4 python exactness.py [--synchronous] [--sample] [--damaged]
+    mpirun -n 4 python exactness.py [--buffered | --synchronous] [--sample] [--damaged]
 
 Each case is run twice on one binding and must give the expected vector both times and leave its input untouched.
 With --synchronous no message is buffered, whatever its size: each send waits for its receive, so that a schedule that

@@ -1,0 +1,166 @@
+"""`list`, `verify` and `explain` as people type them: good output, and errors in one line with their exit status."""
+
+import re
+
+import pytest
+from click.testing import CliRunner, Result
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.cli import main
+
+
+def bench(*words: str) -> Result:
+    """Run the command line; what is no SystemExit is a bug and must not be hidden."""
+    result = CliRunner().invoke(main, list(words))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def refused(*words: str) -> str:
+    """The one line that a bad use of the program gets, at exit status 2."""
+    result = bench(*words)
+    assert result.exit_code == 2 and not result.stdout, result.output
+    assert re.fullmatch(r"error: [^\n]+\n", result.stderr), result.stderr
+    return result.stderr
+
+
+def test_list_names_every_algorithm_and_its_cost():
+    result = bench("list")
+    assert result.exit_code == 0 and not result.stderr
+    for name, algorithm in builtin().items():
+        assert f"\n{name}\n    {algorithm.summary}\n" in "\n" + result.stdout
+        assert algorithm.formula in result.stdout
+    assert "cost (exact): " in result.stdout and "cost (bound): " in result.stdout
+    assert "elsewhere: NCCL Ring" in result.stdout
+
+
+@pytest.mark.parametrize("name", builtin())
+def test_verify_says_in_one_line_what_was_proved(name):
+    result = bench("verify", name, "-n", "1-6,9")
+    assert result.exit_code == 0
+    title, line = result.stdout.splitlines()
+    assert re.match(r"algorithm +schedules +at ranks +steps +max sent +rank order +same bits", title)
+    found, schedules, ranks, steps, *_ = line.split()
+    assert (found, ranks) == (name, "9") and int(schedules) >= 20 and int(steps) > 0
+
+
+def test_verify_without_names_proves_all():
+    result = bench("verify", "-n", "3")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == list(builtin())
+
+
+def test_verify_knows_from_when_on_bits_differ():
+    assert bench("verify", "naive", "-n", "2").stdout.rstrip().endswith("always")
+    assert bench("verify", "naive", "-n", "3", "--count", "5").stdout.rstrip().endswith("never")
+    assert bench("verify", "ring", "-n", "2-9").stdout.rstrip().endswith("always")
+
+
+def test_verify_takes_counts_segments_and_layouts():
+    result = bench(
+        "verify",
+        "hierarchical_ring",
+        "tree",
+        "-n",
+        "4,6",
+        "--count",
+        "10",
+        "--count",
+        "7",
+        "--segment",
+        "3",
+        "--ranks-per-node",
+        "2",
+    )
+    assert result.exit_code == 0
+    assert [line.split()[:3] for line in result.stdout.splitlines()[1:]] == [
+        ["hierarchical_ring", "4", "6"],
+        ["tree", "4", "6"],
+    ]
+
+
+def test_explain_prints_rounds_and_cost():
+    result = bench("explain", "ring", "-n", "4")
+    assert result.exit_code == 0 and not result.stderr
+    assert "rank 1 (b) sends a1+b1 to rank 2 (c), which adds it" in result.stdout
+    assert f"cost: {builtin()['ring'].formula} (exact)" in result.stdout
+
+
+def test_explain_follows_count_segment_and_layout():
+    assert "elements sent: 18 (1.500 n)" in bench("explain", "ring", "-n", "4", "--count", "12").stdout
+    segments = [
+        bench("explain", "tree", "-n", "3", "--count", "8", "--segment", str(segment)).stdout for segment in (8, 2)
+    ]
+    assert [text.count("which adds it") for text in segments] == [2, 8]
+    flat, nodes = (
+        bench("explain", "hierarchical_ring", "-n", "4"),
+        bench("explain", "hierarchical_ring", "-n", "4", "--ranks-per-node", "2"),
+    )
+    assert flat.stdout != nodes.stdout and "rank 0 (a) sends" in nodes.stdout
+
+
+def test_explain_writes_the_same_to_a_file(tmp_path):
+    path = tmp_path / "ring.txt"
+    result = bench("explain", "ring", "-n", "4", "-o", str(path))
+    assert result.exit_code == 0 and not result.stdout
+    assert path.read_text() == bench("explain", "ring", "-n", "4").stdout
+
+
+@pytest.mark.parametrize("name", builtin())
+def test_explain_shows_one_rank_too(name):
+    assert "rounds on the critical path: 0" in bench("explain", name, "-n", "1").stdout
+
+
+@pytest.mark.parametrize("command", [("explain", "rign", "-n", "4"), ("verify", "rign")])
+def test_an_unknown_algorithm_is_answered_with_the_known_ones(command):
+    assert f"unknown algorithm 'rign'; known: {', '.join(builtin())}, or the path" in refused(*command)
+
+
+@pytest.mark.parametrize("command", [("explain", "ring"), ("verify", "ring")])
+@pytest.mark.parametrize(
+    "ranks, words",
+    [
+        ("0", "'0': at least 1 rank is needed, found 0"),
+        ("x", "'x' is no list of whole numbers; expected such as 4, 2,4,8 or 1-8"),
+        ("8-2", "'8-2': the range 8-2 is empty"),
+        ("-3", "'-3' is no list of whole numbers"),
+        ("", "'' is no list of whole numbers"),
+    ],
+)
+def test_wrong_numbers_of_ranks_are_refused_in_words(command, ranks, words):
+    message = refused(*command, "-n", ranks)
+    assert words in message and "--ranks" in message
+
+
+def test_explain_shows_one_number_of_ranks():
+    assert "explain takes one number of ranks, found 2,3,4" in refused("explain", "ring", "-n", "2-4")
+
+
+@pytest.mark.parametrize("suffix", ["png", "html", "txt.bak", "TXT~"])
+def test_explain_writes_no_other_format_than_it_can(tmp_path, suffix):
+    path = tmp_path / f"ring.{suffix}"
+    assert "expected a name that ends in .txt" in refused("explain", "ring", "-n", "4", "-o", str(path))
+    assert not path.exists()
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    path = tmp_path / "nowhere" / "ring.txt"
+    assert str(path) in refused("explain", "ring", "-n", "4", "-o", str(path))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explain", "ring"),
+        ("explain", "-n", "4"),
+        ("explain", "ring", "-n", "4", "--count", "-1"),
+        ("explain", "ring", "-n", "4", "--segment", "0"),
+        ("explain", "ring", "-n", "4", "--ranks-per-node", "0"),
+        ("verify", "--count", "many"),
+        ("verfy",),
+    ],
+)
+def test_bad_usage_has_exit_status_2(words):
+    result = bench(*words)
+    assert result.exit_code == 2 and not result.stdout
+    assert "error:" in result.stderr.lower()
