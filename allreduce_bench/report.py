@@ -94,11 +94,12 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
 
 
 def _matrix(rows: Sequence[Summary]) -> dict[str, dict[int, dict[str, str]]]:
-    """Class of sizes -> ranks -> its verdict, the winner's name taken off the sentence to be set in bold."""
+    """Class of sizes -> ranks -> its verdict, with the words that are set in bold apart."""
     matrix: dict[str, dict[int, dict[str, str]]] = {}
     for verdict in verdicts(rows):
-        name = verdict.winner if verdict.winner and verdict.sentence.startswith(verdict.winner) else ""
-        cell = {"name": name, "rest": verdict.sentence[len(name) :]}
+        leads = [lead for lead in (verdict.winner, "no clear winner") if lead and verdict.sentence.startswith(lead)]
+        lead = leads[0] if leads else ""
+        cell = {"lead": lead, "rest": verdict.sentence[len(lead) :]}
         matrix.setdefault(verdict.sizes, {})[verdict.ranks] = cell
     return matrix
 
