@@ -1,0 +1,203 @@
+"""The page about a run: whole in itself, safe against what it quotes, and it says everything that matters."""
+
+import re
+import shlex
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+from builders import build_run
+
+from allreduce_bench.report import write_report
+from allreduce_bench.runfolder import RunError, RunFolder
+from allreduce_bench.summary import summarise
+from allreduce_bench.verdict import verdicts
+
+HOSTILE = "<script>alert(1)</script>"
+VOID = {"meta", "img", "br", "wbr", "link", "hr"}
+
+
+class Page(HTMLParser):
+    """The elements and the words of a page; fails where an element is closed that is not open."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.source = path.read_text(encoding="utf-8")
+        self.elements: list[tuple[str, dict]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(self.source)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] != ["style"]:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", "".join(self.words))
+
+    def all(self, tag: str) -> list[dict]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def troubled(launch, cell):
+    """Ring wrong at 1 MiB, two_tree skipped at 4 MiB and never started at 64 KiB, diverging; native all right."""
+    nbytes = cell.count * 4
+    if cell.algorithm == "ring" and nbytes == 1 << 20:
+        return {"state": "wrong", "wrong": 17}
+    if cell.algorithm == "two_tree" and nbytes == 65536:
+        return None
+    if cell.algorithm == "two_tree" and nbytes == 4 << 20:
+        return {"state": "skipped", "reason": f"needs more memory {HOSTILE}"}
+    return {"same_bits": cell.algorithm != "two_tree"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> RunFolder:
+    return build_run(tmp_path_factory.mktemp("good") / "a run", command=["allreduce-bench", "run", "--op", "a b"])
+
+
+@pytest.fixture(scope="module")
+def page(run) -> Page:
+    return Page(write_report([run], run.path.parent / "pages" / "report.html"))
+
+
+@pytest.fixture(scope="module")
+def troubled_page(tmp_path_factory) -> Page:
+    hosts = [HOSTILE, "node2"]
+    folder = tmp_path_factory.mktemp("bad")
+    command = ["allreduce-bench", "run", "-o", HOSTILE]
+    run = build_run(folder / "<b>run", outcome=troubled, command=command, facts={"hosts": hosts}, launches=1)
+    return Page(write_report([run], folder / "report.html"))
+
+
+def test_needs_no_network_and_no_script(page):
+    assert page.source.startswith("<!DOCTYPE html>")
+    assert not page.all("script") and not page.all("link") and not page.all("iframe")
+    assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.all("img"))
+    assert all(not re.match(r"[a-z]+:|//|/", link["href"]) for link in page.all("a"))
+    assert not re.search(r"url\(|@import|https?://", page.source)
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+
+
+def test_every_figure_has_words(page):
+    assert len(page.all("img")) == 3
+    assert all(len(image["alt"]) > 40 for image in page.all("img"))
+
+
+def test_says_the_verdict_first(page, run):
+    for verdict in verdicts(summarise(run)):
+        assert verdict.sentence in page.text
+        assert page.text.index(verdict.sentence) < page.text.index("Warnings")
+
+
+def test_says_what_ran_where_and_how(page, run):
+    assert "All-reduce on 2, 4 ranks · Open MPI 5.0.11 · node1" in page.text
+    for words in ("Linux 6.1", "4.1.2", "OMPI_MCA_btl=self,sm", "barrier_max_local", "drawn with seed 1", "3 planned"):
+        assert words in page.text
+    assert shlex.join(run.open()["command"]) in page.text
+    assert "all results exact" in page.text and "WRONG" not in page.text
+
+
+def test_oversubscription_comes_first(page):
+    badge = page.text.index("oversubscribed at 4 ranks")
+    assert badge < page.text.index("all results exact") < page.text.index("below 8 KiB")
+    assert page.text.index("oversubscribed: 4 ranks on a node of 2 cores") > badge
+
+
+def test_fitted_numbers_are_labelled(page):
+    assert "α fitted (us/message)" in page.text and "relative least squares" in page.text
+    assert "effective, against the lower bounds" in page.text
+
+
+def test_links_lead_to_files(page, run):
+    for link in page.all("a"):
+        assert (run.path.parent / "pages" / link["href"].replace("%20", " ")).resolve().is_file()
+
+
+def test_figures_are_written_as_images_and_nothing_else(page, run):
+    folder = run.path.parent / "pages"
+    assert {path.name for path in folder.iterdir()} == {"report.html", "report_figures"}
+    files = list((folder / "report_figures").iterdir())
+    assert {path.name for path in files} == {"latency.png", "bus_bandwidth.png", "speedup.png"}
+    for path in files:
+        pixels = matplotlib.image.imread(path)
+        assert pixels.shape[0] > 300 and pixels.shape[1] > 900 and pixels[..., :3].std() > 0.05
+    assert len(page.all("a")) == len(files) + 1  # and run.json; this run has no summary.csv
+
+
+def test_quotes_what_is_hostile(troubled_page):
+    assert HOSTILE not in troubled_page.source
+    assert "<b>" not in troubled_page.source and not troubled_page.all("script")
+    assert troubled_page.text.count(HOSTILE) >= 4  # title, heading, reason, command
+    assert unescape("&lt;b&gt;run") in troubled_page.text
+
+
+def test_names_everything_that_was_not_measured(troubled_page):
+    text = troubled_page.text
+    assert "WRONG RESULTS: ring" in text and "17 wrong elements" in text
+    assert "its launch was never finished" in text
+    assert "4 of 30 cells not measured" in text
+    assert "replicas diverge: two_tree" in text
+    assert "fewer than 3 launches" in text
+    cells = [attributes for attributes in troubled_page.all("td") if attributes.get("class") == "bad"]
+    assert len(cells) == 2  # ring at 1 MiB for 2 and 4 ranks
+    assert "all results exact" not in text
+
+
+def test_parameters_that_nothing_identifies_are_not_numbers(tmp_path):
+    run = build_run(tmp_path / "run", sizes=(8, 1024), launches=1)
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert page.text.count("no fit: fewer than 3 sizes were measured") == 6
+    assert "bound with the" not in page.text
+
+
+def test_one_rank_and_empty_vectors_have_a_page(tmp_path):
+    run = build_run(tmp_path / "run", ranks=(1,), sizes=(0, 8, 1024, 65536), launches=1)
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert len(page.all("img")) == 2  # no bus bandwidth without a second rank
+    assert "no fit: one rank sends no messages" in page.text
+
+
+def test_nothing_measured_is_said(tmp_path):
+    run = build_run(tmp_path / "run", outcome=lambda launch, cell: {"state": "skipped", "reason": "no memory"})
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert "No cell was measured" in page.text and not page.all("img")
+
+
+def test_pretended_nodes_are_marked(tmp_path):
+    told = {"findings": [{"code": "pretended", "text": "2 nodes were declared, not real"}], "nodes_declared": 2}
+    run = build_run(tmp_path / "run", outcome=lambda launch, cell: {"nodes_declared": 2}, facts=told)
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert "PRETENDED nodes at 2, 4 ranks" in page.text and "4 ranks (oversubscribed) (PRETENDED nodes: 2)" in page.text
+
+
+def test_several_runs_have_a_section_each(tmp_path, run):
+    other = build_run(tmp_path / "other", ranks=(2,))
+    page = Page(write_report([run, other], tmp_path / "report.html"))
+    assert "All-reduce: 2 runs" in page.text and len(page.all("section")) == 2
+    assert len(list((tmp_path / "report_figures").iterdir())) == 6
+    assert len(page.all("img")) == 6
+
+
+def test_the_same_run_gives_the_same_page(tmp_path, run):
+    first = write_report([run], tmp_path / "report.html").read_bytes()
+    assert write_report([run], tmp_path / "report.html").read_bytes() == first
+
+
+def test_no_run_leaves_nothing_behind(tmp_path):
+    with pytest.raises(RunError):
+        write_report([RunFolder(tmp_path / "absent")], tmp_path / "pages" / "report.html")
+    assert not (tmp_path / "pages").exists()
