@@ -13,6 +13,8 @@ from .runfolder import RunFolder
 from .sweep import enter, facts_of, sweep
 from .units import format_duration
 
+Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing is left to measure
+
 
 class Place(NamedTuple):
     """Where this launch stands in its run."""
@@ -23,9 +25,13 @@ class Place(NamedTuple):
 
 
 def take_part(
-    open_run: Callable[[], tuple[RunFolder, Plan, Launch | None]], command: str, place: Place, deadline: float | None
+    open_run: Callable[[], Opened],
+    close_run: Callable[[RunFolder, Plan], object],
+    command: str,
+    place: Place,
+    deadline: float | None,
 ) -> int:
-    """Measure one launch with all ranks of COMM_WORLD; only rank 0 calls `open_run` and touches files.
+    """Measure one launch with all ranks of COMM_WORLD; only rank 0 calls `open_run` and `close_run` and touches files.
 
     Returns the exit status: 0, 1 after a failed check, 2 where rank 0 could not open the run.
     """
@@ -35,9 +41,11 @@ def take_part(
         if opened is None:
             return 2
         folder, plan, launch = opened
-        if launch is None:
-            return 0  # nothing is left to measure
-        return _measure(comm, folder, plan, launch, command, place, deadline)
+        failed = 0 if launch is None else _measure(comm, folder, plan, launch, command, place, deadline)
+        if comm.rank == 0:
+            close_run(folder, plan)
+        _wait_for_rank_0(comm)
+        return 1 if failed else 0
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
         print(f"error: rank {comm.rank} of {comm.size}: {why}; finished cells are kept", file=sys.stderr, flush=True)
@@ -45,13 +53,21 @@ def take_part(
         raise
 
 
-def _opened(comm: MPI.Comm, open_run: Callable[[], tuple[RunFolder, Plan, Launch | None]]):
+def _wait_for_rank_0(comm: MPI.Comm) -> None:
+    """Wait without taking the processor away from rank 0, which works alone; MPI's own waiting would spin."""
+    request = comm.Ibarrier()
+    while not request.Test():
+        time.sleep(0.001)
+
+
+def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened | None:
     result = None
     if comm.rank == 0:
         try:
             result = open_run()
         except (ValueError, OSError) as error:
             print(f"error: {error}", file=sys.stderr, flush=True)
+    _wait_for_rank_0(comm)
     return comm.bcast(result)
 
 
@@ -64,8 +80,7 @@ def _measure(comm, folder: RunFolder, plan: Plan, launch: Launch, command, place
         recorder = Recorder(folder, launch.name, facts)
         for finding in facts["findings"] if place.number == 1 else []:
             print(f"warning: {finding['text']}", file=sys.stderr, flush=True)
-    failed = sweep(launched, recorder, finished, _Progress(place, launch, deadline))
-    return 1 if failed else 0
+    return sweep(launched, recorder, finished, _Progress(place, launch, deadline))
 
 
 class _Progress:

@@ -35,8 +35,7 @@ def run(context: click.Context, **options) -> None:
     if under_launcher(os.environ):
         _run_as_rank(options, asked)
     else:
-        folder = run_from_outside(options, asked)
-        talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
+        run_from_outside(options, asked)
 
 
 @click.command(hidden=True)
@@ -63,7 +62,11 @@ def measure(folder: Path, launch: str, place: str, started: float, thread_level:
         return run_folder, run_folder.plan(), Launch(ranks, serial)
 
     status = take_part(
-        opened, os.environ.get(COMMAND_VARIABLE, shlex.join(sys.orig_argv)), Place(number, planned, started), deadline
+        opened,
+        lambda *_: None,
+        os.environ.get(COMMAND_VARIABLE, shlex.join(sys.orig_argv)),
+        Place(number, planned, started),
+        deadline,
     )
     sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it
 
@@ -81,23 +84,16 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
     options["ranks"], started = (MPI.COMM_WORLD.size,), time.time()
     if "launches" not in asked:
         options["launches"] = 1  # this one
-    opened: list[tuple[RunFolder, Plan]] = []
 
     def begin() -> tuple[RunFolder, Plan, Launch | None]:
         folder, plan = open_run(options, asked)
         if MPI.COMM_WORLD.size not in plan.ranks:
             raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {MPI.COMM_WORLD.size}")
-        opened.append((folder, plan))
         left = (launch for launch in pending(folder, plan) if launch.ranks == MPI.COMM_WORLD.size)
         return folder, plan, next(left, None)
 
     deadline = None if options["within"] is None else started + options["within"]
-    status = take_part(begin, shlex.join(sys.orig_argv), Place(1, 1, started), deadline)
-    if opened and status != 2:
-        folder, plan = opened[0]
-        _finish(folder, plan)
-        talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
-    sys.exit(status)
+    sys.exit(take_part(begin, _finish, shlex.join(sys.orig_argv), Place(1, 1, started), deadline))
 
 
 def run_from_outside(options: dict, asked: set[str]) -> RunFolder:
@@ -131,4 +127,5 @@ def _finish(folder: RunFolder, plan: Plan) -> bool:
     rows = summarise(folder)
     write_summary(folder, rows)
     click.echo(table(plan, rows, folder.attempts()[0]["mpi"]["library"]))
+    talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
     return any(row["state"] in ("wrong", "refused") for row in rows)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from functools import wraps
 
@@ -21,6 +22,8 @@ class OneLine(click.ClickException):
     def show(self, file=None) -> None:
         if rank_of(os.environ) == 0:
             click.echo(f"error: {self.message}", file=file or sys.stderr)
+        else:
+            time.sleep(2)  # whoever ends first makes mpirun end the others: let that be rank 0, when it has spoken
 
 
 class _Parsed(click.ParamType):
