@@ -55,6 +55,16 @@ def exchange(dest, sent, source, received, reduce=False):
             Path(290, 2, 9, 0),
             id="a step ends with its longer half",
         ),
+        pytest.param(
+            [[exchange(1, 8, 2, 1), send(2, 1)], [recv(0, 8)], [send(0, 1), recv(0, 1)]],
+            Path(290, 2, 9, 0),
+            id="also if that is what it sends",
+        ),
+        pytest.param(
+            [[send(1, 1), send(2, 1)], [recv(3, 9), recv(0, 1)], [recv(0, 1)], [send(1, 9)]],
+            Path(410, 3, 11, 0),
+            id="who waited for its receiver goes on late",
+        ),
     ],
 )
 def test_the_critical_path(schedules, path):

@@ -162,7 +162,9 @@ def test_a_folder_named_like_a_file_is_no_file(tmp_path):
     ids=["raises", "divides", "half a step", "no step", "no such rank"],
 )
 def test_an_algorithm_that_fails_while_it_yields_is_said_in_one_line(mine, command, body):
-    path = mine(HEAD + DECLARE + f"def broken(rank, size, topology, count, segment):\n    {body}\n    yield\n")
+    path = mine(
+        HEAD + DECLARE + f"def broken(rank, size, topology, count, segment):\n    {body}\n    return\n    yield\n"
+    )
     result = bench(*command, path)
     assert result.exit_code != 0
     assert "broken" in result.output and "Traceback" not in result.output
