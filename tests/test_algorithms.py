@@ -116,11 +116,9 @@ def test_steps_and_volume_are_those_of_the_verified_table(name, per_node, segmen
     assert not wrong
 
 
-@every_algorithm
+@pytest.mark.parametrize("name", [name for name, found in ALGORITHMS.items() if found.exact])
 def test_an_exact_cost_equals_the_priced_schedule_where_blocks_and_nodes_are_equal(name):
     found = ALGORITHMS[name]
-    if not found.exact:
-        pytest.skip("declares a bound")
     for size in SIZES:
         for topology in [Topology.filled(size, k) for k in (1, 2, 3, 4, 8, size) if size % k == 0]:
             count = 12 * size

@@ -37,13 +37,10 @@ def test_the_result_does_not_depend_on_the_order(op, dtype, size):
         assert np.array_equal(combine(heap, op, size, dtype), reference)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
-@pytest.mark.parametrize("op", ["sum", "avg", "prod"])
+@pytest.mark.parametrize("op, dtype", [kind for kind in KINDS if kind[0] in ("sum", "avg", "prod")])
 @pytest.mark.parametrize("count", [1, 2, 5, 1000])
 def test_a_rank_that_is_missing_or_counted_twice_is_seen(op, dtype, count):
     """In every block of four elements too, since an algorithm may lose a single block."""
-    if op == "avg" and dtype == "int32":
-        pytest.skip("an average of integers has no exact result")
     for size in (2, 3, 8, 31, 64):
         reference = expected(size, count, dtype, op)
         operands = [operand(rank, count, dtype, op) for rank in range(size)]
