@@ -73,7 +73,7 @@ def _messages(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[Mes
 
 
 def _title(name: str, size: int, parts: Parts) -> str:
-    lengths = [len(parts.span(part)) for part in range(len(parts))]
+    lengths = [len(parts.span(part)) for part in range(len(parts))] or [0]
     each = f"of {lengths[0]}" if len(set(lengths)) == 1 else f"of {', '.join(map(str, lengths))}"
     element = "element" if set(lengths) == {1} else "elements"
     finished = ", S1 the finished sum of part 1" if size > 1 else ""

@@ -12,6 +12,7 @@ from pathlib import Path
 from . import __version__
 from .topology import Topology
 
+INTERNAL = frozenset({"OMPI_MCA_PREFIXES", "OMPI_MCA_initial_wdir", "OMPI_MCA_num_procs"})  # of Open MPI's launcher
 # Everything else in the environment stays unread: it may hold secrets.
 VARIABLE_PREFIXES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "PSM2_", "I_MPI_", "OMP_")
 VARIABLE_NAMES = frozenset(
@@ -23,8 +24,8 @@ VARIABLE_NAMES = frozenset(
 
 def allowed_variables(environ) -> dict[str, str]:
     """The variables on the allow-list, sorted by name."""
-    kept = {key: value for key, value in environ.items() if key.startswith(VARIABLE_PREFIXES) or key in VARIABLE_NAMES}
-    return dict(sorted(kept.items()))
+    names = {name for name in environ if name.startswith(VARIABLE_PREFIXES)} | (VARIABLE_NAMES & set(environ))
+    return {name: environ[name] for name in sorted(names - INTERNAL)}
 
 
 def host() -> str:

@@ -39,8 +39,15 @@ class Algorithm(NamedTuple):
     module: str
 
     def steps(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
-        """The steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements)."""
-        return drop_empty(self.generate(rank, size, topology, count, segment))
+        """The steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements).
+
+        Raises AlgorithmError where the generator fails or yields no steps: a user's may.
+        """
+        try:
+            yield from drop_empty(self.generate(rank, size, topology, count, segment))
+        except Exception as error:
+            where = f"rank {rank} of {size}, {count} elements"
+            raise AlgorithmError(f"{self.name}: {where}: yields no steps: {type(error).__name__}: {error}") from error
 
     def schedules(self, size: int, topology: Topology, count: int, segment: int) -> list[list[Step]]:
         """The steps of all ranks."""

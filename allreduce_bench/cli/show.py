@@ -39,6 +39,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
     the parts of the vector are numbers: a1+b1 is the sum of what ranks 0 and 1 had in part 1.
     """
     from ..draw import rounds
+    from ..verify import verify as prove
 
     if len(ranks) != 1:
         raise OneLine(f"explain takes one number of ranks, found {','.join(map(str, ranks))}")
@@ -52,6 +53,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
         _refuse_unmet(found, size, topology)
         schedules = found.schedules(size, topology, count, segment or max(count, 1))
         try:
+            prove(schedules, count)
             texts.append(
                 rounds(found.name, schedules, count, f"{found.formula} ({'exact' if found.exact else 'bound'})")
             )
