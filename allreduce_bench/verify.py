@@ -86,7 +86,7 @@ def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
         if partner is not None and (not 0 <= partner < size or partner == rank):
             return f"cannot {verb} rank {partner} of {size}"
         if any(span.step != 1 or not span or span.start < 0 or span.stop > count for span in ranges):
-            return f"names no element, or some that are not among the {count}: {ranges}"
+            return f"names elements outside of 0 to {count - 1} or none: {ranges}"
         if _overlap(ranges):
             return f"names an element twice in one message: {ranges}"
     if not step.reduce and not step.original and step.send and step.recv and _overlap((*step.send, *step.recv)):
