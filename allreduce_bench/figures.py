@@ -46,7 +46,7 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         low, high = rows["time_low_s"] * 1e6, rows["time_high_s"] * 1e6
         _line(axes, rows["nbytes"], rows["time_s"] * 1e6, low, high, style)
 
-    def limit(axes: Axes, curve: pd.DataFrame) -> None:
+    def limit(axes: Axes, _: pd.DataFrame, curve: pd.DataFrame) -> None:
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **BOUND)
 
     note = "lower bound with the\nsmallest fitted α and β"
@@ -61,10 +61,10 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         low, high = rate * rows["time_s"] / rows["time_high_s"], rate * rows["time_s"] / rows["time_low_s"]
         _line(axes, rows["nbytes"], rate, low, high, style)
 
-    def limit(axes: Axes, curve: pd.DataFrame) -> None:
-        bound, measured = curve["busbw_bytes_per_s"] / 1e9, axes.dataLim.ymax
+    def limit(axes: Axes, rows: pd.DataFrame, curve: pd.DataFrame) -> None:
+        bound, measured = curve["busbw_bytes_per_s"] / 1e9, rows["busbw_bytes_per_s"].max() / 1e9
         axes.plot(curve["nbytes"], bound, scaley=False, **BOUND)
-        axes.set_ylim(0, 1.08 * max(measured, bound.clip(upper=HEADROOM * measured).max()))
+        axes.set_ylim(0, 1.1 * max(measured, bound.clip(upper=HEADROOM * measured).max()))
         if bound.max() > HEADROOM * measured:
             axes.text(0.02, 0.98, f"bound rises to {bound.max():.3g} GB/s", transform=axes.transAxes, va="top", **NOTE)
 
@@ -80,7 +80,7 @@ def speedup(rows: pd.DataFrame) -> Figure | None:
         if rows["algorithm"].iloc[0] != "native":
             _line(axes, rows["nbytes"], rows["speedup"], None, None, style)
 
-    def limit(axes: Axes, _: pd.DataFrame) -> None:
+    def limit(axes: Axes, *_: pd.DataFrame) -> None:
         axes.axhline(1, color="black", linewidth=2)
 
     compared = rows.groupby("ranks").filter(lambda group: group["speedup"].notna().any())
@@ -109,7 +109,7 @@ def _panels(
     rows: pd.DataFrame,
     bounds: pd.DataFrame | None,
     draw: Callable[[Axes, pd.DataFrame, Style], None],
-    limit: Callable[[Axes, pd.DataFrame], None],
+    limit: Callable[[Axes, pd.DataFrame, pd.DataFrame], None],
     label: str,
     note: str | None,
     logarithmic: bool = True,
@@ -126,7 +126,7 @@ def _panels(
     for axes, (ranks, group) in zip(panels, rows.groupby("ranks")):
         for name, line in group.groupby("algorithm", sort=False):
             draw(axes, line.sort_values("nbytes"), styled[str(name)])
-        limit(axes, group if bounds is None else bounds[bounds["ranks"] == ranks])
+        limit(axes, group, group if bounds is None else bounds[bounds["ranks"] == ranks])
         axes.set_title(_title(group), fontsize=10)
         _size_axis(axes, sorted(rows["nbytes"].unique()))
         axes.grid(True, **GRID)
@@ -164,7 +164,7 @@ def _line(axes: Axes, x, y, low, high, style: Style) -> None:
     if low is not None:
         # around the middle of the interval: the median need not lie there, and may lie outside
         middle, reach = (low + high) / 2, (high - low) / 2
-        axes.errorbar(x, middle, yerr=reach, fmt="none", ecolor=style["color"], elinewidth=0.8, capsize=2)
+        axes.errorbar(x, middle, yerr=reach, fmt="none", ecolor=style["color"], elinewidth=0.8, capsize=2, alpha=0.6)
 
 
 def _size_axis(axes: Axes, sizes: list[int]) -> None:

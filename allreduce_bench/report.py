@@ -28,7 +28,7 @@ from .table import MARK
 from .units import format_size, three_digits
 from .verdict import verdicts
 
-PNG_DPI = 150
+PNG_DPI = 120
 BEYOND = "The dashed bound is fitted over all sizes of all algorithms, so a single size can lie beyond it."
 
 
