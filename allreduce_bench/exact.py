@@ -1,9 +1,9 @@
 """Integer-valued vectors whose all-reduce is exact, so that every order of summation gives the same bits.
 
-Rank r contributes `(i mod 1021) + w(r) * (i mod 3)` to element number i, counted from 1, w(r) = 7r mod 31 + 1; sums stay
-below 2^24 up to 15,000 ranks. To a product it contributes f(r), 2 on the even ranks below 32 and else -1, and +1 or -1
-in turn where i is a multiple of 3. A rank that is missing or counted twice in a sum or a product changes the result,
-and so does an element of a sum in another's place.
+Rank r contributes `(i mod 1021) + w(r) * (i mod 3)` to element number i, counted from 1, w(r) = 7r mod 31 + 1; sums
+stay below 2^24 up to 15,000 ranks. To a product it contributes f(r), 2 on the even ranks below 32 and else -1, and +1
+or -1 in turn where i is a multiple of 3. A rank that is missing or counted twice in a sum or a product changes the
+result, and so does an element of a sum in another's place.
 """
 
 from collections.abc import Callable

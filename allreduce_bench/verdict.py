@@ -9,6 +9,8 @@ from .units import format_size, format_time
 
 CLASSES = (("below 8 KiB", 0, 8 * 1024), ("8 KiB to 1 MiB", 8 * 1024, 1024**2), ("1 MiB and above", 1024**2, None))
 
+NEGLIGIBLE = 1.05  # a ratio of times below which nobody is called the winner
+
 
 class Verdict(NamedTuple):
     """The winner of one class of sizes at one rank count."""
@@ -59,14 +61,14 @@ def _sentence(winner: str, others: list[str], tied: list[str], score: dict[str, 
     largest = max(groups)
     row = next(row for row in groups[largest] if row["algorithm"] == winner)
     where = f"{format_time(row['time_s'])} at {format_size(largest)}"
-    if "native" in tied or (winner == "native" and tied):
-        rivals = ", ".join(name for name in [winner, *tied] if name != "native")
-        return f"no clear winner: native and {rivals} cannot be told apart; {where}"
+    near = [name for name in others if name in tied or score[name] < NEGLIGIBLE * score[winner]]
+    if "native" in near or (winner == "native" and near):
+        rivals = [name for name in [winner, *near] if name != "native"]
+        return f"no clear winner among native, {', '.join(rivals)}; {winner} takes {where}"
     if winner == "native":
         next_best = f"; {others[0]} comes next, {score[others[0]] / score[winner]:.1f} times slower" if others else ""
         return f"native, the library's own, {where}{next_best}"
-    tie = f" (as fast: {', '.join(tied)})" if tied else ""
-    if "native" in score:
-        return f"{winner}{tie}, {score['native'] / score[winner]:.1f} times faster than native, {where}"
-    second = f", {score[others[0]] / score[winner]:.1f} times faster than {others[0]}" if others else ""
-    return f"{winner}{tie}{second}, {where}"
+    tie = f" (as fast: {', '.join(near)})" if near else ""
+    rival = "native" if "native" in score else next((name for name in others if name not in near), None)
+    faster = f", {score[rival] / score[winner]:.1f} times faster than {rival}" if rival else ""
+    return f"{winner}{tie}{faster}, {where}"
