@@ -12,7 +12,6 @@ from collections.abc import Callable
 from .environment import program
 from .launch import Launcher, mpirun_command
 from .plan import Launch, Plan
-from .planned import pending
 from .runfolder import RunFolder
 from .started import thread_level
 
@@ -32,7 +31,7 @@ def drive(
 
     Raises Stopped when a launch fails: what was measured is kept.
     """
-    launches, left_out = _that_fit(pending(folder, plan), len(plan.ranks), within_s)
+    launches, left_out = _that_fit(folder.pending(plan), len(plan.ranks), within_s)
     started = time.time()
     for number, launch in enumerate(launches):
         left = None if within_s is None else within_s - (time.time() - started)

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 DTYPES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8}  # name -> bytes of an element
+DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms: hides a step's latency, fits a cache
 OPS = ("sum", "avg", "prod", "max", "min")
 
 
@@ -49,12 +50,13 @@ class Plan:
     launches: int
     seed: int
     files: tuple[str, ...] = ()  # users' own algorithm files, absolute paths
+    segmented: tuple[str, ...] = ()  # those of the algorithms that cut their vectors into segments
+    segment_nbytes: int = DEFAULT_SEGMENT_NBYTES
     dtype: str = "float32"
     op: str = "sum"
     iters: int | None = None
     warmups: int = 3
     cell_time_s: float = 0.5
-    segment_nbytes: int | None = None
     pretend_ranks_per_node: int | None = None
     thread_level: str = "auto"
     launcher_args: str = ""
@@ -67,7 +69,7 @@ class Plan:
         if self.op == "avg" and self.dtype.startswith("int"):
             raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
         itemsize = self.itemsize
-        for nbytes in (*self.sizes, *([self.segment_nbytes] if self.segment_nbytes else [])):
+        for nbytes in (*self.sizes, self.segment_nbytes):
             if nbytes % itemsize:
                 raise PlanError(f"{nbytes} bytes are no whole number of {self.dtype} elements of {itemsize} bytes")
 
@@ -80,16 +82,13 @@ class Plan:
         """All launches; the rank counts take turns, so that a drift of the machine touches all of them."""
         return [Launch(ranks, number) for number in range(1, self.launches + 1) for ranks in self.ranks]
 
-    def cells(self, launch: Launch, segmented: set[str], segment_nbytes: int) -> list[Cell]:
-        """The cells in the order in which `launch` measures them: random, but the same for the same seed.
-
-        The algorithms in `segmented` cut their vectors into segments of `segment_nbytes`.
-        """
-        itemsize, cells = self.itemsize, []
+    def cells(self, launch: Launch) -> list[Cell]:
+        """The cells in the order in which `launch` measures them: random, but the same for the same seed."""
+        cells = []
         for name in self.algorithms:
             executor = "native" if name == "native" else "sendrecv"
-            segment = max(1, segment_nbytes // itemsize) if name in segmented else None
-            cells += [Cell(name, executor, nbytes // itemsize, segment) for nbytes in self.sizes]
+            segment = self.segment_nbytes // self.itemsize if name in self.segmented else None
+            cells += [Cell(name, executor, nbytes // self.itemsize, segment) for nbytes in self.sizes]
         random.Random(f"{self.seed} {launch.name}").shuffle(cells)
         return cells
 

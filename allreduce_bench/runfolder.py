@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from .plan import Plan, PlanError
+from .plan import Launch, Plan, PlanError
 from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, names
 
 Row = dict[str, str]
@@ -74,6 +74,11 @@ class RunFolder:
                 for row in whole_rows(path, names(REPETITIONS)):
                     if (row["launch"], row["attempt"], key_of(row)) in done:
                         yield row
+
+    def pending(self, plan: Plan) -> list[Launch]:
+        """The planned launches that have cells left. Raises RunError."""
+        launches = plan.planned_launches()
+        return [launch for launch in launches if {c.key for c in plan.cells(launch)} - self.finished(launch.name)]
 
     def finished(self, launch: str) -> set[CellKey]:
         """The cells of the planned launch that need no further attempt: all but those left out for want of time."""

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from .plan import Plan
-from .planned import find_planned, planned_cells
 from .runfolder import RunFolder, key_of
 from .stats import log_interval, median, median_interval
 from .units import algbw, busbw
@@ -42,11 +41,9 @@ def by_size(rows: Iterable[Summary]) -> dict[tuple, list[Summary]]:
 
 
 def _planned(plan: Plan):
-    algorithms = find_planned(plan)
     order = {name: i for i, name in enumerate(plan.algorithms)}
     for launch in plan.planned_launches()[: len(plan.ranks)]:
-        cells = planned_cells(plan, algorithms, launch)
-        for cell in sorted(cells, key=lambda cell: (cell.count, order[cell.algorithm])):
+        for cell in sorted(plan.cells(launch), key=lambda cell: (cell.count, order[cell.algorithm])):
             yield launch.ranks, cell
 
 

@@ -7,9 +7,9 @@ from mpi4py import MPI
 from numpy import median
 
 from . import environment
+from .algorithms import builtin, find
 from .cell import Launched, Outcome, outcome_of
 from .plan import Cell, Launch, Plan
-from .planned import find_planned, planned_cells
 from .recorder import Recorder
 from .runfolder import CellKey
 from .schema import TIME_DEFINITION
@@ -19,7 +19,7 @@ from .units import format_size, format_time
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Launched:
     """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError."""
-    algorithms = find_planned(plan)
+    algorithms = find([*plan.files, *(name for name in plan.algorithms if name in builtin())])
     real = environment.nodes_of(comm)
     pretended = plan.pretend_ranks_per_node
     topology = Topology.filled(comm.size, pretended) if pretended else real
@@ -76,8 +76,8 @@ def sweep(
 
     Returns the number of wrong or refused cells.
     """
-    cells = planned_cells(launched.plan, launched.algorithms, launched.launch)
-    cells = launched.comm.bcast([cell for cell in cells if cell.key not in finished])
+    cells = [cell for cell in launched.plan.cells(launched.launch) if cell.key not in finished]
+    cells = launched.comm.bcast(cells)
     failed: list[bool] = []
     for number, cell in enumerate(cells, start=1):
         outcome = outcome_of(launched, cell, len(cells) - number + 1)

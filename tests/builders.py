@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from allreduce_bench.algorithms import builtin
 from allreduce_bench.fit import bound_path
 from allreduce_bench.plan import Cell, Launch, Plan
-from allreduce_bench.planned import find_planned, planned_cells
 from allreduce_bench.recorder import Recorder, create_run
 from allreduce_bench.runfolder import RunFolder
 from allreduce_bench.schema import TIME_DEFINITION
@@ -34,13 +34,15 @@ def build_run(
     `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
     `facts` replaces facts of the launches.
     """
-    plan = Plan(tuple(algorithms), tuple(sizes), tuple(ranks), launches, seed=1, warmups=WARMUPS)
+    segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
+    choices = {"seed": 1, "warmups": WARMUPS, "segmented": segmented}
+    plan = Plan(tuple(algorithms), tuple(sizes), tuple(ranks), launches, **choices)
     folder = RunFolder(path)
     create_run(folder, plan, command)
     noise = random.Random(1)
     for launch in plan.planned_launches():
         recorder = Recorder(folder, launch.name, {**launch_facts(launch.ranks), **(facts or {})})
-        for cell in planned_cells(plan, find_planned(plan), launch):
+        for cell in plan.cells(launch):
             changed = outcome(launch, cell)
             if changed is not None:
                 _keep(recorder, plan, launch, cell, changed, noise)
@@ -95,6 +97,6 @@ def _path(plan: Plan, launch: Launch, cell: Cell) -> tuple[int, float]:
     """Messages and bytes on the critical path; of native as in the lower bounds."""
     if cell.algorithm == "native":
         return bound_path(cell.count * plan.itemsize, launch.ranks)
-    algorithm = find_planned(plan)[cell.algorithm]
+    algorithm = builtin()[cell.algorithm]
     cost = algorithm.cost(launch.ranks, Topology.one_node(launch.ranks), cell.count, cell.segment or 1)
     return cost.messages, cost.elements * plan.itemsize

@@ -21,6 +21,7 @@ CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks"
         ({"sizes": (8, 6)}, "6 bytes are no whole number of float32 elements of 4 bytes"),
         ({"sizes": (12,), "dtype": "float64"}, "12 bytes are no whole number of float64 elements of 8 bytes"),
         ({"segment_nbytes": 1022}, "1022 bytes are no whole number"),
+        ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are no whole number of float64 elements of 8 bytes"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused_in_words(wrong, words):
@@ -34,7 +35,7 @@ def test_launches_take_turns_over_the_rank_counts():
 
 
 def test_cells_are_every_algorithm_at_every_size_in_elements():
-    cells = Plan(**CHOICES).cells(Launch(2, 1), {"tree"}, 256)
+    cells = Plan(**CHOICES, segmented=("tree",), segment_nbytes=256).cells(Launch(2, 1))
     assert Counter(cells) == Counter(
         [
             Cell("ring", "sendrecv", 2, None),
@@ -50,17 +51,12 @@ def test_cells_are_every_algorithm_at_every_size_in_elements():
 
 def test_the_order_of_cells_is_random_but_repeatable():
     def order(seed, launch):
-        return Plan(**(CHOICES | {"seed": seed, "sizes": tuple(range(4, 400, 4))})).cells(launch, set(), 4)
+        return Plan(**(CHOICES | {"seed": seed, "sizes": tuple(range(4, 400, 4))})).cells(launch)
 
     assert order(1, Launch(2, 1)) == order(1, Launch(2, 1))
     assert order(1, Launch(2, 1)) != order(2, Launch(2, 1))
     assert order(1, Launch(2, 1)) != order(1, Launch(2, 2))
     assert Counter(order(1, Launch(2, 1))) == Counter(order(2, Launch(4, 3)))
-
-
-def test_a_segment_smaller_than_an_element_is_one_element():
-    cells = Plan(**(CHOICES | {"dtype": "float64"})).cells(Launch(2, 1), {"tree"}, 4)
-    assert {cell.segment for cell in cells if cell.algorithm == "tree"} == {1}
 
 
 def test_a_plan_survives_json():

@@ -9,9 +9,9 @@ import importlib.util
 import pkgutil
 from pathlib import Path
 
-from ._registry import DEFAULT_SEGMENT_NBYTES, Algorithm, AlgorithmError, Cost, algorithm
+from ._registry import Algorithm, AlgorithmError, Cost, algorithm
 
-__all__ = ["DEFAULT_SEGMENT_NBYTES", "Algorithm", "AlgorithmError", "Cost", "algorithm", "builtin", "find"]
+__all__ = ["Algorithm", "AlgorithmError", "Cost", "algorithm", "builtin", "find"]
 
 
 def _algorithms_of(module) -> list[Algorithm]:

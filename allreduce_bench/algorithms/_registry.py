@@ -6,8 +6,6 @@ from typing import NamedTuple
 from ..schedule import Step, drop_empty
 from ..topology import Topology
 
-DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of a pipelined algorithm: large enough to hide a step's latency, cache-sized
-
 Generator = Callable[[int, int, Topology, int, int], Iterator[Step]]
 
 

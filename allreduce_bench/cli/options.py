@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from ..algorithms import builtin, find
-from ..plan import DTYPES, OPS, Plan, PlanError, geometric_sizes
+from ..plan import DEFAULT_SEGMENT_NBYTES, DTYPES, OPS, Plan, PlanError, geometric_sizes
 from ..recorder import create_run
 from ..runfolder import RunError, RunFolder
 from .words import DURATION, NAMES, RANKS, SIZE, SIZES
@@ -132,7 +132,8 @@ def _plan(options: dict) -> Plan:
         ranks=tuple(ranks),
         seed=seed,
         cell_time_s=options["cell_time"],
-        segment_nbytes=options["segment"],
+        segmented=tuple(name for name, algorithm in found.items() if algorithm.segmented),
+        segment_nbytes=options["segment"] or DEFAULT_SEGMENT_NBYTES,
         **{name: options[name] for name in same},
     )
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from ..plan import Launch, Plan, PlanError
-from ..planned import pending
 from ..recorder import write_summary
 from ..runfolder import RunFolder
 from ..started import ranks_on_this_node, thread_level, under_launcher
@@ -89,7 +88,7 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
         folder, plan = open_run(options, asked)
         if MPI.COMM_WORLD.size not in plan.ranks:
             raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {MPI.COMM_WORLD.size}")
-        left = (launch for launch in pending(folder, plan) if launch.ranks == MPI.COMM_WORLD.size)
+        left = (launch for launch in folder.pending(plan) if launch.ranks == MPI.COMM_WORLD.size)
         return folder, plan, next(left, None)
 
     deadline = None if options["within"] is None else started + options["within"]
