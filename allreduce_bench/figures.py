@@ -40,10 +40,10 @@ HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the 
 
 
 def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
-    """Time over size, both logarithmic, with 95 % intervals and the lower bound of `fit.bounds`."""
+    """Time over size, both logarithmic, with the spread of launches and the lower bound of `fit.bounds`."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
-        low, high = rows["time_low_s"] * 1e6, rows["time_high_s"] * 1e6
+        low, high = rows["spread_low_s"] * 1e6, rows["spread_high_s"] * 1e6
         _line(axes, rows["nbytes"], rows["time_s"] * 1e6, low, high, style)
 
     def limit(axes: Axes, _: pd.DataFrame, curve: pd.DataFrame) -> None:
@@ -58,7 +58,7 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         rate = rows["busbw_bytes_per_s"] / 1e9
-        low, high = rate * rows["time_s"] / rows["time_high_s"], rate * rows["time_s"] / rows["time_low_s"]
+        low, high = rate * rows["time_s"] / rows["spread_high_s"], rate * rows["time_s"] / rows["spread_low_s"]
         _line(axes, rows["nbytes"], rate, low, high, style)
 
     def limit(axes: Axes, rows: pd.DataFrame, curve: pd.DataFrame) -> None:

@@ -29,6 +29,7 @@ from .units import format_size, three_digits
 from .verdict import verdicts
 
 PNG_DPI = 120
+BARS = "Bars: from the lowest to the highest launch median (with one launch the 95 % interval of its median)."
 BEYOND = "The dashed bound is fitted over all sizes of all algorithms, so a single size can lie beyond it."
 
 
@@ -123,8 +124,12 @@ def _pictures(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:
         return []
     limits = bounds(fits, sizes.min(), sizes.max())
     drawn = [
-        ("latency", f"Time over size, with 95 % intervals. {BEYOND}", figures.latency(frame, limits)),
-        ("bus_bandwidth", f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BEYOND}", figures.bandwidth(frame, limits)),
+        ("latency", f"Time over size. {BARS} {BEYOND}", figures.latency(frame, limits)),
+        (
+            "bus_bandwidth",
+            f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS} {BEYOND}",
+            figures.bandwidth(frame, limits),
+        ),
         (
             "speedup",
             "Time of native over time of each algorithm: above 1 is faster than native.",

@@ -71,6 +71,8 @@ SUMMARY = (
     Column("time_s", "s", "median over launches of the median over repetitions"),
     Column("time_low_s", "s", "lower end of the 95 % interval, see interval"),
     Column("time_high_s", "s", "upper end of the 95 % interval, see interval"),
+    Column("spread_low_s", "s", "lowest launch median; with a single launch time_low_s"),
+    Column("spread_high_s", "s", "highest launch median; with a single launch time_high_s"),
     Column(
         "interval", "", "launches: of the mean of launch medians; repetitions: of the median within launches (below 3)"
     ),

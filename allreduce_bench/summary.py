@@ -85,6 +85,8 @@ def _statistics(times: dict[str, list[float]], nbytes: int, ranks: int) -> Summa
         "time_s": time_s,
         "time_low_s": low,
         "time_high_s": high,
+        "spread_low_s": min(medians.values()) if len(medians) > 1 else low,
+        "spread_high_s": max(medians.values()) if len(medians) > 1 else high,
         "interval": "launches" if enough else "repetitions",
         "repetitions": len(pooled),
         "min_s": min(pooled),
