@@ -1,0 +1,42 @@
+"""The demo: from nothing to a report; never on a login node unless told."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from interpreters import interpreters
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+def demo(*words, path: str) -> subprocess.CompletedProcess:
+    jobs = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"}
+    environ = {name: value for name, value in os.environ.items() if name not in jobs} | {"PATH": path}
+    command = [sys.executable, "-m", "allreduce_bench", "demo", *map(str, words)]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def login_node(tmp_path) -> str:
+    """A PATH in which a scheduler exists."""
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.parent.mkdir()
+    sbatch.write_text("#!/bin/sh\n")
+    sbatch.chmod(0o755)
+    return f"{sbatch.parent}{os.pathsep}{os.environ['PATH']}"
+
+
+def test_it_refuses_to_load_a_login_node(login_node, tmp_path):
+    result = demo("-o", tmp_path / "run", path=login_node)
+    assert result.returncode == 2 and "looks like a login node (sbatch exists, no job runs)" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_it_ends_with_the_path_of_a_report(login_node, tmp_path):
+    result = demo("--here", "-n", "2,3", "--within", "12s", "-o", tmp_path / "run", path=login_node)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.splitlines()[-1] == f"report: {tmp_path / 'run' / 'report.html'}"
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "two_tree" in page and "3 ranks" in page
+    assert result.stdout.count("cells done, 0 wrong elements") == 2
