@@ -8,8 +8,8 @@ import numpy as np
 from mpi4py import MPI
 
 from . import measure
-from .algorithms import Algorithm
-from .execute import EXECUTORS, TooLarge, native
+from .algorithms import Algorithm, AlgorithmError
+from .execute import EXECUTORS, Prepared, TooLarge, native
 from .plan import Cell, Launch, Plan
 from .predict import price
 from .rendezvous import Refusal
@@ -21,7 +21,8 @@ from .verify import verify
 PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
 NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: decide between nearly equal paths only
 LEFT_OUT = "the time of --within was used up"
-VECTORS = 4  # of the cell's size at a rank's peak: input, output, scratch, reference
+VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, reference, and two that come and go
+MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
 
 
 class Outcome(NamedTuple):
@@ -49,16 +50,25 @@ def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
     if reason := launched.comm.bcast(_reason_to_skip(launched, cell)):
         return Outcome({"state": "left out" if reason == LEFT_OUT else "skipped", "reason": reason})
     if cell.algorithm == "native":
-        steps, facts = None, {}
-    else:
-        algorithm = launched.algorithms[cell.algorithm]
-        size = launched.comm.size
-        steps = list(algorithm.steps(launched.comm.rank, size, launched.topology, cell.count, cell.segment or 1))
-        facts = launched.comm.bcast(_proof(launched, algorithm, cell) if launched.comm.rank == 0 else None)
-        facts["schedule_digest"] = _digest(launched.comm, steps)
-        if facts.get("state") == "refused":
-            return Outcome(facts)
+        return _measured(launched, cell, None, {}, cells_left)
+    steps, failure = _own_steps(launched, cell)
+    if failures := [why for why in launched.comm.allgather(failure) if why]:
+        return Outcome({"state": "refused", "reason": failures[0]})
+    algorithm = launched.algorithms[cell.algorithm]
+    facts = launched.comm.bcast(_proof(launched, algorithm, cell) if launched.comm.rank == 0 else None)
+    facts["schedule_digest"] = _digest(launched.comm, steps)
+    if facts.get("state") == "refused":
+        return Outcome(facts)
     return _measured(launched, cell, steps, facts, cells_left)
+
+
+def _own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
+    """The steps of this rank, or why a user's generator gave none."""
+    algorithm, comm = launched.algorithms[cell.algorithm], launched.comm
+    try:
+        return algorithm.schedule(comm.rank, comm.size, launched.topology, cell.count, cell.segment or 1), None
+    except AlgorithmError as error:
+        return [], str(error)
 
 
 def _reason_to_skip(launched: Launched, cell: Cell) -> str | None:
@@ -67,6 +77,8 @@ def _reason_to_skip(launched: Launched, cell: Cell) -> str | None:
         return f"needs {format_size(need)} of buffers a rank, {format_size(launched.memory_per_rank)} are free"
     if launched.deadline is not None and time.time() > launched.deadline:
         return LEFT_OUT
+    if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
+        return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
     if cell.algorithm == "native":
         return None
     return launched.algorithms[cell.algorithm].unmet(launched.comm.size, launched.topology)
@@ -78,10 +90,10 @@ def _proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> dict:
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, launched.topology, cell.count, cell.segment or 1)
         return {"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}
-    schedules = algorithm.schedules(size, launched.topology, cell.count, cell.segment or 1)
     try:
+        schedules = algorithm.schedules(size, launched.topology, cell.count, cell.segment or 1)
         proof = verify(schedules, cell.count)
-    except Refusal as refusal:
+    except (AlgorithmError, Refusal) as refusal:
         return {"state": "refused", "reason": str(refusal), "proved": False}
     path = price(schedules, NOMINAL["alpha"], NOMINAL["beta"] * itemsize, NOMINAL["gamma"] * itemsize)
     return {
@@ -108,13 +120,9 @@ def _digest(comm: MPI.Comm, steps: list[Step]) -> str | None:
 def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int) -> Outcome:
     comm, plan = launched.comm, launched.plan
     sendbuf, recvbuf = np.empty(cell.count, plan.dtype), np.empty(cell.count, plan.dtype)
-    try:
-        if steps is None:
-            call = native(sendbuf, recvbuf, comm, plan.op)
-        else:
-            call = EXECUTORS[cell.executor](steps, sendbuf, recvbuf, comm, plan.op)
-    except TooLarge as error:
-        return Outcome({**facts, "state": "skipped", "reason": str(error)})
+    call, too_large = _bound(steps, sendbuf, recvbuf, comm, plan.op, cell.executor)
+    if reasons := [why for why in comm.allgather(too_large) if why]:
+        return Outcome({**facts, "state": "skipped", "reason": reasons[0]})
     try:
         wrong = measure.wrong_elements(call, sendbuf, recvbuf, comm, plan.op)
         if wrong:
@@ -127,6 +135,16 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
         call.close()
     facts |= {"state": "wrong" if wrong else "done", "wrong": wrong, "repetitions": times.time_s.size - times.warmups}
     return Outcome(facts, times)
+
+
+def _bound(steps, sendbuf, recvbuf, comm: MPI.Comm, op: str, executor: str) -> tuple[Prepared, str | None]:
+    """The all-reduce bound to its buffers, or why this rank's MPI cannot carry its messages."""
+    try:
+        if steps is None:
+            return native(sendbuf, recvbuf, comm, op), None
+        return EXECUTORS[executor](steps, sendbuf, recvbuf, comm, op), None
+    except TooLarge as error:
+        return Prepared(lambda: None, lambda: None), str(error)
 
 
 def _budget(launched: Launched, cells_left: int) -> measure.Budget:

@@ -13,7 +13,7 @@ from .environment import program
 from .launch import Launcher, mpirun_command
 from .plan import Launch, Plan
 from .runfolder import RunFolder
-from .started import thread_level
+from .started import ranks_a_node, thread_level
 
 COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
 SHORTEST_LAUNCH_S = 5.0  # below, a launch is mostly its own start
@@ -57,18 +57,22 @@ def _that_fit(launches: list[Launch], rank_counts: int, within_s: float | None) 
 
 def _command(folder, plan: Plan, launcher: Launcher, launch: Launch, deadline, place) -> list[str]:
     number, planned, started = place
-    inner = [*program(), "measure", str(folder.path), "--launch", launch.name]
+    inner = [*program(), "measure", "--launch", launch.name]
     inner += ["--place", f"{number}/{planned}", "--started", f"{started:.0f}"]
-    inner += ["--thread-level", thread_level(plan.thread_level, launch.ranks)]
+    inner += ["--thread-level", thread_level(plan.thread_level, ranks_a_node(launch.ranks))]
     if deadline is not None:
         inner += ["--deadline", f"{deadline:.1f}"]
+    inner += ["--", str(folder.path)]  # a name may begin with a dash
     return mpirun_command(launcher, launch.ranks, plan.launcher_args, inner)
 
 
 def _start(command: list[str]) -> int:
     environ = {**os.environ, COMMAND_VARIABLE: shlex.join(command)}
     sys.stdout.flush()
-    return subprocess.run(command, env=environ, preexec_fn=end_with_parent, check=False).returncode
+    ended = subprocess.run(  # without stdin: mpirun would swallow what is meant for others
+        command, env=environ, preexec_fn=end_with_parent, stdin=subprocess.DEVNULL, check=False
+    )
+    return ended.returncode
 
 
 def _how_it_ended(status: int) -> str:

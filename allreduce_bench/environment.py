@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from . import __version__
@@ -51,8 +52,12 @@ def machine() -> dict:
 
 
 def cores() -> int:
-    """Processors of this node, whatever this process is bound to."""
-    return os.cpu_count() or 1
+    """Cores of this node, whatever this process is bound to; hardware threads of one core count once."""
+    siblings = set()
+    for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list"):
+        with suppress(OSError):
+            siblings.add(path.read_text(encoding="utf-8"))
+    return len(siblings) or os.cpu_count() or 1
 
 
 def free_memory() -> int | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .environment import cores, library_name
+from .started import ranks_a_node
 
 ASK = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
 INSTALL = (
@@ -38,13 +39,13 @@ def find_launcher() -> Launcher:
         why = (asked.stderr.strip().splitlines() or [f"exit status {asked.returncode}"])[-1]
         raise LaunchError(f"no MPI found ({why}); {INSTALL}")
     library = library_name(asked.stdout)
-    others = []
-    for program in _candidates():
-        family = _family(program)
-        if family is None or family in library or library.split()[0] not in ("Open", "MPICH"):
-            return Launcher(program, library)
-        others.append(f"{program} ({family})")
-    if others:
+    family_of = {program: _family(program) for program in _candidates()}
+    fitting = [program for program, family in family_of.items() if family is not None and family in library]
+    unknown = [program for program, family in family_of.items() if family is None]
+    if fitting or (unknown and not library.startswith(("Open MPI", "MPICH"))):
+        return Launcher((fitting or unknown)[0], library)
+    if family_of:
+        others = [f"{program} ({family or 'unknown'})" for program, family in family_of.items()]
         raise LaunchError(
             f"mpi4py uses {library}, but found only the launcher of another MPI: {', '.join(others)}; "
             "put the right mpirun first in PATH"
@@ -77,6 +78,6 @@ def mpirun_command(launcher: Launcher, ranks: int, extra: str, program: list[str
     if launcher.library.startswith("Open MPI"):
         if os.geteuid() == 0:
             options.append("--allow-run-as-root")
-        if ranks > cores() * int(os.environ.get("SLURM_JOB_NUM_NODES", 1)):
+        if ranks_a_node(ranks) > cores():
             options += ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
     return [launcher.program, *options, *shlex.split(extra), *program]

@@ -55,7 +55,7 @@ def same_bits(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, seed: int) -> bo
     Beyond 65,537 elements the random numbers repeat. numpy's generators would cost every rank their import.
     """
     numbers = Random(f"{seed} {comm.rank}").randbytes(4 * min(sendbuf.size, 65537))
-    sendbuf[:] = np.resize(np.frombuffer(numbers, np.int32) / 2**31, sendbuf.size)
+    sendbuf[:] = np.resize((np.frombuffer(numbers, np.int32) / 2**31).astype(sendbuf.dtype), sendbuf.size)
     call.run()
     bits = comm.allgather(blake2b(recvbuf, digest_size=16).digest())
     return len(set(bits)) == 1
@@ -63,10 +63,9 @@ def same_bits(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, seed: int) -> bo
 
 def repeat(run: Callable[[], None], comm: MPI.Comm, budget: Budget) -> Times:
     """Warm up and time `run` on all ranks, each call after a barrier, until the budget of rank 0 is used."""
-    first = perf_counter()
     blocks = [_timed(run, comm, min(1, budget.warmups))]
     if budget.warmups > 1:
-        blocks.append(_timed(run, comm, _agree(comm, _warmups_left(budget, perf_counter() - first))))
+        blocks.append(_timed(run, comm, _agree(comm, _warmups_left(budget))))
     warmups = sum(map(len, blocks))
     done, start = 0, perf_counter()
     while batch := _agree(comm, _next_batch(budget, done, perf_counter() - start)):
@@ -79,9 +78,9 @@ def _agree(comm: MPI.Comm, number: int) -> int:
     return comm.bcast(number)
 
 
-def _warmups_left(budget: Budget, first_s: float) -> int:
-    """A call that alone takes longer than the cell's time is warm enough after once."""
-    return budget.warmups - 1 if budget.iterations or first_s < budget.time_s else 0
+def _warmups_left(budget: Budget) -> int:
+    """After the first: all of them, or none where the time of the launch has run out."""
+    return 0 if budget.deadline_s is not None and perf_counter() > budget.deadline_s else budget.warmups - 1
 
 
 def _next_batch(budget: Budget, done: int, spent_s: float) -> int:

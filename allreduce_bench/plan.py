@@ -1,11 +1,14 @@
 """What a run shall measure: decided once, written to run.json, never changed."""
 
 import random
+import shlex
 from dataclasses import asdict, dataclass, fields
+from math import log
 from typing import Any, NamedTuple
 
 DTYPES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8}  # name -> bytes of an element
-DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms: hides a step's latency, fits a cache
+MAX_SIZES = 1000
+DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 OPS = ("sum", "avg", "prod", "max", "min")
 
 
@@ -50,6 +53,7 @@ class Plan:
     launches: int
     seed: int
     files: tuple[str, ...] = ()  # users' own algorithm files, absolute paths
+    file_digests: tuple[str, ...] = ()  # what they were
     segmented: tuple[str, ...] = ()  # those of the algorithms that cut their vectors into segments
     segment_nbytes: int = DEFAULT_SEGMENT_NBYTES
     dtype: str = "float32"
@@ -69,6 +73,14 @@ class Plan:
         if self.op == "avg" and self.dtype.startswith("int"):
             raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
         itemsize = self.itemsize
+        if self.segment_nbytes < 1:
+            raise PlanError("a segment holds at least one element, found 0 bytes")
+        if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
+            raise PlanError(f"{self.pretend_ranks_per_node} ranks a node make one node of {max(self.ranks)} ranks")
+        try:
+            shlex.split(self.launcher_args)
+        except ValueError as error:
+            raise PlanError(f"launcher arguments '{self.launcher_args}': {error}") from error
         for nbytes in (*self.sizes, self.segment_nbytes):
             if nbytes % itemsize:
                 raise PlanError(f"{nbytes} bytes are no whole number of {self.dtype} elements of {itemsize} bytes")
@@ -103,21 +115,46 @@ class Plan:
         if set(values) != known:
             wrong = ", ".join(sorted(set(values) ^ known))
             raise PlanError(f"the plan has other fields than this version knows: {wrong}")
+        for name, value in values.items():
+            if not _fits(name, value):
+                raise PlanError(f"the plan's {name} is {value!r}")
         fields_of: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
         return cls(**fields_of)
 
 
-def geometric_sizes(first: int, last: int, factor: float) -> tuple[int, ...]:
-    """Sizes in bytes from `first` up to `last`, each `factor` times the one before. Raises PlanError."""
+LISTS = {"algorithms": str, "files": str, "file_digests": str, "segmented": str, "sizes": int, "ranks": int}
+TEXTS = ("dtype", "op", "thread_level", "launcher_args")
+NUMBERS = {"launches": 1, "seed": 0, "warmups": 0, "cell_time_s": 0, "segment_nbytes": 1}  # with the least value
+OPTIONAL = {"iters": 1, "pretend_ranks_per_node": 1}
+MANY = 1_000_000  # no plan has as many of anything
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether a value from a file is what the field of this name holds."""
+    if name in LISTS:
+        fits = isinstance(value, list | tuple) and all(type(item) is LISTS[name] for item in value)
+        return fits and len(value) < MANY and (LISTS[name] is str or all(item >= (name == "ranks") for item in value))
+    if name in TEXTS:
+        return isinstance(value, str)
+    if name in OPTIONAL and value is None:
+        return True
+    least = {**NUMBERS, **OPTIONAL}[name]
+    return type(value) in (int, float) and value >= least and (name != "launches" or value < MANY)
+
+
+def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> tuple[int, ...]:
+    """Sizes in bytes from `first` up to `last`, each `factor` times the one before, in whole elements.
+
+    Raises PlanError.
+    """
     if first > last:
         raise PlanError(f"the smallest size, {first} bytes, is above the largest, {last} bytes")
-    if factor <= 1:
+    if not 1 < factor < float("inf"):
         raise PlanError(f"the step factor must be above 1, found {factor:g}")
     if first < 1:
         raise PlanError("a geometric sweep starts at 1 byte or more; --sizes takes 0 too")
-    sizes = []
-    size = float(first)
-    while size <= last * (1 + 1e-9):
-        sizes.append(round(size))
-        size *= factor
+    if log(last / first) / log(factor) > MAX_SIZES:
+        raise PlanError(f"a step factor of {factor:g} makes more than {MAX_SIZES} sizes; use a larger one")
+    exact = [first * factor**i for i in range(int(log(last / first) / log(factor) + 1e-9) + 1)]
+    sizes = [first, *(round(size / itemsize) * itemsize for size in exact[1:])]
     return tuple(dict.fromkeys(sizes))

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .algorithms import Algorithm
+from .algorithms import Algorithm, AlgorithmError
 from .rendezvous import Refusal
+from .schedule import Schedule
 from .topology import Topology
 from .verify import Proof, verify
 
@@ -44,13 +45,14 @@ def cases(
     algorithm: Algorithm, size: int, counts: Sequence[int], segments: Sequence[int], ranks_per_node: int | None
 ) -> Iterator[Case]:
     """The schedules of `algorithm` at `size` ranks that differ; counts around `size` where none are given."""
-    probe = 2 * size + 1
-    one_node = Topology.one_node(size)
-    uses_nodes = any(
-        list(algorithm.steps(0, size, topology, probe, probe)) != list(algorithm.steps(0, size, one_node, probe, probe))
-        for topology in layouts(size, ranks_per_node)
-    )
-    for topology in layouts(size, ranks_per_node) if uses_nodes or ranks_per_node else [one_node]:
+    seen = []
+    for topology in layouts(size, ranks_per_node):
+        if algorithm.unmet(size, topology):
+            continue
+        probe = algorithm.schedules(size, topology, size, size)
+        if probe in seen:
+            continue  # this layout changes nothing
+        seen.append(probe)
         for count in counts or sorted({0, 1, max(size - 1, 0), size, size + 1}):
             pieces = segments or ({max(count, 1), max(1, count // 5)} if algorithm.segmented else {max(count, 1)})
             for segment in sorted(pieces):
@@ -75,16 +77,13 @@ def prove_all(
 
 def _prove(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> Line:
     proofs: list[tuple[Case, Proof]] = []
-    for size in sizes:
-        for case in cases(algorithm, size, counts, segments, ranks_per_node):
-            if algorithm.unmet(size, case.topology):
-                continue
-            try:
-                proofs.append(
-                    (case, verify(algorithm.schedules(case.size, case.topology, case.count, case.segment), case.count))
-                )
-            except Refusal as refusal:
-                return Line(f"{algorithm.name:<26}REFUSED  {case}: {refusal}", True)
+    try:
+        for size in sizes:
+            for case in cases(algorithm, size, counts, segments, ranks_per_node):
+                schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
+                proofs.append((case, _proved(schedules, case)))
+    except AlgorithmError as refusal:
+        return Line(f"{algorithm.name:<26}REFUSED  {refusal}", True)
     if not proofs:
         return Line(f"{algorithm.name:<26}nothing to prove: it needs {', '.join(sorted(algorithm.needs))}", False)
     case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
@@ -92,6 +91,13 @@ def _prove(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> Lin
     ordered, same = (_when([getattr(p, key) for _, p in proofs]) for key in ("rank_ordered", "same_bits"))
     text = f"{algorithm.name:<26}{len(proofs):>9}  {case.size:>8}  {proof.steps:>6}  {sent:>8}  {ordered:<10}  {same}"
     return Line(text, False)
+
+
+def _proved(schedules: list[Schedule], case: Case) -> Proof:
+    try:
+        return verify(schedules, case.count)
+    except Refusal as refusal:
+        raise AlgorithmError(f"{case}: {refusal}") from refusal
 
 
 def _when(answers: list[bool]) -> str:

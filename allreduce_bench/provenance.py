@@ -6,6 +6,7 @@ Everything here is text about one run, from its plan, its summary rows and the f
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from .algorithms import builtin
 from .plan import Plan
 from .schema import REPETITIONS
 from .summary import MIN_LAUNCHES, Summary
@@ -106,6 +107,29 @@ def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
         ("variables", lambda fact: [f"{name}={value}" for name, value in fact.get("variables", {}).items()]),
     ]
     return [(what, words) for what, ask in asked if (words := _said(attempts, ask))]
+
+
+def repeat_command(plan: Plan) -> list[str]:
+    """The command that measures this plan anew, every choice said; it starts mpirun itself."""
+    names = [name for name in plan.algorithms if name == "native" or name in builtin()]
+    options: dict[str, object] = {
+        "--ranks": ",".join(map(str, plan.ranks)),
+        "--algorithms": ",".join([*names, *plan.files]),
+        "--sizes": ",".join(map(str, plan.sizes)),
+        "--dtype": plan.dtype,
+        "--op": plan.op,
+        "--launches": plan.launches,
+        "--iters": plan.iters,
+        "--warmups": plan.warmups,
+        "--cell-time": f"{plan.cell_time_s:g}s",
+        "--segment": plan.segment_nbytes,
+        "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
+        "--thread-level": plan.thread_level,
+        "--launcher-args": plan.launcher_args or None,
+        "--seed": plan.seed,
+    }
+    given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
+    return ["allreduce-bench", "run", *given]
 
 
 def in_ranks(counts: Iterable[int]) -> str:

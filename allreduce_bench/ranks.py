@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
+from .environment import mpi_facts
 from .plan import Launch, Plan
+from .planned import algorithms_of
 from .recorder import Recorder
-from .runfolder import RunFolder
+from .runfolder import RunError, RunFolder
 from .sweep import enter, facts_of, sweep
 from .units import format_duration
 
@@ -64,11 +66,29 @@ def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened | None:
     result = None
     if comm.rank == 0:
         try:
-            result = open_run()
+            opened = open_run()
+            _refuse_another_mpi(comm, *opened)
+            result = opened
         except (ValueError, OSError) as error:
             print(f"error: {error}", file=sys.stderr, flush=True)
     _wait_for_rank_0(comm)
     return comm.bcast(result)
+
+
+def _refuse_another_mpi(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch | None) -> None:
+    """Raises RunError where this launch would mix with what other launches of its run were, or is not what it seems."""
+    algorithms_of(plan)
+    if launch is not None and launch.ranks != comm.size:
+        raise RunError(
+            f"launch {launch.name}: expected {launch.ranks} ranks, but MPI sees {comm.size}; "
+            "the mpirun that started them belongs to another MPI than mpi4py's"
+        )
+    here = mpi_facts()
+    for fact in folder.attempts():
+        for key in ("library", *(["thread_level"] if fact["ranks"] == comm.size else [])):
+            if fact["mpi"].get(key) != here[key]:
+                there = f"{fact['mpi'].get(key)} in launch {fact['launch']}"
+                raise RunError(f"{folder.path}: was measured with {there}, but this is {here[key]}; begin a new run")
 
 
 def _measure(comm, folder: RunFolder, plan: Plan, launch: Launch, command, place: Place, deadline) -> int:
@@ -78,7 +98,7 @@ def _measure(comm, folder: RunFolder, plan: Plan, launch: Launch, command, place
     if facts is not None:
         finished = folder.finished(launch.name)
         recorder = Recorder(folder, launch.name, facts)
-        for finding in facts["findings"] if place.number == 1 else []:
+        for finding in facts["findings"] if launch.number == 1 else []:
             print(f"warning: {finding['text']}", file=sys.stderr, flush=True)
     return sweep(launched, recorder, finished, _Progress(place, launch, deadline))
 
@@ -99,8 +119,9 @@ class _Progress:
         others = (now - self.began) / done * cells * (self.place.planned - self.place.number)
         if self.deadline is not None:
             this = min(this, max(0.0, self.deadline - now))
+        ranks = "1 rank" if self.launch.ranks == 1 else f"{self.launch.ranks} ranks"
         print(
-            f"launch {self.place.number}/{self.place.planned} ({self.launch.ranks} ranks)  cell {done}/{cells}  "
+            f"launch {self.place.number}/{self.place.planned} ({ranks})  cell {done}/{cells}  "
             f"{format_duration(now - self.place.started)} gone, {format_duration(this + others)} left  {words}",
             file=sys.stderr,
             flush=True,

@@ -49,6 +49,7 @@ class Recorder:
 
     def __init__(self, folder: RunFolder, launch: str, facts: dict):
         """Open a new attempt of `launch`; `facts` goes to its JSON file. Never touches an earlier attempt."""
+        folder.launches.mkdir(exist_ok=True)
         self.attempt = 1
         while True:
             stem = folder.launches / f"{launch}.{self.attempt}"

@@ -90,7 +90,8 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
         "fits": fits.astype(object).where(fits.notna(), None).to_dict("records"),
         "method": provenance.method(plan, rows, attempts),
         "environment": provenance.environment(attempts),
-        "command": shlex.join(str(word) for word in run.get("command", [])),
+        "started_as": shlex.join(str(word) for word in run.get("command", [])),
+        "command": shlex.join(provenance.repeat_command(plan)),
     }
 
 

@@ -3,10 +3,11 @@
 import csv
 import json
 from collections.abc import Iterator
+from math import isfinite
 from pathlib import Path
 
 from .plan import Launch, Plan, PlanError
-from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, names
+from .schema import CELLS, NUMBERS, REPETITIONS, SCHEMA_VERSION, STATES, names
 
 Row = dict[str, str]
 CellKey = tuple[str, str, str, str]  # algorithm, executor, count, segment, as written
@@ -33,7 +34,7 @@ class RunFolder:
             raise RunError(f"{self.path}: holds no run.json, so it is no run; name the folder of one run")
         run = read_json(self.run_json)
         version = run.get("schema_version")
-        if not isinstance(version, int):
+        if type(version) is not int:
             raise RunError(f"{self.run_json}: damaged: it names no schema version; expected {SCHEMA_VERSION}")
         if version > SCHEMA_VERSION:
             raise RunError(
@@ -55,7 +56,7 @@ class RunFolder:
     def attempts(self) -> list[dict]:
         """The facts of every attempt that finished a cell, in the order in which they started. Raises RunError."""
         marks = [path for path in self.launches.glob("*.cells.csv") if whole_rows(path, names(CELLS))]
-        facts = [read_json(path.with_name(path.name.replace(".cells.csv", ".json"))) for path in marks]
+        facts = [_launch_facts(path.with_name(path.name.replace(".cells.csv", ".json"))) for path in marks]
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
 
     def marks(self) -> list[Row]:
@@ -69,11 +70,13 @@ class RunFolder:
     def repetitions(self) -> Iterator[Row]:
         """The timed calls of finished cells, as in REPETITIONS; the rest of an interrupted cell is left out."""
         done = {(row["launch"], row["attempt"], key_of(row)) for row in self.marks() if row["state"] == "done"}
-        for path in sorted(self.launches.glob("*.csv")):
-            if not path.name.endswith(".cells.csv"):
-                for row in whole_rows(path, names(REPETITIONS)):
-                    if (row["launch"], row["attempt"], key_of(row)) in done:
-                        yield row
+        for marks in sorted(self.launches.glob("*.cells.csv")):
+            path = marks.with_name(marks.name.replace(".cells.csv", ".csv"))
+            if not path.is_file():
+                raise RunError(f"{path}: damaged: the raw times of {marks.name} are missing")
+            for row in whole_rows(path, names(REPETITIONS)):
+                if (row["launch"], row["attempt"], key_of(row)) in done:
+                    yield row
 
     def pending(self, plan: Plan) -> list[Launch]:
         """The planned launches that have cells left. Raises RunError."""
@@ -90,6 +93,13 @@ class RunFolder:
 def key_of(row: Row) -> CellKey:
     """What tells a cell from the others of its launch."""
     return row["algorithm"], row["executor"], row["count"], row["segment"]
+
+
+def _launch_facts(path: Path) -> dict:
+    facts = read_json(path)
+    if missing := {"started", "launch", "ranks", "oversubscribed", "mpi", "findings"} - set(facts):
+        raise RunError(f"{path}: damaged: it lacks {', '.join(sorted(missing))}")
+    return facts
 
 
 def read_json(path: Path) -> dict:
@@ -120,4 +130,19 @@ def whole_rows(path: Path, columns: list[str]) -> list[Row]:
         if len(fields) != len(columns):
             raise RunError(f"{path}, line {reader.line_num}: damaged: {len(fields)} fields, expected {len(columns)}")
         rows.append(dict(zip(columns, fields)))
+        for name, value in rows[-1].items():
+            if not _fits(name, value):
+                raise RunError(f"{path}, line {reader.line_num}: damaged: {name} is '{value}'")
     return rows
+
+
+def _fits(name: str, value: str) -> bool:
+    """Whether a field holds what its column says; an empty one always does."""
+    if name == "state":
+        return value in STATES
+    if name not in NUMBERS or not value:
+        return True
+    try:
+        return isfinite(float(value)) if name == "time_s" else int(value) >= 0
+    except ValueError:
+        return False

@@ -91,6 +91,13 @@ SUMMARY = (
 )
 
 
+STATES = ("done", "wrong", "refused", "skipped", "left out")
+NUMBERS = frozenset(
+    {"attempt", "segment", "ranks", "nodes", "nodes_declared", "count", "nbytes", "repetition", "warmup", "time_s"}
+    | {"slowest_rank", "repetitions", "wrong", "same_bits", "path_messages", "path_nbytes", "path_reduced_nbytes"}
+)
+
+
 def names(columns: tuple[Column, ...]) -> list[str]:
     """The names of `columns` in order."""
     return [column.name for column in columns]

@@ -1,5 +1,6 @@
 """What a launcher's variables tell a process before it may ask MPI."""
 
+import os
 from collections.abc import Mapping
 
 from .environment import cores
@@ -9,8 +10,16 @@ def under_launcher(environ: Mapping[str, str]) -> bool:
     """Whether some mpirun or srun started this process as one rank of several."""
     if any(name in environ for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK")):
         return True
-    step = environ.get("SLURM_STEP_ID", "")
-    return step.isdigit() and int(step) < 0xFFFFFFF0  # above are the steps of batch scripts and interactive shells
+    step = environ.get("SLURM_STEP_ID", "")  # high numbers are batch scripts and interactive shells, as is one task
+    return step.isdigit() and int(step) < 0xFFFFFFF0 and environ.get("SLURM_STEP_NUM_TASKS", "1") != "1"
+
+
+def size_of(environ: Mapping[str, str]) -> int | None:
+    """How many ranks the launcher started, as its variables say; None: unknown."""
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"):
+        if environ.get(name, "").isdigit():
+            return int(environ[name])
+    return None
 
 
 def ranks_on_this_node(environ: Mapping[str, str]) -> int | None:
@@ -19,6 +28,11 @@ def ranks_on_this_node(environ: Mapping[str, str]) -> int | None:
         if digits := environ.get(name, "").split("(")[0].split(",")[0]:
             return int(digits) if digits.isdigit() else None
     return None
+
+
+def ranks_a_node(ranks: int) -> int:
+    """How many of `ranks` a node gets when they are spread over this job's nodes; all of them outside a Slurm job."""
+    return -(-ranks // int(os.environ.get("SLURM_JOB_NUM_NODES") or 1))
 
 
 def rank_of(environ: Mapping[str, str]) -> int:

@@ -7,9 +7,9 @@ from mpi4py import MPI
 from numpy import median
 
 from . import environment
-from .algorithms import builtin, find
 from .cell import Launched, Outcome, outcome_of
 from .plan import Cell, Launch, Plan
+from .planned import algorithms_of
 from .recorder import Recorder
 from .runfolder import CellKey
 from .schema import TIME_DEFINITION
@@ -19,7 +19,7 @@ from .units import format_size, format_time
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Launched:
     """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError."""
-    algorithms = find([*plan.files, *(name for name in plan.algorithms if name in builtin())])
+    algorithms = algorithms_of(plan)
     real = environment.nodes_of(comm)
     pretended = plan.pretend_ranks_per_node
     topology = Topology.filled(comm.size, pretended) if pretended else real

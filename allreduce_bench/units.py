@@ -5,11 +5,12 @@ from math import floor, log10
 
 SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+MAX_RANKS = 1_000_000
 
 
 def parse_size(text: str) -> int:
     """Bytes of `8`, `4K`, `16MiB`, `1.5G`. Raises ValueError."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     nbytes = float(match[1]) * SUFFIXES[match[2].upper()] if match else 0.5
     if nbytes != int(nbytes):
         raise ValueError(f"'{text}' is no size; expected bytes with an optional K, M or G (1024), such as 8, 4K or 16M")
@@ -36,6 +37,8 @@ def parse_counts(text: str) -> list[int]:
             raise ValueError(f"'{text}': at least 1 rank is needed, found {first}")
         if last < first:
             raise ValueError(f"'{text}': the range {first}-{last} is empty; put the smaller number first")
+        if last > MAX_RANKS:
+            raise ValueError(f"'{text}': {last} is more than {MAX_RANKS}")
         found.update(range(first, last + 1))
     return sorted(found)
 

@@ -25,7 +25,7 @@ def verdicts(rows: Sequence[Summary]) -> list[Verdict]:
     """One verdict per rank count and class of sizes that was measured."""
     found = []
     for ranks in sorted({row["ranks"] for row in rows}):
-        groups = {nbytes: group for (p, nbytes), group in by_size(rows).items() if p == ranks}
+        groups = {nbytes: group for (p, nbytes), group in by_size(rows).items() if p == ranks and p > 1 and nbytes}
         for label, low, high in CLASSES:
             chosen = {n: group for n, group in groups.items() if n >= low and (high is None or n < high)}
             if chosen:
@@ -44,8 +44,10 @@ def _verdict(ranks: int, label: str, groups: dict[int, list[Summary]]) -> Verdic
     if not score:
         return Verdict(ranks, label, "", "no algorithm was measured at every size")
     winner, *others = sorted(score, key=score.__getitem__)
+    absent = ", ".join(name for name in slowdown if name not in score)
     tied = [name for name in others if _tied_throughout(groups, winner, name)]
-    return Verdict(ranks, label, winner, _sentence(winner, others, tied, score, groups))
+    note = f" ({absent} not measured at every size)" if absent else ""
+    return Verdict(ranks, label, winner, _sentence(winner, others, tied, score, groups) + note)
 
 
 def _tied_throughout(groups: dict[int, list[Summary]], winner: str, name: str) -> bool:

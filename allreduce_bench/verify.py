@@ -80,6 +80,8 @@ def verify(schedules: Sequence[Schedule], count: int) -> Proof:
 
 def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
     """Say what is wrong with a step by itself, or None."""
+    if why := _no_step(step):
+        return why
     for partner, ranges, verb in ((step.dest, step.send, "send to"), (step.source, step.recv, "receive from")):
         if (partner is None) != (not ranges):
             return f"names elements without a partner or a partner without elements: {verb} {partner}, {ranges}"
@@ -91,6 +93,15 @@ def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
             return f"names an element twice in one message: {ranges}"
     if not step.reduce and not step.original and step.send and step.recv and _overlap((*step.send, *step.recv)):
         return f"receives over elements that it is sending: {step.recv}"
+    return None
+
+
+def _no_step(step: Step) -> str | None:
+    for partner, ranges in ((step.dest, step.send), (step.source, step.recv)):
+        if partner is not None and type(partner) is not int:
+            return f"names a partner that is no rank: {partner!r}"
+        if not isinstance(ranges, tuple) or not all(isinstance(span, range) for span in ranges):
+            return f"names elements by {ranges!r}; expected a tuple of ranges"
     return None
 
 

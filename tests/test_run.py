@@ -111,7 +111,7 @@ def child(pid: int) -> int:
 def ranks(folder: Path) -> list[int]:
     """The processes that measure into `folder`, mpirun and its helpers left out."""
     found = subprocess.run(
-        ["pgrep", "-f", f"^[^ ]*python[^ ]* -m allreduce_bench measure {folder}"], capture_output=True, text=True
+        ["pgrep", "-f", f"^[^ ]*python[^ ]* -m allreduce_bench measure .* {folder}$"], capture_output=True, text=True
     )
     return [int(pid) for pid in found.stdout.split()]
 
@@ -134,7 +134,8 @@ def test_an_interrupt_keeps_what_was_measured(python, tmp_path):
         time.sleep(0.02)
     os.killpg(starter.pid, signal.SIGINT)
     table, said = starter.communicate(timeout=60)
-    assert starter.returncode == 1 and "--resume" in said and "Traceback" not in said
+    assert starter.returncode == 1 and "Traceback" not in said
+    assert "error: interrupted; finished cells are kept; go on with: allreduce-bench run --resume" in said
     assert "left out" not in table and "missing" in table
     wait_until_nobody_measures(folder)
 
@@ -207,7 +208,7 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
     words = ["-n", 2, "--sizes", "8,4096G", "-a", "native", "--launches", 1, "-o", tmp_path / "run"]
     result = bench(python, "run", *words)
     assert result.returncode == 0
-    assert "skipped: native 4096 GiB: needs 16384 GiB of buffers a rank" in result.stdout
+    assert "skipped: native 4096 GiB: needs 24576 GiB of buffers a rank" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -226,6 +227,15 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["-n", "0"], "at least 1 rank is needed"),
         (["-n", "4-2"], "the range 4-2 is empty"),
         (["--within", "5x"], "'5x' is no duration"),
+        (["--within", "0"], "--within needs some time"),
+        (["-a", ","], "',' names no algorithm"),
+        (["--segment", "0"], "a segment holds at least one element"),
+        (["--launcher-args", "'x"], "No closing quotation"),
+        (["--resume"], "--resume needs the folder of the run"),
+        (["-f", "nan"], "the step factor must be above 1"),
+        (["-f", "1.0000001"], "makes more than 1000 sizes"),
+        (["--sizes", "9" * 400], "is no size"),
+        (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks a node make one node of 2 ranks"),
     ],
 )
 def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
@@ -283,3 +293,73 @@ def test_a_measuring_process_stays_light(python):
     ask = f"import sys, allreduce_bench.cli, allreduce_bench.ranks; print(sorted({heavy} & set(sys.modules)))"
     asked = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, check=True)
     assert asked.stdout.strip() == "[]"
+
+
+def test_resuming_with_another_mpi_is_refused(tmp_path):
+    if len(interpreters()) < 2:
+        pytest.skip("one MPI only")
+    one, other = interpreters()[:2]
+    folder = tmp_path / "run"
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 3, "--launches", 2, "-o", folder]
+    assert bench(one, "run", *words).returncode == 0
+    for path in folder.glob("launches/2r-2.*"):
+        path.unlink()
+    resumed = bench(other, "run", "--resume", "-o", folder)
+    assert resumed.returncode == 1 and "begin a new run" in resumed.stderr
+    assert len(done(folder)) == 1
+
+
+def test_an_mpirun_of_another_mpi_is_noticed(tmp_path):
+    if len(interpreters()) < 2:
+        pytest.skip("one MPI only")
+    one, other = interpreters()[:2]
+    command = mpirun(other, 2, "run", "-a", "ring", "--sizes", 8, "-o", tmp_path / "run")
+    command[command.index(str(other))] = str(one)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2 and "2 ranks were started, but MPI sees 1" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_algorithm_file_that_changed_is_not_resumed(tmp_path):
+    python, folder, mine = interpreters()[0], tmp_path / "run", tmp_path / "mine.py"
+    ring = (Path(__file__).parents[1] / "allreduce_bench" / "algorithms" / "ring.py").read_text()
+    mine.write_text(ring.replace("def ring(", "def mine("))
+    words = ["-n", 2, "--sizes", 8, "-a", mine, "--iters", 3, "--launches", 2, "-o", folder]
+    assert bench(python, "run", *words).returncode == 0
+    for path in folder.glob("launches/2r-2.*"):
+        path.unlink()
+    mine.write_text(mine.read_text() + "\n")
+    assert "mine.py: has changed since the run began" in one_line_error(bench(python, "run", "--resume", "-o", folder))
+    mine.unlink()
+    assert "mine.py: No such file or directory" in one_line_error(bench(python, "run", "--resume", "-o", folder))
+
+
+def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_path):
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--launcher-args", "--garbage", "-o", tmp_path / "run"]
+    result = bench(python, "run", *words)
+    assert result.returncode == 1 and "Traceback" not in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: launch 2r-1 ended with status")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_algorithm_that_fails_on_one_rank_is_refused_and_the_others_are_measured(python, tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from allreduce_bench.algorithms import Cost, algorithm\n"
+        "@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula='?')\n"
+        "def mine(rank, size, topology, count, segment):\n"
+        "    yield from [] if rank != 1 else [1 / 0]\n"
+    )
+    folder = tmp_path / "run"
+    result = bench(python, "run", "-n", 3, "--sizes", 8, "-a", f"{mine},ring", "--launches", 1, "-o", folder)
+    assert result.returncode == 1
+    assert "refused: mine 8 B: mine: rank 1 of 3, 2 elements: failed: ZeroDivisionError" in result.stdout
+    assert [algorithm for _, algorithm, _ in done(folder)] == ["ring"]
+
+
+def test_a_shell_keeps_its_standard_input(tmp_path):
+    python = interpreters()[0]
+    program = f"{python} -m allreduce_bench run -n 2 --sizes 8 -a ring --iters 2 --launches 1"
+    script = f"printf '1\\n2\\n' | while read n; do {program} -o {tmp_path}/$n || exit 1; done"
+    assert subprocess.run(["bash", "-c", script], capture_output=True, timeout=120).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]

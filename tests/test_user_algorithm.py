@@ -136,7 +136,7 @@ def test_what_waits_for_ever_cannot_be_explained(mine):
         ("def (:", "cannot be imported: SyntaxError"),
         ("import no_such_module", "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
         ("1 / 0", "cannot be imported: ZeroDivisionError"),
-        (HEAD + DECLARE + CHAIN.replace("def chain", "def ring"), "the name 'ring' is taken by a built-in algorithm"),
+        (HEAD + DECLARE + CHAIN.replace("def chain", "def ring"), "the name 'ring' is taken by another algorithm"),
         (HEAD + DECLARE.replace("exact", "needs={'prime'}, exact") + CHAIN, "unknown need prime; known: equal-nodes"),
     ],
     ids=["missing", "empty", "undecorated", "no Python", "missing import", "raises", "name taken", "unknown need"],

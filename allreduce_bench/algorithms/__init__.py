@@ -27,24 +27,25 @@ def builtin() -> dict[str, Algorithm]:
     return {found.name: found for module in modules for found in _algorithms_of(module)}
 
 
-def find(words: list[str]) -> dict[str, Algorithm]:
+def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
     """Look up algorithms by name or by the path of a user's own file (a word that ends in `.py`).
 
-    Raises AlgorithmError for an unknown name, and for a file that is missing, broken, or holds no algorithm.
+    Raises AlgorithmError for an unknown name (the message lists the known ones and `also`), for a name that is taken,
+    and for a file that is missing, broken, or holds no algorithm.
     """
-    known, found = builtin(), {}
+    known = builtin()
+    found: dict[str, Algorithm] = {}
     for word in words:
         if word.endswith(".py"):
             for mine in _from_file(Path(word)):
-                if mine.name in known:
-                    raise AlgorithmError(f"{word}: the name '{mine.name}' is taken by a built-in algorithm; rename it")
+                if mine.name in (*known, *found, "native"):
+                    raise AlgorithmError(f"{word}: the name '{mine.name}' is taken by another algorithm; rename it")
                 found[mine.name] = mine
         elif word in known:
             found[word] = known[word]
         else:
-            raise AlgorithmError(
-                f"unknown algorithm '{word}'; known: {', '.join(known)}, or the path of your own .py file"
-            )
+            names = ", ".join([*known, *filter(None, [also])])
+            raise AlgorithmError(f"unknown algorithm '{word}'; known: {names}, or the path of your own .py file")
     return found
 
 
@@ -56,7 +57,7 @@ def _from_file(path: Path) -> list[Algorithm]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a user's file may fail in any way; the message must name it
+    except (Exception, SystemExit) as error:  # a user's file may fail in any way; the message must name it
         raise AlgorithmError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
     found = _algorithms_of(module)
     if not found:

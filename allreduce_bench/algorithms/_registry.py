@@ -1,10 +1,13 @@
 """What an algorithm declares beside its steps."""
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from ..schedule import Step, drop_empty
 from ..topology import Topology
+
+MAX_STEPS = 1_000_000  # in one rank: beyond, a schedule is a mistake, or too long to prove and to bind
 
 Generator = Callable[[int, int, Topology, int, int], Iterator[Step]]
 
@@ -39,17 +42,24 @@ class Algorithm(NamedTuple):
     def steps(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
         """The steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements).
 
-        Raises AlgorithmError where the generator fails or yields no steps: a user's may.
+        Raises AlgorithmError where the generator fails: a user's may.
         """
         try:
             yield from drop_empty(self.generate(rank, size, topology, count, segment))
         except Exception as error:
             where = f"rank {rank} of {size}, {count} elements"
-            raise AlgorithmError(f"{self.name}: {where}: yields no steps: {type(error).__name__}: {error}") from error
+            raise AlgorithmError(f"{self.name}: {where}: failed: {type(error).__name__}: {error}") from error
+
+    def schedule(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> list[Step]:
+        """The steps of `rank` as a list. Raises AlgorithmError where there are more than MAX_STEPS."""
+        steps = list(islice(self.steps(rank, size, topology, count, segment), MAX_STEPS + 1))
+        if len(steps) > MAX_STEPS:
+            raise AlgorithmError(f"{self.name}: rank {rank} of {size}: more than {MAX_STEPS} steps; is there an end?")
+        return steps
 
     def schedules(self, size: int, topology: Topology, count: int, segment: int) -> list[list[Step]]:
         """The steps of all ranks."""
-        return [list(self.steps(rank, size, topology, count, segment)) for rank in range(size)]
+        return [self.schedule(rank, size, topology, count, segment) for rank in range(size)]
 
     def unmet(self, size: int, topology: Topology) -> str | None:
         """Say in words which declared need `size` and `topology` do not meet, or None."""

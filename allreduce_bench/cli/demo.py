@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..started import under_launcher
 from .run import run, run_from_outside
 from .words import DURATION, RANKS, OneLine, errors_in_one_line, talk
 
@@ -23,6 +24,8 @@ def demo(ranks, within, output, here) -> None:
     """Measure all algorithms on this machine and write the report."""
     from ..report import write_report
 
+    if under_launcher(os.environ):
+        raise OneLine("demo starts its own ranks; run it without mpirun or srun")
     scheduler = next((name for name in SCHEDULERS if shutil.which(name)), None)
     if scheduler and not here and not any(os.environ.get(name) for name in SCHEDULERS.values()):
         raise OneLine(
@@ -31,5 +34,8 @@ def demo(ranks, within, output, here) -> None:
         )
     options = run.make_context("run", ["--launches", "1", "--sizes", SIZES], resilient_parsing=True).params
     options |= {"ranks": ranks, "within": within, "output": output}
-    folder = run_from_outside(options, set())
-    talk(f"report: {write_report([folder], folder.path / 'report.html')}")
+    folder, failure = run_from_outside(options, set())
+    if folder.summary_csv.is_file():
+        talk(f"report: {write_report([folder], folder.path / 'report.html')}")
+    if failure:
+        raise failure

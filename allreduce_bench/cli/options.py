@@ -12,6 +12,7 @@ import click
 
 from ..algorithms import builtin, find
 from ..plan import DEFAULT_SEGMENT_NBYTES, DTYPES, OPS, Plan, PlanError, geometric_sizes
+from ..planned import algorithms_of, digest_of
 from ..recorder import create_run
 from ..runfolder import RunError, RunFolder
 from .words import DURATION, NAMES, RANKS, SIZE, SIZES
@@ -101,13 +102,18 @@ def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
 
     Raises RunError, PlanError and AlgorithmError before anything is written.
     """
+    if options["resume"] and not options["output"]:
+        raise PlanError("--resume needs the folder of the run: -o FOLDER")
+    if options["within"] is not None and options["within"] <= 0:
+        raise PlanError("--within needs some time, such as 90s or 2m")
     output = options["output"] or _default_output(options)
     if str(output) in OPS:
         raise PlanError(f"-o {output}: -o is the output folder; the operation is --op {output}")
     folder = RunFolder(output)
-    if options.get("resume") and folder.path.exists():
+    if options["resume"] and folder.path.exists():
         stored = folder.plan()
         _refuse_other_plan(folder, stored, _plan(options), asked)
+        algorithms_of(stored)
         return folder, stored
     if folder.path.exists():
         raise RunError(f"{output}: exists already; choose another folder with -o, or go on with it by --resume")
@@ -118,22 +124,25 @@ def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
 
 def _plan(options: dict) -> Plan:
     asked = options["algorithms"] or ("native", *builtin())
-    found = find([word for word in asked if word != "native"])
+    found = find([word for word in asked if word != "native"], also="native")
     files = [str(Path(word).resolve()) for word in asked if word.endswith(".py")]
     native = ["native"] if "native" in asked else []
-    sizes = options["sizes"] or geometric_sizes(options["minbytes"], options["maxbytes"], options["stepfactor"])
+    itemsize = DTYPES.get(options["dtype"], 1)
+    sweep = (options[name] for name in ("minbytes", "maxbytes", "stepfactor"))
+    sizes = options["sizes"] or geometric_sizes(*sweep, itemsize)
     ranks = options["ranks"] or (max(2, os.cpu_count() or 1),)
     seed = random.randrange(LARGEST_SEED) if options["seed"] is None else options["seed"]
     same = ("launches", "dtype", "op", "iters", "warmups", "pretend_ranks_per_node", "thread_level", "launcher_args")
     return Plan(
         algorithms=tuple(native + list(found)),
         files=tuple(files),
+        file_digests=tuple(map(digest_of, files)),
         sizes=tuple(sorted(set(sizes))),
         ranks=tuple(ranks),
         seed=seed,
         cell_time_s=options["cell_time"],
         segmented=tuple(name for name, algorithm in found.items() if algorithm.segmented),
-        segment_nbytes=options["segment"] or DEFAULT_SEGMENT_NBYTES,
+        segment_nbytes=DEFAULT_SEGMENT_NBYTES if options["segment"] is None else options["segment"],
         **{name: options[name] for name in same},
     )
 

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import sys
 import time
 from contextlib import suppress
@@ -11,8 +12,8 @@ import click
 
 from ..plan import Launch, Plan, PlanError
 from ..recorder import write_summary
-from ..runfolder import RunFolder
-from ..started import ranks_on_this_node, thread_level, under_launcher
+from ..runfolder import RunError, RunFolder
+from ..started import ranks_on_this_node, size_of, thread_level, under_launcher
 from .options import open_run, plan_options
 from .words import OneLine, errors_in_one_line, talk
 
@@ -34,7 +35,9 @@ def run(context: click.Context, **options) -> None:
     if under_launcher(os.environ):
         _run_as_rank(options, asked)
     else:
-        run_from_outside(options, asked)
+        _, failure = run_from_outside(options, asked)
+        if failure:
+            raise failure
 
 
 @click.command(hidden=True)
@@ -78,6 +81,11 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
     mpi4py.rc.thread_level = thread_level(options["thread_level"], ranks_on_this_node(os.environ))
     from mpi4py import MPI
 
+    if size_of(os.environ) not in (None, MPI.COMM_WORLD.size):
+        raise OneLine(
+            f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: "
+            "the mpirun or srun belongs to another MPI than mpi4py's; put the right one first in PATH"
+        )
     from ..ranks import Place, take_part
 
     options["ranks"], started = (MPI.COMM_WORLD.size,), time.time()
@@ -95,8 +103,8 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
     sys.exit(take_part(begin, _finish, shlex.join(sys.orig_argv), Place(1, 1, started), deadline))
 
 
-def run_from_outside(options: dict, asked: set[str]) -> RunFolder:
-    """Start mpirun for every launch that is left, print the table; the folder of the run."""
+def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:
+    """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong."""
     from ..driver import Stopped, drive
     from ..launch import find_launcher
 
@@ -107,15 +115,16 @@ def run_from_outside(options: dict, asked: set[str]) -> RunFolder:
     try:
         unstarted = drive(folder, plan, launcher, options["within"], talk)
     except (Stopped, KeyboardInterrupt) as error:
-        with suppress(OSError):  # a full disk has no room for the summary either
-            if any(folder.finished(launch.name) for launch in plan.planned_launches()):
-                _finish(folder, plan)
-        raise OneLine(f"{error or 'interrupted; finished cells are kept'}; {resume}", 1) from error
+        if not options["resume"] and not any(folder.launches.iterdir()):
+            shutil.rmtree(folder.path)  # no rank came as far as writing: nothing to go on with
+            return folder, OneLine(str(error).split(";")[0] or "interrupted", 1)
+        with suppress(OSError, RunError):  # a full disk has no room for the summary either
+            _finish(folder, plan)
+        return folder, OneLine(f"{str(error) or 'interrupted; finished cells are kept'}; {resume}", 1)
     if unstarted:
         talk(f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up; {resume}")
-    if _finish(folder, plan):
-        raise OneLine(f"a check failed, see the table; results in {folder.path}", 1)
-    return folder
+    failed = _finish(folder, plan)
+    return folder, OneLine(f"a check failed, see the table; results in {folder.path}", 1) if failed else None
 
 
 def _finish(folder: RunFolder, plan: Plan) -> bool:

@@ -1,11 +1,15 @@
 """`list`, `explain` and `verify`: what works where no MPI is installed."""
 
+from collections.abc import Sequence
+
 import click
 
 from ..algorithms import Algorithm, builtin, find
 from ..rendezvous import Refusal
 from ..topology import Topology
 from .words import RANKS, OneLine, errors_in_one_line
+
+MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
 
 
 @click.command("list")
@@ -46,6 +50,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
     if output and not output.endswith(".txt"):
         raise OneLine(f"-o {output}: explain writes text; expected a name that ends in .txt")
     (size,) = ranks
+    _refuse_too_many(ranks)
     topology = Topology.filled(size, ranks_per_node) if ranks_per_node else Topology.one_node(size)
     count = size if count is None else count
     texts = []
@@ -90,6 +95,7 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node) -> None:
     """
     from ..proofs import prove_all
 
+    _refuse_too_many(ranks)
     found = find(list(algorithms)) if algorithms else builtin()
     refused = 0
     for line in prove_all(found, ranks, tuple(counts), tuple(segment), ranks_per_node):
@@ -97,6 +103,11 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node) -> None:
         refused += line.refused
     if refused:
         raise click.exceptions.Exit(1)
+
+
+def _refuse_too_many(ranks: Sequence[int]) -> None:
+    if max(ranks) > MAX_ENUMERATED:
+        raise OneLine(f"-n {max(ranks)}: the steps of at most {MAX_ENUMERATED} ranks can be enumerated")
 
 
 def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:

@@ -39,11 +39,19 @@ class _Parsed(click.ParamType):
             raise OneLine(f"{param.opts[-1] if param else 'argument'}: {error}") from error
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """The names of `ring,./mine.py`. Raises ValueError where there is none."""
+    names = tuple(word.strip() for word in text.split(",") if word.strip())
+    if not names:
+        raise ValueError(f"'{text}' names no algorithm")
+    return names
+
+
 SIZE = _Parsed("size", parse_size)
 SIZES = _Parsed("sizes", lambda text: tuple(parse_size(word) for word in text.split(",")))
 DURATION = _Parsed("duration", parse_duration)
 RANKS = _Parsed("ranks", lambda text: tuple(parse_counts(text)))
-NAMES = _Parsed("names", lambda text: tuple(word.strip() for word in text.split(",") if word.strip()))
+NAMES = _Parsed("names", parse_names)
 
 
 def errors_in_one_line(command: Callable) -> Callable:
