@@ -32,7 +32,7 @@ def demo(ranks, within, output, here) -> None:
             f"this looks like a login node ({scheduler} exists, no job runs): the demo would load it for minutes; "
             "run it inside a job, or say --here"
         )
-    options = run.make_context("run", ["--launches", "1", "--sizes", SIZES], resilient_parsing=True).params
+    options = run.make_context("run", ["--launches", "1", "--sizes", SIZES]).params
     options |= {"ranks": ranks, "within": within, "output": output}
     folder, failure = run_from_outside(options, set())
     if folder.summary_csv.is_file():

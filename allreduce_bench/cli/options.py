@@ -128,8 +128,9 @@ def _plan(options: dict) -> Plan:
     files = [str(Path(word).resolve()) for word in asked if word.endswith(".py")]
     native = ["native"] if "native" in asked else []
     itemsize = DTYPES.get(options["dtype"], 1)
-    sweep = (options[name] for name in ("minbytes", "maxbytes", "stepfactor"))
-    sizes = options["sizes"] or geometric_sizes(*sweep, itemsize)
+    sizes = options["sizes"] or geometric_sizes(
+        options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
+    )
     ranks = options["ranks"] or (max(2, os.cpu_count() or 1),)
     seed = random.randrange(LARGEST_SEED) if options["seed"] is None else options["seed"]
     same = ("launches", "dtype", "op", "iters", "warmups", "pretend_ranks_per_node", "thread_level", "launcher_args")
