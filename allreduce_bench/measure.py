@@ -1,10 +1,10 @@
 """One cell: check it, warm it up, repeat it; raw times come out."""
 
 from collections.abc import Callable
-from hashlib import blake2b
 from random import Random
 from time import perf_counter
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 from mpi4py import MPI
@@ -57,7 +57,7 @@ def same_bits(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, seed: int) -> bo
     numbers = Random(f"{seed} {comm.rank}").randbytes(4 * min(sendbuf.size, 65537))
     sendbuf[:] = np.resize((np.frombuffer(numbers, np.int32) / 2**31).astype(sendbuf.dtype), sendbuf.size)
     call.run()
-    bits = comm.allgather(blake2b(recvbuf, digest_size=16).digest())
+    bits = comm.allgather(crc32(recvbuf))
     return len(set(bits)) == 1
 
 

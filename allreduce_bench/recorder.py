@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -40,8 +39,15 @@ def create_run(folder: RunFolder, plan: Plan, command: Sequence[str]) -> None:
         folder.launches.mkdir()
         folder.run_json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     except OSError:  # a full disk must not leave half a run behind
-        shutil.rmtree(folder.path)
+        discard_run(folder)
         raise
+
+
+def discard_run(folder: RunFolder) -> None:
+    """Remove a run in which nothing was measured."""
+    for path in sorted(folder.path.rglob("*"), reverse=True):  # what is inside a folder before the folder
+        path.rmdir() if path.is_dir() else path.unlink()
+    folder.path.rmdir()
 
 
 class Recorder:

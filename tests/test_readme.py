@@ -28,7 +28,7 @@ def test_every_algorithm_is_in_the_table():
 @pytest.mark.parametrize("command", COMMANDS)
 def test_shown_commands_have_the_options_that_exist(command):
     name, *words = shlex.split(command)
-    known = {option for parameter in main.commands[name].params for option in parameter.opts}
+    known = {option for parameter in main.get_command(None, name).params for option in parameter.opts}
     assert {word for word in words if word.startswith("-")} <= known
 
 

@@ -6,7 +6,6 @@ An algorithm is a pure generator `(rank, size, topology, count, segment) -> Step
 
 import importlib
 import importlib.util
-import pkgutil
 from pathlib import Path
 
 from ._registry import Algorithm, AlgorithmError, Cost, algorithm
@@ -22,7 +21,7 @@ def _algorithms_of(module) -> list[Algorithm]:
 
 def builtin() -> dict[str, Algorithm]:
     """All algorithms of this folder by name, sorted."""
-    files = sorted(entry.name for entry in pkgutil.iter_modules(__path__) if not entry.name.startswith("_"))
+    files = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in files]
     return {found.name: found for module in modules for found in _algorithms_of(module)}
 

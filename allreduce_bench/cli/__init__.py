@@ -1,22 +1,39 @@
 """The command line: parse, call, print. The only place where the parts are joined; heavy parts are imported late."""
 
+from importlib import import_module
+
 import click
 
 from .. import __version__
-from .demo import demo
-from .read import report
-from .run import measure, run
-from .show import explain, list_, verify
+
+COMMANDS = {  # name -> module, attribute
+    "run": ("run", "run"),
+    "demo": ("demo", "demo"),
+    "report": ("read", "report"),
+    "list": ("show", "list_"),
+    "explain": ("show", "explain"),
+    "verify": ("show", "verify"),
+    "measure": ("run", "measure"),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _Late(click.Group):
+    """Imports a command when it is asked for, so that a rank loads no more than it runs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name]
+        return getattr(import_module(f".{module}", __name__), attribute)
+
+
+@click.group(cls=_Late, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="allreduce-bench")
 def main() -> None:
     """Measure, prove, model and explain all-reduce algorithms over MPI.
 
     Results go to stdout, talk to stderr. Exit status: 0 good, 1 a check failed, 2 bad usage.
     """
-
-
-for command in (run, demo, report, list_, explain, verify, measure):
-    main.add_command(command)

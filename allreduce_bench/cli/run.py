@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import sys
 import time
 from contextlib import suppress
@@ -11,7 +10,7 @@ from pathlib import Path
 import click
 
 from ..plan import Launch, Plan, PlanError
-from ..recorder import write_summary
+from ..recorder import discard_run, write_summary
 from ..runfolder import RunError, RunFolder
 from ..started import ranks_on_this_node, size_of, thread_level, under_launcher
 from .options import open_run, plan_options
@@ -116,7 +115,7 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
         unstarted = drive(folder, plan, launcher, options["within"], talk)
     except (Stopped, KeyboardInterrupt) as error:
         if not options["resume"] and not any(folder.launches.iterdir()):
-            shutil.rmtree(folder.path)  # no rank came as far as writing: nothing to go on with
+            discard_run(folder)  # no rank came as far as writing: nothing to go on with
             return folder, OneLine(str(error).split(";")[0] or "interrupted", 1)
         with suppress(OSError, RunError):  # a full disk has no room for the summary either
             _finish(folder, plan)
