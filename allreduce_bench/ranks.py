@@ -67,7 +67,7 @@ def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened | None:
     if comm.rank == 0:
         try:
             opened = open_run()
-            _refuse_another_mpi(comm, *opened)
+            _refuse_to_mix(comm, *opened)
             result = opened
         except (ValueError, OSError) as error:
             print(f"error: {error}", file=sys.stderr, flush=True)
@@ -75,7 +75,7 @@ def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened | None:
     return comm.bcast(result)
 
 
-def _refuse_another_mpi(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch | None) -> None:
+def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch | None) -> None:
     """Raises RunError where this launch would mix with what other launches of its run were, or is not what it seems."""
     algorithms_of(plan)
     if launch is not None and launch.ranks != comm.size:

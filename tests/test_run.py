@@ -13,6 +13,11 @@ from interpreters import interpreters
 
 OPEN_MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
+DECLARED = """from allreduce_bench.algorithms import Cost, algorithm
+from allreduce_bench.schedule import Step
+@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
+"""
+
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 
@@ -178,10 +183,7 @@ def mpirun(python: Path, number: int, *words: object) -> list[str]:
 def test_a_wrong_algorithm_is_refused_and_the_others_are_measured(python, tmp_path):
     wrong = tmp_path / "mine.py"
     wrong.write_text(
-        "from allreduce_bench.algorithms import Cost, algorithm\n"
-        "from allreduce_bench.schedule import Step\n"
-        "@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula='?')\n"
-        "def once(rank, size, topology, count, segment):\n"
+        DECLARED + "def once(rank, size, topology, count, segment):\n"
         "    whole = (range(count),)\n"
         "    yield Step((rank + 1) % size, whole, (rank - 1) % size, whole, True)\n"
     )
@@ -345,10 +347,7 @@ def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_p
 def test_an_algorithm_that_fails_on_one_rank_is_refused_and_the_others_are_measured(python, tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(
-        "from allreduce_bench.algorithms import Cost, algorithm\n"
-        "@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula='?')\n"
-        "def mine(rank, size, topology, count, segment):\n"
-        "    yield from [] if rank != 1 else [1 / 0]\n"
+        DECLARED + "def mine(rank, size, topology, count, segment):\n    yield from [] if rank != 1 else [1 / 0]\n"
     )
     folder = tmp_path / "run"
     result = bench(python, "run", "-n", 3, "--sizes", 8, "-a", f"{mine},ring", "--launches", 1, "-o", folder)
@@ -363,3 +362,17 @@ def test_a_shell_keeps_its_standard_input(tmp_path):
     script = f"printf '1\\n2\\n' | while read n; do {program} -o {tmp_path}/$n || exit 1; done"
     assert subprocess.run(["bash", "-c", script], capture_output=True, timeout=120).returncode == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
+
+
+def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
+    program = (
+        "import numpy; from mpi4py import MPI; from allreduce_bench.execute import TooLarge, native\n"
+        "vector = numpy.empty(2**31, 'f')  # never touched, so it takes no memory\n"
+        "try: native(vector, vector, MPI.COMM_SELF, 'sum'); print(MPI.Get_version() >= (4, 0))\n"
+        "except TooLarge as error: print(MPI.Get_version() < (4, 0), error)\n"
+    )
+    asked = subprocess.run([str(python), "-c", program], capture_output=True, text=True, timeout=60)
+    if "MemoryError" in asked.stderr:
+        pytest.skip("this machine does not let us reserve 8 GiB")
+    assert asked.stdout.startswith("True"), asked.stdout + asked.stderr
+    assert asked.stdout == "True\n" or "a message of 2147483648 elements" in asked.stdout

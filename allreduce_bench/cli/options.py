@@ -1,7 +1,5 @@
 """The options that decide what is measured, and the plan that follows from them."""
 
-import os
-import platform
 import random
 import sys
 from collections.abc import Callable
@@ -11,6 +9,7 @@ from pathlib import Path
 import click
 
 from ..algorithms import builtin, find
+from ..environment import cores, host
 from ..plan import DEFAULT_SEGMENT_NBYTES, DTYPES, OPS, Plan, PlanError, geometric_sizes
 from ..planned import algorithms_of, digest_of
 from ..recorder import create_run
@@ -131,7 +130,7 @@ def _plan(options: dict) -> Plan:
     sizes = options["sizes"] or geometric_sizes(
         options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
     )
-    ranks = options["ranks"] or (max(2, os.cpu_count() or 1),)
+    ranks = options["ranks"] or (max(2, cores()),)
     seed = random.randrange(LARGEST_SEED) if options["seed"] is None else options["seed"]
     same = ("launches", "dtype", "op", "iters", "warmups", "pretend_ranks_per_node", "thread_level", "launcher_args")
     return Plan(
@@ -162,4 +161,4 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: set
 
 def _default_output(options: dict) -> Path:
     ranks = "-".join(map(str, options["ranks"])) if options["ranks"] else "default"
-    return Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{platform.node()}_{ranks}r"
+    return Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{host()}_{ranks}r"
