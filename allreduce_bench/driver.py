@@ -63,7 +63,7 @@ def _command(folder, plan: Plan, launcher: Launcher, launch: Launch, deadline, p
     if deadline is not None:
         inner += ["--deadline", f"{deadline:.1f}"]
     inner += ["--", str(folder.path)]  # a name may begin with a dash
-    return mpirun_command(launcher, launch.ranks, plan.launcher_args, inner)
+    return mpirun_command(launcher, launch.ranks, plan.start, inner)
 
 
 def _start(command: list[str]) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .environment import cores, library_name
+from .start import Start
 from .started import ranks_a_node
 
 ASK = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
@@ -68,8 +69,8 @@ def _family(program: str) -> str | None:
     return "MPICH" if "HYDRA" in text and "Intel" not in text else None
 
 
-def mpirun_command(launcher: Launcher, ranks: int, extra: str, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks of `program`; `extra` is one string of launcher options.
+def mpirun_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
+    """The command that starts `ranks` ranks of `program` as `start` asks.
 
     Open MPI is told to run as root and with more ranks than cores where that is so, and then to let waiting ranks
     give way. MPICH needs neither.
@@ -80,4 +81,4 @@ def mpirun_command(launcher: Launcher, ranks: int, extra: str, program: list[str
             options.append("--allow-run-as-root")
         if ranks_a_node(ranks) > cores():
             options += ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
-    return [launcher.program, *options, *shlex.split(extra), *program]
+    return [launcher.program, *options, *shlex.split(start.launcher_args), *program]

@@ -1,14 +1,16 @@
 """What a run shall measure: decided once, written to run.json, never changed."""
 
 import random
-import shlex
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from math import log
 from typing import Any, NamedTuple
+
+from .start import Start, StartError
 
 DTYPES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8}  # name -> bytes of an element
 MAX_SIZES = 1000
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
+BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 OPS = ("sum", "avg", "prod", "max", "min")
 
 
@@ -55,15 +57,18 @@ class Plan:
     files: tuple[str, ...] = ()  # users' own algorithm files, absolute paths
     file_digests: tuple[str, ...] = ()  # what they were
     segmented: tuple[str, ...] = ()  # those of the algorithms that cut their vectors into segments
+    bounded: tuple[str, ...] = ()  # those of the algorithms that nobody named: they stop at BOUNDED_RANKS
     segment_nbytes: int = DEFAULT_SEGMENT_NBYTES
     dtype: str = "float32"
     op: str = "sum"
     iters: int | None = None
     warmups: int = 3
     cell_time_s: float = 0.5
+    min_time_s: float = 0.0
     pretend_ranks_per_node: int | None = None
     thread_level: str = "auto"
-    launcher_args: str = ""
+    link_rate_bytes_per_s: float | None = None  # of a node's link, where the user knows better than the system
+    start: Start = field(default_factory=Start)
 
     def __post_init__(self) -> None:
         if self.dtype not in DTYPES:
@@ -77,10 +82,6 @@ class Plan:
             raise PlanError("a segment holds at least one element, found 0 bytes")
         if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
             raise PlanError(f"{self.pretend_ranks_per_node} ranks a node make one node of {max(self.ranks)} ranks")
-        try:
-            shlex.split(self.launcher_args)
-        except ValueError as error:
-            raise PlanError(f"launcher arguments '{self.launcher_args}': {error}") from error
         for nbytes in (*self.sizes, self.segment_nbytes):
             if nbytes % itemsize:
                 raise PlanError(f"{nbytes} bytes are no whole number of {self.dtype} elements of {itemsize} bytes")
@@ -111,21 +112,30 @@ class Plan:
     @classmethod
     def from_json(cls, values: dict) -> "Plan":
         """The plan that `to_json` gave. Raises PlanError for missing or unknown fields."""
-        known = {field.name for field in fields(cls)}
-        if set(values) != known:
-            wrong = ", ".join(sorted(set(values) ^ known))
-            raise PlanError(f"the plan has other fields than this version knows: {wrong}")
-        for name, value in values.items():
-            if not _fits(name, value):
-                raise PlanError(f"the plan's {name} is {value!r}")
-        fields_of: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**fields_of)
+        try:
+            start = Start(**_checked(values["start"], Start))
+        except (KeyError, StartError) as error:
+            raise PlanError(f"the plan's start: {error}") from error
+        return cls(**_checked({**values, "start": None}, cls) | {"start": start})
+
+
+def _checked(values: dict, kind: type) -> dict[str, Any]:
+    """The fields of the dataclass `kind` from a file. Raises PlanError for missing, unknown or odd ones."""
+    known = {field.name for field in fields(kind)}
+    if set(values) != known:
+        wrong = ", ".join(sorted(set(values) ^ known))
+        raise PlanError(f"the plan has other fields than this version knows: {wrong}")
+    for name, value in values.items():
+        if not _fits(name, value):
+            raise PlanError(f"the plan's {name} is {value!r}")
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 LISTS = {"algorithms": str, "files": str, "file_digests": str, "segmented": str, "sizes": int, "ranks": int}
-TEXTS = ("dtype", "op", "thread_level", "launcher_args")
-NUMBERS = {"launches": 1, "seed": 0, "warmups": 0, "cell_time_s": 0, "segment_nbytes": 1}  # with the least value
-OPTIONAL = {"iters": 1, "pretend_ranks_per_node": 1}
+LISTS |= {"bounded": str, "hosts": str}
+TEXTS = ("dtype", "op", "thread_level", "launcher", "launcher_args", "remote_shell", "map_by", "bind_to", "interface")
+NUMBERS = {"launches": 1, "seed": 0, "warmups": 0, "cell_time_s": 0, "min_time_s": 0, "segment_nbytes": 1}
+OPTIONAL = {"iters": 1, "pretend_ranks_per_node": 1, "ranks_per_node": 1, "link_rate_bytes_per_s": 1, "start": 0}
 MANY = 1_000_000  # no plan has as many of anything
 
 

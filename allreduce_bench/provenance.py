@@ -9,6 +9,7 @@ from typing import NamedTuple
 from .algorithms import builtin
 from .plan import Plan
 from .schema import REPETITIONS
+from .start import Start
 from .summary import MIN_LAUNCHES, Summary
 from .units import format_size
 
@@ -122,14 +123,24 @@ def repeat_command(plan: Plan) -> list[str]:
         "--iters": plan.iters,
         "--warmups": plan.warmups,
         "--cell-time": f"{plan.cell_time_s:g}s",
+        "--min-time": f"{plan.min_time_s:g}s" if plan.min_time_s else None,
         "--segment": plan.segment_nbytes,
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
-        "--launcher-args": plan.launcher_args or None,
+        "--link-rate": f"{plan.link_rate_bytes_per_s * 8e-6:g}Mbit" if plan.link_rate_bytes_per_s else None,
+        **_start_options(plan.start),
         "--seed": plan.seed,
     }
     given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
     return ["allreduce-bench", "run", *given]
+
+
+def _start_options(start: Start) -> dict[str, object]:
+    options = {"--hosts": ",".join(start.hosts)}
+    names = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
+    options |= {f"--{name.replace('_', '-')}": getattr(start, name) for name in names}
+    usual = {"--launcher": "auto", "--remote-shell": "ssh"}
+    return {name: value for name, value in options.items() if value and value != usual.get(name)}
 
 
 def in_ranks(counts: Iterable[int]) -> str:

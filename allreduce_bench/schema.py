@@ -1,11 +1,11 @@
 """The columns of what is kept: name, unit, meaning; and the version of the layout.
 
-History of SCHEMA_VERSION: 1, the first.
+History of SCHEMA_VERSION: 1, the first; 2, how the ranks were started, bytes between nodes, state hung.
 """
 
 from typing import NamedTuple
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 TIME_DEFINITION = "barrier_max_local"  # after a barrier, the maximum over ranks of exit - entry
 
 
@@ -48,15 +48,19 @@ CELLS = (
     *_CELL,
     Column("schedule_digest", "", "fingerprint of the steps of all ranks; empty for native"),
     Column(
-        "state", "", "done; wrong (a check failed); refused (no all-reduce); skipped (see reason); left out (no time)"
+        "state",
+        "",
+        "done; wrong (a check failed); refused (no all-reduce); hung; skipped (see reason); left out (no time)",
     ),
-    Column("reason", "", "why the cell was refused or skipped"),
+    Column("reason", "", "why the cell was refused or skipped, or who made it hang"),
     Column("repetitions", "", "timed calls without warm-ups"),
     Column("wrong", "elements", "wrong elements over all ranks, checks before and after timing; empty: unchecked"),
     Column("same_bits", "", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared"),
     Column("proved", "", "1: the schedule was proved before it ran; 0: too many ranks; empty for native"),
     Column("steps", "", "most steps in one rank"),
     Column("sent_nbytes", "bytes", "most bytes sent by one rank"),
+    Column("internode_nbytes", "bytes", "bytes that the schedule sends between nodes in one call; empty for native"),
+    Column("wire", "bytes", "bytes that left the nodes in one timed call, by interface: hsn0=8388608 eth0=0"),
     Column("path_messages", "", "messages on the critical path of the schedule: the coefficient of alpha"),
     Column("path_nbytes", "bytes", "bytes moved on the critical path: the coefficient of beta"),
     Column("path_reduced_nbytes", "bytes", "bytes reduced on the critical path: the coefficient of gamma"),
@@ -64,8 +68,8 @@ CELLS = (
 
 SUMMARY = (
     *(column for column in _CELL if column.name not in ("launch", "attempt")),
-    Column("state", "", "done; else why no launch did it: wrong, refused, skipped, left out, missing (never started)"),
-    Column("reason", "", "why a cell was refused or skipped"),
+    Column("state", "", "done; else why no launch did it: wrong, refused, hung, skipped, left out or missing"),
+    Column("reason", "", "why a cell was refused or skipped, or who made it hang"),
     Column("launches", "", "launches that finished the cell"),
     Column("repetitions", "", "timed calls over all launches, without warm-ups"),
     Column("time_s", "s", "median over launches of the median over repetitions"),
@@ -85,16 +89,21 @@ SUMMARY = (
     Column("wrong", "elements", "wrong elements over all ranks and launches; empty: unchecked"),
     Column("same_bits", "", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared"),
     Column("oversubscribed", "", "1: more ranks than cores on some node, so times say little about another machine"),
+    Column("internode_nbytes", "bytes", "bytes that the schedule sends between nodes in one call; empty for native"),
+    Column("wire", "bytes", "bytes that left the nodes in one timed call, by interface, median over launches"),
+    Column("limit_s", "s", "least time that the links between the nodes allow; empty: one node, or an unknown rate"),
+    Column("of_limit", "", "limit_s / time_s: 1 is the link's rate"),
     Column("path_messages", "", "messages on the critical path"),
     Column("path_nbytes", "bytes", "bytes moved on the critical path"),
     Column("path_reduced_nbytes", "bytes", "bytes reduced on the critical path"),
 )
 
 
-STATES = ("done", "wrong", "refused", "skipped", "left out")
+STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 NUMBERS = frozenset(
     {"attempt", "segment", "ranks", "nodes", "nodes_declared", "count", "nbytes", "repetition", "warmup", "time_s"}
     | {"slowest_rank", "repetitions", "wrong", "same_bits", "path_messages", "path_nbytes", "path_reduced_nbytes"}
+    | {"internode_nbytes"}
 )
 
 

@@ -25,6 +25,15 @@ def parse_duration(text: str) -> float:
     return sum(float(number) * SECONDS[unit] for number, unit in parts)
 
 
+def parse_rate(text: str) -> float:
+    """Bytes per second of `200Gbit`, `100mbit/s`, `12.5GB/s`: powers of 1000, as links are sold. Raises ValueError."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(bit|bps|B)(?:/s)?", text.strip(), re.IGNORECASE)
+    if not match or float(match[1]) == 0:
+        raise ValueError(f"'{text}' is no rate; expected such as 200Gbit, 100Mbit/s or 12.5GB/s")
+    in_bits = match[3] != "B"
+    return float(match[1]) * 1000 ** ("KMGT".index(match[2].upper()) + 1) / (8 if in_bits else 1)
+
+
 def parse_counts(text: str) -> list[int]:
     """The whole numbers of `2,4,8`, `1-8` or `1-4,8`, ascending. Raises ValueError."""
     found: set[int] = set()
@@ -62,6 +71,13 @@ def format_duration(seconds: float) -> str:
     """`1:05` for 65 seconds."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02d}"
+
+
+def format_rate(bytes_per_s: float) -> str:
+    """`200 Gbit/s` for 25e9 bytes/s."""
+    bits = bytes_per_s * 8
+    unit, factor = next((u, f) for u, f in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)) if bits >= f or f == 1e3)
+    return f"{bits / factor:.4g} {unit}"
 
 
 def three_digits(value: float) -> str:

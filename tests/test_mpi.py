@@ -14,7 +14,8 @@ PROGRAMS = Path(__file__).parent / "mpi"
 COMMAND = """
 import json, sys
 from allreduce_bench.launch import find_launcher, mpirun_command
-print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[1]), "", [sys.executable, *sys.argv[2:]])))
+from allreduce_bench.start import Start
+print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[1]), Start(), [sys.executable, *sys.argv[2:]])))
 """
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")

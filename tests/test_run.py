@@ -172,8 +172,8 @@ def test_under_mpirun_ranks_are_refused_once(python):
 
 def mpirun(python: Path, number: int, *words: object) -> list[str]:
     ask = (
-        "import sys; from allreduce_bench.launch import *; "
-        "print(*mpirun_command(find_launcher(), int(sys.argv[1]), '', sys.argv[2:]), sep='\\0', end='')"
+        "import sys; from allreduce_bench.launch import *; from allreduce_bench.start import Start; "
+        "print(*mpirun_command(find_launcher(), int(sys.argv[1]), Start(), sys.argv[2:]), sep='\\0', end='')"
     )
     program = [str(python), "-m", "allreduce_bench", *map(str, words)]
     asked = subprocess.run([str(python), "-c", ask, str(number), *program], capture_output=True, text=True, check=True)

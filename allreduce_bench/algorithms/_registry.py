@@ -34,6 +34,7 @@ class Algorithm(NamedTuple):
     formula: str
     needs: frozenset[str]
     segmented: bool
+    bounded: bool
     known_as: str
     summary: str
     doc: str
@@ -82,13 +83,15 @@ def algorithm(
     formula: str,
     needs: set[str] | frozenset[str] = frozenset(),
     segmented: bool = False,
+    bounded: bool = False,
     known_as: str = "",
 ) -> Callable[[Generator], Algorithm]:
     """Declare the decorated generator an all-reduce algorithm under its own name.
 
     `cost(size, topology, count, segment)` is the critical path in messages, elements moved and elements reduced;
     `exact` says that it equals the priced schedule where all blocks (and nodes) are equal, else it is an upper bound.
-    `needs` may hold 'power-of-two', 'even' and 'equal-nodes'. Raises AlgorithmError for another need.
+    `needs` may hold 'power-of-two', 'even' and 'equal-nodes'. `bounded`: its cost grows with p times n, so that it runs
+    on many ranks only when it is named. Raises AlgorithmError for another need.
     """
     if unknown := set(needs) - NEEDS:
         raise AlgorithmError(f"unknown need {', '.join(sorted(unknown))}; known: {', '.join(sorted(NEEDS))}")
@@ -103,6 +106,7 @@ def algorithm(
             formula=formula,
             needs=frozenset(needs),
             segmented=segmented,
+            bounded=bounded,
             known_as=known_as,
             summary=(generate.__doc__ or doc).strip().splitlines()[0] if (generate.__doc__ or doc).strip() else "",
             doc=doc,

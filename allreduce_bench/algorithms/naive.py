@@ -26,7 +26,7 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     return Cost(size - 1, (size - 1) * count, (size - 1) * count)
 
 
-@algorithm(cost=cost, exact=True, formula="(p-1) alpha + (p-1) n beta + (p-1) n gamma")
+@algorithm(cost=cost, exact=True, formula="(p-1) alpha + (p-1) n beta + (p-1) n gamma", bounded=True)
 def naive(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Everyone sends its whole original vector to everyone."""
     whole = (range(count),)

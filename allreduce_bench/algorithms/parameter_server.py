@@ -39,7 +39,7 @@ def sharded_cost(size: int, topology: Topology, count: int, segment: int) -> Cos
     return Cost(2 * (size - 1), 2 * (size - 1) * block, (size - 1) * block)
 
 
-@algorithm(cost=cost, exact=True, formula="2(p-1) alpha + 2(p-1) n beta + (p-1) n gamma")
+@algorithm(cost=cost, exact=True, formula="2(p-1) alpha + 2(p-1) n beta + (p-1) n gamma", bounded=True)
 def parameter_server(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """One master gathers, reduces and sends back."""
     whole = (range(count),)

@@ -13,7 +13,8 @@ from ..plan import Launch, Plan, PlanError
 from ..recorder import discard_run, write_summary
 from ..runfolder import RunError, RunFolder
 from ..started import ranks_on_this_node, size_of, thread_level, under_launcher
-from .options import open_run, plan_options
+from .opening import open_run
+from .options import plan_options
 from .words import OneLine, errors_in_one_line, talk
 
 

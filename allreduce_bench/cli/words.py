@@ -8,8 +8,9 @@ from functools import wraps
 
 import click
 
+from ..hosts import parse_hosts
 from ..started import rank_of
-from ..units import parse_counts, parse_duration, parse_size
+from ..units import parse_counts, parse_duration, parse_rate, parse_size
 
 
 class OneLine(click.ClickException):
@@ -52,6 +53,8 @@ SIZES = _Parsed("sizes", lambda text: tuple(parse_size(word) for word in text.sp
 DURATION = _Parsed("duration", parse_duration)
 RANKS = _Parsed("ranks", lambda text: tuple(parse_counts(text)))
 NAMES = _Parsed("names", parse_names)
+HOSTS = _Parsed("hosts", parse_hosts)
+RATE = _Parsed("rate", parse_rate)
 
 
 def errors_in_one_line(command: Callable) -> Callable:

@@ -15,8 +15,9 @@ from statistics import median
 ENOUGH_S = 1.0
 COUNTS = {"4 B": (1, 2000), "16 MiB": (1 << 22, 11)}  # float32 elements, calls
 ASK = (
-    "import sys; from allreduce_bench.launch import find_launcher, mpirun_command; found = find_launcher(); "
-    "print(found.library, *mpirun_command(found, int(sys.argv[1]), '', sys.argv[2:]), sep='\\0')"
+    "import sys; from allreduce_bench.launch import find_launcher, mpirun_command; "
+    "from allreduce_bench.start import Start; found = find_launcher(); "
+    "print(found.library, *mpirun_command(found, int(sys.argv[1]), Start(), sys.argv[2:]), sep='\\0')"
 )
 BARE = "from mpi4py import MPI; import numpy as n; a = n.ones(1); MPI.COMM_WORLD.Allreduce(a, a.copy())"
 

@@ -1,0 +1,105 @@
+"""Beginning a run, or going on with one: the plan that follows from the options."""
+
+import random
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from ..algorithms import builtin, find
+from ..environment import cores, host
+from ..plan import DEFAULT_SEGMENT_NBYTES, DTYPES, OPS, Plan, PlanError, geometric_sizes
+from ..planned import algorithms_of, digest_of
+from ..recorder import create_run
+from ..runfolder import RunError, RunFolder
+from ..start import Start
+from .options import LARGEST_SEED
+
+OPTION_OF = {  # where a field of the plan has another name
+    "cell_time_s": "cell_time",
+    "min_time_s": "min_time",
+    "segment_nbytes": "segment",
+    "link_rate_bytes_per_s": "link_rate",
+}
+
+
+def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
+    """Begin a run, or go on with one: `options` of the command line, `asked` are those that the user gave.
+
+    Raises RunError, PlanError and AlgorithmError before anything is written.
+    """
+    if options["resume"] and not options["output"]:
+        raise PlanError("--resume needs the folder of the run: -o FOLDER")
+    if options["within"] is not None and options["within"] <= 0:
+        raise PlanError("--within needs some time, such as 90s or 2m")
+    output = options["output"] or _default_output(options)
+    if str(output) in OPS:
+        raise PlanError(f"-o {output}: -o is the output folder; the operation is --op {output}")
+    folder = RunFolder(output)
+    if options["resume"] and folder.path.exists():
+        stored = folder.plan()
+        _refuse_other_plan(folder, stored, _plan(options), asked)
+        algorithms_of(stored)
+        return folder, stored
+    if folder.path.exists():
+        raise RunError(f"{output}: exists already; choose another folder with -o, or go on with it by --resume")
+    plan = _plan(options)
+    create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
+    return folder, plan
+
+
+def _plan(options: dict) -> Plan:
+    asked = options["algorithms"] or ("native", *builtin())
+    found = find([word for word in asked if word != "native"], also="native")
+    files = [str(Path(word).resolve()) for word in asked if word.endswith(".py")]
+    native = ["native"] if "native" in asked else []
+    itemsize = DTYPES.get(options["dtype"], 1)
+    sizes = options["sizes"] or geometric_sizes(
+        options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
+    )
+    ranks = options["ranks"] or (max(2, cores()),)
+    seed = random.randrange(LARGEST_SEED) if options["seed"] is None else options["seed"]
+    same = ("launches", "dtype", "op", "iters", "warmups", "pretend_ranks_per_node", "thread_level")
+    return Plan(
+        algorithms=tuple(native + list(found)),
+        files=tuple(files),
+        file_digests=tuple(map(digest_of, files)),
+        sizes=tuple(sorted(set(sizes))),
+        ranks=tuple(ranks),
+        seed=seed,
+        cell_time_s=options["cell_time"],
+        min_time_s=options["min_time"],
+        link_rate_bytes_per_s=options["link_rate"],
+        bounded=tuple(name for name, algorithm in found.items() if algorithm.bounded and not options["algorithms"]),
+        start=_start(options),
+        segmented=tuple(name for name, algorithm in found.items() if algorithm.segmented),
+        segment_nbytes=DEFAULT_SEGMENT_NBYTES if options["segment"] is None else options["segment"],
+        **{name: options[name] for name in same},
+    )
+
+
+def _start(options: dict) -> Start:
+    same = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
+    return Start(hosts=options["hosts"] or (), **{name: options[name] for name in same})
+
+
+def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: set[str]) -> None:
+    """A resumed run keeps its plan; an option that was given and says something else is an error."""
+    if asked & {"minbytes", "maxbytes", "stepfactor"}:
+        asked = asked | {"sizes"}
+    ours, theirs = _flat(stored), _flat(wanted)
+    for name, value in ours.items():
+        other = theirs[name]
+        if OPTION_OF.get(name, name) in asked and other != value:
+            raise PlanError(
+                f"{folder.path}: --resume keeps the run's {name} {value}, found {other}; leave that option out"
+            )
+
+
+def _flat(plan: Plan) -> dict:
+    values = plan.to_json()
+    return values | values.pop("start")
+
+
+def _default_output(options: dict) -> Path:
+    ranks = "-".join(map(str, options["ranks"])) if options["ranks"] else "default"
+    return Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{host()}_{ranks}r"
