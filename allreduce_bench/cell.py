@@ -10,18 +10,22 @@ from mpi4py import MPI
 from . import measure
 from .algorithms import Algorithm, AlgorithmError
 from .execute import EXECUTORS, Prepared, TooLarge, native
-from .plan import Cell, Launch, Plan
+from .plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
 from .predict import price
 from .rendezvous import Refusal
 from .schedule import Step
 from .topology import Topology
-from .units import format_size
+from .units import format_size, format_time
 from .verify import verify
 
 PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
 NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: decide between nearly equal paths only
-LEFT_OUT = "the time of --within was used up"
 VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, reference, and two that come and go
+MEMORY_SHARE = 0.5  # of what is free on a node: the rest is the MPI's, and others'
+LONGEST_CALL = 20  # times --cell-time: a call that takes longer is skipped
+LARGEST_SHARE = 0.25  # of the time that a launch has left: no single cell gets more
+CALLS_AFTER_FIRST = 8  # of a cell at least: two checks, one warm-up, five repetitions
+SCALES_FROM = 64 * 1024  # bytes: from here on, time grows at least about as size does
 MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
 
 
@@ -43,6 +47,7 @@ class Launched(NamedTuple):
     algorithms: dict[str, Algorithm]
     memory_per_rank: int | None  # bytes free on the fullest node, for each of its ranks
     deadline: float | None  # seconds since the epoch; None: none
+    first_calls: dict[str, tuple[int, float]]  # algorithm -> nbytes and seconds of its first call at the largest size
 
 
 def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
@@ -55,11 +60,21 @@ def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
     if failures := [why for why in launched.comm.allgather(failure) if why]:
         return Outcome({"state": "refused", "reason": failures[0]})
     algorithm = launched.algorithms[cell.algorithm]
-    facts = launched.comm.bcast(_proof(launched, algorithm, cell) if launched.comm.rank == 0 else None)
-    facts["schedule_digest"] = _digest(launched.comm, steps)
+    proved = launched.comm.bcast(_proof(launched, algorithm, cell) if launched.comm.rank == 0 else None)
+    fingerprints = launched.comm.allgather(_fingerprint(steps))
+    facts = proved.facts | {"schedule_digest": f"{crc32(repr(fingerprints).encode()):08x}"}
     if facts.get("state") == "refused":
         return Outcome(facts)
+    if proved.fingerprints and (differing := _differing(fingerprints, proved.fingerprints)):
+        return Outcome({**facts, "state": "refused", "reason": differing})
     return _measured(launched, cell, steps, facts, cells_left)
+
+
+class Proof(NamedTuple):
+    """What the proof of all schedules gave: facts, and the fingerprint of each rank's steps (none: not proved)."""
+
+    facts: dict
+    fingerprints: list[int]
 
 
 def _own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
@@ -72,11 +87,18 @@ def _own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
 
 
 def _reason_to_skip(launched: Launched, cell: Cell) -> str | None:
-    need = VECTORS * cell.count * launched.plan.itemsize
-    if launched.memory_per_rank is not None and need > launched.memory_per_rank:
-        return f"needs {format_size(need)} of buffers a rank, {format_size(launched.memory_per_rank)} are free"
+    """Why this cell is not measured, on rank 0's word."""
     if launched.deadline is not None and time.time() > launched.deadline:
         return LEFT_OUT
+    if cell.algorithm in launched.plan.bounded and launched.comm.size > BOUNDED_RANKS:
+        return f"{cell.algorithm} stops at {BOUNDED_RANKS} ranks unless -a names it"
+    need, free = VECTORS * cell.count * launched.plan.itemsize, launched.memory_per_rank
+    if free is not None and need > MEMORY_SHARE * free:
+        return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
+    nbytes, time_s = launched.first_calls.get(cell.algorithm, (0, 0.0))
+    call_s = time_s * cell.count * launched.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
+    if call_s > time_s and (too_long := _too_long(launched, call_s)):
+        return f"a call would take about {format_time(call_s)}, going by {format_size(nbytes)}: {too_long}"
     if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
         return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
     if cell.algorithm == "native":
@@ -84,24 +106,37 @@ def _reason_to_skip(launched: Launched, cell: Cell) -> str | None:
     return launched.algorithms[cell.algorithm].unmet(launched.comm.size, launched.topology)
 
 
-def _proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> dict:
+def _too_long(launched: Launched, call_s: float) -> str | None:
+    """Why a cell whose calls take `call_s` is not worth its time; None: it is."""
+    plan = launched.plan
+    if launched.deadline is not None:
+        left_s = max(0.0, launched.deadline - time.time())
+        if call_s * CALLS_AFTER_FIRST > LARGEST_SHARE * left_s:
+            return f"{CALLS_AFTER_FIRST} more would take over a quarter of the {left_s:.0f} s that --within left"
+    if plan.iters is None and call_s > LONGEST_CALL * max(plan.cell_time_s, plan.min_time_s):
+        return f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; raise that to measure it"
+    return None
+
+
+def _proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> Proof:
     """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only."""
     size, itemsize = launched.comm.size, launched.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, launched.topology, cell.count, cell.segment or 1)
-        return {"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}
+        return Proof({"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}, [])
     try:
         schedules = algorithm.schedules(size, launched.topology, cell.count, cell.segment or 1)
         proof = verify(schedules, cell.count)
     except (AlgorithmError, Refusal) as refusal:
-        return {"state": "refused", "reason": str(refusal), "proved": False}
+        return Proof({"state": "refused", "reason": str(refusal), "proved": False}, [])
     path = price(schedules, NOMINAL["alpha"], NOMINAL["beta"] * itemsize, NOMINAL["gamma"] * itemsize)
-    return {
+    facts = {
         "proved": True,
         "steps": proof.steps,
         "sent_nbytes": proof.sent * itemsize,
         **_path_facts(path.messages, path.elements, path.reduced, itemsize),
     }
+    return Proof(facts, [_fingerprint(steps) for steps in schedules])
 
 
 def _path_facts(messages: int, elements: int, reduced: int, itemsize: int) -> dict:
@@ -112,9 +147,15 @@ def _path_facts(messages: int, elements: int, reduced: int, itemsize: int) -> di
     }
 
 
-def _digest(comm: MPI.Comm, steps: list[Step]) -> str | None:
-    digests = comm.gather(crc32(repr(steps).encode()))
-    return None if digests is None else f"{crc32(repr(digests).encode()):08x}"
+def _fingerprint(steps: list[Step]) -> int:
+    return crc32(repr(steps).encode())
+
+
+def _differing(made: list[int], proved: list[int]) -> str | None:
+    """Which ranks made other steps than those that rank 0 proved in their place: an algorithm must be pure."""
+    ranks = ", ".join(str(rank) for rank, (ours, theirs) in enumerate(zip(made, proved)) if ours != theirs)
+    words = "made other steps than were proved for it; an algorithm may use nothing but its arguments"
+    return f"rank {ranks} {words}" if ranks else None
 
 
 def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int) -> Outcome:
@@ -124,17 +165,28 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
     if reasons := [why for why in comm.allgather(too_large) if why]:
         return Outcome({**facts, "state": "skipped", "reason": reasons[0]})
     try:
-        wrong = measure.wrong_elements(call, sendbuf, recvbuf, comm, plan.op)
-        if wrong:
-            return Outcome({**facts, "state": "wrong", "wrong": wrong})
+        first = measure.check(call, sendbuf, recvbuf, comm, plan.op)
+        if first.wrong:
+            return Outcome({**facts, "state": "wrong", "wrong": first.wrong})
+        if reason := comm.bcast(_reason_to_stop(launched, cell, first.time_s)):
+            return Outcome({**facts, "state": "skipped", "reason": reason})
         if plan.dtype.startswith("float"):
             facts["same_bits"] = measure.same_bits(call, sendbuf, recvbuf, comm, plan.seed)
         times = measure.repeat(call.run, comm, _budget(launched, cells_left))
-        wrong = measure.wrong_elements(call, sendbuf, recvbuf, comm, plan.op)
+        wrong = measure.check(call, sendbuf, recvbuf, comm, plan.op).wrong
     finally:
         call.close()
     facts |= {"state": "wrong" if wrong else "done", "wrong": wrong, "repetitions": times.time_s.size - times.warmups}
     return Outcome(facts, times)
+
+
+def _reason_to_stop(launched: Launched, cell: Cell, time_s: float) -> str | None:
+    """Why a cell is not repeated after its first call took `time_s`, which is noted for larger sizes."""
+    nbytes = cell.count * launched.plan.itemsize
+    if nbytes > launched.first_calls.get(cell.algorithm, (0, 0.0))[0]:
+        launched.first_calls[cell.algorithm] = nbytes, time_s
+    too_long = _too_long(launched, time_s)
+    return f"its first call took {format_time(time_s)}: {too_long}" if too_long else None
 
 
 def _bound(steps, sendbuf, recvbuf, comm: MPI.Comm, op: str, executor: str) -> tuple[Prepared, str | None]:
@@ -151,7 +203,7 @@ def _budget(launched: Launched, cells_left: int) -> measure.Budget:
     """An equal share of what is left of the launch's time, at most the plan's time for a cell."""
     plan = launched.plan
     if launched.deadline is None:
-        return measure.Budget(plan.warmups, plan.iters, plan.cell_time_s)
+        return measure.Budget(plan.warmups, plan.iters, plan.cell_time_s, plan.min_time_s)
     left = max(0.0, launched.deadline - time.time())
     share = min(plan.cell_time_s, left / cells_left)
-    return measure.Budget(plan.warmups, plan.iters, share, time.perf_counter() + left)
+    return measure.Budget(plan.warmups, plan.iters, share, plan.min_time_s, time.perf_counter() + left)

@@ -1,92 +1,214 @@
-"""Without a launcher around it: starts mpirun itself for every planned launch that has cells left."""
+"""Without a launcher around it: starts mpirun itself for every planned launch that has cells left, and watches it."""
 
-import ctypes
 import os
+import re
 import shlex
 import signal
 import subprocess
-import sys
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict
+from typing import NamedTuple
 
 from .environment import program
 from .launch import Launcher, mpirun_command
-from .plan import Launch, Plan
+from .monitor import Monitor, Trouble, names_of_this_node
+from .plan import LEFT_OUT, Launch, Plan
+from .progress import Lines, Place
+from .recorder import mark
 from .runfolder import RunFolder
-from .started import ranks_a_node, thread_level
+from .started import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent, ranks_a_node, thread_level
 
-COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
-SHORTEST_LAUNCH_S = 5.0  # below, a launch is mostly its own start
-SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so much a cell is not worth it
+GRACE_S = 3.0  # beyond its time, for the cell in progress
+DEAD_PROCESS = re.compile(r"\bPID (\d+)\b")  # as both Open MPI and MPICH name it
+ENDING_S = 5.0  # for mpirun to end when told to
 
 
 class Stopped(RuntimeError):
     """A launch that did not end well, in words."""
 
 
-def drive(
-    folder: RunFolder, plan: Plan, launcher: Launcher, within_s: float | None, say: Callable[[str], None]
-) -> list[Launch]:
+class Run(NamedTuple):
+    """What the launches of a run have in common."""
+
+    folder: RunFolder
+    plan: Plan
+    launcher: Launcher
+    timeout_s: float  # without progress
+    within_s: float | None  # for all launches together, from `started`
+    started: float  # seconds since the epoch
+    skip_hung: bool
+    show: Callable[[Place], Lines]
+
+
+def drive(run: Run) -> list[Launch]:
     """Start the pending launches one after the other; return those for which `within_s` left no time.
 
     Raises Stopped when a launch fails: what was measured is kept.
     """
-    launches, left_out = _that_fit(folder.pending(plan), len(plan.ranks), within_s)
-    started = time.time()
+    launches, left_out = _that_fit(run, run.folder.pending(run.plan, run.skip_hung))
     for number, launch in enumerate(launches):
-        left = None if within_s is None else within_s - (time.time() - started)
-        if left is not None and left <= 0:
-            return launches[number:] + left_out
-        deadline = None if left is None else time.time() + left / (len(launches) - number)
-        command = _command(folder, plan, launcher, launch, deadline, (number + 1, len(launches), started))
-        if number < len(plan.ranks):
-            say(shlex.join(command))
-        status = _start(command)
-        if status:
-            raise Stopped(f"launch {launch.name} {_how_it_ended(status)}; finished cells are kept")
+        deadline = None
+        if run.within_s is not None:
+            left = run.started + run.within_s - time.time()
+            if left <= 0:
+                return launches[number:] + left_out
+            deadline = time.time() + left / (len(launches) - number)
+        _Supervised(run, launch, Place(number + 1, len(launches), run.started, launch.ranks, deadline)).measure()
     return left_out
 
 
-def _that_fit(launches: list[Launch], rank_counts: int, within_s: float | None) -> tuple[list[Launch], list[Launch]]:
-    """The launches worth starting in `within_s`, one for every rank count at least, and the others."""
-    if within_s is None:
+def _that_fit(run: Run, launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
+    """The launches worth starting, one for every rank count at least, and the others."""
+    if run.within_s is None or not launches:
         return launches, []
-    rounds = max(1, int(within_s / (SHORTEST_LAUNCH_S * rank_counts)))
+    rank_counts = len({launch.ranks for launch in launches})
+    shortest_s = START_S + CELL_S * len(run.plan.cells(launches[0]))
+    rounds = max(1, int((run.started + run.within_s - time.time()) / (shortest_s * rank_counts)))
     return launches[: rounds * rank_counts], launches[rounds * rank_counts :]
 
 
-def _command(folder, plan: Plan, launcher: Launcher, launch: Launch, deadline, place) -> list[str]:
-    number, planned, started = place
-    inner = [*program(), "measure", "--launch", launch.name]
-    inner += ["--place", f"{number}/{planned}", "--started", f"{started:.0f}"]
-    inner += ["--thread-level", thread_level(plan.thread_level, ranks_a_node(launch.ranks))]
-    if deadline is not None:
-        inner += ["--deadline", f"{deadline:.1f}"]
-    inner += ["--", str(folder.path)]  # a name may begin with a dash
-    return mpirun_command(launcher, launch.ranks, plan.start, inner)
+class _Supervised:
+    """One launch: mpirun, the monitor that its ranks report to, and what the user sees of it."""
+
+    def __init__(self, run: Run, launch: Launch, place: Place):
+        self.run, self.launch, self.place = run, launch, place
+        self.lines = run.show(place)
+        self.woken = threading.Event()  # mpirun has ended, or something is wrong
+        self.muted = False
+        local = ranks_a_node(launch.ranks) == launch.ranks
+        self.monitor = Monitor(
+            launch.ranks, run.timeout_s, local=local, heard=self._hear, alarm=lambda trouble: self.woken.set()
+        )
+
+    def measure(self) -> None:
+        """Start it and wait for its end. Raises Stopped."""
+        command = self._command()
+        if self.place.number <= len(self.run.plan.ranks):
+            self.lines.say(shlex.join(command))
+        process = self._start(command)
+        try:
+            self._wait(process)
+            in_time = process.poll() is not None or self.monitor.all_over
+            status = 0 if self.monitor.all_over else process.poll()
+            if status:
+                self.forwarding.join(1)
+                self.monitor.settle()
+            if self.monitor.trouble or not in_time:
+                self._end(process)
+            self._conclude(status)
+        finally:
+            self._end(process)
+            self.monitor.close()
+            self.lines.close()
+
+    def _command(self) -> list[str]:
+        plan, place = self.run.plan, self.place
+        inner = [*program(), "measure", "--launch", self.launch.name]
+        inner += ["--place", f"{place.number}/{place.planned}", "--started", f"{place.started:.0f}"]
+        inner += ["--thread-level", thread_level(plan.thread_level, ranks_a_node(self.launch.ranks))]
+        if place.deadline is not None:
+            inner += ["--deadline", f"{place.deadline:.1f}"]
+        inner += ["--skip-hung"] if self.run.skip_hung else []
+        inner += ["--", str(self.run.folder.path)]  # a name may begin with a dash
+        return mpirun_command(self.run.launcher, self.launch.ranks, plan.start, inner)
+
+    def _start(self, command: list[str]) -> subprocess.Popen:
+        told = {COMMAND_VARIABLE: shlex.join(command), MONITOR_VARIABLE: self.monitor.address(names_of_this_node())}
+        process = subprocess.Popen(  # without stdin: mpirun would swallow what is meant for others
+            command,
+            env={**os.environ, **told},
+            preexec_fn=end_with_parent,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        self.forwarding = threading.Thread(target=self._forward, args=(process,), daemon=True)
+        self.forwarding.start()
+        threading.Thread(target=self._await_end, args=(process,), daemon=True).start()
+        return process
+
+    def _forward(self, process: subprocess.Popen) -> None:
+        """Pass on what mpirun and the ranks say, until the end is near: then mpirun only complains."""
+        for line in process.stdout or ():
+            if named := DEAD_PROCESS.search(line):
+                self.monitor.suspect(int(named[1]))
+            if not self.muted:
+                self.lines.say(line.rstrip("\n"))
+
+    def _await_end(self, process: subprocess.Popen) -> None:
+        process.wait()
+        self.woken.set()
+
+    def _hear(self, message: dict) -> None:
+        if message["kind"] == "cell":
+            self.lines.begin(message["words"])
+        elif message["kind"] == "result":
+            self.lines.cell(message["done"], message["cells"], message["words"], message["failed"])
+        elif message["kind"] == "bye" and self.monitor.all_over:
+            self.woken.set()
+
+    def _wait(self, process: subprocess.Popen) -> None:
+        """Until mpirun ends, trouble comes up, or the time of the launch is long over."""
+        deadline = self.place.deadline
+        self.woken.wait(None if deadline is None else max(0.0, deadline + GRACE_S - time.time()))
+        if self.monitor.all_over:
+            try:
+                process.wait(self.run.timeout_s)
+            except subprocess.TimeoutExpired:
+                self.lines.say(f"warning: all ranks had ended, their launcher had not after {self.run.timeout_s:g} s")
+
+    def _end(self, process: subprocess.Popen) -> None:
+        """End mpirun and, through it and through the monitor, all ranks."""
+        self.muted = True
+        if process.poll() is not None:
+            return
+        self.monitor.end_ranks()
+        process.terminate()
+        try:
+            process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _conclude(self, status: int | None) -> None:
+        """Keep what is known of cells that did not end. Raises Stopped unless the launch ended well or for its time."""
+        trouble = self.monitor.trouble
+        if trouble:
+            self._mark_hung(trouble)
+            raise Stopped(f"{trouble.sentence}; finished cells are kept")
+        if status is None:
+            self._mark_left_out()
+        elif status:
+            failure = self.monitor.failure
+            words = f"ended: {failure}" if failure else how_it_ended(status)
+            raise Stopped(f"launch {self.launch.name} {words}; finished cells are kept")
+
+    def _mark_hung(self, trouble: Trouble) -> None:
+        if trouble.hung:
+            facts = {**trouble.hung["facts"], "state": "hung", "reason": trouble.sentence.split(": ", 1)[-1]}
+            mark(self.run.folder, self.launch.name, facts)
+
+    def _mark_left_out(self) -> None:
+        """The ranks had no time left to say so themselves."""
+        common = (self.monitor.cell or {}).get("facts")
+        if common is None:
+            return
+        done = self.run.folder.finished(self.launch, self.run.skip_hung)
+        for cell in self.run.plan.cells(self.launch):
+            if cell.key not in done:
+                own = {**asdict(cell), "nbytes": cell.count * self.run.plan.itemsize}
+                mark(self.run.folder, self.launch.name, {**common, **own, "state": "left out", "reason": LEFT_OUT})
 
 
-def _start(command: list[str]) -> int:
-    environ = {**os.environ, COMMAND_VARIABLE: shlex.join(command)}
-    sys.stdout.flush()
-    ended = subprocess.run(  # without stdin: mpirun would swallow what is meant for others
-        command, env=environ, preexec_fn=end_with_parent, stdin=subprocess.DEVNULL, check=False
-    )
-    return ended.returncode
-
-
-def _how_it_ended(status: int) -> str:
+def how_it_ended(status: int) -> str:
+    """`was ended by SIGKILL`, or `ended with status 3`."""
     number = -status if status < 0 else status - 128
     try:
         return f"was ended by {signal.Signals(number).name}"
     except ValueError:
         return f"ended with status {status}"
-
-
-def end_with_parent(number: int = signal.SIGTERM) -> None:
-    """Have the kernel send this process `number` when its parent dies (Linux; elsewhere nothing happens).
-
-    Otherwise an mpirun whose starter was killed, or ranks whose mpirun was, would measure on for nobody.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number)

@@ -21,6 +21,7 @@ class Budget(NamedTuple):
     warmups: int
     iterations: int | None  # exactly so many; None: as many as fit `time_s`, 5 to 100
     time_s: float
+    min_time_s: float = 0.0  # however many calls that takes
     deadline_s: float | None = None  # on rank 0's perf_counter; None: none
 
 
@@ -32,7 +33,14 @@ class Times(NamedTuple):
     warmups: int
 
 
-def wrong_elements(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str) -> int:
+class Check(NamedTuple):
+    """What one checked call gave."""
+
+    wrong: int  # elements over all ranks
+    time_s: float  # of the call on rank 0, not a measurement: the others may have entered later
+
+
+def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str) -> Check:
     """Run `call` once on exact inputs; count the wrong elements over all ranks, inputs that it changed included.
 
     The result is held against the one computed without MPI, and that against the library's `MPI_Allreduce`.
@@ -40,13 +48,16 @@ def wrong_elements(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str) ->
     dtype, count = sendbuf.dtype.name, sendbuf.size
     sendbuf[:] = exact.operand(comm.rank, count, dtype, op)
     recvbuf[:] = exact.POISON
+    comm.Barrier()
+    entry = perf_counter()
     call.run()
+    time_s = perf_counter() - entry
     reference = exact.expected(comm.size, count, dtype, op)
     wrong = np.count_nonzero(recvbuf != reference)
     native(sendbuf, reference, comm, op).run()
     wrong += np.count_nonzero(recvbuf != reference)
     wrong += np.count_nonzero(sendbuf != exact.operand(comm.rank, count, dtype, op))
-    return comm.allreduce(wrong)
+    return Check(comm.allreduce(wrong), time_s)
 
 
 def same_bits(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, seed: int) -> bool:
@@ -91,9 +102,9 @@ def _next_batch(budget: Budget, done: int, spent_s: float) -> int:
         return min(budget.iterations - done, 10)
     if done == 0:
         return 1
-    left = int((budget.time_s - spent_s) / (spent_s / done))
+    left, needed = (int((time_s - spent_s) / (spent_s / done)) for time_s in (budget.time_s, budget.min_time_s))
     wanted = min(max(left, MIN_REPETITIONS - done), MAX_REPETITIONS - done)
-    return max(0, min(wanted, 2 * done))
+    return max(0, min(max(wanted, needed + (spent_s < budget.min_time_s)), 2 * done))
 
 
 def _timed(run: Callable[[], None], comm: MPI.Comm, calls: int) -> np.ndarray:

@@ -8,54 +8,68 @@ from typing import NamedTuple
 from mpi4py import MPI
 
 from .environment import mpi_facts
+from .guard import guard
 from .plan import Launch, Plan
 from .planned import algorithms_of
+from .progress import Lines, Place
 from .recorder import Recorder
 from .runfolder import RunError, RunFolder
 from .sweep import enter, facts_of, sweep
-from .units import format_duration
+from .watch import Watch
+from .whereabouts import step_of
 
 Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing is left to measure
 
 
-class Place(NamedTuple):
-    """Where this launch stands in its run."""
+class Part(NamedTuple):
+    """What the ranks of one launch are told when they start; only rank 0 calls the functions and touches files."""
 
-    number: int
-    planned: int
-    started: float  # of the run, seconds since the epoch
+    open_run: Callable[[], Opened]
+    close_run: Callable[[RunFolder, Plan], object]
+    command: str
+    place: Place
+    timeout_s: float
+    skip_hung: bool
+    watch: Watch | None  # None: nobody watches yet, so rank 0 shall
 
 
-def take_part(
-    open_run: Callable[[], Opened],
-    close_run: Callable[[RunFolder, Plan], object],
-    command: str,
-    place: Place,
-    deadline: float | None,
-) -> int:
-    """Measure one launch with all ranks of COMM_WORLD; only rank 0 calls `open_run` and `close_run` and touches files.
+def take_part(part: Part) -> int:
+    """Measure one launch with all ranks of COMM_WORLD.
 
     Returns the exit status: 0, 1 after a failed check, 2 where rank 0 could not open the run.
     """
-    comm = MPI.COMM_WORLD
+    comm, watch = MPI.COMM_WORLD, part.watch
     try:
-        opened = _opened(comm, open_run)
+        opened = _opened(comm, part.open_run)
         if opened is None:
             return 2
         folder, plan, launch = opened
-        failed = 0 if launch is None else _measure(comm, folder, plan, launch, command, place, deadline)
+        failed = 0
+        if launch is not None:
+            watch = watch or guard(comm, part.timeout_s, folder, launch)
+            failed = _measure(comm, part, folder, plan, launch, watch)
         if comm.rank == 0:
-            close_run(folder, plan)
-        _wait_for_rank_0(comm)
+            part.close_run(folder, plan)
+        if watch is not None:
+            watch.close()  # before the ranks part: whoever hears nothing more shall not take it for an accident
+        wait_quietly(comm)
         return 1 if failed else 0
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
-        why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
+        why = f"{_in_words(error)}{step_of(error)}"
+        if watch is not None:
+            watch.say("failed", why=why)
         print(f"error: rank {comm.rank} of {comm.size}: {why}; finished cells are kept", file=sys.stderr, flush=True)
         comm.Abort(1)
         raise
 
 
-def _wait_for_rank_0(comm: MPI.Comm) -> None:
+def _in_words(error: BaseException) -> str:
+    """One line; an MPI library's own words may be many."""
+    words = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {'; '.join(words[-2:])}"
+
+
+def wait_quietly(comm: MPI.Comm) -> None:
     """Wait without taking the processor away from rank 0, which works alone; MPI's own waiting would spin."""
     request = comm.Ibarrier()
     while not request.Test():
@@ -71,7 +85,7 @@ def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened | None:
             result = opened
         except (ValueError, OSError) as error:
             print(f"error: {error}", file=sys.stderr, flush=True)
-    _wait_for_rank_0(comm)
+    wait_quietly(comm)
     return comm.bcast(result)
 
 
@@ -91,38 +105,30 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
                 raise RunError(f"{folder.path}: was measured with {there}, but this is {here[key]}; begin a new run")
 
 
-def _measure(comm, folder: RunFolder, plan: Plan, launch: Launch, command, place: Place, deadline) -> int:
-    launched = enter(comm, plan, launch, deadline)
-    facts = facts_of(comm, launched, command, first=place.number == 1)
+def _measure(comm: MPI.Comm, part: Part, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
+    launched = enter(comm, plan, launch, part.place.deadline)
+    facts = facts_of(comm, launched, part.command, first=part.place.number == 1)
     recorder, finished = None, set()
     if facts is not None:
-        finished = folder.finished(launch.name)
+        finished = folder.finished(launch, part.skip_hung)
         recorder = Recorder(folder, launch.name, facts)
         for finding in facts["findings"] if launch.number == 1 else []:
             print(f"warning: {finding['text']}", file=sys.stderr, flush=True)
-    return sweep(launched, recorder, finished, _Progress(place, launch, deadline))
+    return sweep(launched, recorder, finished, _Teller(watch, part))
 
 
-class _Progress:
-    """Says on stderr, at most once a second, how far the run is; a failed check is said at once."""
+class _Teller:
+    """Tells the monitor; and where nobody reads there, in lines on stderr."""
 
-    def __init__(self, place: Place, launch: Launch, deadline: float | None):
-        self.place, self.launch, self.deadline = place, launch, deadline
-        self.began, self.said = time.time(), 0.0
+    def __init__(self, watch: Watch, part: Part):
+        self.watch, self.lines = watch, Lines(part.place)
+        self.heard = part.watch is not None
 
-    def __call__(self, done: int, cells: int, words: str, failed: bool) -> None:
-        now = time.time()
-        if now - self.said < 1 and done < cells and not failed:
-            return
-        self.said = now
-        this = (now - self.began) / done * (cells - done)
-        others = (now - self.began) / done * cells * (self.place.planned - self.place.number)
-        if self.deadline is not None:
-            this = min(this, max(0.0, self.deadline - now))
-        ranks = "1 rank" if self.launch.ranks == 1 else f"{self.launch.ranks} ranks"
-        print(
-            f"launch {self.place.number}/{self.place.planned} ({ranks})  cell {done}/{cells}  "
-            f"{format_duration(now - self.place.started)} gone, {format_duration(this + others)} left  {words}",
-            file=sys.stderr,
-            flush=True,
-        )
+    def begin(self, words: str, facts: dict) -> None:
+        self.watch.say("cell", words=words, facts=facts)
+
+    def end(self, done: int, cells: int, words: str, failed: bool) -> None:
+        if self.heard and self.watch.connected.is_set():
+            self.watch.say("result", done=done, cells=cells, words=words, failed=failed)
+        else:
+            self.lines.cell(done, cells, words, failed)

@@ -84,6 +84,17 @@ class Recorder:
         _append(self._cells, [_fields(CELLS, common)])
 
 
+def mark(folder: RunFolder, launch: str, facts: dict) -> None:
+    """Add a row about a cell that nobody finished to the newest attempt of `launch`, whose ranks are gone.
+
+    Where no attempt came as far as writing there is nothing to add to.
+    """
+    attempts = [int(path.name.split(".")[-2]) for path in folder.launches.glob(f"{launch}.*.json")]
+    if attempts:
+        row = {**facts, "launch": launch, "attempt": max(attempts)}
+        _append(folder.launches / f"{launch}.{max(attempts)}.cells.csv", [_fields(CELLS, row)], sync=True)
+
+
 def write_summary(folder: RunFolder, rows: Iterable[dict]) -> None:
     """Write summary.csv anew, all at once."""
     temporary = folder.path / "summary.csv.tmp"

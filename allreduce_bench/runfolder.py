@@ -78,16 +78,25 @@ class RunFolder:
                 if (row["launch"], row["attempt"], key_of(row)) in done:
                     yield row
 
-    def pending(self, plan: Plan) -> list[Launch]:
+    def pending(self, plan: Plan, skip_hung: bool = False) -> list[Launch]:
         """The planned launches that have cells left. Raises RunError."""
         launches = plan.planned_launches()
-        return [launch for launch in launches if {c.key for c in plan.cells(launch)} - self.finished(launch.name)]
+        finished = {launch: self.finished(launch, skip_hung) for launch in launches}
+        return [launch for launch in launches if {c.key for c in plan.cells(launch)} - finished[launch]]
 
-    def finished(self, launch: str) -> set[CellKey]:
-        """The cells of the planned launch that need no further attempt: all but those left out for want of time."""
-        paths = self.launches.glob(f"{launch}.*.cells.csv")
-        rows = [row for path in paths for row in whole_rows(path, names(CELLS))]
-        return {key_of(row) for row in rows if row["state"] != "left out"}
+    def finished(self, launch: Launch, skip_hung: bool = False) -> set[CellKey]:
+        """The cells of the planned launch that need no further attempt: all but those that hung or had no time left.
+
+        With `skip_hung` also those that hung, in whichever launch of as many ranks.
+        """
+        rows = self._marks_of(f"{launch.name}.*")
+        done = {key_of(row) for row in rows if row["state"] not in ("left out", "hung")}
+        hung = self._marks_of(f"{launch.ranks}r-*") if skip_hung else []
+        return done | {key_of(row) for row in hung if row["state"] == "hung"}
+
+    def _marks_of(self, attempts: str) -> list[Row]:
+        paths = self.launches.glob(f"{attempts}.cells.csv")
+        return [row for path in paths for row in whole_rows(path, names(CELLS))]
 
 
 def key_of(row: Row) -> CellKey:

@@ -1,13 +1,14 @@
 """One launch, on every rank: which cells in which order, each kept before the next begins."""
 
 import os
-from collections.abc import Callable
+from typing import Protocol
 
 from mpi4py import MPI
 from numpy import median
 
 from . import environment
 from .cell import Launched, Outcome, outcome_of
+from .measure import Times
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
@@ -35,6 +36,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         algorithms=algorithms,
         memory_per_rank=min(shares, default=None),
         deadline=deadline,
+        first_calls={},
     )
 
 
@@ -66,45 +68,55 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> d
     }
 
 
-def sweep(
-    launched: Launched,
-    recorder: Recorder | None,
-    finished: set[CellKey],
-    progress: Callable[[int, int, str, bool], None],
-) -> int:
-    """Measure the cells that are not finished; rank 0 has the recorder and tells `progress(done, all, words, failed)`.
+class Teller(Protocol):
+    """Whom rank 0 tells how far it is, between cells."""
+
+    def begin(self, words: str, facts: dict) -> None:
+        """A cell begins: in words, and the facts that stand in its row whatever becomes of it."""
+
+    def end(self, done: int, cells: int, words: str, failed: bool) -> None:
+        """Cell `done` of `cells` has ended."""
+
+
+def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey], teller: Teller) -> int:
+    """Measure the cells that are not finished; only rank 0 has a recorder, and tells.
 
     Returns the number of wrong or refused cells.
     """
-    cells = [cell for cell in launched.plan.cells(launched.launch) if cell.key not in finished]
-    cells = launched.comm.bcast(cells)
+    planned = launched.plan.cells(launched.launch, in_haste=launched.deadline is not None)
+    cells = launched.comm.bcast([cell for cell in planned if cell.key not in finished])
     failed: list[bool] = []
     for number, cell in enumerate(cells, start=1):
+        facts, words = _facts(launched, cell), f"{cell.algorithm} {format_size(cell.count * launched.plan.itemsize)}"
+        if recorder is not None:
+            teller.begin(words, facts)
         outcome = outcome_of(launched, cell, len(cells) - number + 1)
         failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
-            recorder.cell(*_rows(launched, cell, outcome))
-            progress(number, len(cells), _words(cell, launched.plan, outcome), failed[-1])
+            recorder.cell(*_rows(facts | outcome.facts, outcome.times))
+            teller.end(number, len(cells), words + _result(outcome), failed[-1])
     return sum(failed)
 
 
-def _rows(launched: Launched, cell: Cell, outcome: Outcome) -> tuple[dict, list[dict]]:
-    """The cell as the recorder takes it: its facts, and one row per call."""
-    plan, size = launched.plan, launched.comm.size
-    facts = {
+def _facts(launched: Launched, cell: Cell) -> dict:
+    """What is known of a cell before it is measured."""
+    plan = launched.plan
+    return {
         "algorithm": cell.algorithm,
         "executor": cell.executor,
         "segment": cell.segment,
-        "ranks": size,
+        "ranks": launched.comm.size,
         "nodes": len(launched.real.nodes),
         "nodes_declared": len(launched.topology.nodes) if plan.pretend_ranks_per_node else None,
         "dtype": plan.dtype,
         "op": plan.op,
         "count": cell.count,
         "nbytes": cell.count * plan.itemsize,
-        **outcome.facts,
     }
-    times = outcome.times
+
+
+def _rows(facts: dict, times: Times | None) -> tuple[dict, list[dict]]:
+    """The cell as the recorder takes it: its facts, and one row per call."""
     if times is None:
         return facts, []
     call = {"in_place": False, "time_definition": TIME_DEFINITION, "iterations": 1}
@@ -114,8 +126,8 @@ def _rows(launched: Launched, cell: Cell, outcome: Outcome) -> tuple[dict, list[
     ]
 
 
-def _words(cell: Cell, plan: Plan, outcome: Outcome) -> str:
-    facts, name = outcome.facts, f"{cell.algorithm} {format_size(cell.count * plan.itemsize)}"
+def _result(outcome: Outcome) -> str:
+    facts = outcome.facts
     if outcome.times is None or facts["state"] != "done":
-        return f"{name}: {facts['state']}: {facts.get('reason') or str(facts.get('wrong')) + ' wrong elements'}"
-    return f"{name}  {format_time(float(median(outcome.times.time_s[outcome.times.warmups :])))}"
+        return f": {facts['state']}: {facts.get('reason') or str(facts.get('wrong')) + ' wrong elements'}"
+    return f"  {format_time(float(median(outcome.times.time_s[outcome.times.warmups :])))}"

@@ -7,6 +7,7 @@ from builders import build_run
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main
+from allreduce_bench.plan import Launch
 from allreduce_bench.runfolder import RunError, RunFolder
 from allreduce_bench.schema import SCHEMA_VERSION
 
@@ -55,7 +56,7 @@ def test_a_cell_without_its_mark_is_left_out(folder):
     after = list(folder.repetitions())
     gone = [row for row in before if row not in after]
     assert len(gone) == 10 and len({(row["launch"], row["algorithm"], row["count"]) for row in gone}) == 1
-    assert len(folder.finished("2r-1")) == len(folder.finished("2r-2")) - 1
+    assert len(folder.finished(Launch(2, 1))) == len(folder.finished(Launch(2, 2))) - 1
     assert [launch.name for launch in folder.pending(folder.plan())] == ["2r-1"]
 
 

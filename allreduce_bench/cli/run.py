@@ -2,20 +2,32 @@
 
 import os
 import shlex
+import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from ..plan import Launch, Plan, PlanError
+from ..progress import Lines, Place
 from ..recorder import discard_run, write_summary
 from ..runfolder import RunError, RunFolder
-from ..started import ranks_on_this_node, size_of, thread_level, under_launcher
+from ..started import (
+    COMMAND_VARIABLE,
+    MONITOR_VARIABLE,
+    end_with_parent,
+    rank_of,
+    ranks_on_this_node,
+    size_of,
+    thread_level,
+    under_launcher,
+)
 from .opening import open_run
 from .options import plan_options
-from .words import OneLine, errors_in_one_line, talk
+from .words import DURATION, OneLine, errors_in_one_line, talk
 
 
 @click.command()
@@ -23,6 +35,14 @@ from .words import OneLine, errors_in_one_line, talk
 @click.option(
     "--resume", is_flag=True, help="Go on with the missing cells of the run in -o; begin it if there is none."
 )
+@click.option(
+    "--timeout",
+    type=DURATION,
+    default="60s",
+    show_default=True,
+    help="End a launch in which nothing moves for so long.",
+)
+@click.option("--skip-hung", is_flag=True, help="With --resume: leave out the cells that hung.")
 @click.pass_context
 @errors_in_one_line
 def run(context: click.Context, **options) -> None:
@@ -31,6 +51,8 @@ def run(context: click.Context, **options) -> None:
     Under mpirun or srun the ranks that were started measure. Otherwise mpirun is started for every value of --ranks and
     every launch. The table goes to stdout, the raw times to the run folder.
     """
+    if options["timeout"] <= 0:
+        raise OneLine("--timeout: 0 s would end every launch at once; give it some time, such as 60s")
     asked = {name for name in options if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
     if under_launcher(os.environ):
         _run_as_rank(options, asked)
@@ -47,38 +69,44 @@ def run(context: click.Context, **options) -> None:
 @click.option("--started", type=float, required=True)
 @click.option("--thread-level", required=True)
 @click.option("--deadline", type=float)
-def measure(folder: Path, launch: str, place: str, started: float, thread_level: str, deadline: float | None) -> None:
+@click.option("--skip-hung", is_flag=True)
+def measure(folder, launch, place, started, thread_level, deadline, skip_hung) -> None:
     """Measure one planned launch of the run in FOLDER with the ranks that were started."""
-    import mpi4py
+    from ..watch import Watch
 
-    mpi4py.rc.thread_level = thread_level
-    from ..driver import COMMAND_VARIABLE, end_with_parent
-    from ..ranks import Place, take_part
+    end_with_parent(signal.SIGKILL)  # a rank that was stopped would keep any other signal for later
+    watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ))
+    start_mpi(thread_level)
+    from ..ranks import Part, take_part
 
-    end_with_parent()
     number, planned = map(int, place.split("/"))
+    ranks, serial = map(int, launch.split("r-"))
     run_folder = RunFolder(folder)
 
     def opened() -> tuple[RunFolder, Plan, Launch]:
-        ranks, serial = map(int, launch.split("r-"))
         return run_folder, run_folder.plan(), Launch(ranks, serial)
 
-    status = take_part(
-        opened,
-        lambda *_: None,
-        os.environ.get(COMMAND_VARIABLE, shlex.join(sys.orig_argv)),
-        Place(number, planned, started),
-        deadline,
-    )
+    command = os.environ.get(COMMAND_VARIABLE, shlex.join(sys.orig_argv))
+    here = Place(number, planned, started, ranks, deadline)
+    status = take_part(Part(opened, lambda *_: None, command, here, 0.0, skip_hung, watch))
     sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it
+
+
+def start_mpi(thread_level: str) -> None:
+    """Initialise MPI."""
+    import mpi4py
+
+    mpi4py.rc.thread_level = thread_level
+    import mpi4py.MPI  # noqa: F401
 
 
 def _run_as_rank(options: dict, asked: set[str]) -> None:
     if "ranks" in asked:
         raise OneLine("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
-    import mpi4py
+    from ..watch import fuse
 
-    mpi4py.rc.thread_level = thread_level(options["thread_level"], ranks_on_this_node(os.environ))
+    burning = fuse(options["timeout"], rank_of(os.environ))
+    start_mpi(thread_level(options["thread_level"], ranks_on_this_node(os.environ)))
     from mpi4py import MPI
 
     if size_of(os.environ) not in (None, MPI.COMM_WORLD.size):
@@ -86,8 +114,9 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
             f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: "
             "the mpirun or srun belongs to another MPI than mpi4py's; put the right one first in PATH"
         )
-    from ..ranks import Place, take_part
+    from ..ranks import Part, take_part
 
+    burning.cancel()
     options["ranks"], started = (MPI.COMM_WORLD.size,), time.time()
     if "launches" not in asked:
         options["launches"] = 1  # this one
@@ -96,24 +125,28 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
         folder, plan = open_run(options, asked)
         if MPI.COMM_WORLD.size not in plan.ranks:
             raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {MPI.COMM_WORLD.size}")
-        left = (launch for launch in folder.pending(plan) if launch.ranks == MPI.COMM_WORLD.size)
+        left = (launch for launch in folder.pending(plan, options["skip_hung"]) if launch.ranks == MPI.COMM_WORLD.size)
         return folder, plan, next(left, None)
 
     deadline = None if options["within"] is None else started + options["within"]
-    sys.exit(take_part(begin, _finish, shlex.join(sys.orig_argv), Place(1, 1, started), deadline))
+    here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
+    part = Part(begin, _finish, shlex.join(sys.orig_argv), here, options["timeout"], options["skip_hung"], None)
+    sys.exit(take_part(part))
 
 
 def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:
     """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong."""
-    from ..driver import Stopped, drive
+    from ..driver import Run, Stopped, drive
     from ..launch import find_launcher
 
+    started = time.time()
     launcher = find_launcher()
     folder, plan = open_run(options, asked)
     talk(f"{launcher.library}, {launcher.program}; launches: {len(plan.planned_launches())}; results in {folder.path}")
     resume = f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}"
     try:
-        unstarted = drive(folder, plan, launcher, options["within"], talk)
+        begun = started, options["skip_hung"]
+        unstarted = drive(Run(folder, plan, launcher, options["timeout"], options["within"], *begun, _display()))
     except (Stopped, KeyboardInterrupt) as error:
         if not options["resume"] and not any(folder.launches.iterdir()):
             discard_run(folder)  # no rank came as far as writing: nothing to go on with
@@ -127,6 +160,18 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
     return folder, OneLine(f"a check failed, see the table; results in {folder.path}", 1) if failed else None
 
 
+def _display() -> Callable[[Place], Lines]:
+    """A live line on a terminal, plain lines elsewhere."""
+    if not sys.stderr.isatty():
+        return Lines
+    from rich.console import Console
+
+    from ..live import Live
+
+    console = Console(stderr=True)
+    return lambda place: Live(place, console)
+
+
 def _finish(folder: RunFolder, plan: Plan) -> bool:
     """Write the summary, print the table; whether a check failed."""
     from ..summary import summarise
@@ -136,4 +181,4 @@ def _finish(folder: RunFolder, plan: Plan) -> bool:
     write_summary(folder, rows)
     click.echo(table(plan, rows, folder.attempts()[0]["mpi"]["library"]))
     talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
-    return any(row["state"] in ("wrong", "refused") for row in rows)
+    return any(row["state"] in ("wrong", "refused", "hung") for row in rows)

@@ -1,0 +1,270 @@
+"""Listens to all ranks of a launch and says, in words, when and on whose account it stands still.
+
+It runs in a thread: of the process that starts mpirun, or of rank 0 where the ranks were started by somebody else. It
+asks nothing as long as cells come and go. What ranks send is JSON, bounded in length, and only with the launch's token.
+"""
+
+import contextlib
+import hmac
+import json
+import resource
+import secrets
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .blame import Report, blame
+from .watch import START_FACTOR
+
+ANSWER_S = 3.0  # for an answer to come; also for a launcher to end the ranks that one that died leaves behind
+LONGEST_LINE = 1 << 20  # bytes
+AHEAD = [["~"]]  # the place of a rank that has ended: after every other
+
+
+class Trouble(NamedTuple):
+    """Why a launch cannot go on."""
+
+    sentence: str
+    hung: dict | None  # facts of the cell that made no progress; None: something else happened
+
+
+class _Peer:
+    """One rank's connection."""
+
+    def __init__(self, connection: socket.socket):
+        self.connection, self.received = connection, b""
+        self.rank: int | None = None
+        self.host, self.pid = "", 0
+        self.over = False  # it said that it ends
+        self.failure: str | None = None  # and why
+        self.died = False
+        self.answered = 0
+        self.answer: dict[str, Any] = {}
+
+
+class Monitor:
+    """Watches `size` ranks; `heard(message)` is called for every message that is no answer, in the thread.
+
+    `trouble` is None until something went wrong; then `alarm` is called once, in the thread. `in_rank_0` it also
+    lets the ranks hear regularly that it lives.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        timeout_s: float,
+        *,
+        local: bool,
+        heard: Callable[[dict], object] = lambda message: None,
+        alarm: Callable[[Trouble], object] = lambda trouble: None,
+        in_rank_0: bool = False,
+    ):
+        self.size, self.timeout_s, self.heard, self.alarm, self.in_rank_0 = size, timeout_s, heard, alarm, in_rank_0
+        self.grace_s = 0.0 if in_rank_0 else ANSWER_S  # its launcher ends rank 0 too, so it must be quick
+        self.token = secrets.token_hex(16)
+        self.trouble: Trouble | None = None
+        self.cell: dict[str, Any] | None = None  # the last that rank 0 named
+        self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=min(size, 4096))
+        self._local = local
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._peers: list[_Peer] = []
+        self._asked = 0  # number of the last question
+        self._asks: list[int] = []  # questions since there was news
+        self._kept = 0.0
+        self._news = time.monotonic()
+        self._died: float | None = None  # when the first line broke
+        self._first: _Peer | None = None  # whose it was
+        self._suspect: int | None = None
+        self._closing = threading.Event()
+        self._waker, waked = socket.socketpair()
+        self._selector.register(waked, selectors.EVENT_READ)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        _allow_files(size + 100)
+        self._thread.start()
+
+    def address(self, hosts: Sequence[str]) -> str:
+        """What a Watch needs to come here; `hosts` are the names of this node."""
+        port = self._listener.getsockname()[1]
+        names = ["127.0.0.1"] if self._local else hosts
+        return f"{self.token}@{','.join(f'{name}:{port}' for name in names)}"
+
+    @property
+    def all_over(self) -> bool:
+        """Whether every rank has said that it ends well."""
+        return len(self._peers) >= self.size and all(peer.over for peer in self._peers)
+
+    @property
+    def failure(self) -> str | None:
+        """What a rank said that ended for a reason of its own."""
+        return next((f"rank {peer.rank}: {peer.failure}" for peer in self._peers if peer.failure), None)
+
+    def suspect(self, pid: int) -> None:
+        """The launcher says that this process died first; it kills the others, and their lines may break before."""
+        self._suspect = self._suspect or pid
+
+    def end_ranks(self) -> None:
+        """Have all ranks that listen end at once, with status 1."""
+        self._tell_all(kind="end")
+
+    def settle(self) -> None:
+        """After the launcher has ended: wait, a moment at most, until what the ranks said last was read, and judge."""
+        deadline = time.monotonic() + 1
+        while self.trouble is None and time.monotonic() < deadline and not all(p.over or p.died for p in self._peers):
+            time.sleep(0.01)
+        if self.trouble is None and (self._first or self._named()):
+            self._raise(blame(self._reports()), None)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._closing.set()
+        self._waker.close()
+        self._thread.join(ANSWER_S)
+
+    def _serve(self) -> None:
+        while not self._closing.is_set():
+            for key, _ in self._selector.select(timeout=self._pause_s()):
+                if key.fileobj is self._listener:
+                    self._accept()
+                elif key.data is not None:
+                    self._read(key.data)
+            if self.trouble is None:
+                self._judge()
+        for peer in self._peers:
+            peer.connection.close()
+        self._listener.close()
+
+    def _pause_s(self) -> float:
+        return 0.2 if self._died or self._asks else min(5.0, self.timeout_s / 8)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = self._listener.accept()
+            connection.settimeout(ANSWER_S)
+            peer = _Peer(connection)
+            self._selector.register(connection, selectors.EVENT_READ, peer)
+
+    def _read(self, peer: _Peer) -> None:
+        try:
+            data = peer.connection.recv(65536)
+        except OSError:
+            data = b""
+        peer.received += data
+        *lines, peer.received = peer.received.split(b"\n")
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            for line in lines:
+                self._take(peer, json.loads(line))
+        if not data or len(peer.received) > LONGEST_LINE or (lines and peer.rank is None):
+            self._drop(peer)
+
+    def _take(self, peer: _Peer, message: dict[str, Any]) -> None:
+        kind = message["kind"]
+        if peer.rank is None:
+            self._welcome(peer, message)
+        elif kind == "at":
+            moved = message["at"] != peer.answer.get("at") and peer.answered in self._asks
+            peer.answered, peer.answer = message["asked"], message
+            if moved:
+                self._note_news()
+        else:
+            self._note_news()
+            if kind in ("bye", "failed"):
+                peer.over, peer.failure = True, message.get("why")
+            elif kind == "cell":
+                self.cell = message
+            self.heard(message)
+
+    def _note_news(self) -> None:
+        self._news = time.monotonic()
+        self._asks.clear()
+
+    def _welcome(self, peer: _Peer, message: dict[str, Any]) -> None:
+        if message["kind"] == "hello" and hmac.compare_digest(str(message["token"]), self.token):
+            peer.rank, peer.host, peer.pid = int(message["rank"]), str(message["host"]), int(message["pid"])
+            self._peers.append(peer)
+            self._note_news()
+            self._tell(peer, kind="welcome", silence_s=2 * self.timeout_s if self.in_rank_0 else None)
+
+    def _drop(self, peer: _Peer) -> None:
+        self._selector.unregister(peer.connection)
+        peer.connection.close()
+        if peer.rank is not None and not peer.over:
+            peer.died = True
+            if self._died is None and self.failure is None:
+                self._died, self._first = time.monotonic(), peer
+
+    def _tell(self, peer: _Peer, **message: Any) -> None:
+        with contextlib.suppress(OSError):
+            peer.connection.sendall(json.dumps(message).encode() + b"\n")
+
+    def _judge(self) -> None:
+        """Ask when half of the patience is over, and again at its end; then nothing was news: raise the alarm."""
+        now = time.monotonic()
+        if self._died is not None and now - self._died > self.grace_s:
+            self._raise(blame(self._reports()), None)
+            return
+        if self.in_rank_0 and now - self._kept > self.timeout_s / 2:
+            self._kept = now
+            self._tell_all(kind="alive")
+        patience = self.timeout_s * (1 if self.cell else START_FACTOR)
+        silence = now - self._news
+        if silence > patience / 2 and len(self._asks) < (2 if silence > patience else 1):
+            self._asked += 1
+            self._asks.append(self._asked)
+            self._tell_all(kind="where", asked=self._asked)
+        elif len(self._asks) == 2 and (silence > patience + ANSWER_S or self._all_answered()):
+            self._raise_hung(patience)
+
+    def _all_answered(self) -> bool:
+        return all(peer.answered == self._asked or peer.over for peer in self._peers)
+
+    def _tell_all(self, **message: Any) -> None:
+        for peer in self._peers:
+            self._tell(peer, **message)
+
+    def _raise_hung(self, patience: float) -> None:
+        self._raise(f"nothing for {patience:g} s (--timeout); {blame(self._reports())}", self.cell)
+
+    def _raise(self, words: str, hung: dict | None) -> None:
+        where = f"{self.cell['words']}, {self.size} ranks" if self.cell else f"start of {self.size} ranks"
+        self.trouble = Trouble(f"{where}: {words}", hung)
+        self.alarm(self.trouble)
+
+    def _reports(self) -> dict[int, Report]:
+        reports = {rank: Report(None, "absent") for rank in range(self.size)}
+        for peer in self._peers:
+            assert peer.rank is not None
+            reports[peer.rank] = self._report(peer)
+        return reports
+
+    def _named(self) -> _Peer | None:
+        return next((peer for peer in self._peers if peer.died and peer.pid == self._suspect), None)
+
+    def _report(self, peer: _Peer) -> Report:
+        if peer is (self._named() or self._first):
+            return Report(peer.host, "died")
+        if peer.over:
+            return Report(peer.host, "there", AHEAD, "at its end")
+        if self._asks and peer.answered not in self._asks:
+            return Report(peer.host, "silent")
+        answer = peer.answer if peer.answered in self._asks else {}
+        return Report(peer.host, "there", answer.get("place", []), answer.get("doing", ""), answer.get("call"))
+
+
+def names_of_this_node() -> list[str]:
+    """Under which other nodes may find this one: its name, and the addresses that belong to the name."""
+    name = socket.gethostname()
+    with contextlib.suppress(OSError):
+        return list(
+            dict.fromkeys([name, *(str(found[4][0]) for found in socket.getaddrinfo(name, None, socket.AF_INET))])
+        )
+    return [name]
+
+
+def _allow_files(number: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < number:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number if hard < 0 else min(number, hard), hard))

@@ -1,0 +1,120 @@
+"""A rank's line to the monitor: a thread that sleeps until it is asked where the main thread is.
+
+Nothing is added to what is timed: the thread waits in recv, and only a run that makes no progress is asked. What the
+main thread says (cells begun and finished) is said between cells.
+"""
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .whereabouts import where
+
+CONNECT_S = 5.0  # for each address of the monitor
+START_FACTOR = 5  # the start of many ranks may take longer than a cell
+LAST_WORDS_S = 3.0  # for the rank that speaks, before the others end and their launcher ends it
+
+
+class Watch:
+    """Connects to the monitor at `address` (`TOKEN@HOST:PORT,HOST:PORT`) in a thread of its own.
+
+    `deserted` is called in that thread when the monitor is gone or, where it promised to be heard, silent; after it
+    the process ends with status 1, as it does when the monitor says so.
+    """
+
+    def __init__(self, address: str, rank: int, deserted: Callable[[str], object] = lambda why: None):
+        self.rank, self.deserted = rank, deserted
+        self.token, _, hosts = address.partition("@")
+        self.hosts = hosts.split(",")
+        self._socket: socket.socket | None = None
+        self._unsent: list[bytes] = []
+        self._lock = threading.Lock()
+        self._over = False
+        self.connected = threading.Event()
+        threading.Thread(target=self._attend, daemon=True).start()
+
+    def say(self, kind: str, **facts: Any) -> None:
+        """Tell the monitor; what is said before it was reached is said later, or never where it cannot be reached."""
+        line = json.dumps({"kind": kind, **facts}).encode() + b"\n"
+        with self._lock:
+            if self._socket is None:
+                self._unsent.append(line)
+            else:
+                with contextlib.suppress(OSError):
+                    self._socket.sendall(line)
+
+    def close(self) -> None:
+        """Say that this rank has ended well."""
+        self._over = True
+        self.say("bye")
+
+    def _attend(self) -> None:
+        connection = self._connect()
+        if connection is None:
+            return
+        hello = {"kind": "hello", "token": self.token, "rank": self.rank, "host": _host(), "pid": os.getpid()}
+        with self._lock:
+            connection.sendall(b"".join([json.dumps(hello).encode() + b"\n", *self._unsent]))
+            self._socket = connection
+        self.connected.set()
+        why = "broke off"
+        with contextlib.suppress(OSError, ValueError):
+            why = self._listen(connection)
+        if not self._over:
+            self.deserted(why)
+            os._exit(1)
+
+    def _connect(self) -> socket.socket | None:
+        for host in self.hosts:
+            name, _, port = host.rpartition(":")
+            with contextlib.suppress(OSError):
+                connection = socket.create_connection((name, int(port)), timeout=CONNECT_S)
+                connection.settimeout(None)
+                return connection
+        return None
+
+    def _listen(self, connection: socket.socket) -> str:
+        """Answer until the monitor is gone; how it went."""
+        try:
+            for line in connection.makefile("rb"):
+                asked = json.loads(line)
+                if asked["kind"] == "where":
+                    self.say("at", asked=asked["asked"], **where())
+                elif asked["kind"] == "welcome":
+                    connection.settimeout(asked["silence_s"])
+                elif asked["kind"] == "end":
+                    time.sleep(0.1)  # for the launcher, which else reports the first to go
+                    os._exit(1)
+        except TimeoutError:
+            return "does not answer"
+        return "broke off"
+
+
+def fuse(timeout_s: float, rank: int) -> threading.Timer:
+    """Ends this rank where MPI does not start: cancel it when it has."""
+
+    def blow() -> None:
+        if rank == 0:
+            speak(f"start: MPI did not come up in {START_FACTOR * timeout_s:g} s (5 times --timeout)")
+        time.sleep(LAST_WORDS_S * (rank != 0))
+        os._exit(1)
+
+    timer = threading.Timer(START_FACTOR * timeout_s, blow)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def speak(words: str) -> None:
+    """The last words of a launch that stands still."""
+    print(f"error: {words}; finished cells are kept: go on with --resume", file=sys.stderr, flush=True)
+
+
+def _host() -> str:
+    return socket.gethostname()
