@@ -18,14 +18,14 @@ class Report(NamedTuple):
 
 def blame(reports: Mapping[int, Report]) -> str:
     """Name the ranks on which the others wait, then who waits for whom; `reports` holds every rank."""
-    for state, words in (
-        ("died", "died"),
-        ("silent", "does not answer: stopped, or its node is gone"),
-        ("absent", "was never heard of"),
+    for state, one, several in (
+        ("died", "died", "died"),
+        ("silent", "does not answer: stopped, or its node is gone", "do not answer: stopped, or their nodes are gone"),
+        ("absent", "was never heard of", "were never heard of"),
     ):
         guilty = [rank for rank, report in reports.items() if report.state == state]
         if guilty:
-            return _sentence(reports, guilty, words)
+            return _sentence(reports, guilty, several if len(guilty) > 1 else one)
     inside = {rank: report for rank, report in reports.items() if report.call is not None}
     if not inside:
         return _outside(reports)
@@ -49,7 +49,8 @@ def _outside(reports: Mapping[int, Report]) -> str:
     behind = [rank for rank, report in reports.items() if report.place == first]
     if len(behind) == len(reports):
         return f"all ranks are {reports[behind[0]].doing}"
-    return _sentence(reports, behind, f"is behind ({reports[behind[0]].doing})")
+    verb = "are" if len(behind) > 1 else "is"
+    return _sentence(reports, behind, f"{verb} behind ({reports[behind[0]].doing})")
 
 
 def _sentence(reports: Mapping[int, Report], guilty: list[int], words: str) -> str:

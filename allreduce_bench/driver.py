@@ -91,13 +91,14 @@ class _Supervised:
         process = self._start(command)
         try:
             self._wait(process)
-            in_time = process.poll() is not None or self.monitor.all_over
-            status = 0 if self.monitor.all_over else process.poll()
-            if status:
+            status = process.poll()
+            if status and self.monitor.all_over:
+                self.lines.say(f"warning: all ranks ended well, then their launcher {how_it_ended(status)}")
+                status = 0
+            if status and status > 0:  # below, it was mpirun that a signal ended, and with it its ranks
                 self.forwarding.join(1)
                 self.monitor.settle()
-            if self.monitor.trouble or not in_time:
-                self._end(process)
+            self._end(process)
             self._conclude(status)
         finally:
             self._end(process)
@@ -178,10 +179,12 @@ class _Supervised:
     def _conclude(self, status: int | None) -> None:
         """Keep what is known of cells that did not end. Raises Stopped unless the launch ended well or for its time."""
         trouble = self.monitor.trouble
+        if status is not None and status < 0:
+            raise Stopped(f"launch {self.launch.name}: its launcher {how_it_ended(status)}; finished cells are kept")
         if trouble:
             self._mark_hung(trouble)
             raise Stopped(f"{trouble.sentence}; finished cells are kept")
-        if status is None:
+        if status is None and not self.monitor.all_over:
             self._mark_left_out()
         elif status:
             failure = self.monitor.failure

@@ -77,6 +77,7 @@ class Monitor:
         self._kept = 0.0
         self._news = time.monotonic()
         self._died: float | None = None  # when the first line broke
+        self._aborting = float("inf")  # when a rank that failed ends the others: from then on broken lines say nothing
         self._first: _Peer | None = None  # whose it was
         self._suspect: int | None = None
         self._closing = threading.Event()
@@ -95,7 +96,7 @@ class Monitor:
     @property
     def all_over(self) -> bool:
         """Whether every rank has said that it ends well."""
-        return len(self._peers) >= self.size and all(peer.over for peer in self._peers)
+        return len(self._peers) >= self.size and all(peer.over and not peer.failure for peer in self._peers)
 
     @property
     def failure(self) -> str | None:
@@ -171,8 +172,11 @@ class Monitor:
                 self._note_news()
         else:
             self._note_news()
-            if kind in ("bye", "failed"):
-                peer.over, peer.failure = True, message.get("why")
+            if kind == "bye":
+                peer.over = True
+            elif kind == "failed":
+                self._aborting = min(self._aborting, time.monotonic() + 0.8 * float(message["pause_s"]))
+                peer.over, peer.failure = True, str(message["why"])
             elif kind == "cell":
                 self.cell = message
             self.heard(message)
@@ -193,7 +197,7 @@ class Monitor:
         peer.connection.close()
         if peer.rank is not None and not peer.over:
             peer.died = True
-            if self._died is None and self.failure is None:
+            if self._died is None and time.monotonic() < self._aborting:
                 self._died, self._first = time.monotonic(), peer
 
     def _tell(self, peer: _Peer, **message: Any) -> None:

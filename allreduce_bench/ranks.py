@@ -1,5 +1,6 @@
 """What every rank of one launch does, from MPI's start to its end. A rank that fails ends all of them."""
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from .sweep import enter, facts_of, sweep
 from .watch import Watch
 from .whereabouts import step_of
 
+ABORT_PAUSE_S = 1.0  # MPI may fail here because another rank has died: its line breaks within that time
 Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing is left to measure
 
 
@@ -42,6 +44,8 @@ def take_part(part: Part) -> int:
     try:
         opened = _opened(comm, part.open_run)
         if opened is None:
+            if watch is not None:
+                watch.say("failed", why="the run could not be opened", pause_s=0.0)
             return 2
         folder, plan, launch = opened
         failed = 0
@@ -56,11 +60,13 @@ def take_part(part: Part) -> int:
         return 1 if failed else 0
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
         why = f"{_in_words(error)}{step_of(error)}"
+        pause_s = ABORT_PAUSE_S if isinstance(error, MPI.Exception) else 0.0
         if watch is not None:
-            watch.say("failed", why=why)
+            watch.say("failed", why=why, pause_s=pause_s)
         print(f"error: rank {comm.rank} of {comm.size}: {why}; finished cells are kept", file=sys.stderr, flush=True)
+        time.sleep(pause_s)
         comm.Abort(1)
-        raise
+        os._exit(1)  # where an Abort returns
 
 
 def _in_words(error: BaseException) -> str:

@@ -42,11 +42,12 @@ def where() -> dict[str, Any]:
     inner = stack[-1] if stack else None
     known = [DOING[frame.f_code.co_name] for frame in outside if frame.f_code.co_name in DOING]
     name = inner.f_code.co_name if inner else "start"
+    step = _call(call) if call else None
     return {
         "place": place,
-        "at": [*place, -1 if inner is None or name in POLLING else inner.f_lasti],
+        "at": [*place, -1 if inner is None or name in POLLING else inner.f_lasti, step and step["step"]],
         "doing": known[-1] if known else "starting" if name.startswith("<") or name == "start" else f"in {name}",
-        "call": _call(call) if call else None,
+        "call": step,
     }
 
 
@@ -66,7 +67,7 @@ def _stack(frame: FrameType | None) -> list[FrameType]:
     found = []
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith(PACKAGE) and not file.startswith(ALGORITHMS):
+        if file.startswith(PACKAGE) and not file.startswith(ALGORITHMS) and file != __file__:
             found.append(frame)
         frame = frame.f_back
     return found[::-1]
