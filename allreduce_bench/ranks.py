@@ -35,7 +35,8 @@ def take_part(
 ) -> int:
     """Measure one launch with all ranks of COMM_WORLD; only rank 0 calls `open_run` and `close_run` and touches files.
 
-    Returns the exit status: 0, 1 after a failed check, 2 where rank 0 could not open the run.
+    Returns the exit status: 0, 1 after a failed check or when `close_run` names one, 2 where rank 0 could not open the
+    run.
     """
     comm = MPI.COMM_WORLD
     try:
@@ -44,10 +45,9 @@ def take_part(
             return 2
         folder, plan, launch = opened
         failed = 0 if launch is None else _measure(comm, folder, plan, launch, command, place, deadline)
-        if comm.rank == 0:
-            close_run(folder, plan)
+        missed = close_run(folder, plan) if comm.rank == 0 else None
         _wait_for_rank_0(comm)
-        return 1 if failed else 0
+        return 1 if comm.bcast(bool(missed)) or failed else 0
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
         why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
         print(f"error: rank {comm.rank} of {comm.size}: {why}; finished cells are kept", file=sys.stderr, flush=True)

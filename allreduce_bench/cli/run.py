@@ -5,6 +5,7 @@ import shlex
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import click
@@ -14,7 +15,7 @@ from ..recorder import discard_run, write_summary
 from ..runfolder import RunError, RunFolder
 from ..started import ranks_on_this_node, size_of, thread_level, under_launcher
 from .opening import open_run
-from .options import plan_options
+from .options import limits_of, plan_options
 from .words import OneLine, errors_in_one_line, talk
 
 
@@ -100,7 +101,8 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
         return folder, plan, next(left, None)
 
     deadline = None if options["within"] is None else started + options["within"]
-    sys.exit(take_part(begin, _finish, shlex.join(sys.orig_argv), Place(1, 1, started), deadline))
+    finish = partial(_finish, options)
+    sys.exit(take_part(begin, finish, shlex.join(sys.orig_argv), Place(1, 1, started), deadline))
 
 
 def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:
@@ -119,21 +121,28 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
             discard_run(folder)  # no rank came as far as writing: nothing to go on with
             return folder, OneLine(str(error).split(";")[0] or "interrupted", 1)
         with suppress(OSError, RunError):  # a full disk has no room for the summary either
-            _finish(folder, plan)
+            _finish(options, folder, plan)
         return folder, OneLine(f"{str(error) or 'interrupted; finished cells are kept'}; {resume}", 1)
     if unstarted:
         talk(f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up; {resume}")
-    failed = _finish(folder, plan)
-    return folder, OneLine(f"a check failed, see the table; results in {folder.path}", 1) if failed else None
+    failed = _finish(options, folder, plan)
+    return folder, OneLine(f"{failed}; results in {folder.path}", 1) if failed else None
 
 
-def _finish(folder: RunFolder, plan: Plan) -> bool:
-    """Write the summary, print the table; whether a check failed."""
+def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
+    """Write the summary, print it as --format says, judge it by the limits; what failed, empty where nothing did."""
+    from ..acceptance import judge
+    from ..formats import FORMATS, Result
     from ..summary import summarise
-    from ..table import table
 
     rows = summarise(folder)
     write_summary(folder, rows)
-    click.echo(table(plan, rows, folder.attempts()[0]["mpi"]["library"]))
+    click.echo(FORMATS[options["format"]](Result.of(folder, rows)), nl=False)
+    judgements = judge(limits_of(options), plan, rows)
+    for judgement in judgements:
+        click.echo(judgement.sentence, err=options["format"] != "table")
     talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
-    return any(row["state"] in ("wrong", "refused") for row in rows)
+    failed = ["a check failed, see the table"] if any(row["state"] in ("wrong", "refused") for row in rows) else []
+    if missed := [judgement.cell for judgement in judgements if not judgement.met]:
+        failed.append(f"not accepted: {'; '.join(missed)}")
+    return "; ".join(failed)
