@@ -63,8 +63,7 @@ def _table(algorithm: str, executor: str, rows: list[Summary]) -> Table:
 
 
 def _why(row: Summary) -> str:
-    reason = " ".join(str(row["reason"]).split())  # in one line, whatever a user's algorithm said
-    return f"{format_size(row['nbytes'])}: {row['state']}: {reason}"
+    return f"{format_size(row['nbytes'])}: {row['state']}: {row['reason']}"
 
 
 def closing_table(result: Result) -> str:
