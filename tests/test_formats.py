@@ -186,14 +186,22 @@ def test_of_several_tables_superbench_reads_the_last(rows_and_result):
     assert superbench(text) == superbench(tables_of(text)["two_tree", "2"])
 
 
-def test_wrong_and_refused_cells_fail_the_line_of_out_of_bounds_values(tmp_path, rows_and_result):
+def test_the_line_of_out_of_bounds_values_counts_wrong_elements(rows_and_result):
     tables = tables_of(FORMATS["nccl"](rows_and_result[1]))
     assert "# Out of bounds values : 0 OK\n" in tables["ring", "2"]
     assert "# Out of bounds values : 9 FAILED\n" in tables["two_tree", "2"]  # 3 in each of 3 launches
-    refused = {"state": "refused", "reason": "it never ends", "wrong": None}
-    folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), ranks=(2,), outcome=lambda *_: refused)
+
+
+@pytest.mark.parametrize(
+    ("state", "wrong", "bounds"),
+    [("wrong", 2, "2 FAILED"), ("refused", None, "0 FAILED"), ("hung", None, "0 FAILED"), ("skipped", None, "N/A")],
+)
+def test_a_table_without_a_time_has_no_mean(tmp_path, state, wrong, bounds):
+    facts = {"state": state, "reason": "why", "wrong": wrong}
+    shape = {"algorithms": ("ring",), "sizes": (8,), "ranks": (2,), "launches": 1}
+    folder = build_run(tmp_path / "run", **shape, outcome=lambda *_: facts)
     text = FORMATS["nccl"](Result.of(folder, summarise(folder)))
-    assert awk_last_field(text, "Out of bounds values") == ["FAILED"]
+    assert f"# Out of bounds values : {bounds}\n" in text
     assert awk_last_field(text, "Avg bus bandwidth") == ["N/A"]
 
 
