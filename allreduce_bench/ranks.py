@@ -38,7 +38,8 @@ class Part(NamedTuple):
 def take_part(part: Part) -> int:
     """Measure one launch with all ranks of COMM_WORLD.
 
-    Returns the exit status: 0, 1 after a failed check, 2 where rank 0 could not open the run.
+    Returns the exit status: 0, 1 after a failed check or when `close_run` names one, 2 where rank 0 could not open the
+    run.
     """
     comm, watch = MPI.COMM_WORLD, part.watch
     try:
@@ -52,12 +53,11 @@ def take_part(part: Part) -> int:
         if launch is not None:
             watch = watch or guard(comm, part.timeout_s, folder, launch)
             failed = _measure(comm, part, folder, plan, launch, watch)
-        if comm.rank == 0:
-            part.close_run(folder, plan)
+        missed = part.close_run(folder, plan) if comm.rank == 0 else None
         if watch is not None:
             watch.close()  # before the ranks part: whoever hears nothing more shall not take it for an accident
         wait_quietly(comm)
-        return 1 if failed else 0
+        return 1 if comm.bcast(bool(missed)) or failed else 0
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
         why = f"{_in_words(error)}{step_of(error)}"
         pause_s = ABORT_PAUSE_S if isinstance(error, MPI.Exception) else 0.0

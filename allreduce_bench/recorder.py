@@ -99,8 +99,13 @@ def write_summary(folder: RunFolder, rows: Iterable[dict]) -> None:
     """Write summary.csv anew, all at once."""
     temporary = folder.path / "summary.csv.tmp"
     temporary.unlink(missing_ok=True)
-    _append(temporary, [names(SUMMARY), *(_fields(SUMMARY, row) for row in rows)])
+    _append(temporary, summary_lines(rows))
     temporary.replace(folder.summary_csv)
+
+
+def summary_lines(rows: Iterable[dict]) -> list[list]:
+    """The lines of summary.csv: the names of SUMMARY, then the values of each row."""
+    return [names(SUMMARY), *(_fields(SUMMARY, row) for row in rows)]
 
 
 def _fields(columns: tuple[Column, ...], row: dict) -> list:

@@ -16,9 +16,8 @@ def table(plan: Plan, rows: Sequence[Summary], library: str) -> str:
 
 
 def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
-    first = rows[0]
     lines = [
-        f"allreduce, {plan.dtype} {plan.op}, out of place, {_where(first, rows)}, {library}",
+        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
         "time in us: maximum over ranks, median of repetitions, median of launches;  * fastest   = tie with it (95 %)",
         "",
         *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
@@ -31,7 +30,9 @@ def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
     return "\n".join(lines)
 
 
-def _where(first: Summary, rows: Sequence[Summary]) -> str:
+def where(rows: Sequence[Summary]) -> str:
+    """The ranks and nodes of rows of one rank count, and what a reader must know of them: `4 ranks on 1 node`."""
+    first = rows[0]
     nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     words = [f"{first['ranks']} ranks" if first["ranks"] != 1 else "1 rank"]

@@ -12,7 +12,7 @@ from ..planned import algorithms_of, digest_of
 from ..recorder import create_run
 from ..runfolder import RunError, RunFolder
 from ..start import Start
-from .options import LARGEST_SEED
+from .options import LARGEST_SEED, limits_of
 
 OPTION_OF = {  # where a field of the plan has another name
     "cell_time_s": "cell_time",
@@ -27,6 +27,8 @@ def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
 
     Raises RunError, PlanError and AlgorithmError before anything is written.
     """
+    from ..acceptance import refuse_unplanned  # late: a rank that was started by us opens no run
+
     if options["resume"] and not options["output"]:
         raise PlanError("--resume needs the folder of the run: -o FOLDER")
     if options["within"] is not None and options["within"] <= 0:
@@ -39,10 +41,12 @@ def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
         stored = folder.plan()
         _refuse_other_plan(folder, stored, _plan(options), asked)
         algorithms_of(stored)
+        refuse_unplanned(limits_of(options), stored)
         return folder, stored
     if folder.path.exists():
         raise RunError(f"{output}: exists already; choose another folder with -o, or go on with it by --resume")
     plan = _plan(options)
+    refuse_unplanned(limits_of(options), plan)
     create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
     return folder, plan
 

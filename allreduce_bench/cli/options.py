@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from ..plan import DTYPES, OPS
-from .words import DURATION, HOSTS, NAMES, RANKS, RATE, SIZE, SIZES
+from .words import BUSBW_LIMITS, DURATION, HOSTS, NAMES, RANKS, RATE, SIZE, SIZES, TIME_LIMITS
 
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")
 LARGEST_SEED = 2**31
+FORMATS = ("table", "long", "csv", "json", "nccl", "osu")
 SHOWN: dict[str, Any] = {"show_default": True}
 
 MEASURED = (
@@ -69,9 +70,36 @@ STARTED = (
     click.option("--interface", default="", help="Network interface that shall carry the messages, e.g. hsn0."),
 )
 
+JUDGED = (
+    click.option(
+        "--format",
+        type=click.Choice(FORMATS),
+        default="table",
+        **SHOWN,
+        help="Of the result on stdout; nccl and osu: the layouts of nccl-tests and osu_allreduce -f.",
+    ),
+    click.option(
+        "--min-busbw",
+        type=BUSBW_LIMITS,
+        multiple=True,
+        help="Exit with 1 below so many GB/s at a size, e.g. 64M:20; of the fastest algorithm, or ring@64M:20.",
+    ),
+    click.option(
+        "--max-time",
+        type=TIME_LIMITS,
+        multiple=True,
+        help="Exit with 1 above such a time at a size, e.g. 8:15us; of the fastest algorithm, or ring@8:15us.",
+    ),
+)
+
 
 def plan_options(command: Callable) -> Callable:
-    """The options that decide what is measured and how ranks are started."""
-    for option in reversed((*MEASURED, *STARTED)):
+    """The options that decide what is measured and how ranks are started, then what is said of the result."""
+    for option in reversed((*MEASURED, *STARTED, *JUDGED)):
         command = option(command)
     return command
+
+
+def limits_of(options: dict) -> list:
+    """All limits that the options name."""
+    return [limit for given in (*options["min_busbw"], *options["max_time"]) for limit in given]

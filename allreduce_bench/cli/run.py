@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import click
@@ -26,7 +27,7 @@ from ..started import (
     under_launcher,
 )
 from .opening import open_run
-from .options import plan_options
+from .options import limits_of, plan_options
 from .words import DURATION, OneLine, errors_in_one_line, talk
 
 
@@ -130,8 +131,8 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
 
     deadline = None if options["within"] is None else started + options["within"]
     here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
-    part = Part(begin, _finish, shlex.join(sys.orig_argv), here, options["timeout"], options["skip_hung"], None)
-    sys.exit(take_part(part))
+    finish, command = partial(_finish, options), shlex.join(sys.orig_argv)
+    sys.exit(take_part(Part(begin, finish, command, here, options["timeout"], options["skip_hung"], None)))
 
 
 def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:
@@ -152,12 +153,12 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
             discard_run(folder)  # no rank came as far as writing: nothing to go on with
             return folder, OneLine(str(error).split(";")[0] or "interrupted", 1)
         with suppress(OSError, RunError):  # a full disk has no room for the summary either
-            _finish(folder, plan)
+            _finish(options, folder, plan)
         return folder, OneLine(f"{str(error) or 'interrupted; finished cells are kept'}; {resume}", 1)
     if unstarted:
         talk(f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up; {resume}")
-    failed = _finish(folder, plan)
-    return folder, OneLine(f"a check failed, see the table; results in {folder.path}", 1) if failed else None
+    failed = _finish(options, folder, plan)
+    return folder, OneLine(f"{failed}; results in {folder.path}", 1) if failed else None
 
 
 def _display() -> Callable[[Place], Lines]:
@@ -172,13 +173,21 @@ def _display() -> Callable[[Place], Lines]:
     return lambda place: Live(place, console)
 
 
-def _finish(folder: RunFolder, plan: Plan) -> bool:
-    """Write the summary, print the table; whether a check failed."""
+def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
+    """Write the summary, print it as --format says, judge it by the limits; what failed, empty where nothing did."""
+    from ..acceptance import judge
+    from ..formats import FORMATS, Result
     from ..summary import summarise
-    from ..table import table
 
     rows = summarise(folder)
     write_summary(folder, rows)
-    click.echo(table(plan, rows, folder.attempts()[0]["mpi"]["library"]))
+    click.echo(FORMATS[options["format"]](Result.of(folder, rows)), nl=False)
+    judgements = judge(limits_of(options), plan, rows)
+    for judgement in judgements:
+        click.echo(judgement.sentence, err=options["format"] != "table")
     talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
-    return any(row["state"] in ("wrong", "refused", "hung") for row in rows)
+    bad = {"wrong", "refused"} if options["skip_hung"] else {"wrong", "refused", "hung"}
+    failed = ["a check failed, see the table"] if any(row["state"] in bad for row in rows) else []
+    if missed := [judgement.cell for judgement in judgements if not judgement.met]:
+        failed.append(f"not accepted: {'; '.join(missed)}")
+    return "; ".join(failed)

@@ -48,6 +48,15 @@ def parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _limits(quantity: str) -> Callable:
+    def parse(text: str) -> tuple:
+        from ..acceptance import parse_limits  # late: most ranks never see a limit
+
+        return parse_limits(quantity, text)
+
+    return parse
+
+
 SIZE = _Parsed("size", parse_size)
 SIZES = _Parsed("sizes", lambda text: tuple(parse_size(word) for word in text.split(",")))
 DURATION = _Parsed("duration", parse_duration)
@@ -55,6 +64,8 @@ RANKS = _Parsed("ranks", lambda text: tuple(parse_counts(text)))
 NAMES = _Parsed("names", parse_names)
 HOSTS = _Parsed("hosts", parse_hosts)
 RATE = _Parsed("rate", parse_rate)
+BUSBW_LIMITS = _Parsed("size:rate", _limits("busbw"))
+TIME_LIMITS = _Parsed("size:time", _limits("time"))
 
 
 def errors_in_one_line(command: Callable) -> Callable:

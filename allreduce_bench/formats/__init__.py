@@ -1,0 +1,15 @@
+"""The result of a run as text: one function per format, from the summary to what stands on stdout."""
+
+from . import document, nccl, osu, tidy
+from .result import Result, closing_table
+
+FORMATS = {
+    "table": closing_table,
+    "long": tidy.long,
+    "csv": tidy.csv_text,
+    "json": document.json_text,
+    "nccl": nccl.nccl,
+    "osu": osu.osu,
+}
+
+__all__ = ["FORMATS", "Result"]

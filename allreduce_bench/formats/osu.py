@@ -1,0 +1,44 @@
+"""`osu`: the layout of `osu_allreduce -f`, for expressions that were written for it.
+
+The columns are OSU's, what stands in them is ours: OSU prints the mean over ranks of each rank's mean, and the least
+and the greatest of these means. Of each repetition we keep the maximum over ranks only, so its figures cannot be had
+from our data; the comment lines say so. Cells without a time are comment lines, never a number.
+"""
+
+from .result import Result, Table, tables
+
+DATATYPES = {"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "int32": "MPI_INT32_T", "int64": "MPI_INT64_T"}
+
+
+def osu(result: Result) -> str:
+    """One table per rank count and algorithm; sizes in bytes, times in microseconds."""
+    lines = [
+        f"# {result.run['program']}, in the layout of osu_allreduce -f",
+        "# Avg Latency holds the median over launches of the median over repetitions of the maximum over ranks, where",
+        "#   osu_allreduce prints the mean over ranks of their means: expect other figures there",
+        "# Min and Max Latency are the fastest and the slowest repetition (each the maximum over ranks), not rank",
+        f"# {result.library}, op {result.plan.op}, hosts: {' '.join(result.hosts)}",
+    ]
+    for table in tables(result):
+        lines += _table(table, DATATYPES[result.plan.dtype])
+    return "\n".join(lines) + "\n"
+
+
+def _table(table: Table, datatype: str) -> list[str]:
+    """Expressions look for the banner at the start of a line: it begins a sentence that is true."""
+    return [
+        "#",
+        f"# {table.title}",
+        *(f"# {why}" for why in table.missing),
+        "# OSU MPI Allreduce Latency Test v7.4 prints these columns; the figures are not its own, see above",
+        f"# Datatype: {datatype}.",
+        f"{'# Size':<10}{'Avg Latency(us)':>18}{'Min Latency(us)':>18}{'Max Latency(us)':>18}{'Iterations':>12}",
+        *(
+            f"{row['nbytes']:<10}{_us(row['time_s'])}{_us(row['min_s'])}{_us(row['max_s'])}{row['repetitions']:>12}"
+            for row in table.measured
+        ),
+    ]
+
+
+def _us(time_s: float) -> str:
+    return f"{time_s * 1e6:>18.2f}"
