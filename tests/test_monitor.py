@@ -156,10 +156,9 @@ def test_strangers_are_turned_away(monitor, said):
     watching = monitor(1, timeout_s=5)
     _, _, host = watching.address([]).partition("@")
     name, _, port = host.rpartition(":")
-    with socket.create_connection((name, int(port)), timeout=10) as stranger:
-        with contextlib.suppress(ConnectionError):
-            stranger.sendall(said)
-            assert stranger.recv(1) == b""
+    with socket.create_connection((name, int(port)), timeout=10) as stranger, contextlib.suppress(ConnectionError):
+        stranger.sendall(said)
+        assert stranger.recv(1) == b""
     wrong = Rank(watching, 0, token="0" * 32)
     with contextlib.suppress(ConnectionError):
         assert wrong.hear() is None
