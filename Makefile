@@ -37,7 +37,7 @@ ratios: .venv/test.stamp .venv-mpich/test.stamp
 
 .venv-mpich/test.stamp: $(SOURCES)
 	$(PYTHON) -m venv .venv-mpich
-	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich]'
+	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich,bfloat16]'
 	touch $@
 
 clean:

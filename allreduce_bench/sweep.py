@@ -8,6 +8,7 @@ from numpy import median
 
 from . import environment
 from .cell import Launched, Outcome, outcome_of
+from .dtypes import arithmetic_findings, teach_numpy
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
@@ -18,7 +19,8 @@ from .units import format_size, format_time
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Launched:
-    """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError."""
+    """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError and DtypeError."""
+    teach_numpy(plan.dtype)
     algorithms = algorithms_of(plan)
     real = environment.nodes_of(comm)
     pretended = plan.pretend_ranks_per_node
@@ -62,7 +64,10 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> d
         "variables": environment.allowed_variables(os.environ),
         "machines": leaders,
         "oversubscribed": environment.oversubscribed(ranks_of_node, cores_of_node),
-        "findings": environment.findings(ranks_of_node, cores_of_node, load, declared),
+        "findings": [
+            *environment.findings(ranks_of_node, cores_of_node, load, declared),
+            *arithmetic_findings(launched.plan.dtype),
+        ],
     }
 
 
