@@ -1,6 +1,5 @@
 """Without a launcher around it: starts mpirun itself for every planned launch that has cells left."""
 
-import ctypes
 import os
 import shlex
 import signal
@@ -11,13 +10,12 @@ from collections.abc import Callable
 
 from .environment import program
 from .launch import Launcher, mpirun_command
+from .lifeline import COMMAND_VARIABLE, end_with_parent
 from .plan import Launch, Plan
 from .runfolder import RunFolder
 from .started import ranks_a_node, thread_level
 
-COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
 SHORTEST_LAUNCH_S = 5.0  # below, a launch is mostly its own start
-SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 class Stopped(RuntimeError):
@@ -81,12 +79,3 @@ def _how_it_ended(status: int) -> str:
         return f"was ended by {signal.Signals(number).name}"
     except ValueError:
         return f"ended with status {status}"
-
-
-def end_with_parent(number: int = signal.SIGTERM) -> None:
-    """Have the kernel send this process `number` when its parent dies (Linux; elsewhere nothing happens).
-
-    Otherwise an mpirun whose starter was killed, or ranks whose mpirun was, would measure on for nobody.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number)

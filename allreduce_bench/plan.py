@@ -80,7 +80,9 @@ class Plan:
         ranks, most = max(self.ranks, default=0), MOST_RANKS.get((self.dtype, self.op))
         if most is not None and ranks > most:
             what = f"{self.op} of {self.dtype} over {ranks} ranks"
-            raise PlanError(f"{what}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks")
+            raise PlanError(
+                f"{what}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
+            )
         itemsize = self.itemsize
         if self.segment_nbytes < 1:
             raise PlanError("a segment holds at least one element, found 0 bytes")
