@@ -1,6 +1,6 @@
 """`python -m allreduce_bench measure …`: what the ranks run that `driver` starts.
 
-No user types this command, so it is read without click: its modules would cost every rank more than 200 file-system calls.
+No user types this command, so it is read without click, whose modules would cost every rank 200 file-system calls.
 """
 
 import os
