@@ -20,7 +20,8 @@ lint: .venv/test.stamp
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-# Side by side, from one run: native at each thread level, the schedule's ring, a plain mpi4py ring, the start of a rank
+# Side by side, from one run: native at each thread level, the schedule's ring, a plain mpi4py ring, the start of a rank,
+# and the file-system calls it makes
 ratios: .venv/test.stamp .venv-mpich/test.stamp
 	.venv/bin/python tests/mpi/ratios.py .venv/bin/python .venv-mpich/bin/python
 
@@ -37,7 +38,7 @@ ratios: .venv/test.stamp .venv-mpich/test.stamp
 
 .venv-mpich/test.stamp: $(SOURCES)
 	$(PYTHON) -m venv .venv-mpich
-	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich]'
+	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich,bfloat16]'
 	touch $@
 
 clean:

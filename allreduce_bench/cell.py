@@ -9,7 +9,8 @@ from mpi4py import MPI
 
 from . import measure
 from .algorithms import Algorithm, AlgorithmError
-from .execute import EXECUTORS, Prepared, TooLarge, native
+from .dtypes import is_float
+from .execute import EXECUTORS, Prepared, Unsupported, native
 from .plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
 from .predict import price
 from .rendezvous import Refusal
@@ -161,8 +162,8 @@ def _differing(made: list[int], proved: list[int]) -> str | None:
 def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int) -> Outcome:
     comm, plan = launched.comm, launched.plan
     sendbuf, recvbuf = np.empty(cell.count, plan.dtype), np.empty(cell.count, plan.dtype)
-    call, too_large = _bound(steps, sendbuf, recvbuf, comm, plan.op, cell.executor)
-    if reasons := [why for why in comm.allgather(too_large) if why]:
+    call, unsupported = _bound(steps, sendbuf, recvbuf, comm, plan.op, cell.executor)
+    if reasons := [why for why in comm.allgather(unsupported) if why]:
         return Outcome({**facts, "state": "skipped", "reason": reasons[0]})
     try:
         first = measure.check(call, sendbuf, recvbuf, comm, plan.op)
@@ -170,7 +171,7 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
             return Outcome({**facts, "state": "wrong", "wrong": first.wrong})
         if reason := comm.bcast(_reason_to_stop(launched, cell, first.time_s)):
             return Outcome({**facts, "state": "skipped", "reason": reason})
-        if plan.dtype.startswith("float"):
+        if is_float(plan.dtype):
             facts["same_bits"] = measure.same_bits(call, sendbuf, recvbuf, comm, plan.seed)
         times = measure.repeat(call.run, comm, _budget(launched, cells_left))
         wrong = measure.check(call, sendbuf, recvbuf, comm, plan.op).wrong
@@ -190,12 +191,12 @@ def _reason_to_stop(launched: Launched, cell: Cell, time_s: float) -> str | None
 
 
 def _bound(steps, sendbuf, recvbuf, comm: MPI.Comm, op: str, executor: str) -> tuple[Prepared, str | None]:
-    """The all-reduce bound to its buffers, or why this rank's MPI cannot carry its messages."""
+    """The all-reduce bound to its buffers, or why this rank's MPI cannot do it."""
     try:
         if steps is None:
             return native(sendbuf, recvbuf, comm, op), None
         return EXECUTORS[executor](steps, sendbuf, recvbuf, comm, op), None
-    except TooLarge as error:
+    except Unsupported as error:
         return Prepared(lambda: None, lambda: None), str(error)
 
 

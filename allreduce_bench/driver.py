@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from .environment import program
 from .launch import Launcher, mpirun_command
+from .lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
 from .monitor import Monitor, Trouble, names_of_this_node
 from .plan import LEFT_OUT, Launch, Plan
 from .progress import Lines, Place
 from .recorder import mark
 from .runfolder import RunFolder
-from .started import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent, ranks_a_node, thread_level
+from .started import ranks_a_node, thread_level
 
 START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so much a cell is not worth it
 GRACE_S = 3.0  # beyond its time, for the cell in progress
@@ -112,7 +113,7 @@ class _Supervised:
         inner += ["--thread-level", thread_level(plan.thread_level, ranks_a_node(self.launch.ranks))]
         if place.deadline is not None:
             inner += ["--deadline", f"{place.deadline:.1f}"]
-        inner += ["--skip-hung"] if self.run.skip_hung else []
+        inner += ["--skip-hung", "yes"] if self.run.skip_hung else []
         inner += ["--", str(self.run.folder.path)]  # a name may begin with a dash
         return mpirun_command(self.run.launcher, self.launch.ranks, plan.start, inner)
 

@@ -1,9 +1,14 @@
-"""Integer-valued vectors whose all-reduce is exact, so that every order of summation gives the same bits.
+"""Vectors whose all-reduce is exact, so that every order of summation gives the same bits.
 
 Rank r contributes `(i mod 1021) + w(r) * (i mod 3)` to element number i, counted from 1, w(r) = 7r mod 31 + 1; sums
-stay below 2^24 up to 15,000 ranks. To a product it contributes f(r), 2 on the even ranks below 32 and else -1, and +1
+stay below 2^24 up to 15,000 ranks. To a product it contributes f(r), 2 on the even ranks below 28 and else -1, and +1
 or -1 in turn where i is a multiple of 3. A rank that is missing or counted twice in a sum or a product changes the
 result, and so does an element of a sum in another's place.
+
+16 bits hold no such sums. There every element has a unit, a power of two between 2^-7 and 2^4 that tells its place, and
+every rank contributes one or two units to it, as a bit of its number says; rank 0 adds a number that tells the place
+again. Ranks from 64 on contribute to one element in 32 only. So a sum has at most 2^11 units in float16 up to 16,384
+ranks, 2^8 in bfloat16 up to 1024, and a rank is missed within any 4 elements, or within any 64 if it is above 63.
 """
 
 from collections.abc import Callable
@@ -13,13 +18,17 @@ import numpy as np
 
 PERIOD = 2 * 3 * 1021  # of all vectors, in elements; a block of a power of two of elements is never a multiple of it
 POISON = -7  # no result of any operation: marks what an all-reduce failed to write
+PLACES = {"float16": 251, "bfloat16": 61}  # numbers that tell the place of an element; of wider types 1021
+EVERYWHERE = 64  # ranks that contribute to every element of a 16-bit sum
 
 
 def operand(rank: int, count: int, dtype: str, op: str) -> np.ndarray:
     """The input of `rank`: `count` elements."""
     if op == "prod":
         return _vector(count, dtype, lambda i: np.where(i % 3, _factor(rank), _sign(i)))
-    return _vector(count, dtype, lambda i: i % 1021 + _weight(rank) * (i % 3))
+    if op in ("sum", "avg") and dtype in PLACES:
+        return _vector(count, dtype, lambda i: (_units(rank, dtype) * _unit())[i % 3063])
+    return _vector(count, dtype, lambda i: _place(i, dtype) + _weight(rank) * (i % 3))
 
 
 def expected(size: int, count: int, dtype: str, op: str) -> np.ndarray:
@@ -30,8 +39,12 @@ def expected(size: int, count: int, dtype: str, op: str) -> np.ndarray:
     weights = [_weight(rank) for rank in range(size)]
     if op in ("max", "min"):
         extreme = max(weights) if op == "max" else min(weights)
-        return _vector(count, dtype, lambda i: i % 1021 + extreme * (i % 3))
-    total = _vector(count, dtype, lambda i: size * (i % 1021) + sum(weights) * (i % 3))
+        return _vector(count, dtype, lambda i: _place(i, dtype) + extreme * (i % 3))
+    if dtype in PLACES:
+        units = sum(_units(rank, dtype) for rank in range(size))
+        total = _vector(count, dtype, lambda i: (units * _unit())[i % 3063])
+    else:
+        total = _vector(count, dtype, lambda i: size * _place(i, dtype) + sum(weights) * (i % 3))
     return np.divide(total, size, out=total) if op == "avg" else total
 
 
@@ -49,8 +62,27 @@ def _weight(rank: int) -> int:
 
 
 def _factor(rank: int) -> int:
-    return 2 if rank < 32 and rank % 2 == 0 else -1
+    return 2 if rank < 28 and rank % 2 == 0 else -1
 
 
 def _sign(index: np.ndarray) -> np.ndarray:
     return 1 - 2 * (index % 2)
+
+
+def _place(index: np.ndarray, dtype: str) -> np.ndarray:
+    return index % 1021 % PLACES.get(dtype, 1021)
+
+
+def _unit() -> np.ndarray:
+    """Of a 16-bit sum: float64 [i mod 3063]."""
+    index = np.arange(3063)
+    return 2.0 ** (index % 3 * 4 + index % 1021 % 4 - 7)
+
+
+def _units(rank: int, dtype: str) -> np.ndarray:
+    """How many units `rank` contributes to a 16-bit sum: int64 [i mod 3063]."""
+    index = np.arange(3063)
+    units = 1 + (rank >> index % 1021 % 11) % 2
+    if rank >= EVERYWHERE:
+        units[(index + rank) % 32 > 0] = 0
+    return units + _place(index, dtype) if rank == 0 else units

@@ -3,6 +3,9 @@
 Out of place like MPI_Allreduce: the input stays untouched, the output ends right. A range of the output that nothing
 was written to yet is sent straight from the input, and what arrives to be reduced into it lands in it and is reduced
 with the input there, so that no copy of the whole vector is needed.
+
+MPI reduces with `MPI_Reduce_local`. 16-bit elements travel as integers, since no MPI standard has them, and are reduced
+with numpy: it adds 2^20 of float16 in 5.7 ms, where the MPI libraries from PyPI take 18 ms, and knows bfloat16.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,16 +15,30 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from .environment import library_name
 from .schedule import Parts, Ranges, Step, elements
 
 TAG = 0  # one tag on a communicator of its own: MPI keeps the order of messages between two ranks
 DATATYPES = {"float32": MPI.FLOAT, "float64": MPI.DOUBLE, "int32": MPI.INT32_T, "int64": MPI.INT64_T}
+CARRIERS = {"float16": MPI.UINT16_T, "bfloat16": MPI.UINT16_T}  # what carries the bits of types that MPI may not have
 OPERATIONS = {"sum": MPI.SUM, "avg": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
+UFUNCS = {"sum": np.add, "avg": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 LARGEST_COUNT = 2**31 - 1  # elements of one message before MPI 4
 
 
-class TooLarge(ValueError):
-    """A message that this MPI library cannot carry."""
+class Unsupported(ValueError):
+    """What this MPI library cannot do: a message that is too large, a type that it does not have."""
+
+
+def native_datatype(dtype: str) -> MPI.Datatype | None:
+    """The type with which the library itself reduces `dtype`; None: mpi4py offers none.
+
+    MPICH 5.0.2 has a bfloat16 that mpi4py 4.1 does not know; it sums it, but a product ends the process.
+    """
+    if dtype != "float16":
+        return DATATYPES.get(dtype)
+    extension = getattr(MPI, "FLOAT16_T", MPI.DATATYPE_NULL)  # since mpi4py 4.1; MPI_SHORT_FLOAT, MPIX_C_FLOAT16
+    return extension if extension != MPI.DATATYPE_NULL else None
 
 
 class Prepared(NamedTuple):
@@ -32,11 +49,13 @@ class Prepared(NamedTuple):
 
 
 def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
-    """The library's own `MPI_Allreduce` of `sendbuf` into `recvbuf` (1-d arrays of one dtype of DATATYPES).
+    """The library's own `MPI_Allreduce` of `sendbuf` into `recvbuf` (1-d arrays of one dtype that the library has).
 
-    `op` is a name of OPERATIONS; `avg` is a sum and a division. Raises TooLarge.
+    `op` is a name of OPERATIONS; `avg` is a sum and a division. Raises Unsupported.
     """
-    datatype = DATATYPES[sendbuf.dtype.name]
+    datatype = native_datatype(sendbuf.dtype.name)
+    if datatype is None:
+        raise Unsupported(f"mpi4py offers no {sendbuf.dtype.name} of {_library()}: native cannot be measured")
     _refuse_above_limit(sendbuf.size)
     send, recv = ([MPI.buffer(array), array.size, datatype] for array in (sendbuf, recvbuf))
     allreduce = partial(comm.Allreduce, send, recv, OPERATIONS[op])
@@ -46,7 +65,8 @@ def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) ->
 def sendrecv(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
     """Run this rank's `steps` as exactly one blocking `MPI_Sendrecv` each.
 
-    `sendbuf` and `recvbuf` are 1-d arrays of one dtype of DATATYPES, `op` is a name of OPERATIONS. Raises TooLarge.
+    `sendbuf` and `recvbuf` are 1-d arrays of one dtype of DATATYPES or CARRIERS, `op` is a name of OPERATIONS.
+    Raises Unsupported.
     """
     binding = _Binding(steps, sendbuf, recvbuf, comm, op)
     calls = [*binding.calls(), *_division(recvbuf, comm, op)]
@@ -72,8 +92,12 @@ def _division(recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> list[Callable[[],
 
 def _refuse_above_limit(count: int) -> None:
     if count > LARGEST_COUNT and MPI.Get_version() < (4, 0):
-        library = MPI.Get_library_version().split(",")[0].strip()
-        raise TooLarge(f"a message of {count} elements; {library} (MPI {MPI.VERSION}) carries at most {LARGEST_COUNT}")
+        mpi = f"{_library()} (MPI {MPI.VERSION})"
+        raise Unsupported(f"a message of {count} elements; {mpi} carries at most {LARGEST_COUNT}")
+
+
+def _library() -> str:
+    return library_name(MPI.Get_library_version())
 
 
 class _Binding:
@@ -81,7 +105,9 @@ class _Binding:
 
     def __init__(self, steps: Sequence[Step], sendbuf, recvbuf, comm: MPI.Comm, op: str):
         self.steps, self.sendbuf, self.recvbuf, self.comm = steps, sendbuf, recvbuf, comm
-        self.op, self.datatype = OPERATIONS[op], DATATYPES[sendbuf.dtype.name]
+        carrier = CARRIERS.get(sendbuf.dtype.name)
+        self.datatype = carrier or DATATYPES[sendbuf.dtype.name]
+        self.op, self.ufunc = OPERATIONS[op], UFUNCS[op] if carrier else None
         self.parts = Parts([steps], sendbuf.size)
         self.written = [False] * len(self.parts)
         self.indexed: list[MPI.Datatype] = []  # types of messages of several ranges
@@ -145,6 +171,9 @@ class _Binding:
         return [MPI.buffer(array[span.start : span.stop]), len(span), self.datatype]
 
     def _reduction(self, array: np.ndarray, span: range, into: range) -> Callable[[], object]:
+        if self.ufunc is not None:
+            total = self.recvbuf[into.start : into.stop]
+            return partial(self.ufunc, array[span.start : span.stop], total, total)
         return partial(self.op.Reduce_local, self._buffer(array, span), self._buffer(self.recvbuf, into))
 
     def _reductions_of_scratch(self, ranges: Ranges) -> list[Callable[[], object]]:

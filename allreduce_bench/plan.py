@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, field, fields
 from math import log
 from typing import Any, NamedTuple
 
+from .dtypes import DTYPES, MOST_RANKS, is_float
 from .start import Start, StartError
 
-DTYPES = {"float32": 4, "float64": 8, "int32": 4, "int64": 8}  # name -> bytes of an element
 MAX_SIZES = 1000
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
@@ -76,8 +76,14 @@ class Plan:
             raise PlanError(f"unknown dtype '{self.dtype}'; known: {', '.join(DTYPES)}")
         if self.op not in OPS:
             raise PlanError(f"unknown op '{self.op}'; known: {', '.join(OPS)}")
-        if self.op == "avg" and self.dtype.startswith("int"):
+        if self.op == "avg" and not is_float(self.dtype):
             raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
+        ranks, most = max(self.ranks, default=0), MOST_RANKS.get((self.dtype, self.op))
+        if most is not None and ranks > most:
+            what = f"{self.op} of {self.dtype} over {ranks} ranks"
+            raise PlanError(
+                f"{what}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
+            )
         itemsize = self.itemsize
         if self.segment_nbytes < 1:
             raise PlanError("a segment holds at least one element, found 0 bytes")

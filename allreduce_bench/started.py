@@ -1,16 +1,9 @@
 """What a launcher's variables tell a process before it may ask MPI."""
 
-import ctypes
 import os
-import signal
-import sys
 from collections.abc import Mapping
 
 from .environment import cores
-
-COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
-MONITOR_VARIABLE = "ALLREDUCE_BENCH_MONITOR"  # tells every rank where the monitor listens
-SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def under_launcher(environ: Mapping[str, str]) -> bool:
@@ -58,12 +51,3 @@ def thread_level(asked: str, ranks_here: int | None) -> str:
     if asked != "auto":
         return asked
     return "multiple" if ranks_here is not None and ranks_here > cores() else "single"
-
-
-def end_with_parent(number: int = signal.SIGTERM) -> None:
-    """Have the kernel send this process `number` when its parent dies (Linux; elsewhere nothing happens).
-
-    Otherwise an mpirun whose starter was killed, or ranks whose mpirun was, would measure on for nobody.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number)

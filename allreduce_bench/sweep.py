@@ -4,22 +4,25 @@ import os
 from typing import Protocol
 
 from mpi4py import MPI
-from numpy import median
+from numpy import ndarray, sort
 
 from . import environment
 from .cell import Launched, Outcome, outcome_of
+from .dtypes import arithmetic_findings, teach_numpy
 from .measure import Times
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
 from .runfolder import CellKey
 from .schema import TIME_DEFINITION
+from .startup import STARTUP, slowest
 from .topology import Topology
 from .units import format_size, format_time
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Launched:
-    """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError."""
+    """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError and DtypeError."""
+    teach_numpy(plan.dtype)
     algorithms = algorithms_of(plan)
     real = environment.nodes_of(comm)
     pretended = plan.pretend_ranks_per_node
@@ -46,7 +49,8 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> d
     leads = comm.rank == real.nodes[real.node_of[comm.rank]][0]
     machines = comm.gather(environment.machine() if leads else None)
     hosts = comm.gather(environment.host())
-    if machines is None or hosts is None:
+    phases = comm.gather(STARTUP.phases)
+    if machines is None or hosts is None or phases is None:
         return None
     leaders = [machine for machine in machines if machine is not None]
     ranks_of_node, cores_of_node = [len(ranks) for ranks in real.nodes], [node["cores"] for node in leaders]
@@ -63,8 +67,12 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> d
         "mpi": environment.mpi_facts(),
         "variables": environment.allowed_variables(os.environ),
         "machines": leaders,
+        "startup": slowest(phases),
         "oversubscribed": environment.oversubscribed(ranks_of_node, cores_of_node),
-        "findings": environment.findings(ranks_of_node, cores_of_node, load, declared),
+        "findings": [
+            *environment.findings(ranks_of_node, cores_of_node, load, declared),
+            *arithmetic_findings(launched.plan.dtype),
+        ],
     }
 
 
@@ -130,4 +138,10 @@ def _result(outcome: Outcome) -> str:
     facts = outcome.facts
     if outcome.times is None or facts["state"] != "done":
         return f": {facts['state']}: {facts.get('reason') or str(facts.get('wrong')) + ' wrong elements'}"
-    return f"  {format_time(float(median(outcome.times.time_s[outcome.times.warmups :])))}"
+    return f"  {format_time(_median(outcome.times.time_s[outcome.times.warmups :]))}"
+
+
+def _median(times: ndarray) -> float:
+    """Without numpy.median, which imports numpy.ma."""
+    ordered = sort(times)
+    return float(ordered[(times.size - 1) // 2] + ordered[times.size // 2]) / 2

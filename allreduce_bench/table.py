@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from .dtypes import arithmetic_note
 from .plan import Plan
 from .summary import Summary
 from .units import format_size, three_digits
@@ -19,6 +20,7 @@ def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
     lines = [
         f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
         "time in us: maximum over ranks, median of repetitions, median of launches;  * fastest   = tie with it (95 %)",
+        *([note] if (note := arithmetic_note(plan.dtype)) else []),
         "",
         *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
         "",

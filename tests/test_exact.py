@@ -1,14 +1,17 @@
 """The vectors that every result is held against must themselves be exact, and must show what went wrong."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
+from allreduce_bench.dtypes import DTYPES, MOST_RANKS, is_float, narrow, teach_numpy
 from allreduce_bench.exact import PERIOD, POISON, expected, operand
 
-KINDS = [
-    (op, dtype) for op in ("sum", "prod", "max", "min", "avg") for dtype in ("float32", "float64", "int32", "int64")
-]
-KINDS = [kind for kind in KINDS if kind[0] != "avg" or kind[1].startswith("float")]
+teach_numpy("bfloat16")
+KINDS = [(op, dtype) for op in ("sum", "prod", "max", "min", "avg") for dtype in DTYPES]
+KINDS = [kind for kind in KINDS if kind[0] != "avg" or is_float(kind[1])]
+NARROW = [dtype for dtype in DTYPES if narrow(dtype)]
 COMBINE = {"sum": np.add, "avg": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 COUNT = 2 * PERIOD + 7
 
@@ -50,13 +53,40 @@ def test_a_rank_that_is_missing_or_counted_twice_is_seen(op, dtype, count):
                 assert all(wrong[start : start + 4].any() for start in range(0, max(1, count - 3))), (size, rank)
 
 
+@pytest.mark.parametrize("dtype", NARROW)
+def test_a_16_bit_sum_misses_every_one_of_many_ranks_within_64_elements(dtype):
+    size = MOST_RANKS[dtype, "sum"]
+    for rank in (1, 63, 64, 65, 500, 1000, size - 1):
+        seen = np.flatnonzero(operand(rank, PERIOD, dtype, "sum"))
+        assert np.diff(seen, prepend=-1, append=PERIOD).max() <= (64 if rank > 63 else 1)
+
+
+@pytest.mark.parametrize("dtype, whole", [("float16", 2**11), ("bfloat16", 2**8)])
+def test_16_bit_sums_stay_exact_up_to_the_most_ranks(dtype, whole):
+    """No sum of positive units in any order is above the largest number up to which all whole ones are exact."""
+    size = MOST_RANKS[dtype, "sum"]
+    reference = expected(size, PERIOD, dtype, "sum").astype("float64")
+    unit = 2.0 ** (np.arange(1, PERIOD + 1) % 3 * 4 + np.arange(1, PERIOD + 1) % 1021 % 4 - 7)
+    units = reference / unit
+    assert np.all(units == np.round(units)) and size // 16 < units.max() <= whole
+    wide = sum(operand(rank, PERIOD, dtype, "sum").astype("float64") for rank in range(size))
+    assert np.array_equal(wide, reference)
+    assert MOST_RANKS[dtype, "avg"] == whole  # by which the sum is divided
+
+
+@pytest.mark.parametrize("dtype", NARROW)
+def test_two_ranks_of_a_16_bit_sum_are_not_taken_for_each_other(dtype):
+    operands = [operand(rank, 11, dtype, "sum").tobytes() for rank in range(64)]
+    assert len(set(operands)) == 64
+
+
 @pytest.mark.parametrize("op, outermost", [("max", max), ("min", min)])
 def test_the_rank_that_decides_an_extreme_is_missed(op, outermost):
-    for size in (2, 5, 31):
-        operands = [operand(rank, 50, "float32", op) for rank in range(size)]
+    for size, dtype in product((2, 5, 31), DTYPES):
+        operands = [operand(rank, 50, dtype, op) for rank in range(size)]
         decides = outermost(range(size), key=lambda rank: operands[rank].sum())
-        damaged = combine([own for rank, own in enumerate(operands) if rank != decides], op, size, "float32")
-        assert np.count_nonzero(damaged != expected(size, 50, "float32", op)) >= 30
+        damaged = combine([own for rank, own in enumerate(operands) if rank != decides], op, size, dtype)
+        assert np.count_nonzero(damaged != expected(size, 50, dtype, op)) >= 30
 
 
 @pytest.mark.parametrize("op, dtype", KINDS)
@@ -67,8 +97,9 @@ def test_poison_is_never_a_result(op, dtype):
 
 @pytest.mark.parametrize("op", ["sum", "max", "min", "avg"])
 @pytest.mark.parametrize("shift", [1, 2, 3, 64, 256, 1021, 1024, 4096])
-def test_an_element_in_anothers_place_is_seen(op, shift):
-    reference = expected(4, 8192, "float32", op)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_an_element_in_anothers_place_is_seen(op, shift, dtype):
+    reference = expected(4, 8192, dtype, op)
     assert np.count_nonzero(reference[shift:] != reference[:-shift]) > 0.5 * (len(reference) - shift)
 
 

@@ -15,9 +15,11 @@ CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks"
 @pytest.mark.parametrize(
     "wrong, words",
     [
-        ({"dtype": "float16"}, "unknown dtype 'float16'; known: float32, float64, int32, int64"),
+        ({"dtype": "float8"}, "unknown dtype 'float8'; known: float16, bfloat16, float32, float64, int32, int64"),
         ({"op": "mean"}, "unknown op 'mean'; known: sum, avg, prod, max, min"),
         ({"op": "avg", "dtype": "int64"}, "op avg has no exact result for int64"),
+        ({"dtype": "bfloat16", "ranks": (2, 1025)}, "sum of bfloat16 over 1025 ranks: .* exactly up to 1024 ranks"),
+        ({"dtype": "float16", "op": "avg", "ranks": (2049,)}, "avg of float16 over 2049 ranks"),
         ({"sizes": (8, 6)}, "6 bytes are no whole number of float32 elements of 4 bytes"),
         ({"sizes": (12,), "dtype": "float64"}, "12 bytes are no whole number of float64 elements of 8 bytes"),
         ({"segment_nbytes": 1022}, "1022 bytes are no whole number"),

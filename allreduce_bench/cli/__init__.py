@@ -13,7 +13,6 @@ COMMANDS = {  # name -> module, attribute
     "list": ("show", "list_"),
     "explain": ("show", "explain"),
     "verify": ("show", "verify"),
-    "measure": ("run", "measure"),
 }
 
 

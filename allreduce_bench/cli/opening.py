@@ -6,8 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 from ..algorithms import builtin, find
+from ..dtypes import DTYPES, teach_numpy
 from ..environment import cores, host
-from ..plan import DEFAULT_SEGMENT_NBYTES, DTYPES, OPS, Plan, PlanError, geometric_sizes
+from ..plan import DEFAULT_SEGMENT_NBYTES, OPS, Plan, PlanError, geometric_sizes
 from ..planned import algorithms_of, digest_of
 from ..recorder import create_run
 from ..runfolder import RunError, RunFolder
@@ -25,7 +26,7 @@ OPTION_OF = {  # where a field of the plan has another name
 def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
     """Begin a run, or go on with one: `options` of the command line, `asked` are those that the user gave.
 
-    Raises RunError, PlanError and AlgorithmError before anything is written.
+    Raises RunError, PlanError, DtypeError and AlgorithmError before anything is written.
     """
     from ..acceptance import refuse_unplanned  # late: a rank that was started by us opens no run
 
@@ -42,11 +43,13 @@ def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
         _refuse_other_plan(folder, stored, _plan(options), asked)
         algorithms_of(stored)
         refuse_unplanned(limits_of(options), stored)
+        teach_numpy(stored.dtype)
         return folder, stored
     if folder.path.exists():
         raise RunError(f"{output}: exists already; choose another folder with -o, or go on with it by --resume")
     plan = _plan(options)
     refuse_unplanned(limits_of(options), plan)
+    teach_numpy(plan.dtype)
     create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
     return folder, plan
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from ..plan import DTYPES, OPS
+from ..dtypes import DTYPES
+from ..plan import OPS
 from .words import BUSBW_LIMITS, DURATION, HOSTS, NAMES, RANKS, RATE, SIZE, SIZES, TIME_LIMITS
 
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")

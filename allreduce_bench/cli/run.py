@@ -1,14 +1,12 @@
-"""`run`, and the hidden `measure` that its ranks execute."""
+"""`run`."""
 
 import os
 import shlex
-import signal
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import click
 
@@ -16,16 +14,8 @@ from ..plan import Launch, Plan, PlanError
 from ..progress import Lines, Place
 from ..recorder import discard_run, write_summary
 from ..runfolder import RunError, RunFolder
-from ..started import (
-    COMMAND_VARIABLE,
-    MONITOR_VARIABLE,
-    end_with_parent,
-    rank_of,
-    ranks_on_this_node,
-    size_of,
-    thread_level,
-    under_launcher,
-)
+from ..started import rank_of, ranks_on_this_node, size_of, thread_level, under_launcher
+from ..startup import hold_back_mpi, start_mpi
 from .opening import open_run
 from .options import limits_of, plan_options
 from .words import DURATION, OneLine, errors_in_one_line, talk
@@ -63,50 +53,15 @@ def run(context: click.Context, **options) -> None:
             raise failure
 
 
-@click.command(hidden=True)
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--launch", required=True)
-@click.option("--place", required=True)
-@click.option("--started", type=float, required=True)
-@click.option("--thread-level", required=True)
-@click.option("--deadline", type=float)
-@click.option("--skip-hung", is_flag=True)
-def measure(folder, launch, place, started, thread_level, deadline, skip_hung) -> None:
-    """Measure one planned launch of the run in FOLDER with the ranks that were started."""
-    from ..watch import Watch
-
-    end_with_parent(signal.SIGKILL)  # a rank that was stopped would keep any other signal for later
-    watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ))
-    start_mpi(thread_level)
-    from ..ranks import Part, take_part
-
-    number, planned = map(int, place.split("/"))
-    ranks, serial = map(int, launch.split("r-"))
-    run_folder = RunFolder(folder)
-
-    def opened() -> tuple[RunFolder, Plan, Launch]:
-        return run_folder, run_folder.plan(), Launch(ranks, serial)
-
-    command = os.environ.get(COMMAND_VARIABLE, shlex.join(sys.orig_argv))
-    here = Place(number, planned, started, ranks, deadline)
-    status = take_part(Part(opened, lambda *_: None, command, here, 0.0, skip_hung, watch))
-    sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it
-
-
-def start_mpi(thread_level: str) -> None:
-    """Initialise MPI."""
-    import mpi4py
-
-    mpi4py.rc.thread_level = thread_level
-    import mpi4py.MPI  # noqa: F401
-
-
 def _run_as_rank(options: dict, asked: set[str]) -> None:
     if "ranks" in asked:
         raise OneLine("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
     from ..watch import fuse
 
     burning = fuse(options["timeout"], rank_of(os.environ))
+    hold_back_mpi()
+    from ..ranks import Part, take_part
+
     start_mpi(thread_level(options["thread_level"], ranks_on_this_node(os.environ)))
     from mpi4py import MPI
 
@@ -115,8 +70,6 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
             f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: "
             "the mpirun or srun belongs to another MPI than mpi4py's; put the right one first in PATH"
         )
-    from ..ranks import Part, take_part
-
     burning.cancel()
     options["ranks"], started = (MPI.COMM_WORLD.size,), time.time()
     if "launches" not in asked:

@@ -19,6 +19,7 @@ from plain_ring import plain_ring
 
 from allreduce_bench import exact
 from allreduce_bench.algorithms import builtin
+from allreduce_bench.dtypes import DTYPES, is_float, teach_numpy
 from allreduce_bench.execute import sendrecv
 from allreduce_bench.schedule import Step, split
 from allreduce_bench.topology import Topology
@@ -26,8 +27,8 @@ from allreduce_bench.topology import Topology
 LONG = 100_003  # elements: above the size up to which MPI libraries send without waiting for the receiver
 KINDS = [
     (op, dtype)
-    for op, dtype in product(("sum", "prod", "max", "min", "avg"), ("float32", "float64", "int32", "int64"))
-    if op != "avg" or dtype.startswith("float")
+    for op, dtype in product(("sum", "prod", "max", "min", "avg"), sorted(DTYPES))
+    if op != "avg" or is_float(dtype)
 ]
 
 
@@ -104,6 +105,10 @@ def two_range_cases(comm: MPI.Comm):
             f"by hand, {count} elements, {op}",
             wrong_elements(by_hand(comm.rank, comm.size, count), count, op, "float64", comm),
         )
+        yield (
+            f"by hand, {count} elements, {op}, 16 bits",
+            wrong_elements(by_hand(comm.rank, comm.size, count), count, op, "bfloat16", comm),
+        )
         for name, algorithm in builtin().items():
             topology = Topology.one_node(comm.size)
             if not algorithm.unmet(comm.size, topology):
@@ -141,6 +146,7 @@ def all_cases(comm: MPI.Comm, options):
 
 def main(options) -> None:
     """Run all cases; rank 0 prints the closing line."""
+    teach_numpy("bfloat16")
     comm = MPI.COMM_WORLD.Dup()
     if "--synchronous" in options:
         comm = Synchronous(comm)

@@ -6,11 +6,14 @@ level. All figures of one line come from one launch, in turns. Nothing is assert
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from statistics import median
+
+import filecalls
 
 ENOUGH_S = 1.0
 COUNTS = {"4 B": (1, 2000), "16 MiB": (1 << 22, 11)}  # float32 elements, calls
@@ -66,6 +69,10 @@ def start_everything(interpreters: list[str]) -> None:
             lines = [line for level in ("single", "multiple") for line in output(command, level).splitlines()]
             print_ratios(f"{library}, {ranks} ranks", lines)
         start_of_ranks(interpreter)
+        if shutil.which("strace"):
+            filecalls.main([interpreter])
+        else:
+            print("file-system calls of a rank's start: not counted, strace is not installed")
 
 
 def print_ratios(title: str, lines: list[str]) -> None:

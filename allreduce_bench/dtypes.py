@@ -1,0 +1,57 @@
+"""The types of elements: their size, and what to know before measuring with them. Standard library only."""
+
+from importlib import import_module
+
+DTYPES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8}  # bytes of an element
+PACKAGE_OF = {"bfloat16": "ml_dtypes"}  # what teaches numpy the types that it does not have
+# How many ranks' sums stay exact in any order, with the vectors of `exact`; avg: 16 bits hold p itself up to here.
+MOST_RANKS = {("float16", "sum"): 16384, ("float16", "avg"): 2048, ("bfloat16", "sum"): 1024, ("bfloat16", "avg"): 256}
+MOST_RANKS |= {("float32", "sum"): 15000, ("float32", "avg"): 15000}
+
+
+class DtypeError(ValueError):
+    """A type that this environment does not have, in words."""
+
+
+def is_float(dtype: str) -> bool:
+    """Whether results depend on the order of summation."""
+    return "float" in dtype
+
+
+def narrow(dtype: str) -> bool:
+    """Whether it is one of the 16-bit types, which a processor adds slowly."""
+    return DTYPES[dtype] == 2
+
+
+def teach_numpy(dtype: str) -> None:
+    """Import what numpy needs to know `dtype` by its name. Raises DtypeError where that is not installed."""
+    if dtype not in PACKAGE_OF:
+        return
+    try:
+        import_module(PACKAGE_OF[dtype])
+    except ImportError as error:
+        how = f"install it: pip install 'allreduce-bench[{dtype}]'"
+        raise DtypeError(f"dtype {dtype} needs the package {PACKAGE_OF[dtype]} ({error}); {how}") from error
+
+
+def arithmetic_note(dtype: str) -> str | None:
+    """What to know of sums of 16-bit elements in one sentence; None for wider types."""
+    if not narrow(dtype):
+        return None
+    adds = "by numpy here, by MPI's own code in native" if dtype == "float16" else "by numpy; MPI has no such type"
+    return f"16-bit sums on a CPU: times measure the arithmetic more than the network ({dtype} is added {adds})"
+
+
+def arithmetic_findings(dtype: str) -> list[dict]:
+    """The finding that labels a launch with 16-bit elements; empty for wider types."""
+    if (text := arithmetic_note(dtype)) is None:
+        return []
+    return [
+        {
+            "code": "arithmetic",
+            "level": "caution",
+            "text": text,
+            "effect": "reducing an element takes ten to a hundred times as long as with float32, in native the longest",
+            "advice": "to see the network measure float32 at the same numbers of bytes",
+        }
+    ]

@@ -1,0 +1,67 @@
+"""`python -m allreduce_bench measure …`: what the ranks run that `driver` starts.
+
+No user types this command, so it is read without click, whose modules would cost every rank 200 file-system calls.
+"""
+
+import os
+import shlex
+import signal
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from .lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
+from .started import rank_of
+from .startup import hold_back_mpi, start_mpi
+from .watch import Watch
+
+
+class Words(NamedTuple):
+    """The command line of a rank."""
+
+    folder: Path
+    launch: str  # its name
+    place: str  # number/planned
+    started: str  # of the run, seconds since the epoch
+    thread_level: str
+    deadline: str | None = None  # seconds since the epoch
+    skip_hung: str | None = None  # whatever it says
+
+
+def read(words: list[str]) -> Words:
+    """The words that `driver` wrote: `--name value` pairs, then `--` and the run folder.
+
+    Raises ValueError or TypeError for other words.
+    """
+    *options, _, folder = words
+    names = [name.removeprefix("--").replace("-", "_") for name in options[::2]]
+    return Words(Path(folder), **dict(zip(names, options[1::2], strict=True)))
+
+
+def main() -> None:
+    """Measure one planned launch of a run with the ranks that were started."""
+    try:
+        words = read(sys.argv[2:])
+    except (ValueError, TypeError):
+        print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
+        sys.exit(2)
+    end_with_parent(signal.SIGKILL)  # a rank that was stopped would keep any other signal for later
+    watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ))
+    hold_back_mpi()
+    from .plan import Launch, Plan
+    from .progress import Place
+    from .ranks import Part, take_part
+    from .runfolder import RunFolder
+
+    start_mpi(words.thread_level)
+    folder, deadline = RunFolder(words.folder), None if words.deadline is None else float(words.deadline)
+    number, planned = map(int, words.place.split("/"))
+    ranks, serial = map(int, words.launch.split("r-"))
+
+    def opened() -> tuple[RunFolder, Plan, Launch]:
+        return folder, folder.plan(), Launch(ranks, serial)
+
+    command = os.environ.get(COMMAND_VARIABLE, shlex.join(sys.orig_argv))
+    place = Place(number, planned, float(words.started), ranks, deadline)
+    status = take_part(Part(opened, lambda *_: None, command, place, 0.0, bool(words.skip_hung), watch))
+    sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it
