@@ -23,7 +23,7 @@ from .started import ranks_a_node, thread_level
 
 START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so much a cell is not worth it
 GRACE_S = 3.0  # beyond its time, for the cell in progress
-DEAD_PROCESS = re.compile(r"\bPID (\d+)\b")  # as both Open MPI and MPICH name it
+DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)")  # Open MPI's words; MPICH names a rank that it killed
 ENDING_S = 5.0  # for mpirun to end when told to
 
 

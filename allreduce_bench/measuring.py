@@ -46,7 +46,7 @@ def main() -> None:
         print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
         sys.exit(2)
     end_with_parent(signal.SIGKILL)  # a rank that was stopped would keep any other signal for later
-    watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ))
+    watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ))
     hold_back_mpi()
     from .plan import Launch, Plan
     from .progress import Place

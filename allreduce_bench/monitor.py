@@ -127,7 +127,11 @@ class Monitor:
 
     def _serve(self) -> None:
         while not self._closing.is_set():
-            for key, _ in self._selector.select(timeout=self._pause_s()):
+            looked = time.monotonic()
+            events = self._selector.select(timeout=self._pause_s())
+            if self.in_rank_0 and time.monotonic() - looked > self.timeout_s:
+                break  # rank 0 was stopped: the others have said so, and ended
+            for key, _ in events:
                 if key.fileobj is self._listener:
                     self._accept()
                 elif key.data is not None:

@@ -73,7 +73,7 @@ class Watch:
     def _connect(self) -> socket.socket | None:
         for host in self.hosts:
             name, _, port = host.rpartition(":")
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):
                 connection = socket.create_connection((name, int(port)), timeout=CONNECT_S)
                 connection.settimeout(None)
                 return connection
