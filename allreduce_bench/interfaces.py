@@ -59,9 +59,9 @@ def _interface(asker: socket.socket, name: str) -> Interface:
     virtual = not _has_device(name) if kernel.exists("sys/class/net") else bool(INVENTED.match(name))
     return Interface(
         name=name,
-        address=address and socket.inet_ntoa(address[4:8]),
-        prefix=mask and int.from_bytes(mask[4:8], "big").bit_count(),
-        up=flags is not None and bool(struct.unpack_from("H", flags)[0] & IS_UP),
+        address=socket.inet_ntoa(address[4:8]) if address else None,
+        prefix=int.from_bytes(mask[4:8], "big").bit_count() if mask else None,
+        up=bool(flags and struct.unpack_from("H", flags)[0] & IS_UP),
         virtual=virtual,
         rate_bytes_per_s=None if virtual else _rate(name),
     )

@@ -98,8 +98,9 @@ def _measure(comm, folder: RunFolder, plan: Plan, launch: Launch, command, place
     if facts is not None:
         finished = folder.finished(launch.name)
         recorder = Recorder(folder, launch.name, facts)
-        for finding in facts["findings"] if launch.number == 1 else []:
-            print(f"warning: {finding['text']}", file=sys.stderr, flush=True)
+        warnings = [finding for finding in facts["findings"] if finding["level"] != "info" and launch.number == 1]
+        for finding in warnings:
+            print(f"warning: {finding['text']}; {finding['effect']}", file=sys.stderr, flush=True)
     return sweep(launched, recorder, finished, _Progress(place, launch, deadline))
 
 

@@ -43,26 +43,29 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> d
     real = launched.real
     leads = comm.rank == real.nodes[real.node_of[comm.rank]][0]
     machines = comm.gather(environment.machine() if leads else None)
-    hosts = comm.gather(environment.host())
-    if machines is None or hosts is None:
+    places = comm.gather((environment.host(), environment.affinity()))
+    if machines is None or places is None:
         return None
+    from .findings import findings, oversubscribed  # late: rank 0 only
+
     leaders = [machine for machine in machines if machine is not None]
-    ranks_of_node, cores_of_node = [len(ranks) for ranks in real.nodes], [node["cores"] for node in leaders]
+    for machine, ranks in zip(leaders, real.nodes):
+        machine["cpus_of_ranks"] = len(frozenset().union(*(places[rank][1] or () for rank in ranks))) or None
+    ranks_of_node, mpi = [len(ranks) for ranks in real.nodes], environment.mpi_facts()
     declared = len(launched.topology.nodes) if launched.plan.pretend_ranks_per_node else None
-    load = max(node["load_1min"] for node in leaders) if first else 0.0
     return {
         "command": command,
         "ranks": comm.size,
         "nodes": len(real.nodes),
         "nodes_declared": declared,
         "layout": launched.topology.describe(),
-        "hosts": hosts,
+        "hosts": [host for host, _ in places],
         "node_of": list(launched.topology.node_of),
-        "mpi": environment.mpi_facts(),
+        "mpi": mpi,
         "variables": environment.allowed_variables(os.environ),
         "machines": leaders,
-        "oversubscribed": environment.oversubscribed(ranks_of_node, cores_of_node),
-        "findings": environment.findings(ranks_of_node, cores_of_node, load, declared),
+        "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
+        "findings": findings(leaders, ranks_of_node, mpi, declared, first),
     }
 
 
