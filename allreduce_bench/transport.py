@@ -11,11 +11,8 @@ from time import perf_counter
 from .started import rank_of, size_of
 
 MOST_RANKS = 512  # Open MPI connects all pairs of nodes for its answer: beyond, that takes longer than it is worth
-QUESTIONS = {  # to Open MPI 5, to Open MPI 4, to MPICH; each passes over the others'
-    "OMPI_MCA_ompi_display_comm": "mpi_init",
-    "OMPI_MCA_hook_comm_method_enable_mpi_init": "1",
-    "MPIR_CVAR_DEBUG_SUMMARY": "1",
-}
+# To Open MPI from 5.0 on, and to MPICH; each passes over the other's. Open MPI 4 has no answer.
+QUESTIONS = {"OMPI_MCA_ompi_display_comm": "mpi_init", "MPIR_CVAR_DEBUG_SUMMARY": "1"}
 OPEN_MPI = re.compile(
     r"^Host 0 \[.*?^Connection summary:[^\n]*\n  on-host: +(?P<on>[^\n]*)\n  off-host: +(?P<off>[^\n]*)\n"
     r"(?:Exceptions:\n(?:  host \d+:[^\n]*\n)*)?\n?",
