@@ -111,7 +111,7 @@ def _interfaces(node: dict) -> Iterator[Check]:
     words += [f"fabric {device}" for device in node["fabric_devices"]]
     yield Check("ok", "interfaces", ", ".join(words) or "none but the loopback: enough for ranks on this node")
     yield from from_findings("interfaces", bridges(node))
-    if not kernel.exists("sys/class/net"):
+    if not kernel.found("sys/class/net/*"):
         yield Check("missing", "interfaces", "no /sys/class/net, so their rates are unknown")
     if not sent_bytes():
         yield Check("missing", "interfaces", "no /proc/net/dev, so the bytes that they send are unknown")
