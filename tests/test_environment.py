@@ -149,6 +149,10 @@ def test_the_clock_is_measured(monkeypatch):
     monkeypatch.setattr(timer, "perf_counter", lambda: (next(ticks) // 4) * 8e-6)
     measured = timer.timer()
     assert measured["step_s"] == pytest.approx(8e-6) and measured["cost_s"] == pytest.approx(2e-6, rel=0.01)
+    pauses = iter([0.0] * 500 + [1.0] * 10**6)  # once the process lost its turn for a second
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(timer, "perf_counter", lambda: next(ticks) * 1e-7 + next(pauses))
+    assert timer.timer()["cost_s"] == pytest.approx(1e-7)
     monkeypatch.setattr(timer, "perf_counter", lambda: 1.0)
     assert timer.timer()["step_s"] is None
 
