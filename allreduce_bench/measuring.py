@@ -13,6 +13,7 @@ from typing import NamedTuple
 from .lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
 from .started import rank_of
 from .startup import hold_back_mpi, start_mpi
+from .transport import asked_transport
 from .watch import Watch
 
 
@@ -53,7 +54,8 @@ def main() -> None:
     from .ranks import Part, take_part
     from .runfolder import RunFolder
 
-    start_mpi(words.thread_level)
+    with asked_transport() as asked:
+        start_mpi(words.thread_level)
     folder, deadline = RunFolder(words.folder), None if words.deadline is None else float(words.deadline)
     number, planned = map(int, words.place.split("/"))
     ranks, serial = map(int, words.launch.split("r-"))
@@ -63,5 +65,5 @@ def main() -> None:
 
     command = os.environ.get(COMMAND_VARIABLE, shlex.join(sys.orig_argv))
     place = Place(number, planned, float(words.started), ranks, deadline)
-    status = take_part(Part(opened, lambda *_: None, command, place, 0.0, bool(words.skip_hung), watch))
+    status = take_part(Part(opened, lambda *_: None, command, place, 0.0, bool(words.skip_hung), asked.words, watch))
     sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it

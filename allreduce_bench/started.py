@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 from .environment import cores
 
+SCHEDULERS = {"sbatch": "SLURM_JOB_ID", "qsub": "PBS_JOBID", "bsub": "LSB_JOBID", "flux": "FLUX_JOB_ID"}
+
 
 def under_launcher(environ: Mapping[str, str]) -> bool:
     """Whether some mpirun or srun started this process as one rank of several."""
@@ -51,3 +53,12 @@ def thread_level(asked: str, ranks_here: int | None) -> str:
     if asked != "auto":
         return asked
     return "multiple" if ranks_here is not None and ranks_here > cores() else "single"
+
+
+def idle_scheduler(environ: Mapping[str, str]) -> str | None:
+    """The command of a scheduler that exists here while no job runs, as on a login node; None: no such node."""
+    if any(environ.get(name) for name in SCHEDULERS.values()):
+        return None
+    import shutil  # late: no rank asks
+
+    return next((name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))), None)

@@ -43,34 +43,38 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     )
 
 
-def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> dict | None:
+def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | None, first: bool) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = launched.real
     leads = comm.rank == real.nodes[real.node_of[comm.rank]][0]
     machines = comm.gather(environment.machine() if leads else None)
-    hosts = comm.gather(environment.host())
+    places = comm.gather((environment.host(), environment.affinity()))
     phases = comm.gather(STARTUP.phases)
-    if machines is None or hosts is None or phases is None:
+    if machines is None or places is None or phases is None:
         return None
+    from .findings import findings, oversubscribed  # late: rank 0 only
+
     leaders = [machine for machine in machines if machine is not None]
-    ranks_of_node, cores_of_node = [len(ranks) for ranks in real.nodes], [node["cores"] for node in leaders]
+    for machine, ranks in zip(leaders, real.nodes):
+        machine["cpus_of_ranks"] = len(frozenset().union(*(places[rank][1] or () for rank in ranks))) or None
+    ranks_of_node, mpi = [len(ranks) for ranks in real.nodes], environment.mpi_facts()
     declared = len(launched.topology.nodes) if launched.plan.pretend_ranks_per_node else None
-    load = max(node["load_1min"] for node in leaders) if first else 0.0
     return {
         "command": command,
         "ranks": comm.size,
         "nodes": len(real.nodes),
         "nodes_declared": declared,
         "layout": launched.topology.describe(),
-        "hosts": hosts,
+        "hosts": [host for host, _ in places],
         "node_of": list(launched.topology.node_of),
-        "mpi": environment.mpi_facts(),
+        "mpi": mpi,
+        "transport": transport,
         "variables": environment.allowed_variables(os.environ),
         "machines": leaders,
         "startup": slowest(phases),
-        "oversubscribed": environment.oversubscribed(ranks_of_node, cores_of_node),
+        "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
         "findings": [
-            *environment.findings(ranks_of_node, cores_of_node, load, declared),
+            *findings(leaders, ranks_of_node, mpi, declared, first),
             *arithmetic_findings(launched.plan.dtype),
         ],
     }

@@ -201,3 +201,32 @@ def test_no_run_leaves_nothing_behind(tmp_path):
     with pytest.raises(RunError):
         write_report([RunFolder(tmp_path / "absent")], tmp_path / "pages" / "report.html")
     assert not (tmp_path / "pages").exists()
+
+
+def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_path):
+    quota = {
+        "code": "quota",
+        "level": "severe",
+        "text": "half a core",
+        "effect": "it stops",
+        "advice": f"more {HOSTILE}",
+    }
+    pages = {"code": "huge pages", "level": "info", "text": "small pages", "effect": "slower copies", "advice": "ask"}
+    old = {"code": "loaded", "text": "load average 9"}  # of a run from before findings said more
+    run = build_run(tmp_path / "run", facts={"findings": [old, pages, quota]})
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert HOSTILE not in page.source
+    badges = page.text.index("All-reduce"), page.text.index("below 8 KiB")
+    said = [
+        page.text.index(words, *badges) for words in ("processor time was limited at 2, 4", "machine was loaded at 2")
+    ]
+    assert said == sorted(said) and "huge pages" not in page.text[slice(*badges)]
+    warnings = page.text[page.text.index("Warnings") :]
+    order = (
+        "half a core (launches of 2, 4 ranks) Effect: it stops. What to do: more",
+        "load average 9 (",
+        "small pages (",
+    )
+    places = [warnings.index(words) for words in order]
+    assert places == sorted(places)
+    assert warnings.count("Effect: ") == warnings.count("What to do: ") == 2

@@ -9,6 +9,7 @@ from .. import __version__
 COMMANDS = {  # name -> module, attribute
     "run": ("run", "run"),
     "demo": ("demo", "demo"),
+    "doctor": ("doctor", "doctor"),
     "report": ("read", "report"),
     "list": ("show", "list_"),
     "explain": ("show", "explain"),

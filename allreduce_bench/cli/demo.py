@@ -1,17 +1,15 @@
 """`demo`: this machine, all algorithms, a report."""
 
 import os
-import shutil
 from pathlib import Path
 
 import click
 
-from ..started import under_launcher
+from ..started import idle_scheduler, under_launcher
 from .run import run, run_from_outside
 from .words import DURATION, RANKS, OneLine, errors_in_one_line, talk
 
 SIZES = "8,512,8K,128K,1M,4M"
-SCHEDULERS = {"sbatch": "SLURM_JOB_ID", "qsub": "PBS_JOBID", "bsub": "LSB_JOBID", "flux": "FLUX_JOB_ID"}
 
 
 @click.command()
@@ -26,8 +24,8 @@ def demo(ranks, within, output, here) -> None:
 
     if under_launcher(os.environ):
         raise OneLine("demo starts its own ranks; run it without mpirun or srun")
-    scheduler = next((name for name in SCHEDULERS if shutil.which(name)), None)
-    if scheduler and not here and not any(os.environ.get(name) for name in SCHEDULERS.values()):
+    scheduler = idle_scheduler(os.environ)
+    if scheduler and not here:
         raise OneLine(
             f"this looks like a login node ({scheduler} exists, no job runs): the demo would load it for minutes; "
             "run it inside a job, or say --here"

@@ -16,6 +16,7 @@ from ..recorder import discard_run, write_summary
 from ..runfolder import RunError, RunFolder
 from ..started import rank_of, ranks_on_this_node, size_of, thread_level, under_launcher
 from ..startup import hold_back_mpi, start_mpi
+from ..transport import asked_transport
 from .opening import open_run
 from .options import limits_of, plan_options
 from .words import DURATION, OneLine, errors_in_one_line, talk
@@ -62,7 +63,8 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
     hold_back_mpi()
     from ..ranks import Part, take_part
 
-    start_mpi(thread_level(options["thread_level"], ranks_on_this_node(os.environ)))
+    with asked_transport() as asked:
+        start_mpi(thread_level(options["thread_level"], ranks_on_this_node(os.environ)))
     from mpi4py import MPI
 
     if size_of(os.environ) not in (None, MPI.COMM_WORLD.size):
@@ -85,7 +87,8 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
     deadline = None if options["within"] is None else started + options["within"]
     here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
     finish, command = partial(_finish, options), shlex.join(sys.orig_argv)
-    sys.exit(take_part(Part(begin, finish, command, here, options["timeout"], options["skip_hung"], None)))
+    told = options["timeout"], options["skip_hung"], asked.words
+    sys.exit(take_part(Part(begin, finish, command, here, *told, None)))
 
 
 def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:

@@ -1,0 +1,23 @@
+"""A finding: something that a reader must know before trusting the times."""
+
+from collections.abc import Sequence
+
+LEVELS = ("info", "caution", "severe")  # severe: times mean something else than they seem to, or there are none
+
+
+def finding(code: str, level: str, text: str, effect: str, advice: str) -> dict:
+    """A finding as it is kept: `level` is one of LEVELS; `text` says what was found with its figures, `effect` what
+    that does to the numbers, `advice` what to do.
+    """
+    return {"code": code, "level": level, "text": text, "effect": effect, "advice": advice}
+
+
+def on_nodes(some: Sequence[dict], machines: Sequence[dict]) -> str:
+    """` on n1, n2` for `some` of the `machines`; nothing where there is one node only."""
+    return f" on {few(some)}" if len(machines) > 1 else ""
+
+
+def few(machines: Sequence[dict]) -> str:
+    """Their host names, the first four of them."""
+    hosts = [str(machine.get("host")) for machine in machines]
+    return ", ".join(hosts[:4]) + (f" and {len(hosts) - 4} more" if len(hosts) > 4 else "")
