@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .blame import Report, blame
+from .interfaces import interfaces
 from .watch import START_FACTOR
 
 ANSWER_S = 3.0  # for an answer to come; also for a launcher to end the ranks that one that died leaves behind
@@ -263,13 +264,10 @@ class Monitor:
 
 
 def names_of_this_node() -> list[str]:
-    """Under which other nodes may find this one: its name, and the addresses that belong to the name."""
-    name = socket.gethostname()
-    with contextlib.suppress(OSError):
-        return list(
-            dict.fromkeys([name, *(str(found[4][0]) for found in socket.getaddrinfo(name, None, socket.AF_INET))])
-        )
-    return [name]
+    """Under which other nodes may find this one: its addresses, those of hardware first, and its name."""
+    found = sorted(interfaces(), key=lambda interface: interface.virtual)
+    addresses = [interface.address for interface in found if interface.up and interface.address]
+    return [*(address for address in addresses if not address.startswith("127.")), socket.gethostname()]
 
 
 def _allow_files(number: int) -> None:

@@ -63,7 +63,7 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
     hold_back_mpi()
     from ..ranks import Part, take_part
 
-    with asked_transport() as asked:
+    with asked_transport() as transport:
         start_mpi(thread_level(options["thread_level"], ranks_on_this_node(os.environ)))
     from mpi4py import MPI
 
@@ -87,7 +87,7 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
     deadline = None if options["within"] is None else started + options["within"]
     here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
     finish, command = partial(_finish, options), shlex.join(sys.orig_argv)
-    told = options["timeout"], options["skip_hung"], asked.words
+    told = options["timeout"], options["skip_hung"], transport.words
     sys.exit(take_part(Part(begin, finish, command, here, *told, None)))
 
 
