@@ -1,20 +1,21 @@
 """One cell on all ranks: may it run, is it proved, bind it, check it, measure it."""
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 from mpi4py import MPI
 
-from . import measure
+from . import measure, wire
 from .algorithms import Algorithm, AlgorithmError
 from .dtypes import is_float
 from .execute import EXECUTORS, Prepared, Unsupported, native
 from .plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
 from .predict import price
 from .rendezvous import Refusal
-from .schedule import Step
+from .schedule import Step, elements
 from .topology import Topology
 from .units import format_size, format_time
 from .verify import verify
@@ -48,6 +49,7 @@ class Launched(NamedTuple):
     algorithms: dict[str, Algorithm]
     memory_per_rank: int | None  # bytes free on the fullest node, for each of its ranks
     deadline: float | None  # seconds since the epoch; None: none
+    counters: Callable[[], dict[str, int] | None]  # of the interfaces of this node; None on all but one of its ranks
     first_calls: dict[str, tuple[int, float]]  # algorithm -> nbytes and seconds of its first call at the largest size
 
 
@@ -62,8 +64,10 @@ def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
         return Outcome({"state": "refused", "reason": failures[0]})
     algorithm = launched.algorithms[cell.algorithm]
     proved = launched.comm.bcast(_proof(launched, algorithm, cell) if launched.comm.rank == 0 else None)
+    internode = _internode(launched, steps)
     fingerprints = launched.comm.allgather(_fingerprint(steps))
-    facts = proved.facts | {"schedule_digest": f"{crc32(repr(fingerprints).encode()):08x}"}
+    digest = f"{crc32(repr(fingerprints).encode()):08x}"
+    facts = proved.facts | {"schedule_digest": digest, "internode_nbytes": internode}
     if facts.get("state") == "refused":
         return Outcome(facts)
     if proved.fingerprints and (differing := _differing(fingerprints, proved.fingerprints)):
@@ -173,12 +177,32 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
             return Outcome({**facts, "state": "skipped", "reason": reason})
         if is_float(plan.dtype):
             facts["same_bits"] = measure.same_bits(call, sendbuf, recvbuf, comm, plan.seed)
+        before = launched.counters()
         times = measure.repeat(call.run, comm, _budget(launched, cells_left))
+        facts["wire"] = _wire(launched, before, times)
         wrong = measure.check(call, sendbuf, recvbuf, comm, plan.op).wrong
     finally:
         call.close()
     facts |= {"state": "wrong" if wrong else "done", "wrong": wrong, "repetitions": times.time_s.size - times.warmups}
     return Outcome(facts, times)
+
+
+def _wire(launched: Launched, before: dict[str, int] | None, times: measure.Times) -> str | None:
+    """What the interfaces of all nodes sent in a call; rank 0 only."""
+    after = launched.counters()
+    counts = launched.comm.gather((before, after))
+    if counts is None:
+        return None
+    calls = times.time_s.size
+    return wire.written(wire.added(wire.per_call(before, after, calls) for before, after in counts)) or None
+
+
+def _internode(launched: Launched, steps: list[Step]) -> int:
+    """Bytes that the schedule sends between real nodes in one call."""
+    node_of = launched.real.node_of
+    here = node_of[launched.comm.rank]
+    away = [step for step in steps if step.dest is not None and node_of[step.dest] != here]
+    return launched.comm.allreduce(sum(elements(step.send) for step in away)) * launched.plan.itemsize
 
 
 def _reason_to_stop(launched: Launched, cell: Cell, time_s: float) -> str | None:

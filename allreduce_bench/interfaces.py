@@ -8,10 +8,10 @@ from fcntl import ioctl
 from typing import NamedTuple
 
 from . import kernel
+from .wire import INVENTED
 
 GET_FLAGS, GET_ADDRESS, GET_MASK = 0x8913, 0x8915, 0x891B  # SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFNETMASK of Linux
 IS_UP = 0x1  # IFF_UP
-INVENTED = re.compile(r"lo$|docker|veth|virbr|br-|cni|flannel|cali|tap|tun|wg")  # names that virtual interfaces get
 UNKNOWN_SPEED = 2**31  # and above: -1 as old kernels print it
 WORD_NBYTES = 4  # InfiniBand counts words
 

@@ -4,11 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from . import wire
+from .limits import least_s, link_of
 from .plan import Plan
 from .runfolder import RunFolder, key_of
 from .stats import log_interval, median, median_interval
 from .units import algbw, busbw
 
+PATH = ("internode_nbytes", "path_messages", "path_nbytes", "path_reduced_nbytes")
 MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
 Summary = dict[str, Any]
 
@@ -28,6 +31,7 @@ def summarise(folder: RunFolder) -> list[Summary]:
         rows.append(row)
     for group in by_size(rows).values():
         _compare(group)
+    _limit(plan, rows, folder)
     return rows
 
 
@@ -64,7 +68,8 @@ def _row(plan: Plan, ranks: int, cell, marks: list[dict], times: dict[str, list[
     row["nbytes"] = cell.count * plan.itemsize
     if best is not None:
         row |= {key: best[key] or None for key in ("nodes", "nodes_declared", "state", "reason")}
-        row |= {key: _whole(best[key]) for key in ("path_messages", "path_nbytes", "path_reduced_nbytes")}
+        row |= {key: _whole(best[key]) for key in PATH}
+        row["wire"] = _median_wire(marks)
         row["wrong"] = _sum(_whole(mark["wrong"]) for mark in marks)
         bits = [mark["same_bits"] for mark in marks if mark["same_bits"]]
         row["same_bits"] = min(map(int, bits)) if bits else None
@@ -104,6 +109,27 @@ def _compare(group: list[Summary]) -> None:
     for row in group:
         row["rank_of_best"] = "best" if row is best else "tie" if is_tie(row, best) else None
         row["speedup"] = native["time_s"] / row["time_s"] if native else None
+
+
+def _median_wire(marks: list[dict]) -> str | None:
+    """The middle count of every interface over the launches that have it."""
+    counts = [wire.read(mark["wire"]) for mark in marks if mark["state"] == "done"]
+    names = {name for count in counts for name in count}
+    middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
+    return wire.written(middle) or None
+
+
+def _limit(plan: Plan, rows: list[Summary], folder: RunFolder) -> None:
+    """Hold the times against the links between the nodes."""
+    for ranks in plan.ranks:
+        ours = [row for row in rows if row["ranks"] == ranks]
+        attempts = [fact for fact in folder.attempts() if fact["ranks"] == ranks]
+        link = link_of(plan.link_rate_bytes_per_s, [row for row in ours if row.get("wire")], attempts)
+        for row in ours:
+            row |= {"limit_s": None, "of_limit": None, "link": link.words if link else None}
+            if link and row["time_s"] and row["nbytes"]:
+                row["limit_s"] = least_s(row["nbytes"], int(row["nodes"]), link)
+                row["of_limit"] = row["limit_s"] / row["time_s"]
 
 
 def is_tie(one: Summary, other: Summary) -> bool:

@@ -1,6 +1,7 @@
 """One launch, on every rank: which cells in which order, each kept before the next begins."""
 
 import os
+from collections.abc import Callable
 from typing import Protocol
 
 from mpi4py import MPI
@@ -39,6 +40,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         algorithms=algorithms,
         memory_per_rank=min(shares, default=None),
         deadline=deadline,
+        counters=_counters(comm, real),
         first_calls={},
     )
 
@@ -46,8 +48,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
 def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | None, first: bool) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = launched.real
-    leads = comm.rank == real.nodes[real.node_of[comm.rank]][0]
-    machines = comm.gather(environment.machine() if leads else None)
+    machines = comm.gather(environment.machine() if _leads(comm, real) else None)
     places = comm.gather((environment.host(), environment.affinity()))
     phases = comm.gather(STARTUP.phases)
     if machines is None or places is None or phases is None:
@@ -78,6 +79,19 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
             *arithmetic_findings(launched.plan.dtype),
         ],
     }
+
+
+def _leads(comm: MPI.Comm, real: Topology) -> bool:
+    """Whether this is the first rank of its node."""
+    return comm.rank == real.nodes[real.node_of[comm.rank]][0]
+
+
+def _counters(comm: MPI.Comm, real: Topology) -> Callable[[], dict[str, int] | None]:
+    if not _leads(comm, real):
+        return lambda: None
+    from .interfaces import sent_bytes  # late: one rank of a node looks
+
+    return sent_bytes
 
 
 class Teller(Protocol):

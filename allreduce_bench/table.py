@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from . import wire
 from .dtypes import arithmetic_note
 from .plan import Plan
 from .summary import Summary
@@ -21,12 +22,14 @@ def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
         f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
         "time in us: maximum over ranks, median of repetitions, median of launches;  * fastest   = tie with it (95 %)",
         *([note] if (note := arithmetic_note(plan.dtype)) else []),
+        *([f"limit: 2(N-1)/N n bytes of each of N nodes over {link}"] if (link := rows[0].get("link")) else []),
         "",
         *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
         "",
         _count(rows),
         *(f"{verdict.sizes}: {verdict.sentence}" for verdict in verdicts(rows)),
         *_notes(rows),
+        *([carried] if (carried := wire.sentence(rows)) else []),
         "",
     ]
     return "\n".join(lines)
@@ -49,7 +52,8 @@ def where(rows: Sequence[Summary]) -> str:
 
 def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:
     sizes = sorted({row["nbytes"] for row in rows})
-    lines = _header(algorithms)
+    limited = any(row.get("of_limit") for row in rows)
+    lines = _header(algorithms, limited)
     for nbytes in sizes:
         group = {row["algorithm"]: row for row in rows if row["nbytes"] == nbytes}
         best = next((row for row in group.values() if row.get("rank_of_best") == "best"), None)
@@ -63,6 +67,7 @@ def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:
                     if best
                     else ["-", "-", "-"]
                 ),
+                *([_share(best)] if limited else []),
                 str(sum(wrong)) if wrong else "N/A",
             ]
         )
@@ -70,7 +75,7 @@ def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:
     return ["  ".join(text.rjust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
 
 
-def _header(algorithms: list[str]) -> list[list[str]]:
+def _header(algorithms: list[str], limited: bool) -> list[list[str]]:
     """Two lines, long names broken at the underscore nearest to their middle."""
     upper, lower = [""], ["size"]
     for name in algorithms:
@@ -78,7 +83,8 @@ def _header(algorithms: list[str]) -> list[list[str]]:
         cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
         upper.append(name[:cut] + "  " if cut else "")
         lower.append(name[cut:] + "  ")
-    return [[*upper, "", "algbw", "busbw", ""], [*lower, "best", "GB/s", "GB/s", "#wrong"]]
+    above, below = (["of"], ["limit"]) if limited else ([], [])
+    return [[*upper, "", "algbw", "busbw", *above, ""], [*lower, "best", "GB/s", "GB/s", *below, "#wrong"]]
 
 
 def _time(row: Summary) -> str:
@@ -91,10 +97,16 @@ def _gigabytes(row: Summary, kind: str) -> str:
     return f"{row[f'{kind}_bytes_per_s'] / 1e9:.2f}"
 
 
+def _share(best: Summary | None) -> str:
+    return f"{best['of_limit']:.0%}" if best and best.get("of_limit") else "-"
+
+
 def _count(rows: Sequence[Summary]) -> str:
     states = [row["state"] for row in rows]
     counts = [
-        f"{states.count(state)} {state}" for state in ("left out", "missing", "refused", "skipped") if state in states
+        f"{states.count(state)} {state}"
+        for state in ("hung", "left out", "missing", "refused", "skipped")
+        if state in states
     ]
     wrong = sum(row.get("wrong") or 0 for row in rows)
     return ", ".join([f"{states.count('done')} of {len(rows)} cells done", f"{wrong} wrong elements", *counts]) + "."
