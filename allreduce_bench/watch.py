@@ -12,10 +12,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 from typing import Any
 
 from .whereabouts import where
 
+HIGH_NUMBER = 900  # of a file; the usual limit is 1024
 CONNECT_S = 5.0  # for each address of the monitor
 START_FACTOR = 5  # the start of many ranks may take longer than a cell
 LAST_WORDS_S = 3.0  # for the rank that speaks, before the others end and their launcher ends it
@@ -76,7 +78,7 @@ class Watch:
             with contextlib.suppress(OSError, ValueError):
                 connection = socket.create_connection((name, int(port)), timeout=CONNECT_S)
                 connection.settimeout(None)
-                return connection
+                return _closed_first(connection)
         return None
 
     def _listen(self, connection: socket.socket) -> str:
@@ -94,6 +96,20 @@ class Watch:
         except TimeoutError:
             return "does not answer"
         return "broke off"
+
+
+def _closed_first(connection: socket.socket) -> socket.socket:
+    """The same connection under a high number, so that it breaks first when this process dies.
+
+    Linux closes the files of a dying process from the highest number down. The launcher learns of the death from one of
+    them, too, and ends the other ranks: their lines must not break before this one.
+    """
+    try:
+        number = fcntl(connection.fileno(), F_DUPFD_CLOEXEC, HIGH_NUMBER)
+    except OSError:
+        return connection
+    connection.close()
+    return socket.socket(fileno=number)
 
 
 def fuse(timeout_s: float, rank: int) -> threading.Timer:
