@@ -55,8 +55,8 @@ class Launched(NamedTuple):
 
 def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
     """Measure `cell` if it may run and is proved; `cells_left` of the launch share the time that is left."""
-    if reason := launched.comm.bcast(_reason_to_skip(launched, cell)):
-        return Outcome({"state": "left out" if reason == LEFT_OUT else "skipped", "reason": reason})
+    if refusal := launched.comm.bcast(_reason_to_skip(launched, cell)):
+        return Outcome(refusal)
     if cell.algorithm == "native":
         return _measured(launched, cell, None, {}, cells_left)
     steps, failure = _own_steps(launched, cell)
@@ -91,19 +91,26 @@ def _own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
         return [], str(error)
 
 
-def _reason_to_skip(launched: Launched, cell: Cell) -> str | None:
-    """Why this cell is not measured, on rank 0's word."""
+def _reason_to_skip(launched: Launched, cell: Cell) -> dict | None:
+    """Why this cell is not measured, on rank 0's word: its state and its reason; None: it is."""
     if launched.deadline is not None and time.time() > launched.deadline:
-        return LEFT_OUT
+        return {"state": "left out", "reason": LEFT_OUT}
+    if reason := _unfit(launched, cell):
+        return {"state": "skipped", "reason": reason}
+    nbytes, time_s = launched.first_calls.get(cell.algorithm, (0, 0.0))
+    call_s = time_s * cell.count * launched.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
+    if call_s > time_s:
+        return _too_long(launched, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}")
+    return None
+
+
+def _unfit(launched: Launched, cell: Cell) -> str | None:
+    """Why this cell cannot, or shall not, run on these ranks."""
     if cell.algorithm in launched.plan.bounded and launched.comm.size > BOUNDED_RANKS:
         return f"{cell.algorithm} stops at {BOUNDED_RANKS} ranks unless -a names it"
     need, free = VECTORS * cell.count * launched.plan.itemsize, launched.memory_per_rank
     if free is not None and need > MEMORY_SHARE * free:
         return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
-    nbytes, time_s = launched.first_calls.get(cell.algorithm, (0, 0.0))
-    call_s = time_s * cell.count * launched.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
-    if call_s > time_s and (too_long := _too_long(launched, call_s)):
-        return f"a call would take about {format_time(call_s)}, going by {format_size(nbytes)}: {too_long}"
     if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
         return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
     if cell.algorithm == "native":
@@ -111,15 +118,16 @@ def _reason_to_skip(launched: Launched, cell: Cell) -> str | None:
     return launched.algorithms[cell.algorithm].unmet(launched.comm.size, launched.topology)
 
 
-def _too_long(launched: Launched, call_s: float) -> str | None:
-    """Why a cell whose calls take `call_s` is not worth its time; None: it is."""
+def _too_long(launched: Launched, call_s: float, words: str) -> dict | None:
+    """State and reason of a cell whose calls take `call_s`, as `words` say, if that is more than it is worth."""
     plan = launched.plan
     if launched.deadline is not None:
         left_s = max(0.0, launched.deadline - time.time())
         if call_s * CALLS_AFTER_FIRST > LARGEST_SHARE * left_s:
-            return f"{CALLS_AFTER_FIRST} more would take over a quarter of the {left_s:.0f} s that --within left"
+            return {"state": "left out", "reason": "its calls take too long for the time that --within left"}
     if plan.iters is None and call_s > LONGEST_CALL * max(plan.cell_time_s, plan.min_time_s):
-        return f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; raise that to measure it"
+        limit = f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; raise that to measure it"
+        return {"state": "skipped", "reason": f"{words}, {limit}"}
     return None
 
 
@@ -173,8 +181,8 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
         first = measure.check(call, sendbuf, recvbuf, comm, plan.op)
         if first.wrong:
             return Outcome({**facts, "state": "wrong", "wrong": first.wrong})
-        if reason := comm.bcast(_reason_to_stop(launched, cell, first.time_s)):
-            return Outcome({**facts, "state": "skipped", "reason": reason})
+        if refusal := comm.bcast(_after_first_call(launched, cell, first.time_s)):
+            return Outcome(facts | refusal)
         if is_float(plan.dtype):
             facts["same_bits"] = measure.same_bits(call, sendbuf, recvbuf, comm, plan.seed)
         before = launched.counters()
@@ -205,13 +213,12 @@ def _internode(launched: Launched, steps: list[Step]) -> int:
     return launched.comm.allreduce(sum(elements(step.send) for step in away)) * launched.plan.itemsize
 
 
-def _reason_to_stop(launched: Launched, cell: Cell, time_s: float) -> str | None:
-    """Why a cell is not repeated after its first call took `time_s`, which is noted for larger sizes."""
+def _after_first_call(launched: Launched, cell: Cell, time_s: float) -> dict | None:
+    """State and reason of a cell that is not repeated; its first call, of `time_s`, is noted for larger sizes."""
     nbytes = cell.count * launched.plan.itemsize
     if nbytes > launched.first_calls.get(cell.algorithm, (0, 0.0))[0]:
         launched.first_calls[cell.algorithm] = nbytes, time_s
-    too_long = _too_long(launched, time_s)
-    return f"its first call took {format_time(time_s)}: {too_long}" if too_long else None
+    return _too_long(launched, time_s, f"its first call took {format_time(time_s)}")
 
 
 def _bound(steps, sendbuf, recvbuf, comm: MPI.Comm, op: str, executor: str) -> tuple[Prepared, str | None]:

@@ -1,7 +1,6 @@
 """What a run shall measure: decided once, written to run.json, never changed."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from math import log
 from typing import Any, NamedTuple
@@ -102,21 +101,14 @@ class Plan:
         """All launches; the rank counts take turns, so that a drift of the machine touches all of them."""
         return [Launch(ranks, number) for number in range(1, self.launches + 1) for ranks in self.ranks]
 
-    def cells(self, launch: Launch, in_haste: bool = False) -> list[Cell]:
-        """The cells in the order in which `launch` measures them: random, but the same for the same seed.
-
-        `in_haste`, when time may not suffice, the sizes come one after the other, so that those that are measured can
-        be compared, and each lies in the widest gap between those before it.
-        """
+    def cells(self, launch: Launch) -> list[Cell]:
+        """The cells in the order in which `launch` measures them: random, but the same for the same seed."""
         cells = []
         for name in self.algorithms:
             executor = "native" if name == "native" else "sendrecv"
             segment = self.segment_nbytes // self.itemsize if name in self.segmented else None
             cells += [Cell(name, executor, nbytes // self.itemsize, segment) for nbytes in self.sizes]
         random.Random(f"{self.seed} {launch.name}").shuffle(cells)
-        if in_haste:
-            turn = {nbytes // self.itemsize: i for i, nbytes in enumerate(_spread(self.sizes))}
-            cells.sort(key=lambda cell: turn[cell.count])
         return cells
 
     def to_json(self) -> dict:
@@ -165,17 +157,6 @@ def _fits(name: str, value: Any) -> bool:
         return True
     least = {**NUMBERS, **OPTIONAL}[name]
     return type(value) in (int, float) and value >= least and (name != "launches" or value < MANY)
-
-
-def _spread(sizes: Sequence[int]) -> list[int]:
-    """The first, the last, the middle, the middles of the halves, and so on."""
-    order, gaps = [0, len(sizes) - 1], [(0, len(sizes) - 1)]
-    for low, high in gaps:  # grows while it is read
-        middle = (low + high) // 2
-        if low < middle < high:
-            order.append(middle)
-            gaps += [(low, middle), (middle, high)]
-    return [sizes[i] for i in dict.fromkeys(order)]
 
 
 def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> tuple[int, ...]:

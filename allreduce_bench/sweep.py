@@ -1,7 +1,8 @@
 """One launch, on every rank: which cells in which order, each kept before the next begins."""
 
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from mpi4py import MPI
@@ -10,6 +11,7 @@ from numpy import ndarray, sort
 from . import environment
 from .cell import Launched, Outcome, outcome_of
 from .dtypes import arithmetic_findings, teach_numpy
+from .haste import next_size, spread
 from .measure import Times
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
@@ -109,10 +111,9 @@ def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey],
 
     Returns the number of wrong or refused cells.
     """
-    planned = launched.plan.cells(launched.launch, in_haste=launched.deadline is not None)
-    cells = launched.comm.bcast([cell for cell in planned if cell.key not in finished])
+    cells = launched.comm.bcast([cell for cell in launched.plan.cells(launched.launch) if cell.key not in finished])
     failed: list[bool] = []
-    for number, cell in enumerate(cells, start=1):
+    for number, cell in enumerate(_in_order(launched, cells), start=1):
         facts, words = _facts(launched, cell), f"{cell.algorithm} {format_size(cell.count * launched.plan.itemsize)}"
         if recorder is not None:
             teller.begin(words, facts)
@@ -122,6 +123,21 @@ def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey],
             recorder.cell(*_rows(facts | outcome.facts, outcome.times))
             teller.end(number, len(cells), words + _result(outcome), failed[-1])
     return sum(failed)
+
+
+def _in_order(launched: Launched, cells: list[Cell]) -> Iterator[Cell]:
+    """The cells as they come; with a deadline size by size, as rank 0's clock allows."""
+    if launched.deadline is None:
+        yield from cells
+        return
+    itemsize, spent_s = launched.plan.itemsize, dict[int, float]()
+    waiting = spread(sorted({cell.count * itemsize for cell in cells}))
+    while waiting:
+        begun = time.time()
+        size = launched.comm.bcast(next_size(waiting, spent_s, launched.deadline - begun))
+        yield from (cell for cell in cells if cell.count * itemsize == size)
+        waiting.remove(size)
+        spent_s[size] = time.time() - begun
 
 
 def _facts(launched: Launched, cell: Cell) -> dict:

@@ -9,6 +9,8 @@ from .summary import Summary
 from .units import format_size, three_digits
 from .verdict import verdicts
 
+MOST_NAMED = 12  # cells in one note
+UNTRIED = ("left out", "missing")
 MARK = {"best": " *", "tie": " ="}
 
 
@@ -54,7 +56,8 @@ def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:
     sizes = sorted({row["nbytes"] for row in rows})
     limited = any(row.get("of_limit") for row in rows)
     lines = _header(algorithms, limited)
-    for nbytes in sizes:
+    tried = {row["nbytes"] for row in rows if row["state"] not in UNTRIED}
+    for nbytes in sorted(tried) or sizes:
         group = {row["algorithm"]: row for row in rows if row["nbytes"] == nbytes}
         best = next((row for row in group.values() if row.get("rank_of_best") == "best"), None)
         wrong = [row["wrong"] for row in group.values() if row.get("wrong") is not None]
@@ -112,15 +115,24 @@ def _count(rows: Sequence[Summary]) -> str:
     return ", ".join([f"{states.count('done')} of {len(rows)} cells done", f"{wrong} wrong elements", *counts]) + "."
 
 
+def _cells(sizes: dict[int, list[str]], algorithms: int) -> str:
+    """`all at 16 B, 32 B`, `ring 8 B`: the cells that share a reason, sizes that lack all `algorithms` first."""
+    whole = [format_size(nbytes) for nbytes, names in sizes.items() if len(names) == algorithms > 1]
+    single = [(name, nbytes) for nbytes, names in sizes.items() for name in names if not len(names) == algorithms > 1]
+    words = [f"all at {', '.join(whole)}"] if whole else []
+    words += [f"{name} {format_size(nbytes)}" for name, nbytes in single[:MOST_NAMED]]
+    more = len(single) - MOST_NAMED
+    return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+
+
 def _notes(rows: Sequence[Summary]) -> list[str]:
     """Why cells are missing, once per reason, and whose replicas diverge."""
-    reasons: dict[tuple, list[str]] = {}
+    algorithms = {row["algorithm"] for row in rows}
+    reasons: dict[tuple, dict[int, list[str]]] = {}
     for row in rows:
         if row["state"] != "done":
-            reasons.setdefault((row["state"], row["reason"]), []).append(
-                f"{row['algorithm']} {format_size(row['nbytes'])}"
-            )
-    notes = [f"{state}: {', '.join(cells)}: {reason}" for (state, reason), cells in reasons.items()]
+            reasons.setdefault((row["state"], row["reason"]), {}).setdefault(row["nbytes"], []).append(row["algorithm"])
+    notes = [f"{state}: {_cells(sizes, len(algorithms))}: {reason}" for (state, reason), sizes in reasons.items()]
     diverging = sorted({str(row["algorithm"]) for row in rows if row.get("same_bits") == 0})
     if diverging:
         notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
