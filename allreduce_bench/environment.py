@@ -12,10 +12,12 @@ from pathlib import Path
 
 from . import __version__
 from .topology import Topology
+from .units import format_ranges
 
-INTERNAL = frozenset({"OMPI_MCA_PREFIXES", "OMPI_MCA_initial_wdir", "OMPI_MCA_num_procs"})  # of Open MPI's launcher
+# Of Open MPI's launcher:
+INTERNAL = frozenset({f"OMPI_MCA_{name}" for name in ("PREFIXES", "initial_wdir", "num_procs", "cpu_type")})
 # Everything else in the environment stays unread: it may hold secrets.
-VARIABLE_PREFIXES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "PSM2_", "I_MPI_", "OMP_")
+VARIABLE_PREFIXES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "PSM2_", "I_MPI_", "OMP_", "GLOO_")
 VARIABLE_NAMES = frozenset(
     {"SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES", "SLURM_JOB_NODELIST"}
     | {"SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_DISTRIBUTION"}
@@ -58,6 +60,16 @@ def cores() -> int:
         with suppress(OSError):
             siblings.add(path.read_text(encoding="utf-8"))
     return len(siblings) or os.cpu_count() or 1
+
+
+def affinity() -> str | None:
+    """The cores (as the system numbers them) that this process may run on: `0-3,8`; None where it does not tell."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    try:
+        return format_ranges(os.sched_getaffinity(0))
+    except OSError:
+        return None
 
 
 def free_memory() -> int | None:

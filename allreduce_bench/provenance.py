@@ -3,6 +3,7 @@
 Everything here is text about one run, from its plan, its summary rows and the facts of its launches.
 """
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from .plan import Plan
 from .schema import REPETITIONS
 from .start import Start
 from .summary import MIN_LAUNCHES, Summary
-from .units import format_size
+from .units import format_ranges, format_size
 
 BADGES = {"oversubscribed": "oversubscribed", "pretended": "PRETENDED nodes", "loaded": "machine was loaded"}
 SEVERE = ("oversubscribed", "pretended")
@@ -97,6 +98,9 @@ def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
         ("MPI standard", lambda fact: [_mpi(fact, "mpi_standard")]),
         ("thread level", lambda fact: [_mpi(fact, "thread_level")]),
         ("hosts", lambda fact: list(dict.fromkeys(fact.get("hosts", [])))),
+        ("ranks of hosts", _mapping),
+        ("bound to cores", _binding),
+        ("started by", _launcher_words),
         ("nodes x ranks", lambda fact: [fact.get("layout")]),
         ("processor", machines("processor")),
         ("cores of a node", machines("cores")),
@@ -221,6 +225,41 @@ def _range(values: Iterable) -> str:
 
 def _mpi(fact: dict, key: str) -> str | None:
     return fact.get("mpi", {}).get(key)
+
+
+def _ranks_of_hosts(fact: dict) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for rank, name in enumerate(fact.get("hosts", [])):
+        found.setdefault(name, []).append(rank)
+    return found
+
+
+def _mapping(fact: dict) -> list[str]:
+    """`n1: 0-3, n2: 4-7`, where there is more than one host."""
+    words = [f"{name}: {format_ranges(ranks)}" for name, ranks in _ranks_of_hosts(fact).items()]
+    return [", ".join(words)] if len(words) > 1 else []
+
+
+def _binding(fact: dict) -> list[str]:
+    """The cores of each rank of a host, rank by rank: `n1, n2: 0 | 1 | 2 | 3`; `all 0-3` where they share them."""
+    binding = fact.get("binding", [])
+    if None in binding or len(binding) != len(fact.get("hosts", [])):
+        return []
+    hosts_of: dict[str, list[str]] = {}
+    for name, ranks in _ranks_of_hosts(fact).items():
+        cores = [binding[rank] for rank in ranks]
+        words = f"all {cores[0]}" if len(set(cores)) == 1 else " | ".join(cores)
+        hosts_of.setdefault(words, []).append(name)
+    if len(hosts_of) == 1:
+        return list(hosts_of)
+    return ["; ".join(f"{', '.join(names)}: {words}" for words, names in hosts_of.items())]
+
+
+def _launcher_words(fact: dict) -> list[str]:
+    """The command of a launch up to what differs between launches of the same ranks."""
+    command = fact.get("command") or ""
+    words = command if isinstance(command, str) else shlex.join(command)
+    return [words.partition(" --launch ")[0]] if words else []
 
 
 def _said(attempts: Sequence[dict], ask: Callable[[dict], list]) -> str:

@@ -4,6 +4,10 @@ import os
 from collections.abc import Mapping
 
 from .environment import cores
+from .hosts import filled, slots_for
+from .start import UNASKED, Start
+
+COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
 
 
 def under_launcher(environ: Mapping[str, str]) -> bool:
@@ -30,9 +34,28 @@ def ranks_on_this_node(environ: Mapping[str, str]) -> int | None:
     return None
 
 
-def ranks_a_node(ranks: int) -> int:
-    """How many of `ranks` a node gets when they are spread over this job's nodes; all of them outside a Slurm job."""
-    return -(-ranks // int(os.environ.get("SLURM_JOB_NUM_NODES") or 1))
+def ranks_a_node(ranks: int, start: Start = UNASKED) -> int:
+    """The most ranks that a node gets when `ranks` are started so; all of them where one node is all we know of."""
+    if start.ranks_per_node:
+        return min(ranks, start.ranks_per_node)
+    if start.hosts:
+        return max(filled([slots for _, slots in slots_for(start.hosts, ranks)], ranks))
+    return -(-ranks // (_nodes_of_job() or 1))
+
+
+def nodes_for(ranks: int, start: Start) -> int | None:
+    """On how many nodes `ranks` are started so; None: unknown."""
+    if start.ranks_per_node:
+        return -(-ranks // start.ranks_per_node)
+    if start.hosts:
+        return sum(count > 0 for count in filled([slots for _, slots in slots_for(start.hosts, ranks)], ranks))
+    nodes = _nodes_of_job()
+    return nodes and min(ranks, nodes)
+
+
+def _nodes_of_job() -> int | None:
+    said = os.environ.get("SLURM_JOB_NUM_NODES", "")
+    return int(said) if said.isdigit() and int(said) else None
 
 
 def rank_of(environ: Mapping[str, str]) -> int:

@@ -44,6 +44,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> d
     leads = comm.rank == real.nodes[real.node_of[comm.rank]][0]
     machines = comm.gather(environment.machine() if leads else None)
     hosts = comm.gather(environment.host())
+    binding = comm.gather(environment.affinity())
     if machines is None or hosts is None:
         return None
     leaders = [machine for machine in machines if machine is not None]
@@ -57,6 +58,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, first: bool) -> d
         "nodes_declared": declared,
         "layout": launched.topology.describe(),
         "hosts": hosts,
+        "binding": binding,
         "node_of": list(launched.topology.node_of),
         "mpi": environment.mpi_facts(),
         "variables": environment.allowed_variables(os.environ),

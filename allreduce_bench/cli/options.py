@@ -69,6 +69,9 @@ STARTED = (
     click.option("--interface", default="", help="Network interface that shall carry the messages, e.g. hsn0."),
 )
 
+WHERE = ("hosts", "hostfile", "remote_shell", "ranks_per_node", "map_by", "bind_to")
+STARTED_NAMES = ("launcher", "launcher_args", *WHERE)  # what is too late once the ranks are started
+
 
 def plan_options(command: Callable) -> Callable:
     """The options that decide what is measured and how ranks are started."""
