@@ -5,6 +5,7 @@ Everything here is text about one run, from its plan, its summary rows and the f
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 from .algorithms import builtin
@@ -117,21 +118,22 @@ def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
 def repeat_command(plan: Plan) -> list[str]:
     """The command that measures this plan anew, every choice said; it starts mpirun itself."""
     names = [name for name in plan.algorithms if name == "native" or name in builtin()]
+    by_default = plan.bounded and set(names) == {"native", *builtin()}  # to name them would lift their bound
     options: dict[str, object] = {
         "--ranks": ",".join(map(str, plan.ranks)),
-        "--algorithms": ",".join([*names, *plan.files]),
+        "--algorithms": None if by_default else ",".join([*names, *plan.files]),
         "--sizes": ",".join(map(str, plan.sizes)),
         "--dtype": plan.dtype,
         "--op": plan.op,
         "--launches": plan.launches,
         "--iters": plan.iters,
         "--warmups": plan.warmups,
-        "--cell-time": f"{plan.cell_time_s:g}s",
-        "--min-time": f"{plan.min_time_s:g}s" if plan.min_time_s else None,
+        "--cell-time": f"{_exactly(plan.cell_time_s)}s",
+        "--min-time": f"{_exactly(plan.min_time_s)}s" if plan.min_time_s else None,
         "--segment": plan.segment_nbytes,
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
-        "--link-rate": f"{plan.link_rate_bytes_per_s * 8e-6:g}Mbit" if plan.link_rate_bytes_per_s else None,
+        "--link-rate": f"{_exactly(plan.link_rate_bytes_per_s * 8 / 1e6)}Mbit" if plan.link_rate_bytes_per_s else None,
         **_start_options(plan.start),
         "--seed": plan.seed,
     }
@@ -145,6 +147,11 @@ def _start_options(start: Start) -> dict[str, object]:
     options |= {f"--{name.replace('_', '-')}": getattr(start, name) for name in names}
     usual = {"--launcher": "auto", "--remote-shell": "ssh"}
     return {name: value for name, value in options.items() if value and value != usual.get(name)}
+
+
+def _exactly(number: float) -> str:
+    """All digits of a number, without an exponent."""
+    return format(Decimal(repr(number)), "f")
 
 
 def in_ranks(counts: Iterable[int]) -> str:
