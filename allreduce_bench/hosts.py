@@ -36,19 +36,27 @@ def slots_of(host: str) -> tuple[str, int | None]:
 def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = None) -> list[tuple[str, int]]:
     """(name, slots) of every host; those that say no slots get `ranks_per_node`, or share evenly what is left."""
     said = [slots_of(host) for host in hosts]
-    silent = sum(slots is None for _, slots in said)
+    silent = [name for name, slots in said if slots is None]
     left = max(0, ranks - sum(slots or 0 for _, slots in said))
-    share = ranks_per_node or max(1, -(-left // max(1, silent)))
-    return [(name, share if slots is None else slots) for name, slots in said]
+    shares = dict(zip(silent, shared(left, len(silent))))
+    return [(name, slots or ranks_per_node or max(1, shares[name])) for name, slots in said]
+
+
+def shared(ranks: int, places: int) -> list[int]:
+    """`ranks` shared by so many places as evenly as it goes, the first ones getting one more."""
+    return [ranks // places + (place < ranks % places) for place in range(places)]
 
 
 def filled(slots: Iterable[int], ranks: int) -> list[int]:
-    """The ranks on each host when they fill one host's slots after the other; what is left over goes round."""
+    """The ranks on each host when they fill one host's slots after the other; what is left over goes round.
+
+    No hosts: none.
+    """
     left, counts = ranks, []
     for number in slots:
         counts.append(min(number, left))
         left -= counts[-1]
-    return [count + left // len(counts) + (place < left % len(counts)) for place, count in enumerate(counts)]
+    return [count + more for count, more in zip(counts, shared(left, len(counts)))]
 
 
 def _each_once(hosts: Iterable[str]) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """What a launcher's variables tell a process before it may ask MPI."""
 
 import os
+import re
 from collections.abc import Mapping
 
 from .environment import cores
-from .hosts import filled, slots_for
+from .hosts import filled, shared, slots_for
 from .start import UNASKED, Start
 
 COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
@@ -36,26 +37,24 @@ def ranks_on_this_node(environ: Mapping[str, str]) -> int | None:
 
 def ranks_a_node(ranks: int, start: Start = UNASKED) -> int:
     """The most ranks that a node gets when `ranks` are started so; all of them where one node is all we know of."""
-    if start.ranks_per_node:
-        return min(ranks, start.ranks_per_node)
-    if start.hosts:
-        return max(filled([slots for _, slots in slots_for(start.hosts, ranks)], ranks))
-    return -(-ranks // (_nodes_of_job() or 1))
+    return max(_ranks_of_nodes(ranks, start) or [ranks])
 
 
 def nodes_for(ranks: int, start: Start) -> int | None:
     """On how many nodes `ranks` are started so; None: unknown."""
+    return sum(count > 0 for count in _ranks_of_nodes(ranks, start)) or None
+
+
+def _ranks_of_nodes(ranks: int, start: Start) -> list[int]:
+    """How many ranks each node gets: as `start` says, else as mpirun fills the nodes of a Slurm job; empty: unknown."""
     if start.ranks_per_node:
-        return -(-ranks // start.ranks_per_node)
+        return filled([start.ranks_per_node] * -(-ranks // start.ranks_per_node), ranks)
     if start.hosts:
-        return sum(count > 0 for count in filled([slots for _, slots in slots_for(start.hosts, ranks)], ranks))
-    nodes = _nodes_of_job()
-    return nodes and min(ranks, nodes)
-
-
-def _nodes_of_job() -> int | None:
-    said = os.environ.get("SLURM_JOB_NUM_NODES", "")
-    return int(said) if said.isdigit() and int(said) else None
+        return filled([slots for _, slots in slots_for(start.hosts, ranks)], ranks)
+    said = re.findall(r"(\d+)(?:\(x(\d+)\))?", os.environ.get("SLURM_TASKS_PER_NODE", ""))  # such as 4(x2),3
+    slots = [int(tasks) for tasks, times in said for _ in range(int(times or 1))]
+    nodes = os.environ.get("SLURM_JOB_NUM_NODES", "")
+    return shared(ranks, int(nodes)) if not slots and nodes.isdigit() else filled(slots, ranks)
 
 
 def rank_of(environ: Mapping[str, str]) -> int:

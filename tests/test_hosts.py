@@ -31,8 +31,8 @@ def test_hosts_of_a_file(tmp_path):
 
 
 def test_hosts_without_slots_share_what_is_left():
-    assert slots_for(("a", "b"), 5) == [("a", 3), ("b", 3)]
-    assert slots_for(("a:4", "b", "c"), 9) == [("a", 4), ("b", 3), ("c", 3)]
+    assert slots_for(("a", "b"), 5) == [("a", 3), ("b", 2)]
+    assert slots_for(("a:4", "b", "c"), 9) == [("a", 4), ("b", 3), ("c", 2)]
     assert slots_for(("a:4", "b"), 2) == [("a", 4), ("b", 1)]
     assert slots_for(("a", "b:1"), 8, ranks_per_node=2) == [("a", 2), ("b", 1)]
 

@@ -167,6 +167,9 @@ def test_ranks_of_a_node_count_hosts_slots_and_ranks_per_node(monkeypatch):
     assert nodes_for(2, Start(hosts=("a:2", "b:6"))) == 1
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "3")
     assert ranks_a_node(8) == 3 and nodes_for(2, Start()) == 2
+    monkeypatch.setenv("SLURM_TASKS_PER_NODE", "4(x2),3")
+    assert ranks_a_node(3) == 3 and nodes_for(3, Start()) == 1
+    assert ranks_a_node(11) == 4 and nodes_for(11, Start()) == 3 and ranks_a_node(14) == 5
 
 
 @pytest.mark.parametrize(
@@ -181,7 +184,7 @@ def test_ranks_of_a_node_count_hosts_slots_and_ranks_per_node(monkeypatch):
 def test_srun_is_asked_how_ranks_find_each_other(tmp_path, known, library, asked):
     srun = script(tmp_path / "srun", f"#!/bin/sh\necho '{known}' >&2\n")
     if asked is None:
-        with pytest.raises(LaunchError, match="needs pmix or pmi2, but 'srun --mpi=list' knows cray_shasta, none"):
+        with pytest.raises(LaunchError, match="needs pmix, but 'srun --mpi=list' knows cray_shasta, none"):
             options_for(str(srun), library, "")
         assert options_for(str(srun), library, "--mpi=none") == ()
     else:

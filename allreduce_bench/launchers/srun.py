@@ -9,7 +9,11 @@ from ..start import Start
 from ..started import nodes_for, ranks_a_node
 from .launcher import Launcher, LaunchError, refuse, with_variables
 
-PREFERRED = {"Open MPI": ("pmix", "pmi2"), "MPICH": ("pmi2", "pmix")}  # how ranks find each other, best first
+PREFERRED = {  # how ranks find each other, best first
+    "Open MPI 4": ("pmix", "pmi2"),
+    "Open MPI": ("pmix",),
+    "MPICH": ("pmi2", "pmix"),
+}
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
