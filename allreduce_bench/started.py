@@ -1,9 +1,12 @@
 """What a launcher's variables tell a process before it may ask MPI."""
 
 import os
+import re
 from collections.abc import Mapping
 
 from .environment import cores
+from .hosts import filled, shared, slots_for
+from .start import UNASKED, Start
 
 SCHEDULERS = {"sbatch": "SLURM_JOB_ID", "qsub": "PBS_JOBID", "bsub": "LSB_JOBID", "flux": "FLUX_JOB_ID"}
 
@@ -32,9 +35,26 @@ def ranks_on_this_node(environ: Mapping[str, str]) -> int | None:
     return None
 
 
-def ranks_a_node(ranks: int) -> int:
-    """How many of `ranks` a node gets when they are spread over this job's nodes; all of them outside a Slurm job."""
-    return -(-ranks // int(os.environ.get("SLURM_JOB_NUM_NODES") or 1))
+def ranks_a_node(ranks: int, start: Start = UNASKED) -> int:
+    """The most ranks that a node gets when `ranks` are started so; all of them where one node is all we know of."""
+    return max(_ranks_of_nodes(ranks, start) or [ranks])
+
+
+def nodes_for(ranks: int, start: Start) -> int | None:
+    """On how many nodes `ranks` are started so; None: unknown."""
+    return sum(count > 0 for count in _ranks_of_nodes(ranks, start)) or None
+
+
+def _ranks_of_nodes(ranks: int, start: Start) -> list[int]:
+    """How many ranks each node gets: as `start` says, else as mpirun fills the nodes of a Slurm job; empty: unknown."""
+    if start.ranks_per_node:
+        return filled([start.ranks_per_node] * -(-ranks // start.ranks_per_node), ranks)
+    if start.hosts:
+        return filled([slots for _, slots in slots_for(start.hosts, ranks)], ranks)
+    said = re.findall(r"(\d+)(?:\(x(\d+)\))?", os.environ.get("SLURM_TASKS_PER_NODE", ""))  # such as 4(x2),3
+    slots = [int(tasks) for tasks, times in said for _ in range(int(times or 1))]
+    nodes = os.environ.get("SLURM_JOB_NUM_NODES", "")
+    return shared(ranks, int(nodes)) if not slots and nodes.isdigit() else filled(slots, ranks)
 
 
 def rank_of(environ: Mapping[str, str]) -> int:

@@ -20,7 +20,7 @@ from .runfolder import CellKey
 from .schema import TIME_DEFINITION
 from .startup import STARTUP, slowest
 from .topology import Topology
-from .units import format_size, format_time
+from .units import format_ranges, format_size, format_time
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Launched:
@@ -69,6 +69,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
         "nodes_declared": declared,
         "layout": launched.topology.describe(),
         "hosts": [host for host, _ in places],
+        "binding": [None if cpus is None else format_ranges(cpus) for _, cpus in places],
         "node_of": list(launched.topology.node_of),
         "mpi": mpi,
         "transport": transport,

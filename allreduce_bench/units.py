@@ -1,6 +1,7 @@
 """The units people read and write: sizes in KiB/MiB/GiB (1024), durations, microseconds, GB/s (10^9)."""
 
 import re
+from collections.abc import Iterable
 from math import floor, log10
 
 SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
@@ -50,6 +51,17 @@ def parse_counts(text: str) -> list[int]:
             raise ValueError(f"'{text}': {last} is more than {MAX_RANKS}")
         found.update(range(first, last + 1))
     return sorted(found)
+
+
+def format_ranges(numbers: Iterable[int]) -> str:
+    """`0-3,8` for 0, 1, 2, 3, 8: the inverse of how lists of cores and ranks are written."""
+    runs: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 def format_size(nbytes: float) -> str:

@@ -46,6 +46,7 @@ def test_the_job_measures_with_all_its_ranks_and_then_reports(tmp_path):
     assert result.returncode == 0, result.stderr
     output = f"{folder}/results/all reduce; touch hacked-77"
     assert run[:3] == ["run", "--ranks", "16"] and "--resume" in run
+    assert run[run.index("--launcher") + 1] == "auto" and run[run.index("--interface") + 1] == ""
     assert run[run.index("--output") + 1] == output and report == ["report", output]
     assert not (folder / "hacked").exists()
 

@@ -230,3 +230,17 @@ def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_pa
     places = [warnings.index(words) for words in order]
     assert places == sorted(places)
     assert warnings.count("Effect: ") == warnings.count("What to do: ") == 2
+
+
+def test_says_which_rank_ran_where_and_how_it_was_started(tmp_path):
+    command = "mpirun -n 4 --host n1:2,n2:2 python -m allreduce_bench measure --launch 4r-1 -- x"
+    facts = {"hosts": ["n1", "n1", "n2", "n2"], "binding": ["0", "1-3", "0", "1-3"], "command": command}
+    two = Page(write_report([build_run(tmp_path / "two", ranks=[4], facts=facts)], tmp_path / "two.html"))
+    assert "n1: 0-1, n2: 2-3" in two.text and "0 | 1-3" in two.text
+    assert "mpirun -n 4 --host n1:2,n2:2 python -m allreduce_bench measure" in two.text and "4r-1" not in two.text
+    facts["binding"] = ["0-3", "0-3", "0", "1"]
+    other = Page(write_report([build_run(tmp_path / "other", ranks=[4], facts=facts)], tmp_path / "other.html"))
+    assert "n1: all 0-3; n2: 0 | 1" in other.text
+    facts["binding"] = [None, None, "0", "1"]
+    unknown = Page(write_report([build_run(tmp_path / "unknown", ranks=[4], facts=facts)], tmp_path / "unknown.html"))
+    assert "bound to cores" not in unknown.text and "bound to cores" in other.text

@@ -10,6 +10,7 @@ from allreduce_bench.units import (
     algbw,
     busbw,
     format_duration,
+    format_ranges,
     format_size,
     format_time,
     parse_counts,
@@ -143,3 +144,15 @@ def test_bandwidths_are_those_of_nccl_tests():
     assert busbw(8e9, 2.0, 4) == pytest.approx(6e9)  # factor 2(p-1)/p
     assert busbw(8e9, 2.0, 2) == algbw(8e9, 2.0)
     assert busbw(8e9, 2.0, 1) == 0
+
+
+@given(st.sets(st.integers(0, 300)))
+def test_ranges_name_every_number_once(numbers):
+    words = format_ranges(numbers)
+    spans = [list(map(int, word.split("-"))) for word in words.split(",") if word]
+    assert {number for span in spans for number in range(span[0], span[-1] + 1)} == numbers
+    assert all(later[0] > earlier[-1] + 1 for earlier, later in zip(spans, spans[1:]))
+
+
+def test_ranges_are_written_as_the_system_writes_them():
+    assert format_ranges([3, 0, 1, 2, 8]) == "0-3,8" and format_ranges([]) == "" and format_ranges([5, 6]) == "5-6"

@@ -8,12 +8,13 @@ from pathlib import Path
 from ..algorithms import builtin, find
 from ..dtypes import DTYPES, teach_numpy
 from ..environment import cores, host
+from ..hosts import read_hostfile
 from ..plan import DEFAULT_SEGMENT_NBYTES, OPS, Plan, PlanError, geometric_sizes
 from ..planned import algorithms_of, digest_of
 from ..recorder import create_run
 from ..runfolder import RunError, RunFolder
 from ..start import Start
-from .options import LARGEST_SEED, limits_of
+from .options import LARGEST_SEED, STARTED_NAMES, limits_of
 
 OPTION_OF = {  # where a field of the plan has another name
     "cell_time_s": "cell_time",
@@ -26,8 +27,21 @@ OPTION_OF = {  # where a field of the plan has another name
 def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
     """Begin a run, or go on with one: `options` of the command line, `asked` are those that the user gave.
 
-    Raises RunError, PlanError, DtypeError and AlgorithmError before anything is written.
+    Raises RunError, PlanError, DtypeError, StartError and AlgorithmError before anything is written.
     """
+    folder, plan = planned_run(options, asked)
+    begin_run(folder, plan)
+    return folder, plan
+
+
+def begin_run(folder: RunFolder, plan: Plan) -> None:
+    """Write the plan of a run that is new; one that is there already is left as it is."""
+    if not folder.path.exists():
+        create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
+
+
+def planned_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
+    """The folder and the plan of the run that `options` ask for; nothing is written. Raises as `open_run`."""
     from ..acceptance import refuse_unplanned  # late: a rank that was started by us opens no run
 
     if options["resume"] and not options["output"]:
@@ -50,8 +64,16 @@ def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
     plan = _plan(options)
     refuse_unplanned(limits_of(options), plan)
     teach_numpy(plan.dtype)
-    create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
     return folder, plan
+
+
+def refuse_under_launcher(asked: set[str]) -> None:
+    """Raises PlanError where the user asked for a way to start ranks that are started already."""
+    given = [f"--{name.replace('_', '-')}" for name in STARTED_NAMES if name in asked]
+    if given:
+        raise PlanError(
+            f"{', '.join(given)} under a launcher: the ranks are started already; say it to mpirun or srun instead"
+        )
 
 
 def _plan(options: dict) -> Plan:
@@ -86,13 +108,26 @@ def _plan(options: dict) -> Plan:
 
 def _start(options: dict) -> Start:
     same = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
-    return Start(hosts=options["hosts"] or (), **{name: options[name] for name in same})
+    return Start(hosts=_hosts(options), **{name: options[name] for name in same})
+
+
+def _hosts(options: dict) -> tuple[str, ...]:
+    if not options["hostfile"]:
+        return options["hosts"] or ()
+    if options["hosts"]:
+        raise PlanError("--hosts and --hostfile both name hosts; leave one of them out")
+    try:
+        return read_hostfile(options["hostfile"])
+    except OSError as error:
+        raise PlanError(f"--hostfile {options['hostfile']}: {error.strerror}; expected a file of hosts") from error
 
 
 def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: set[str]) -> None:
     """A resumed run keeps its plan; an option that was given and says something else is an error."""
     if asked & {"minbytes", "maxbytes", "stepfactor"}:
         asked = asked | {"sizes"}
+    if "hostfile" in asked:
+        asked = asked | {"hosts"}
     ours, theirs = _flat(stored), _flat(wanted)
     for name, value in ours.items():
         other = theirs[name]

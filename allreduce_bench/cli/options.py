@@ -66,8 +66,11 @@ STARTED = (
     ),
     click.option("--remote-shell", default="ssh", **SHOWN, help="What reaches the hosts, called like ssh."),
     click.option("--ranks-per-node", type=click.IntRange(1), help="Ranks on each node [default: the launcher's]."),
-    click.option("--map-by", default="", help="Where ranks go, in the MPI's own words, e.g. core, socket, ppr:4:node."),
-    click.option("--bind-to", default="", help="What ranks are bound to, e.g. core, socket, none."),
+    # The second names: so Open MPI's mpirun rewrites these words, even behind the program that it starts.
+    click.option(
+        "--map-by", "--mapby", default="", help="Where ranks go, in the MPI's own words, e.g. core, socket, ppr:4:node."
+    ),
+    click.option("--bind-to", "--bindto", default="", help="What ranks are bound to, e.g. core, socket, none."),
     click.option("--interface", default="", help="Network interface that shall carry the messages, e.g. hsn0."),
 )
 
@@ -92,6 +95,8 @@ JUDGED = (
         help="Exit with 1 above such a time at a size, e.g. 8:15us; of the fastest algorithm, or ring@8:15us.",
     ),
 )
+WHERE = ("hosts", "hostfile", "remote_shell", "ranks_per_node", "map_by", "bind_to")
+STARTED_NAMES = ("launcher", "launcher_args", *WHERE)  # what is too late once the ranks are started
 
 
 def plan_options(command: Callable) -> Callable:

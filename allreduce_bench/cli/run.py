@@ -10,6 +10,7 @@ from functools import partial
 
 import click
 
+from ..interface import interface_variables
 from ..plan import Launch, Plan, PlanError
 from ..progress import Lines, Place
 from ..recorder import discard_run, write_summary
@@ -17,7 +18,7 @@ from ..runfolder import RunError, RunFolder
 from ..started import rank_of, ranks_on_this_node, size_of, thread_level, under_launcher
 from ..startup import hold_back_mpi, start_mpi
 from ..transport import asked_transport
-from .opening import open_run
+from .opening import begin_run, open_run, planned_run, refuse_under_launcher
 from .options import limits_of, plan_options
 from .words import DURATION, OneLine, errors_in_one_line, talk
 
@@ -57,6 +58,8 @@ def run(context: click.Context, **options) -> None:
 def _run_as_rank(options: dict, asked: set[str]) -> None:
     if "ranks" in asked:
         raise OneLine("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
+    refuse_under_launcher(asked)
+    os.environ.update(interface_variables(options["interface"], os.environ))  # before MPI reads them
     from ..watch import fuse
 
     burning = fuse(options["timeout"], rank_of(os.environ))
@@ -97,8 +100,9 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
     from ..launch import find_launcher
 
     started = time.time()
-    launcher = find_launcher()
-    folder, plan = open_run(options, asked)
+    folder, plan = planned_run(options, asked)
+    launcher = find_launcher(plan.start)
+    begin_run(folder, plan)
     talk(f"{launcher.library}, {launcher.program}; launches: {len(plan.planned_launches())}; results in {folder.path}")
     resume = f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}"
     try:

@@ -1,0 +1,58 @@
+"""Asks the hosts, before anything is started on them, whether they can be reached."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from .environment import host
+from .hosts import slots_of
+from .launchers.launcher import LaunchError
+from .start import SSH, Start
+
+CONNECT_S, PATIENCE_S = 5, 8
+AT_ONCE = 64
+JOBS = ("SLURM_JOB_ID", "LSB_JOBID")  # inside these, an MPI reaches the nodes without a remote shell
+
+
+def refuse_silent_hosts(start: Start) -> None:
+    """Raises LaunchError where a host of `start` does not answer through the remote shell.
+
+    All are asked at the same time; this node is not asked, nor are the nodes of a job that need no remote shell.
+    """
+    here = {host(), host().split(".")[0], "localhost", "127.0.0.1"}
+    names = [name for name in dict(map(slots_of, start.hosts)) if name not in here]
+    if not names or start.remote_shell == SSH and any(job in os.environ for job in JOBS):
+        return
+    shell = shlex.split(start.remote_shell)
+    if not shutil.which(shell[0]):
+        raise LaunchError(f"--remote-shell: there is no program '{shell[0]}' in PATH")
+    if Path(shell[0]).name == SSH:
+        shell += ["-o", f"ConnectTimeout={CONNECT_S}", "-o", "BatchMode=yes"]
+    with ThreadPoolExecutor(min(AT_ONCE, len(names))) as pool:
+        answers = pool.map(lambda name: _why_silent(shell, name), names)
+        silent = {name: why for name, why in zip(names, answers) if why}
+    if silent:
+        name, why = next(iter(silent.items()))
+        others = f" ({len(silent) - 1} others neither)" if len(silent) > 1 else ""
+        raise LaunchError(
+            f"host '{name}' does not answer{others} ({Path(shell[0]).name}: {why}); "
+            f"check the name and that {Path(shell[0]).name} needs no password"
+        )
+
+
+def _why_silent(shell: Sequence[str], name: str) -> str:
+    """What the remote shell says against this host; empty: it answers."""
+    try:
+        asked = subprocess.run(
+            [*shell, name, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"nothing within {PATIENCE_S} s"
+    if asked.returncode == 0:
+        return ""
+    said = asked.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {asked.returncode}"]
+    return said[-1].strip().removeprefix(f"{Path(shell[0]).name}: ")
