@@ -31,6 +31,7 @@ NATIVE: Style = {
     "zorder": 3,
 }
 BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
+LINK: Style = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1.4}
 NOTE: Style = {"fontsize": 8, "color": "#555555"}
 GRID: Style = {"color": "#e4e4e4", "linewidth": 0.7}
 COLUMNS = 3  # panels a row
@@ -67,10 +68,22 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         axes.set_ylim(0, 1.1 * max(measured, bound.clip(upper=HEADROOM * measured).max()))
         if bound.max() > HEADROOM * measured:
             axes.text(0.02, 0.98, f"bound rises to {bound.max():.3g} GB/s", transform=axes.transAxes, va="top", **NOTE)
+        _link(axes, rows)
 
     note = "upper bound with the\nsmallest fitted α and β\n(flat part: 1/β)"
     rows = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
     return _panels(rows, bounds, draw, limit, "bus bandwidth (GB/s)", note, logarithmic=False)
+
+
+def _link(axes: Axes, rows: pd.DataFrame) -> None:
+    """The bus bandwidth at which the links between the nodes are full, where their rate is known."""
+    limited = rows[rows["of_limit"].notna()]
+    if limited.empty:
+        return
+    full = (limited["busbw_bytes_per_s"] / limited["of_limit"]).iloc[0] / 1e9
+    axes.axhline(full, **LINK)
+    axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * full))
+    axes.text(0.98, full, "links full", transform=axes.get_yaxis_transform(), ha="right", va="bottom", **NOTE)
 
 
 def speedup(rows: pd.DataFrame) -> Figure | None:

@@ -18,14 +18,14 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from . import __version__, figures, provenance
+from . import __version__, caveats, figures, provenance
 from .fit import bounds, fit
 from .plan import Plan
 from .runfolder import RunFolder
 from .store import run_names, summary_frame
 from .summary import Summary, summarise
 from .table import MARK
-from .units import format_size, three_digits
+from .units import format_size, in_ranks, three_digits
 from .verdict import verdicts
 
 PNG_DPI = 120
@@ -66,7 +66,7 @@ def _template():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    engine.filters |= {"size": format_size, "digits": three_digits, "in_ranks": provenance.in_ranks}
+    engine.filters |= {"size": format_size, "digits": three_digits, "in_ranks": in_ranks}
     return engine.get_template("report.html.j2")
 
 
@@ -81,10 +81,11 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
         "date": str(run.get("created", ""))[:10],
         "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
         "libraries": list(dict.fromkeys(fact["mpi"]["library"] for fact in attempts if "mpi" in fact)),
-        "findings": provenance.findings(rows, attempts),
+        "findings": caveats.findings(rows, attempts),
         "verdicts": _matrix(rows),
         "pictures": _pictures(frame, fits),
-        "gaps": provenance.gaps(rows),
+        "carried": [words for _, words in provenance.carried(rows)],
+        "gaps": caveats.gaps(rows),
         "tables": [_table(plan, ranks, [row for row in rows if row["ranks"] == ranks]) for ranks in plan.ranks],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "fits": fits.astype(object).where(fits.notna(), None).to_dict("records"),
@@ -115,7 +116,9 @@ def _table(plan: Plan, ranks: int, rows: Sequence[Summary]) -> dict[str, Any]:
         lines.append({"nbytes": nbytes, "row_of": row_of, "best": best})
     oversubscribed = any(row["oversubscribed"] for row in rows)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
-    return {"ranks": ranks, "lines": lines, "oversubscribed": oversubscribed, "declared": declared}
+    limited = any(row.get("of_limit") for row in rows)
+    marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited}
+    return {"ranks": ranks, "lines": lines, **marks}
 
 
 def _pictures(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:

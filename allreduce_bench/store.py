@@ -9,10 +9,10 @@ from .schema import REPETITIONS, SUMMARY, Column, names
 from .summary import Summary, summarise
 
 _FLOATS = frozenset({"time_s", "time_low_s", "time_high_s", "min_s", "max_s", "speedup"})
-_FLOATS |= {"spread_low_s", "spread_high_s", "algbw_bytes_per_s", "busbw_bytes_per_s"}
+_FLOATS |= {"spread_low_s", "spread_high_s", "algbw_bytes_per_s", "busbw_bytes_per_s", "limit_s", "of_limit"}
 _FLAGS = frozenset({"in_place", "warmup", "same_bits", "oversubscribed"})
 _TEXTS = frozenset({"launch", "algorithm", "executor", "dtype", "op", "time_definition", "schedule_digest"})
-_TEXTS |= {"state", "reason", "interval", "rank_of_best"}
+_TEXTS |= {"state", "reason", "interval", "rank_of_best", "wire"}
 
 
 def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:

@@ -64,6 +64,12 @@ def format_ranges(numbers: Iterable[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
+def in_ranks(counts: Iterable[int]) -> str:
+    """`1 rank`, `2 ranks`, `2, 4, 8 ranks`."""
+    ordered = sorted(set(counts))
+    return ", ".join(map(str, ordered)) + (" rank" if ordered == [1] else " ranks")
+
+
 def format_size(nbytes: float) -> str:
     """`128 KiB` for 131072; bytes below 1 KiB and whatever three digits cannot say exactly enough."""
     for unit, factor in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
