@@ -6,7 +6,6 @@ import time
 from mpi4py import MPI
 
 from .environment import nodes_of
-from .monitor import Monitor, Trouble, names_of_this_node
 from .plan import Launch
 from .recorder import mark
 from .runfolder import RunFolder
@@ -17,6 +16,7 @@ def guard(comm: MPI.Comm, timeout_s: float, folder: RunFolder, launch: Launch) -
     """Begin to watch the ranks of `comm`; when they stand still one of them says why, and all end with status 1."""
     local, address = len(nodes_of(comm).nodes) == 1, None
     if comm.rank == 0:
+        from .monitor import Monitor, Trouble, names_of_this_node  # late: rank 0 only
 
         def alarm(trouble: Trouble) -> None:
             speak(trouble.sentence)

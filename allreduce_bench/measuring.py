@@ -4,7 +4,6 @@ No user types this command, so it is read without click, whose modules would cos
 """
 
 import os
-import shlex
 import signal
 import sys
 from pathlib import Path
@@ -63,7 +62,7 @@ def main() -> None:
     def opened() -> tuple[RunFolder, Plan, Launch]:
         return folder, folder.plan(), Launch(ranks, serial)
 
-    command = os.environ.get(COMMAND_VARIABLE, shlex.join(sys.orig_argv))
+    command = os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv)
     place = Place(number, planned, float(words.started), ranks, deadline)
     status = take_part(Part(opened, lambda *_: None, command, place, 0.0, bool(words.skip_hung), asked.words, watch))
     sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from mpi4py import MPI
 
 from .environment import mpi_facts
-from .guard import guard
 from .plan import Launch, Plan
 from .planned import algorithms_of
 from .progress import Lines, Place
@@ -52,7 +51,7 @@ def take_part(part: Part) -> int:
         folder, plan, launch = opened
         failed = 0
         if launch is not None:
-            watch = watch or guard(comm, part.timeout_s, folder, launch)
+            watch = watch or _guarded(comm, part, folder, launch)
             failed = _measure(comm, part, folder, plan, launch, watch)
         missed = part.close_run(folder, plan) if comm.rank == 0 else None
         if watch is not None:
@@ -68,6 +67,12 @@ def take_part(part: Part) -> int:
         time.sleep(pause_s)
         comm.Abort(1)
         os._exit(1)  # where an Abort returns
+
+
+def _guarded(comm: MPI.Comm, part: Part, folder: RunFolder, launch: Launch) -> Watch:
+    from .guard import guard  # late: most ranks have a watch
+
+    return guard(comm, part.timeout_s, folder, launch)
 
 
 def _in_words(error: BaseException) -> str:

@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import perf_counter
@@ -120,6 +119,8 @@ def _nameless_file() -> int:
     """A file in memory where the system has such, else a removed one."""
     with suppress(AttributeError, OSError):
         return os.memfd_create("stdout")
+    import tempfile  # late: where there are no files in memory
+
     number, path = tempfile.mkstemp()
     os.unlink(path)
     return number

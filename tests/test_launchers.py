@@ -48,25 +48,25 @@ def told(found: Launcher, ranks: int, **start) -> str:
         (OPEN_MPI, 8, {}, "mpirun -n 8 --oversubscribe --mca mpi_yield_when_idle 1"),
         (OPEN_MPI, 4, BOTH, "mpirun -n 4 --map-by numa --bind-to core"),
         (OPEN_MPI, 8, {"ranks_per_node": 4}, "mpirun -n 8 --map-by ppr:4:node"),
-        (OPEN_MPI, 5, {"hosts": HOSTS}, "mpirun -n 5 --host a:2,b:3 -x ALLREDUCE_BENCH_COMMAND"),
+        (OPEN_MPI, 5, {"hosts": HOSTS}, "mpirun -n 5 --host a:2,b:3 -x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR"),
         (
             OPEN_MPI,
             12,
             {"hosts": ("a", "b")},
-            "mpirun -n 12 --host a:6,b:6 -x ALLREDUCE_BENCH_COMMAND "
+            "mpirun -n 12 --host a:6,b:6 -x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR "
             "--oversubscribe --mca mpi_yield_when_idle 1 --map-by slot",
         ),
         (
             OPEN_MPI,
             2,
             {"hosts": ("a", "b"), "remote_shell": "env -u A"},
-            "mpirun -n 2 --host a:1,b:1 --prtemca plm_ssh_agent '/usr/bin/env -u A' -x ALLREDUCE_BENCH_COMMAND",
+            "mpirun -n 2 --host a:1,b:1 --prtemca plm_ssh_agent '/usr/bin/env -u A' -x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR",
         ),
         (
             OLD_OPEN_MPI,
             2,
             {"hosts": ("a", "b"), "remote_shell": "env"},
-            "mpirun -n 2 --host a:1,b:1 --mca plm_rsh_agent /usr/bin/env -x ALLREDUCE_BENCH_COMMAND",
+            "mpirun -n 2 --host a:1,b:1 --mca plm_rsh_agent /usr/bin/env -x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR",
         ),
         (
             OPEN_MPI,
@@ -127,7 +127,7 @@ def test_root_says_so_to_open_mpi_and_remote_ranks_get_what_steers_them(monkeypa
     monkeypatch.setenv("UCX_TLS", "tcp,self")
     monkeypatch.setenv("PYTHONPATH", "/mine")
     assert told(OPEN_MPI, 2) == "mpirun -n 2 --allow-run-as-root"
-    remote = "-x UCX_TLS -x PYTHONPATH -x ALLREDUCE_BENCH_COMMAND"
+    remote = "-x UCX_TLS -x PYTHONPATH -x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR"
     assert told(OPEN_MPI, 2, hosts=("a",)) == f"mpirun -n 2 --allow-run-as-root --host a:2 {remote}"
 
 
