@@ -15,6 +15,7 @@ from .start import SSH, Start
 
 CONNECT_S, PATIENCE_S = 5, 8
 AT_ONCE = 64
+SHOWN = 3  # hosts in a message
 JOBS = ("SLURM_JOB_ID", "LSB_JOBID")  # inside these, an MPI reaches the nodes without a remote shell
 
 
@@ -36,12 +37,16 @@ def refuse_silent_hosts(start: Start) -> None:
         answers = pool.map(lambda name: _why_silent(shell, name), names)
         silent = {name: why for name, why in zip(names, answers) if why}
     if silent:
-        name, why = next(iter(silent.items()))
-        others = f" ({len(silent) - 1} others neither)" if len(silent) > 1 else ""
-        raise LaunchError(
-            f"host '{name}' does not answer{others} ({Path(shell[0]).name}: {why}); "
-            f"check the name and that {Path(shell[0]).name} needs no password"
-        )
+        who = Path(shell[0]).name
+        why = next(iter(silent.values()))
+        raise LaunchError(f"{_words(list(silent))} ({who}: {why}); check the name and that {who} needs no password")
+
+
+def _words(silent: list[str]) -> str:
+    if len(silent) == 1:
+        return f"host '{silent[0]}' does not answer"
+    more = f" and {len(silent) - SHOWN} more" if len(silent) > SHOWN else ""
+    return f"hosts {', '.join(map(repr, silent[:SHOWN]))}{more} do not answer"
 
 
 def _why_silent(shell: Sequence[str], name: str) -> str:

@@ -106,7 +106,7 @@ def test_inside_a_slurm_job_without_a_fitting_mpirun_srun_starts_the_ranks(tmp_p
         (["--hosts", "a", "--remote-shell", " "], "the remote shell is empty"),
         (
             ["--hosts", "localhost,a,b", "--remote-shell", "./deaf"],
-            "host 'a' does not answer (1 others neither) (deaf",
+            "hosts 'a', 'b' do not answer (deaf: who is a)",
         ),
     ],
 )
