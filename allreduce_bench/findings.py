@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from .finding import LEVELS, finding, on_nodes
-from .networks import same_address, shared_range
 from .units import three_digits
 
 BUSY = 0.5  # load average for each core
@@ -30,8 +29,7 @@ def findings(
         *_timer(machines),
         *_pages(machines),
         *_pypi(machines, mpi),
-        *same_address(machines),
-        *shared_range(machines),
+        *(_networks(machines) if len(machines) > 1 else []),
         *_pretended(declared_nodes),
     ]
     return sorted(found, key=lambda finding: -LEVELS.index(finding["level"]))
@@ -200,6 +198,12 @@ def _pages(machines: Sequence[dict]) -> list[dict]:
             "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         )
     ]
+
+
+def _networks(machines: Sequence[dict]) -> list[dict]:
+    from .networks import same_address, shared_range  # late: on one node no network is used
+
+    return [*same_address(machines), *shared_range(machines)]
 
 
 def _pypi(machines: Sequence[dict], mpi: dict) -> list[dict]:

@@ -56,7 +56,7 @@ def fabric_devices() -> list[str]:
 
 def _interface(asker: socket.socket, name: str) -> Interface:
     flags, address, mask = (_asked(asker, name, what) for what in (GET_FLAGS, GET_ADDRESS, GET_MASK))
-    virtual = not _has_device(name) if kernel.found("sys/class/net/*") else bool(INVENTED.match(name))
+    virtual = not _has_device(name) if kernel.exists("sys/class/net") else bool(INVENTED.match(name))
     return Interface(
         name=name,
         address=socket.inet_ntoa(address[4:8]) if address else None,

@@ -1,8 +1,6 @@
 """How the ranks of a run are started: decided once, kept with the plan."""
 
-import shlex
 from dataclasses import dataclass
-from string import Formatter
 
 from .hosts import HOST
 
@@ -32,10 +30,8 @@ class Start:
     def __post_init__(self) -> None:
         words = {"arguments": self.launcher_args, "template": self.launcher, "remote shell": self.remote_shell}
         for what, text in words.items():
-            try:
-                shlex.split(text)
-            except ValueError as error:
-                raise StartError(f"launcher {what} '{text}': {error}") from error
+            if text not in ("", AUTO, SSH):
+                _check_words(what, text)
         if self.launcher not in LAUNCHERS:
             _check_template(self.launcher)
         if not self.remote_shell.strip():
@@ -44,7 +40,18 @@ class Start:
             raise StartError(f"'{odd[0]}' is no host; expected such as n1 or n1:8")
 
 
+def _check_words(what: str, text: str) -> None:
+    import shlex  # late: no rank needs it, and all import this
+
+    try:
+        shlex.split(text)
+    except ValueError as error:
+        raise StartError(f"launcher {what} '{text}': {error}") from error
+
+
 def _check_template(text: str) -> None:
+    from string import Formatter  # late, too
+
     try:
         parsed = [part for part in Formatter().parse(text) if part[1] is not None]
     except ValueError as error:

@@ -11,7 +11,6 @@ from numpy import ndarray, sort
 from . import environment
 from .cell import Launched, Outcome, outcome_of
 from .dtypes import arithmetic_findings, teach_numpy
-from .haste import next_size, spread
 from .measure import Times
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
@@ -131,6 +130,8 @@ def _in_order(launched: Launched, cells: list[Cell]) -> Iterator[Cell]:
     if launched.deadline is None:
         yield from cells
         return
+    from .haste import next_size, spread  # late: few runs are in haste
+
     itemsize, spent_s = launched.plan.itemsize, dict[int, float]()
     waiting = spread(sorted({cell.count * itemsize for cell in cells}))
     while waiting:

@@ -207,7 +207,7 @@ def ranks(monkeypatch):
     monkeypatch.setattr(
         checks_mpi, "_library", lambda: {"library": "X", "standard": "4.0", "path": "", "from_pypi": False}
     )
-    monkeypatch.setattr(checks_mpi, "find_launcher", lambda: Launcher("mpirun", "X"))
+    monkeypatch.setattr(checks_mpi, "find_launcher", lambda: Launcher("mpirun", "X", "plain"))
     monkeypatch.setattr(checks_mpi, "idle_scheduler", lambda environ: None)
 
     def run(program: str) -> list[checks.Check]:

@@ -21,6 +21,7 @@ PLAIN = Launcher("mpirun", "Intel(R) MPI Library 2021.11", "plain")
 
 CARRIED = "-x UCX_NET_DEVICES=lo -x FI_TCP_IFACE=lo -x FI_SOCKETS_IFACE=lo -x GLOO_SOCKET_IFNAME=lo"
 GIVEN = "-genv UCX_NET_DEVICES lo -genv FI_TCP_IFACE lo -genv FI_SOCKETS_IFACE lo -genv GLOO_SOCKET_IFNAME lo"
+TOLD = "-x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR"
 HOSTS = ("a", "b:3")
 BOTH = {"map_by": "numa", "bind_to": "core"}
 
@@ -48,7 +49,12 @@ def told(found: Launcher, ranks: int, **start) -> str:
         (OPEN_MPI, 8, {}, "mpirun -n 8 --oversubscribe --mca mpi_yield_when_idle 1"),
         (OPEN_MPI, 4, BOTH, "mpirun -n 4 --map-by numa --bind-to core"),
         (OPEN_MPI, 8, {"ranks_per_node": 4}, "mpirun -n 8 --map-by ppr:4:node"),
-        (OPEN_MPI, 5, {"hosts": HOSTS}, "mpirun -n 5 --host a:2,b:3 -x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR"),
+        (
+            OPEN_MPI,
+            5,
+            {"hosts": HOSTS},
+            "mpirun -n 5 --host a:2,b:3 -x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR",
+        ),
         (
             OPEN_MPI,
             12,
@@ -60,13 +66,13 @@ def told(found: Launcher, ranks: int, **start) -> str:
             OPEN_MPI,
             2,
             {"hosts": ("a", "b"), "remote_shell": "env -u A"},
-            "mpirun -n 2 --host a:1,b:1 --prtemca plm_ssh_agent '/usr/bin/env -u A' -x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR",
+            f"mpirun -n 2 --host a:1,b:1 --prtemca plm_ssh_agent '/usr/bin/env -u A' {TOLD}",
         ),
         (
             OLD_OPEN_MPI,
             2,
             {"hosts": ("a", "b"), "remote_shell": "env"},
-            "mpirun -n 2 --host a:1,b:1 --mca plm_rsh_agent /usr/bin/env -x ALLREDUCE_BENCH_COMMAND -x ALLREDUCE_BENCH_MONITOR",
+            f"mpirun -n 2 --host a:1,b:1 --mca plm_rsh_agent /usr/bin/env {TOLD}",
         ),
         (
             OPEN_MPI,
