@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from .environment import program
+from .interfaces import interfaces
 from .launch import mpirun_command
 from .launchers.launcher import Launcher
 from .lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
@@ -81,9 +82,9 @@ class _Supervised:
         self.lines = run.show(place)
         self.woken = threading.Event()  # mpirun has ended, or something is wrong
         self.muted = False
-        local = run.launcher.kind in ON_ONE_NODE and ranks_a_node(launch.ranks, run.plan.start) == launch.ranks
+        self.local = run.launcher.kind in ON_ONE_NODE and ranks_a_node(launch.ranks, run.plan.start) == launch.ranks
         self.monitor = Monitor(
-            launch.ranks, run.timeout_s, local=local, heard=self._hear, alarm=lambda trouble: self.woken.set()
+            launch.ranks, run.timeout_s, local=self.local, heard=self._hear, alarm=lambda trouble: self.woken.set()
         )
 
     def measure(self) -> None:
@@ -186,13 +187,23 @@ class _Supervised:
             raise Stopped(f"launch {self.launch.name}: its launcher {how_it_ended(status)}; finished cells are kept")
         if trouble:
             self._mark_hung(trouble)
-            raise Stopped(f"{trouble.sentence}; finished cells are kept")
+            raise Stopped(f"{trouble.sentence}{self._suspected_interfaces()}; finished cells are kept")
         if status is None and not self.monitor.all_over:
             self._mark_left_out()
         elif status:
             failure = self.monitor.failure
             words = f"ended: {failure}" if failure else how_it_ended(status)
             raise Stopped(f"launch {self.launch.name} {words}; finished cells are kept")
+
+    def _suspected_interfaces(self) -> str:
+        """Where several nodes did not finish a single cell, an MPI often waits on an interface that leads nowhere."""
+        if self.local or self.run.plan.start.interface or self.run.folder.finished(self.launch):
+            return ""
+        from .networks import reachable, way_between
+
+        here = {"interfaces": [one._asdict() for one in interfaces()]}
+        names = ", ".join(f"{one['name']} {one['address']}/{one['prefix']}" for one in reachable(here))
+        return f"; interfaces here: {names or 'none'}: try --interface {way_between([here]) or 'NAME'}"
 
     def _mark_hung(self, trouble: Trouble) -> None:
         if trouble.hung:

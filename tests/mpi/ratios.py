@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from statistics import median
 
 import filecalls
@@ -33,8 +34,12 @@ def measure_ratios() -> None:
 
     from allreduce_bench.algorithms import builtin
     from allreduce_bench.execute import native, sendrecv
+    from allreduce_bench.lifeline import MONITOR_VARIABLE
     from allreduce_bench.topology import Topology
+    from allreduce_bench.watch import Watch
 
+    watched = os.environ.get(MONITOR_VARIABLE)
+    watch = Watch(watched, MPI.COMM_WORLD.rank) if watched else None
     comm = MPI.COMM_WORLD.Dup()
     levels = ("single", "funneled", "serialized", "multiple")
     for label, (count, calls) in COUNTS.items():
@@ -56,9 +61,10 @@ def measure_ratios() -> None:
                 times[name].append(comm.allreduce(time.perf_counter() - entry, MPI.MAX))
         if comm.rank == 0:
             middle = {name: median(values[3:]) * 1e6 for name, values in times.items()}
-            print(
-                levels[MPI.Query_thread()], label, *(f"{name}={value:.2f}" for name, value in middle.items()), sep="\t"
-            )
+            level = levels[MPI.Query_thread()] + (", watched" if watched else "")
+            print(level, label, *(f"{name}={value:.2f}" for name, value in middle.items()), sep="\t")
+    if watch:
+        watch.close()
 
 
 def start_everything(interpreters: list[str]) -> None:
@@ -66,7 +72,9 @@ def start_everything(interpreters: list[str]) -> None:
     for interpreter in interpreters:
         for ranks in (2, 4):
             library, command = mpirun_of(interpreter, ranks, [interpreter, __file__, "--ranks-part"])
-            lines = [line for level in ("single", "multiple") for line in output(command, level).splitlines()]
+            with watched_by(ranks) as told:
+                texts = [output(command, "single"), output(command, "single", told), output(command, "multiple")]
+            lines = [line for text in texts for line in text.splitlines()]
             print_ratios(f"{library}, {ranks} ranks", lines)
         start_of_ranks(interpreter)
         if shutil.which("strace"):
@@ -85,7 +93,7 @@ def print_ratios(title: str, lines: list[str]) -> None:
     for label, level, figures in sorted(rows, key=lambda row: (list(COUNTS).index(row[0]), row[1])):
         best = min(other["native"] for size, _, other in rows if size == label)
         cells = [f"{name} {value:9.2f} ({value / best:5.2f})" for name, value in figures.items()]
-        print(f"  {label:>7}  thread {level:<9} " + "   ".join(cells))
+        print(f"  {label:>7}  thread {level:<15} " + "   ".join(cells))
 
 
 def mpirun_of(interpreter: str, ranks: int, program: list[str]) -> tuple[str, list[str]]:
@@ -95,9 +103,20 @@ def mpirun_of(interpreter: str, ranks: int, program: list[str]) -> tuple[str, li
     return library, command
 
 
-def output(command: list[str], level: str) -> str:
-    """What `command` prints when its ranks ask for this thread level."""
-    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
+@contextmanager
+def watched_by(ranks: int):
+    """The variable that tells ranks where a monitor listens, as in every run: to be seen in no time."""
+    from allreduce_bench.lifeline import MONITOR_VARIABLE
+    from allreduce_bench.monitor import Monitor
+
+    monitor = Monitor(ranks, 60.0, local=True)
+    yield {MONITOR_VARIABLE: monitor.address([])}
+    monitor.close()
+
+
+def output(command: list[str], level: str, told: dict[str, str] | None = None) -> str:
+    """What `command` prints when its ranks ask for this thread level, with further variables."""
+    environ = {**os.environ, **(told or {}), "MPI4PY_RC_THREAD_LEVEL": level}
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
