@@ -84,7 +84,12 @@ class _Supervised:
         self.muted = False
         self.local = run.launcher.kind in ON_ONE_NODE and ranks_a_node(launch.ranks, run.plan.start) == launch.ranks
         self.monitor = Monitor(
-            launch.ranks, run.timeout_s, local=self.local, heard=self._hear, alarm=lambda trouble: self.woken.set()
+            launch.ranks,
+            run.timeout_s,
+            local=self.local,
+            heard=self._hear,
+            alarm=lambda trouble: self.woken.set(),
+            pulse=self._written,
         )
 
     def measure(self) -> None:
@@ -156,6 +161,10 @@ class _Supervised:
             self.lines.cell(message["done"], message["cells"], message["words"], message["failed"])
         elif message["kind"] == "bye" and self.monitor.all_over:
             self.woken.set()
+
+    def _written(self) -> int:
+        """Bytes that rank 0 has written so far: progress even where no rank reaches the monitor."""
+        return sum(path.stat().st_size for path in self.run.folder.launches.glob(f"{self.launch.name}.*.csv"))
 
     def _wait(self, process: subprocess.Popen) -> None:
         """Until mpirun ends, trouble comes up, or the time of the launch is long over."""

@@ -49,6 +49,7 @@ class _Peer:
 class Monitor:
     """Watches `size` ranks; `heard(message)` is called for every message that is no answer, in the thread.
 
+    `pulse()` gives something else whenever there was progress that ranks who do not get through cannot tell of.
     `trouble` is None until something went wrong; then `alarm` is called once, in the thread. `in_rank_0` it also
     lets the ranks hear regularly that it lives.
     """
@@ -61,10 +62,12 @@ class Monitor:
         local: bool,
         heard: Callable[[dict], object] = lambda message: None,
         alarm: Callable[[Trouble], object] = lambda trouble: None,
+        pulse: Callable[[], object] = lambda: None,
         in_rank_0: bool = False,
     ):
         self.size, self.timeout_s, self.heard, self.alarm, self.in_rank_0 = size, timeout_s, heard, alarm, in_rank_0
         self.grace_s = 0.0 if in_rank_0 else ANSWER_S  # its launcher ends rank 0 too, so it must be quick
+        self.pulse, self._beat = pulse, pulse()
         self.token = secrets.token_hex(16)
         self.trouble: Trouble | None = None
         self.cell: dict[str, Any] | None = None  # the last that rank 0 named
@@ -225,7 +228,11 @@ class Monitor:
             self._asks.append(self._asked)
             self._tell_all(kind="where", asked=self._asked)
         elif len(self._asks) == 2 and (silence > patience + ANSWER_S or self._all_answered()):
-            self._raise_hung(patience)
+            beat, self._beat = self._beat, self.pulse()
+            if beat != self._beat:
+                self._note_news()
+            else:
+                self._raise_hung(patience)
 
     def _all_answered(self) -> bool:
         return all(peer.answered == self._asked or peer.over for peer in self._peers)
@@ -235,10 +242,12 @@ class Monitor:
             self._tell(peer, **message)
 
     def _raise_hung(self, patience: float) -> None:
-        self._raise(f"nothing for {patience:g} s (--timeout); {blame(self._reports())}", self.cell)
+        option = "--timeout" if self.cell else f"{START_FACTOR} times --timeout"
+        self._raise(f"nothing for {patience:g} s ({option}); {blame(self._reports())}", self.cell)
 
     def _raise(self, words: str, hung: dict | None) -> None:
-        where = f"{self.cell['words']}, {self.size} ranks" if self.cell else f"start of {self.size} ranks"
+        ranks = "1 rank" if self.size == 1 else f"{self.size} ranks"
+        where = f"{self.cell['words']}, {ranks}" if self.cell else f"start of {ranks}"
         self.trouble = Trouble(f"{where}: {words}", hung)
         self.alarm(self.trouble)
 

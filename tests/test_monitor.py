@@ -103,6 +103,18 @@ def test_a_rank_that_moves_is_progress(monitor):
     assert "all ranks are between calls" in watching.trouble.sentence
 
 
+def test_progress_that_no_rank_can_tell_of_counts(monitor):
+    written = iter(range(10**9))
+    unreached = monitor(1, timeout_s=0.1, pulse=lambda: next(written))
+    time.sleep(3)
+    assert unreached.trouble is None
+    stuck = monitor(1, timeout_s=0.1, pulse=lambda: 7)
+    until(lambda: stuck.trouble)
+    assert stuck.trouble.sentence == (
+        "start of 1 rank: nothing for 0.5 s (5 times --timeout); rank 0 was never heard of"
+    )
+
+
 def test_the_first_line_that_breaks_is_the_rank_that_died(monitor):
     watching = monitor(3)
     ranks = [enter(watching, rank) for rank in range(3)]
