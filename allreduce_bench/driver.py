@@ -193,16 +193,16 @@ class _Supervised:
         """Keep what is known of cells that did not end. Raises Stopped unless the launch ended well or for its time."""
         trouble = self.monitor.trouble
         if status is not None and status < 0:
-            raise Stopped(f"launch {self.launch.name}: its launcher {how_it_ended(status)}; finished cells are kept")
+            raise Stopped(f"launch {self.launch.name}: its launcher {how_it_ended(status)}")
         if trouble:
             self._mark_hung(trouble)
-            raise Stopped(f"{trouble.sentence}{self._suspected_interfaces()}; finished cells are kept")
+            raise Stopped(f"{trouble.sentence}{self._suspected_interfaces()}")
         if status is None and not self.monitor.all_over:
             self._mark_left_out()
         elif status:
             failure = self.monitor.failure
             words = f"ended: {failure}" if failure else how_it_ended(status)
-            raise Stopped(f"launch {self.launch.name} {words}; finished cells are kept")
+            raise Stopped(f"launch {self.launch.name} {words}")
 
     def _suspected_interfaces(self) -> str:
         """Where several nodes did not finish a single cell, an MPI often waits on an interface that leads nowhere."""

@@ -111,10 +111,10 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
     except (Stopped, KeyboardInterrupt) as error:
         if not options["resume"] and not any(folder.launches.iterdir()):
             discard_run(folder)  # no rank came as far as writing: nothing to go on with
-            return folder, OneLine(str(error).split(";")[0] or "interrupted", 1)
+            return folder, OneLine(str(error) or "interrupted", 1)
         with suppress(OSError, RunError):  # a full disk has no room for the summary either
             _finish(options, folder, plan)
-        return folder, OneLine(f"{str(error) or 'interrupted; finished cells are kept'}; {resume}", 1)
+        return folder, OneLine(f"{str(error) or 'interrupted'}; finished cells are kept; {resume}", 1)
     if unstarted:
         talk(f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up; {resume}")
     failed = _finish(options, folder, plan)
