@@ -23,6 +23,7 @@ class Live(Lines):
 
     def begin(self, words: str) -> None:
         """Show which cell is being measured."""
+        super().begin(words)
         self.progress.update(self.task, now=words)
 
     def cell(self, done: int, cells: int, words: str, failed: bool) -> None:

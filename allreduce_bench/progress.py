@@ -22,10 +22,12 @@ class Lines:
 
     def __init__(self, place: Place):
         self.place = place
-        self.began, self.said = time.time(), 0.0
+        self.began: float | None = None  # the first cell, seconds since the epoch
+        self.said = 0.0
 
     def begin(self, words: str) -> None:
-        """A cell begins; lines are kept for its end."""
+        """A cell begins; with the first of them the clock starts by which the time left is estimated."""
+        self.began = self.began or time.time()
 
     def cell(self, done: int, cells: int, words: str, failed: bool) -> None:
         """Cell `done` of `cells` has ended with the result `words`."""
@@ -48,7 +50,7 @@ class Lines:
     def times(self, done: int, cells: int) -> str:
         """`1:12 gone, 0:46 left`; what is left is estimated from the cells of this launch."""
         now = time.time()
-        each = (now - self.began) / done
+        each = (now - (self.began or now)) / done
         this, others = each * (cells - done), each * cells * (self.place.planned - self.place.number)
         if self.place.deadline is not None:
             this = min(this, max(0.0, self.place.deadline - now))

@@ -138,6 +138,7 @@ class _Teller:
         self.heard = part.watch is not None
 
     def begin(self, words: str, facts: dict) -> None:
+        self.lines.begin(words)
         self.watch.say("cell", words=words, facts=facts)
 
     def end(self, done: int, cells: int, words: str, failed: bool) -> None:
