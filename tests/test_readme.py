@@ -1,5 +1,6 @@
 """What the README shows exists, parses and runs."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ from allreduce_bench.interfaces import sent_bytes
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()
+RESULTS = (ROOT / "results" / "README.md").read_text()
 LAUNCHER = r"(?:srun [^#\n]*?|mpirun -n \d+ )?(?:\.venv/bin/)?"
 EXAMPLE = re.compile(r"^    allreduce-bench (run [^\n]+)\n\n((?:(?:    [^\n]*)?\n)+)", re.MULTILINE)
 COMMANDS = re.findall(rf"^    {LAUNCHER}allreduce-bench ([^#\n]+)", TEXT, re.MULTILINE)
@@ -51,6 +53,11 @@ def test_the_algorithm_of_the_readme_is_proved_as_shown(tmp_path, monkeypatch):
     assert "doubling" in result.output
 
 
+def section(text: str, title: str) -> str:
+    """What stands under the heading `title`."""
+    return text.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
 def shape(text: str) -> dict[str, list]:
     """What a run's table shows, whatever was measured: its header, columns, sizes, and kinds of closing lines."""
     above, grid, closing = ([line.strip() for line in part.splitlines()] for part in text.strip("\n").split("\n\n"))
@@ -64,13 +71,19 @@ def shape(text: str) -> dict[str, list]:
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.skipif(not sent_bytes(), reason="nothing here counts what the network carried, so the last line is absent")
-def test_the_example_output_is_what_its_command_prints(tmp_path):
+def test_the_example_output_is_what_its_command_prints_and_what_is_kept_is_explained(tmp_path):
     ((command, shown),) = EXAMPLE.findall(TEXT)
     more = ["--within", "5m", "-o", tmp_path / "run"]  # else a busy machine would leave cells out, and say so
     words = [interpreters()[-1], "-m", "allreduce_bench", *shlex.split(command), *more]
     result = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode == 0, result.stderr
     assert shape(result.stdout) == shape(shown)
+    kept = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
+    explained = re.findall(r"^\| (`.*?) \|", section(RESULTS, "launches/*.json"), re.MULTILINE)
+    assert sorted(kept) == sorted(re.findall(r"`(\w+)`", " ".join(explained)))
+    assert {word for finding in kept["findings"] for word in finding} | set(kept["startup"]) - {"slowest_rank"} <= set(
+        re.findall(r"`(\w+)`", RESULTS)
+    )
 
 
 def test_the_hang_of_the_readme_is_named_in_the_words_that_are_said():
