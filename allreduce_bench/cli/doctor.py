@@ -10,12 +10,13 @@ from .words import OneLine, errors_in_one_line
 
 
 @click.command()
-@click.option("--no-launch", is_flag=True, help="Start no ranks, as on a login node.")
+@click.option("--no-launch", is_flag=True, help="Start no ranks, anywhere.")
 @errors_in_one_line
 def doctor(no_launch) -> None:
     """Check this node and its MPI: what would disturb a measurement, what that does, and what to do.
 
-    Starts two ranks, outside login nodes. Exit status 1 where something is severe.
+    Each line is ok, missing (cannot be known here), info, caution, or severe: then times would mean something else
+    than they seem to, and the exit status is 1. Two ranks are started, but for login nodes: there run it inside a job.
     """
     from ..checks import machine, of_machine
     from ..checks_mpi import of_mpi

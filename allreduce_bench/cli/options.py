@@ -28,25 +28,38 @@ MEASURED = (
     click.option("-f", "--stepfactor", type=float, default=4.0, **SHOWN, help="Each size is so many times the last."),
     click.option("-d", "--dtype", default="float32", **SHOWN, help=f"Element type: {', '.join(DTYPES)}."),
     click.option("--op", default="sum", **SHOWN, help=f"Operation: {', '.join(OPS)}."),
-    click.option("--launches", type=click.IntRange(1), default=3, **SHOWN, help="Fresh mpiruns per rank count."),
-    click.option("--iters", type=click.IntRange(1), help="Timed calls per cell [default: 5 to 100, see --cell-time]."),
-    click.option("--warmups", type=click.IntRange(0), default=3, **SHOWN, help="Untimed calls before."),
-    click.option("--cell-time", type=DURATION, default="500ms", **SHOWN, help="Time for a cell's calls, e.g. 2s."),
-    click.option("--min-time", type=DURATION, default="0s", **SHOWN, help="Repeat each cell at least so long."),
+    click.option("--segment", type=SIZE, help="Segment of pipelined algorithms, e.g. 64K [default: 128K]."),
+    click.option(
+        "--pretend-ranks-per-node",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Try the algorithms for several nodes on one: declare nodes of so many ranks; rows are marked.",
+    ),
+)
+
+REPEATED = (
     click.option(
         "--within", type=DURATION, help="Time for the whole run, e.g. 2m; what does not fit is left out and named."
     ),
-    click.option("--segment", type=SIZE, help="Segment of pipelined algorithms, e.g. 64K [default: 128K]."),
     click.option(
-        "--pretend-ranks-per-node", type=click.IntRange(1), help="Declare nodes of so many ranks; rows are marked."
+        "--launches", type=click.IntRange(1), default=3, metavar="N", **SHOWN, help="Fresh mpiruns per rank count."
     ),
-    click.option("--link-rate", type=RATE, help="Rate of a node's link, e.g. 200Gbit [default: as the system says]."),
     click.option(
-        "--seed", type=click.IntRange(0, LARGEST_SEED), help="Seed of the order of cells [default: random, stored]."
+        "--iters",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Timed calls per cell and launch [default: 5 to 100, see --cell-time].",
     ),
-    click.option("--thread-level", type=click.Choice(LEVELS), default="auto", **SHOWN, help="MPI thread level."),
     click.option(
-        "-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS]."
+        "--warmups", type=click.IntRange(0), default=3, metavar="N", **SHOWN, help="Untimed calls before them."
+    ),
+    click.option("--cell-time", type=DURATION, default="500ms", **SHOWN, help="Time for a cell's calls, e.g. 2s."),
+    click.option("--min-time", type=DURATION, default="0s", **SHOWN, help="Repeat each cell at least so long."),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, LARGEST_SEED),
+        metavar="N",
+        help="Seed of the order of cells [default: random, stored].",
     ),
 )
 
@@ -54,33 +67,65 @@ STARTED = (
     click.option(
         "--launcher",
         default="auto",
+        metavar="NAME",
         **SHOWN,
         help="auto, openmpi, mpich, srun, or a template such as 'flux run -n {ranks} -N {nodes}'.",
     ),
     click.option(
-        "--launcher-args", default="", help="Further options for it, in one string, e.g. '--display bind-to'."
+        "--launcher-args",
+        default="",
+        metavar="WORDS",
+        help="Further options for it, in one string, e.g. '--display bind-to'.",
     ),
     click.option("--hosts", type=HOSTS, help="Hosts to start ranks on, e.g. n1,n2 or n1:8,n2:8."),
     click.option(
         "--hostfile", type=click.Path(path_type=Path), help="File of hosts, a line each: n1, n1:8 or n1 slots=8."
     ),
-    click.option("--remote-shell", default="ssh", **SHOWN, help="What reaches the hosts, called like ssh."),
-    click.option("--ranks-per-node", type=click.IntRange(1), help="Ranks on each node [default: the launcher's]."),
+    click.option(
+        "--remote-shell", default="ssh", metavar="PROGRAM", **SHOWN, help="What reaches the hosts, called like ssh."
+    ),
+    click.option(
+        "--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node [default: the launcher's]."
+    ),
     # The second names: so Open MPI's mpirun rewrites these words, even behind the program that it starts.
     click.option(
-        "--map-by", "--mapby", default="", help="Where ranks go, in the MPI's own words, e.g. core, socket, ppr:4:node."
+        "--map-by",
+        "--mapby",
+        default="",
+        metavar="WORD",
+        help="Where ranks go, in the MPI's own words, e.g. core, socket, ppr:4:node.",
     ),
-    click.option("--bind-to", "--bindto", default="", help="What ranks are bound to, e.g. core, socket, none."),
-    click.option("--interface", default="", help="Network interface that shall carry the messages, e.g. hsn0."),
+    click.option(
+        "--bind-to",
+        "--bindto",
+        default="",
+        metavar="WORD",
+        help="What ranks are bound to, in the MPI's own words, e.g. core, socket, none.",
+    ),
+    click.option(
+        "--interface",
+        default="",
+        metavar="IF",
+        help="Network interface that shall carry the messages, e.g. hsn0; under mpirun or srun, too.",
+    ),
+    click.option("--thread-level", type=click.Choice(LEVELS), default="auto", **SHOWN, help="MPI thread level."),
 )
 
 JUDGED = (
+    click.option(
+        "-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS]."
+    ),
     click.option(
         "--format",
         type=click.Choice(FORMATS),
         default="table",
         **SHOWN,
         help="Of the result on stdout; nccl and osu: the layouts of nccl-tests and osu_allreduce -f.",
+    ),
+    click.option(
+        "--link-rate",
+        type=RATE,
+        help="Rate of a node's link, e.g. 200Gbit, for 'of limit' [default: as the system says].",
     ),
     click.option(
         "--min-busbw",
@@ -95,13 +140,36 @@ JUDGED = (
         help="Exit with 1 above such a time at a size, e.g. 8:15us; of the fastest algorithm, or ring@8:15us.",
     ),
 )
+SECTIONS = {  # the option that begins a section of the help -> its title
+    "ranks": "What is measured",
+    "within": "How long and how often",
+    "launcher": "How ranks are started",
+    "output": "What comes of it",
+    "resume": "When something goes wrong",
+}
 WHERE = ("hosts", "hostfile", "remote_shell", "ranks_per_node", "map_by", "bind_to")
 STARTED_NAMES = ("launcher", "launcher_args", *WHERE)  # what is too late once the ranks are started
 
 
+class Sectioned(click.Command):
+    """A command whose help shows its options in SECTIONS."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, each section under its title."""
+        sections: dict[str, list] = {}
+        title = "Options"
+        for parameter in self.get_params(ctx):
+            title = SECTIONS.get(parameter.name or "", title)
+            if record := parameter.get_help_record(ctx):
+                sections.setdefault(title, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
 def plan_options(command: Callable) -> Callable:
     """The options that decide what is measured and how ranks are started, then what is said of the result."""
-    for option in reversed((*MEASURED, *STARTED, *JUDGED)):
+    for option in reversed((*MEASURED, *REPEATED, *STARTED, *JUDGED)):
         command = option(command)
     return command
 

@@ -19,11 +19,11 @@ from ..started import rank_of, ranks_on_this_node, size_of, thread_level, under_
 from ..startup import hold_back_mpi, start_mpi
 from ..transport import asked_transport
 from .opening import begin_run, open_run, planned_run, refuse_under_launcher
-from .options import limits_of, plan_options
+from .options import Sectioned, limits_of, plan_options
 from .words import DURATION, OneLine, errors_in_one_line, talk
 
 
-@click.command()
+@click.command(cls=Sectioned)
 @plan_options
 @click.option(
     "--resume", is_flag=True, help="Go on with the missing cells of the run in -o; begin it if there is none."
@@ -33,7 +33,7 @@ from .words import DURATION, OneLine, errors_in_one_line, talk
     type=DURATION,
     default="60s",
     show_default=True,
-    help="End a launch in which nothing moves for so long.",
+    help="End a launch in which nothing moves for so long, and name the rank that the others wait for.",
 )
 @click.option("--skip-hung", is_flag=True, help="With --resume: leave out the cells that hung.")
 @click.pass_context
@@ -42,7 +42,7 @@ def run(context: click.Context, **options) -> None:
     """Measure all-reduce algorithms beside the library's own.
 
     Under mpirun or srun the ranks that were started measure. Otherwise mpirun is started for every value of --ranks and
-    every launch. The table goes to stdout, the raw times to the run folder.
+    every launch. The table goes to stdout, the raw times to the run folder. To begin with: run -n 4 --within 1m
     """
     if options["timeout"] <= 0:
         raise OneLine("--timeout: 0 s would end every launch at once; give it some time, such as 60s")
