@@ -111,7 +111,7 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
     except (Stopped, KeyboardInterrupt) as error:
         if not options["resume"] and not any(folder.launches.iterdir()):
             discard_run(folder)  # no rank came as far as writing: nothing to go on with
-            return folder, OneLine(str(error).split(";")[0] or "interrupted", 1)
+            return folder, OneLine(str(error).removesuffix("; finished cells are kept") or "interrupted", 1)
         with suppress(OSError, RunError):  # a full disk has no room for the summary either
             _finish(options, folder, plan)
         return folder, OneLine(f"{str(error) or 'interrupted; finished cells are kept'}; {resume}", 1)
