@@ -163,7 +163,7 @@ class Monitor:
             data = b""
         peer.received += data
         *lines, peer.received = peer.received.split(b"\n")
-        with contextlib.suppress(ValueError, KeyError, TypeError):
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # whatever somebody sends
             for line in lines:
                 self._take(peer, json.loads(line))
         if not data or len(peer.received) > LONGEST_LINE or (lines and peer.rank is None):

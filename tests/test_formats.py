@@ -11,7 +11,8 @@ from interpreters import interpreters
 from readers import awk_last_field, osu_datatype, osu_latency, osu_version, superbench, superbench_best
 
 from allreduce_bench.cli import options
-from allreduce_bench.formats import FORMATS, Result
+from allreduce_bench.dtypes import DTYPES
+from allreduce_bench.formats import FORMATS, Result, nccl, osu
 from allreduce_bench.recorder import write_summary
 from allreduce_bench.runfolder import RunFolder
 from allreduce_bench.schema import SUMMARY, names
@@ -57,6 +58,10 @@ def tables_of(text: str) -> dict[tuple[str, str], str]:
 
 def test_the_command_line_offers_every_format():
     assert set(options.FORMATS) == set(FORMATS)
+
+
+def test_the_two_layouts_name_every_type():
+    assert set(nccl.TYPES) == set(osu.DATATYPES) == set(DTYPES)
 
 
 def test_csv_is_the_summary_of_the_folder(tmp_path):

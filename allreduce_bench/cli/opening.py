@@ -85,7 +85,7 @@ def _plan(options: dict) -> Plan:
     sizes = options["sizes"] or geometric_sizes(
         options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
     )
-    ranks = options["ranks"] or (max(2, cores()),)
+    ranks = options["ranks"] or _default_ranks()
     seed = random.randrange(LARGEST_SEED) if options["seed"] is None else options["seed"]
     same = ("launches", "dtype", "op", "iters", "warmups", "pretend_ranks_per_node", "thread_level")
     return Plan(
@@ -142,6 +142,10 @@ def _flat(plan: Plan) -> dict:
     return values | values.pop("start")
 
 
+def _default_ranks() -> tuple[int, ...]:
+    return (max(2, cores()),)
+
+
 def _default_output(options: dict) -> Path:
-    ranks = "-".join(map(str, options["ranks"])) if options["ranks"] else "default"
+    ranks = "-".join(map(str, options["ranks"] or _default_ranks()))
     return Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{host()}_{ranks}r"

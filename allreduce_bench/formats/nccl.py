@@ -14,6 +14,7 @@ from ..summary import Summary
 from .result import Result, Table, tables
 
 TYPES = {"float32": "float", "float64": "double", "int32": "int32", "int64": "int64"}  # the names of nccl-tests
+TYPES |= {"float16": "half", "bfloat16": "bfloat16"}
 NOT_MEASURED = f"  {'N/A':>7}  {'N/A':>6}  {'N/A':>6}  {'N/A':>5}"
 HEADER = (
     f"#{'out-of-place':>74}{'in-place':>31}          ",

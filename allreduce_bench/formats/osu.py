@@ -8,6 +8,7 @@ from our data; the comment lines say so. Cells without a time are comment lines,
 from .result import Result, Table, tables
 
 DATATYPES = {"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "int32": "MPI_INT32_T", "int64": "MPI_INT64_T"}
+DATATYPES |= {"float16": "float16", "bfloat16": "bfloat16"}  # no MPI standard has a name for them
 
 
 def osu(result: Result) -> str:
