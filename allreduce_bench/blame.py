@@ -4,6 +4,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MOST_NAMED = 6  # ranks or waits in one sentence
+ABSENCES = (  # state, said of one, said of several
+    ("died", "died", "died"),
+    ("absent", "was never heard of", "were never heard of"),
+    ("silent", "does not answer: stopped, or its node is gone", "do not answer: stopped, or their nodes are gone"),
+)
 
 
 class Report(NamedTuple):
@@ -18,11 +23,8 @@ class Report(NamedTuple):
 
 def blame(reports: Mapping[int, Report]) -> str:
     """Name the ranks on which the others wait, then who waits for whom; `reports` holds every rank."""
-    for state, one, several in (
-        ("died", "died", "died"),
-        ("silent", "does not answer: stopped, or its node is gone", "do not answer: stopped, or their nodes are gone"),
-        ("absent", "was never heard of", "were never heard of"),
-    ):
+    begun = any(report.place for report in reports.values())  # whoever is there was heard of before that
+    for state, one, several in sorted(ABSENCES, key=lambda absence: begun and absence[0] == "absent"):
         guilty = [rank for rank, report in reports.items() if report.state == state]
         if guilty:
             return _sentence(reports, guilty, several if len(guilty) > 1 else one)

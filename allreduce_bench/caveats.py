@@ -54,7 +54,8 @@ class Gap(NamedTuple):
 
 def findings(rows: Sequence[Summary], attempts: Sequence[dict]) -> list[Finding]:
     """What the launches and the summary say against the times, or for them; mere information comes last."""
-    found = [*_of_launches(attempts), *_of_checks(rows), *_of_replicas(rows), *_of_gaps(rows), *_of_intervals(rows)]
+    of_rows = [*_of_checks(rows), *_of_accidents(rows), *_of_replicas(rows), *_of_gaps(rows), *_of_intervals(rows)]
+    found = [*_of_launches(attempts), *of_rows]
     return sorted(found, key=lambda finding: finding.level == "info")
 
 
@@ -111,6 +112,17 @@ def _of_checks(rows: Sequence[Summary]) -> list[Finding]:
         text = "Every measured cell gave the exact result before and after its timing."
         return [Finding("good", "all results exact", (Note(text),))]
     return [Finding("caution", "unchecked results", (Note("Some times belong to results that were not checked."),))]
+
+
+def _of_accidents(rows: Sequence[Summary]) -> list[Finding]:
+    """Cells that were measured after all, but hung in another launch."""
+    texts = [
+        f"{row['algorithm']} {format_size(int(str(row['nbytes'])))}, {row['ranks']} ranks, hung {words}"
+        for row in rows
+        for words in row.get("accidents") or ()
+        if row["state"] == "done"
+    ]
+    return [Finding("caution", "hung in another launch", tuple(map(Note, texts)))] if texts else []
 
 
 def _of_replicas(rows: Sequence[Summary]) -> list[Finding]:

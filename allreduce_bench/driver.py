@@ -16,17 +16,18 @@ from .interfaces import interfaces
 from .launch import mpirun_command
 from .launchers.launcher import Launcher
 from .lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
-from .monitor import Monitor, Trouble, names_of_this_node
+from .monitor import ANSWER_S, Monitor, Trouble, names_of_this_node
 from .plan import LEFT_OUT, Launch, Plan
 from .progress import Lines, Place
 from .recorder import mark
 from .runfolder import RunFolder
-from .started import ranks_a_node, thread_level
+from .started import SCHEDULERS, ranks_a_node, thread_level
 
 ON_ONE_NODE = ("openmpi", "mpich")  # unless hosts or a job say more; of others nothing is known
 START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so much a cell is not worth it
-GRACE_S = 3.0  # beyond its time, for the cell in progress
+GRACE_S = 1.5  # beyond its time, for the cell in progress
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)")  # Open MPI's words; MPICH names a rank that it killed
+ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # the status of an mpirun that was asked to end, and ended its ranks
 ENDING_S = 5.0  # for mpirun to end when told to
 
 
@@ -81,8 +82,8 @@ class _Supervised:
         self.run, self.launch, self.place = run, launch, place
         self.lines = run.show(place)
         self.woken = threading.Event()  # mpirun has ended, or something is wrong
-        self.muted = False
-        self.local = run.launcher.kind in ON_ONE_NODE and ranks_a_node(launch.ranks, run.plan.start) == launch.ranks
+        self.muted = self.named = False  # named: mpirun told which rank died
+        self.local = _on_one_node(run, launch)
         self.monitor = Monitor(
             launch.ranks,
             run.timeout_s,
@@ -106,7 +107,8 @@ class _Supervised:
                 status = 0
             if status and status > 0:  # below, it was mpirun that a signal ended, and with it its ranks
                 self.forwarding.join(1)
-                self.monitor.settle()
+                if self.named or status != ENDED_BY_TERM.get(self.run.launcher.kind):
+                    self.monitor.settle()
             self._end(process)
             self._conclude(status)
         finally:
@@ -147,6 +149,7 @@ class _Supervised:
         for line in process.stdout or ():
             if named := DEAD_PROCESS.search(line):
                 self.monitor.suspect(int(named[1]))
+                self.named = True
             if not self.muted:
                 self.lines.say(line.rstrip("\n"))
 
@@ -169,7 +172,9 @@ class _Supervised:
     def _wait(self, process: subprocess.Popen) -> None:
         """Until mpirun ends, trouble comes up, or the time of the launch is long over."""
         deadline = self.place.deadline
-        self.woken.wait(None if deadline is None else max(0.0, deadline + GRACE_S - time.time()))
+        if not self.woken.wait(None if deadline is None else max(0.0, deadline + GRACE_S - time.time())):
+            self.monitor.ask_now()  # is the cell only long, or does a rank keep it from ending?
+            self.woken.wait(ANSWER_S + 0.5)
         if self.monitor.all_over:
             try:
                 process.wait(self.run.timeout_s)
@@ -229,6 +234,14 @@ class _Supervised:
             if cell.key not in done:
                 own = {**asdict(cell), "nbytes": cell.count * self.run.plan.itemsize}
                 mark(self.run.folder, self.launch.name, {**common, **own, "state": "left out", "reason": LEFT_OUT})
+
+
+def _on_one_node(run: Run, launch: Launch) -> bool:
+    """Whether all ranks are surely on this node, so that nobody else need reach the monitor."""
+    told = run.plan.start.launcher_args or any(name in os.environ for name in SCHEDULERS.values())
+    told = told or any("hostfile" in name.lower() for name in os.environ)
+    one = ranks_a_node(launch.ranks, run.plan.start) == launch.ranks
+    return run.launcher.kind in ON_ONE_NODE and one and not told
 
 
 def how_it_ended(status: int) -> str:

@@ -15,11 +15,12 @@ from .watch import LAST_WORDS_S, Watch, speak
 def guard(comm: MPI.Comm, timeout_s: float, folder: RunFolder, launch: Launch) -> Watch:
     """Begin to watch the ranks of `comm`; when they stand still one of them says why, and all end with status 1."""
     local, address = len(nodes_of(comm).nodes) == 1, None
+    kept = f"; finished cells are kept; go on with: run --resume -o {folder.path}"
     if comm.rank == 0:
         from .monitor import Monitor, Trouble, names_of_this_node  # late: rank 0 only
 
         def alarm(trouble: Trouble) -> None:
-            speak(trouble.sentence)
+            speak(trouble.sentence + kept)
             if trouble.hung:
                 reason = trouble.sentence.split(": ", 1)[-1]
                 mark(folder, launch.name, {**trouble.hung["facts"], "state": "hung", "reason": reason})
@@ -32,7 +33,7 @@ def guard(comm: MPI.Comm, timeout_s: float, folder: RunFolder, launch: Launch) -
 
     def deserted(why: str) -> None:
         if comm.rank == 1:
-            speak(f"rank 0 of {comm.size} {why}: it died, was stopped, or its node is gone")
+            speak(f"rank 0 of {comm.size} {why}: it died, was stopped, or its node is gone{kept}")
         time.sleep(LAST_WORDS_S)
 
     return Watch(comm.bcast(address), comm.rank, deserted)

@@ -1,9 +1,15 @@
 """How far a run is, as one live line in a terminal."""
 
+import time
+
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+from rich.text import Text
 
 from .progress import Lines, Place
+from .units import format_duration
+
+REFRESHES_PER_S = 2  # the ranks may need this processor
 
 
 class Live(Lines):
@@ -11,14 +17,16 @@ class Live(Lines):
 
     def __init__(self, place: Place, console: Console):
         super().__init__(place)
+        self.ended = 0, 0  # cells, of all cells of the launch
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             TaskProgressColumn(),
-            TextColumn("{task.fields[times]}   now {task.fields[now]}   last {task.fields[result]}", markup=False),
+            _Times(self),
+            TextColumn("now {task.fields[now]}   last {task.fields[result]}", markup=False),
         )
-        self.progress = Progress(*columns, console=console, transient=True)
-        self.task = self.progress.add_task(self.where(), total=None, times="", now="starting", result="-")
+        self.progress = Progress(*columns, console=console, transient=True, refresh_per_second=REFRESHES_PER_S)
+        self.task = self.progress.add_task(self.where(), total=None, now="starting", result="-")
         self.progress.start()
 
     def begin(self, words: str) -> None:
@@ -28,10 +36,9 @@ class Live(Lines):
 
     def cell(self, done: int, cells: int, words: str, failed: bool) -> None:
         """Move the line on; a failed check stays on the screen."""
+        self.ended = done, cells
         whole, before = cells * self.place.planned, cells * (self.place.number - 1)
-        self.progress.update(
-            self.task, total=whole, completed=before + done, times=self.times(done, cells), result=words
-        )
+        self.progress.update(self.task, total=whole, completed=before + done, result=words)
         if failed:
             self.say(f"{self.where()}  cell {done}/{cells}  {words}")
 
@@ -42,3 +49,18 @@ class Live(Lines):
     def close(self) -> None:
         """Take the line away."""
         self.progress.stop()
+
+
+class _Times(ProgressColumn):
+    """The time gone and left, as it is whenever the line is drawn."""
+
+    def __init__(self, live: Live):
+        self.live = live
+        super().__init__()
+
+    def render(self, task: Task) -> Text:
+        """`1:12 gone, 0:46 left`; nothing can be said of what is left before a cell has ended."""
+        done, cells = self.live.ended
+        if not done:
+            return Text(f"{format_duration(time.time() - self.live.place.started)} gone")
+        return Text(self.live.times(done, cells))

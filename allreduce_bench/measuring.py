@@ -53,8 +53,10 @@ def main() -> None:
     from .ranks import Part, take_part
     from .runfolder import RunFolder
 
+    watch.say("starting")
     with asked_transport() as asked:
         start_mpi(words.thread_level)
+    watch.say("started")
     folder, deadline = RunFolder(words.folder), None if words.deadline is None else float(words.deadline)
     number, planned = map(int, words.place.split("/"))
     ranks, serial = map(int, words.launch.split("r-"))

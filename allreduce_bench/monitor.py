@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from . import kernel
 from .blame import Report, blame
 from .interfaces import interfaces
 from .watch import START_FACTOR
@@ -39,6 +40,7 @@ class _Peer:
         self.connection, self.received = connection, b""
         self.rank: int | None = None
         self.host, self.pid = "", 0
+        self.starting = False  # in MPI_Init, which holds Python's lock: it cannot answer
         self.over = False  # it said that it ends
         self.failure: str | None = None  # and why
         self.died = False
@@ -80,13 +82,14 @@ class Monitor:
         self._asks: list[int] = []  # questions since there was news
         self._kept = 0.0
         self._news = time.monotonic()
+        self._hasty, self._kept_asking = False, 0.0
         self._died: float | None = None  # when the first line broke
         self._aborting = float("inf")  # when a rank that failed ends the others: from then on broken lines say nothing
         self._first: _Peer | None = None  # whose it was
         self._suspect: int | None = None
         self._closing = threading.Event()
-        self._waker, waked = socket.socketpair()
-        self._selector.register(waked, selectors.EVENT_READ)
+        self._waker, self._waked = socket.socketpair()
+        self._selector.register(self._waked, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, daemon=True)
         _allow_files(size + 100)
         self._thread.start()
@@ -110,6 +113,11 @@ class Monitor:
     def suspect(self, pid: int) -> None:
         """The launcher says that this process died first; it kills the others, and their lines may break before."""
         self._suspect = self._suspect or pid
+
+    def ask_now(self) -> None:
+        """Ask all ranks at once, although no patience is over: `trouble` comes up within ANSWER_S if one is silent."""
+        self._hasty = True
+        self._waker.send(b"!")
 
     def end_ranks(self) -> None:
         """Have all ranks that listen end at once, with status 1."""
@@ -136,6 +144,8 @@ class Monitor:
             if self.in_rank_0 and time.monotonic() - looked > self.timeout_s:
                 break  # rank 0 was stopped: the others have said so, and ended
             for key, _ in events:
+                if key.fileobj is self._waked:
+                    self._waked.recv(1)
                 if key.fileobj is self._listener:
                     self._accept()
                 elif key.data is not None:
@@ -147,7 +157,7 @@ class Monitor:
         self._listener.close()
 
     def _pause_s(self) -> float:
-        return 0.2 if self._died or self._asks else min(5.0, self.timeout_s / 8)
+        return 0.2 if self._died or self._asks or self._hasty else min(5.0, self.timeout_s / 8)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -180,6 +190,7 @@ class Monitor:
                 self._note_news()
         else:
             self._note_news()
+            peer.starting = kind == "starting"
             if kind == "bye":
                 peer.over = True
             elif kind == "failed":
@@ -215,24 +226,40 @@ class Monitor:
     def _judge(self) -> None:
         """Ask when half of the patience is over, and again at its end; then nothing was news: raise the alarm."""
         now = time.monotonic()
+        if self.all_over:
+            return
         if self._died is not None and now - self._died > self.grace_s:
             self._raise(blame(self._reports()), None)
             return
         if self.in_rank_0 and now - self._kept > self.timeout_s / 2:
             self._kept = now
             self._tell_all(kind="alive")
+        if self._hasty:
+            self._judge_now(now)
+            return
         patience = self.timeout_s * (1 if self.cell else START_FACTOR)
         silence = now - self._news
         if silence > patience / 2 and len(self._asks) < (2 if silence > patience else 1):
-            self._asked += 1
-            self._asks.append(self._asked)
-            self._tell_all(kind="where", asked=self._asked)
+            self._ask()
         elif len(self._asks) == 2 and (silence > patience + ANSWER_S or self._all_answered()):
             beat, self._beat = self._beat, self.pulse()
             if beat != self._beat:
                 self._note_news()
             else:
                 self._raise_hung(patience)
+
+    def _judge_now(self, now: float) -> None:
+        if not self._kept_asking:
+            self._asks.clear()
+            self._ask()
+            self._kept_asking = now
+        elif now - self._kept_asking > ANSWER_S and not self._all_answered():
+            self._raise_hung(now - self._news)
+
+    def _ask(self) -> None:
+        self._asked += 1
+        self._asks.append(self._asked)
+        self._tell_all(kind="where", asked=self._asked)
 
     def _all_answered(self) -> bool:
         return all(peer.answered == self._asked or peer.over for peer in self._peers)
@@ -242,8 +269,8 @@ class Monitor:
             self._tell(peer, **message)
 
     def _raise_hung(self, patience: float) -> None:
-        option = "--timeout" if self.cell else f"{START_FACTOR} times --timeout"
-        self._raise(f"nothing for {patience:g} s ({option}); {blame(self._reports())}", self.cell)
+        option = "--within" if self._hasty else "--timeout" if self.cell else f"{START_FACTOR} times --timeout"
+        self._raise(f"nothing for {patience:.3g} s ({option}); {blame(self._reports())}", self.cell)
 
     def _raise(self, words: str, hung: dict | None) -> None:
         ranks = "1 rank" if self.size == 1 else f"{self.size} ranks"
@@ -258,6 +285,11 @@ class Monitor:
             reports[peer.rank] = self._report(peer)
         return reports
 
+    def _is_stopped(self, peer: _Peer) -> bool:
+        """Whether it is a process of this node that a signal has stopped."""
+        stat = kernel.read(f"proc/{peer.pid}/stat") if peer.host == socket.gethostname() else None
+        return bool(stat) and str(stat).rpartition(")")[2].split()[0] in ("T", "t")
+
     def _named(self) -> _Peer | None:
         return next((peer for peer in self._peers if peer.died and peer.pid == self._suspect), None)
 
@@ -267,6 +299,8 @@ class Monitor:
         if peer.over:
             return Report(peer.host, "there", AHEAD, "at its end")
         if self._asks and peer.answered not in self._asks:
+            if peer.starting and not self._is_stopped(peer):
+                return Report(peer.host, "there", [], "in MPI_Init")
             return Report(peer.host, "silent")
         answer = peer.answer if peer.answered in self._asks else {}
         return Report(peer.host, "there", answer.get("place", []), answer.get("doing", ""), answer.get("call"))

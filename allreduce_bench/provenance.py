@@ -37,9 +37,15 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
             "thread level",
             f"{_said(attempts, lambda fact: [_mpi(fact, 'thread_level')])}; asked for: {plan.thread_level}",
         ),
-        ("order of cells", f"random in every launch, drawn with seed {plan.seed}"),
+        ("order of cells", _order(plan, attempts)),
         *carried(rows),
     ]
+
+
+def _order(plan: Plan, attempts: Sequence[dict]) -> str:
+    if any(fact.get("in_haste") for fact in attempts):
+        return f"size by size as --within allowed; the algorithms of a size at random, drawn with seed {plan.seed}"
+    return f"random in every launch, drawn with seed {plan.seed}"
 
 
 def carried(rows: Sequence[Summary]) -> list[tuple[str, str]]:

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from . import __version__
-from .plan import Plan
+from .plan import Launch, Plan
 from .runfolder import RunError, RunFolder
 from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, names
 
@@ -87,12 +87,18 @@ class Recorder:
 def mark(folder: RunFolder, launch: str, facts: dict) -> None:
     """Add a row about a cell that nobody finished to the newest attempt of `launch`, whose ranks are gone.
 
-    Where no attempt came as far as writing there is nothing to add to.
+    Where no attempt came as far as writing there is nothing to add to, and a cell that has ended after all stays so.
     """
     attempts = [int(path.name.split(".")[-2]) for path in folder.launches.glob(f"{launch}.*.json")]
-    if attempts:
+    if attempts and not _has_ended(folder, launch, facts):
         row = {**facts, "launch": launch, "attempt": max(attempts)}
         _append(folder.launches / f"{launch}.{max(attempts)}.cells.csv", [_fields(CELLS, row)], sync=True)
+
+
+def _has_ended(folder: RunFolder, launch: str, facts: dict) -> bool:
+    key = tuple(map(str, (facts["algorithm"], facts["executor"], facts["count"], facts["segment"] or "")))
+    ranks, number = map(int, launch.split("r-"))
+    return key in folder.finished(Launch(ranks, number))
 
 
 def write_summary(folder: RunFolder, rows: Iterable[dict]) -> None:

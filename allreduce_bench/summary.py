@@ -73,6 +73,7 @@ def _row(plan: Plan, ranks: int, cell, marks: list[dict], times: dict[str, list[
         row["wrong"] = _sum(_whole(mark["wrong"]) for mark in marks)
         bits = [mark["same_bits"] for mark in marks if mark["same_bits"]]
         row["same_bits"] = min(map(int, bits)) if bits else None
+    row["accidents"] = [f"in launch {mark['launch']}: {mark['reason']}" for mark in marks if mark["state"] == "hung"]
     if wrong := [mark for mark in marks if mark["state"] in ("wrong", "refused")]:
         row |= {"state": wrong[0]["state"], "reason": wrong[0]["reason"] or f"{wrong[0]['wrong']} wrong elements"}
     elif times:

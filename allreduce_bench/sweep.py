@@ -75,6 +75,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
         "variables": environment.allowed_variables(os.environ),
         "machines": leaders,
         "startup": slowest(phases),
+        "in_haste": launched.deadline is not None,
         "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
         "findings": [
             *findings(leaders, ranks_of_node, mpi, declared, first),

@@ -115,6 +115,10 @@ def _count(rows: Sequence[Summary]) -> str:
     return ", ".join([f"{states.count('done')} of {len(rows)} cells done", f"{wrong} wrong elements", *counts]) + "."
 
 
+def _name(row: Summary) -> str:
+    return f"{row['algorithm']} {format_size(row['nbytes'])}"
+
+
 def _cells(sizes: dict[int, list[str]], algorithms: int) -> str:
     """`all at 16 B, 32 B`, `ring 8 B`: the cells that share a reason, sizes that lack all `algorithms` first."""
     whole = [format_size(nbytes) for nbytes, names in sizes.items() if len(names) == algorithms > 1]
@@ -133,6 +137,8 @@ def _notes(rows: Sequence[Summary]) -> list[str]:
         if row["state"] != "done":
             reasons.setdefault((row["state"], row["reason"]), {}).setdefault(row["nbytes"], []).append(row["algorithm"])
     notes = [f"{state}: {_cells(sizes, len(algorithms))}: {reason}" for (state, reason), sizes in reasons.items()]
+    for row in rows:
+        notes += [f"hung: {_name(row)} {words}" for words in row.get("accidents") or () if row["state"] == "done"]
     diverging = sorted({str(row["algorithm"]) for row in rows if row.get("same_bits") == 0})
     if diverging:
         notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")

@@ -7,6 +7,8 @@ main thread says (cells begun and finished) is said between cells.
 import contextlib
 import json
 import os
+import select
+import signal
 import socket
 import sys
 import threading
@@ -112,24 +114,32 @@ def _closed_first(connection: socket.socket) -> socket.socket:
     return socket.socket(fileno=number)
 
 
-def fuse(timeout_s: float, rank: int) -> threading.Timer:
-    """Ends this rank where MPI does not start: cancel it when it has."""
+def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
+    """Ends rank 0, and through its launcher all others, where MPI does not start; call what is returned when it has.
 
-    def blow() -> None:
-        if rank == 0:
-            speak(f"start: MPI did not come up in {START_FACTOR * timeout_s:g} s (5 times --timeout)")
-        time.sleep(LAST_WORDS_S * (rank != 0))
-        os._exit(1)
+    A child process waits: MPI_Init holds Python's lock, so that no thread could. To be called before there are threads.
+    """
+    if rank:
+        return lambda: None
+    heard, lifeline = os.pipe()  # it closes when this process calls, or dies
+    if os.fork() == 0:
+        os.close(lifeline)
+        if not select.select([heard], [], [], START_FACTOR * timeout_s)[0]:
+            speak(f"start: MPI did not come up in {START_FACTOR * timeout_s:g} s ({START_FACTOR} times --timeout)")
+            os.kill(os.getppid(), signal.SIGKILL)
+        os._exit(0)
+    os.close(heard)
 
-    timer = threading.Timer(START_FACTOR * timeout_s, blow)
-    timer.daemon = True
-    timer.start()
-    return timer
+    def put_out() -> None:
+        os.close(lifeline)
+        os.wait()
+
+    return put_out
 
 
 def speak(words: str) -> None:
     """The last words of a launch that stands still."""
-    print(f"error: {words}; finished cells are kept: go on with --resume", file=sys.stderr, flush=True)
+    print(f"error: {words}", file=sys.stderr, flush=True)
 
 
 def _host() -> str:

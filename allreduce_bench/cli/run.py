@@ -62,7 +62,7 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
     os.environ.update(interface_variables(options["interface"], os.environ))  # before MPI reads them
     from ..watch import fuse
 
-    burning = fuse(options["timeout"], rank_of(os.environ))
+    put_out = fuse(options["timeout"], rank_of(os.environ))
     hold_back_mpi()
     from ..ranks import Part, take_part
 
@@ -75,7 +75,7 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
             f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: "
             "the mpirun or srun belongs to another MPI than mpi4py's; put the right one first in PATH"
         )
-    burning.cancel()
+    put_out()
     options["ranks"], started = (MPI.COMM_WORLD.size,), time.time()
     if "launches" not in asked:
         options["launches"] = 1  # this one
