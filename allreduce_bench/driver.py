@@ -206,7 +206,8 @@ class _Supervised:
             self._mark_left_out()
         elif status:
             failure = self.monitor.failure
-            words = f"ended: {failure}" if failure else how_it_ended(status)
+            first = f"; the first to go was {self.monitor.first_to_go}" if self.monitor.first_to_go else ""
+            words = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
             raise Stopped(f"launch {self.launch.name} {words}")
 
     def _suspected_interfaces(self) -> str:

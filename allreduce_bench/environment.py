@@ -41,7 +41,7 @@ def host() -> str:
 
 def machine() -> dict:
     """This node: host name, processor, memory, network, what encloses and loads it, versions; None: not to be known."""
-    from .interfaces import fabric_devices, interfaces  # late: one rank of a node asks
+    from .interfaces import fabric_devices, interfaces, port_rates  # late: one rank of a node asks
     from .timer import timer
 
     return {
@@ -57,6 +57,7 @@ def machine() -> dict:
         "free_memory_nbytes": free_memory(),
         "huge_pages": huge_pages(),
         "timer": timer(),
+        "port_rates_bytes_per_s": port_rates(),
         "interfaces": [one._asdict() for one in interfaces() if one.address or not one.virtual],
         "fabric_devices": fabric_devices(),
         "kernel": f"{platform.system()} {platform.release()}",

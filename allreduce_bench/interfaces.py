@@ -5,6 +5,7 @@ import socket
 import struct
 from contextlib import suppress
 from fcntl import ioctl
+from functools import cache
 from typing import NamedTuple
 
 from . import kernel
@@ -13,6 +14,7 @@ from .wire import INVENTED
 GET_FLAGS, GET_ADDRESS, GET_MASK = 0x8913, 0x8915, 0x891B  # SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFNETMASK of Linux
 IS_UP = 0x1  # IFF_UP
 UNKNOWN_SPEED = 2**31  # and above: -1 as old kernels print it
+OVER_INFINIBAND = 32  # ARPHRD_INFINIBAND
 WORD_NBYTES = 4  # InfiniBand counts words
 
 
@@ -35,7 +37,10 @@ def interfaces() -> list[Interface]:
 
 
 def sent_bytes() -> dict[str, int]:
-    """Bytes sent so far: of each interface by its name, of each InfiniBand port as `mlx5_0:1`. A few file reads."""
+    """Bytes sent so far: of each interface by its name, of each InfiniBand port as `mlx5_0:1`. A few file reads.
+
+    Bonds, VLANs, bridges and IP over InfiniBand are left out: what they send is counted by what they stand on.
+    """
     counted = {}
     for line in (kernel.read("proc/net/dev") or "").splitlines()[2:]:
         name, _, numbers = line.partition(":")
@@ -46,7 +51,30 @@ def sent_bytes() -> dict[str, int]:
         words, parts = kernel.read_int(path), path.split("/")
         if words is not None:
             counted[f"{parts[3]}:{parts[5]}"] = words * WORD_NBYTES
-    return counted
+    return {name: nbytes for name, nbytes in counted.items() if name not in _stacked(kernel.ROOT)}
+
+
+def port_rates() -> dict[str, float]:
+    """Bytes per second of each InfiniBand port, such as `mlx5_0:1`, as far as the ports tell."""
+    rates = {}
+    for path in kernel.found("sys/class/infiniband/*/ports/*/rate"):
+        rate, parts = _port_rate(path), path.split("/")
+        if rate is not None:
+            rates[f"{parts[3]}:{parts[5]}"] = rate
+    return rates
+
+
+@cache
+def _stacked(root: object) -> frozenset[str]:
+    """The interfaces whose bytes others count too: those below them, or the InfiniBand port; asked once for `root`."""
+    above = {path.split("/")[3] for path in kernel.found("sys/class/net/*/lower_*")}
+    kinds = kernel.found("sys/class/net/*/type")
+    return frozenset(above | {path.split("/")[3] for path in kinds if kernel.read_int(path) == OVER_INFINIBAND})
+
+
+def _port_rate(path: str) -> float | None:
+    match = re.match(r"([\d.]+) Gb/sec", kernel.read(path) or "")
+    return float(match[1]) * 1e9 / 8 if match else None
 
 
 def fabric_devices() -> list[str]:
@@ -89,6 +117,6 @@ def _rate(name: str) -> float | None:
         return megabits * 1e6 / 8
     port = (kernel.read_int(f"sys/class/net/{name}/dev_port") or 0) + 1
     for path in kernel.found(f"sys/class/net/{name}/device/infiniband/*/ports/{port}/rate"):
-        if match := re.match(r"([\d.]+) Gb/sec", kernel.read(path) or ""):
-            return float(match[1]) * 1e9 / 8
+        if (rate := _port_rate(path)) is not None:
+            return rate
     return None

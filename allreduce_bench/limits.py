@@ -54,6 +54,9 @@ def _carriers(marks: Iterable[Mapping]) -> list[str]:
 def _slowest(name: str, attempts: Sequence[Mapping]) -> float | None:
     """The lowest rate of the interface over all machines; None where one does not know it."""
     machines = [machine for fact in attempts for machine in fact.get("machines", [])]
+    ports = [machine.get("port_rates_bytes_per_s", {}).get(name) for machine in machines]
+    if all(ports) and ports:
+        return min(ports)
     rates = [
         one.get("rate_bytes_per_s")
         for machine in machines

@@ -110,6 +110,11 @@ class Monitor:
         """What a rank said that ended for a reason of its own."""
         return next((f"rank {peer.rank}: {peer.failure}" for peer in self._peers if peer.failure), None)
 
+    @property
+    def first_to_go(self) -> str | None:
+        """`rank 2 on n1`: whose line broke first."""
+        return f"rank {self._first.rank} on {self._first.host}" if self._first else None
+
     def suspect(self, pid: int) -> None:
         """The launcher says that this process died first; it kills the others, and their lines may break before."""
         self._suspect = self._suspect or pid

@@ -100,7 +100,8 @@ def _matrix(rows: Sequence[Summary]) -> dict[str, dict[int, dict[str, str]]]:
     """Class of sizes -> ranks -> its verdict, with the words that are set in bold apart."""
     matrix: dict[str, dict[int, dict[str, str]]] = {}
     for verdict in verdicts(rows):
-        leads = [lead for lead in (verdict.winner, "no clear winner") if lead and verdict.sentence.startswith(lead)]
+        undecided = ("no clear winner", "no single winner")
+        leads = [lead for lead in (verdict.winner, *undecided) if lead and verdict.sentence.startswith(lead)]
         lead = leads[0] if leads else ""
         cell = {"lead": lead, "rest": verdict.sentence[len(lead) :]}
         matrix.setdefault(verdict.sizes, {})[verdict.ranks] = cell

@@ -34,7 +34,13 @@ def verdicts(rows: Sequence[Summary]) -> list[Verdict]:
 
 
 def _verdict(ranks: int, label: str, groups: dict[int, list[Summary]]) -> Verdict:
-    """The winner has the lowest geometric mean of time over the fastest time, among those measured at every size."""
+    """The winner has the lowest geometric mean of time over the fastest time, among those measured at every size.
+
+    Sizes at which fewer algorithms have a time than at others do not count, and whoever is clearly beaten at some size
+    does not win.
+    """
+    most = max(map(len, groups.values()))
+    groups = {nbytes: group for nbytes, group in groups.items() if len(group) == most}
     slowdown: dict[str, list[float]] = {}
     for group in groups.values():
         best = min(row["time_s"] for row in group)
@@ -44,10 +50,34 @@ def _verdict(ranks: int, label: str, groups: dict[int, list[Summary]]) -> Verdic
     if not score:
         return Verdict(ranks, label, "", "no algorithm was measured at every size")
     winner, *others = sorted(score, key=score.__getitem__)
+    if any(_clearly_beaten(group, winner) for group in groups.values()):
+        fastest = {nbytes: min(group, key=lambda row: row["time_s"]) for nbytes, group in sorted(groups.items())}
+        return Verdict(ranks, label, "", f"no single winner: {_by_size(fastest)}")
     absent = ", ".join(name for name in slowdown if name not in score)
     tied = [name for name in others if _tied_throughout(groups, winner, name)]
     note = f" ({absent} not measured at every size)" if absent else ""
     return Verdict(ranks, label, winner, _sentence(winner, others, tied, score, groups) + note)
+
+
+def _clearly_beaten(group: list[Summary], name: str) -> bool:
+    """Whether the data tell another one of this size from `name`, and it is faster by more than is negligible."""
+    best = min(group, key=lambda row: row["time_s"])
+    own = next(row for row in group if row["algorithm"] == name)
+    return own["rank_of_best"] not in ("best", "tie") and own["time_s"] > NEGLIGIBLE * best["time_s"]
+
+
+def _by_size(fastest: dict[int, Summary]) -> str:
+    """`native at 8 B, tree from 32 B to 4 KiB`: who is fastest where."""
+    spans: list[tuple[str, int, int]] = []
+    for nbytes, row in fastest.items():
+        if spans and spans[-1][0] == row["algorithm"]:
+            spans[-1] = (spans[-1][0], spans[-1][1], nbytes)
+        else:
+            spans.append((str(row["algorithm"]), nbytes, nbytes))
+    return ", ".join(
+        f"{name} at {format_size(low)}" if low == high else f"{name} from {format_size(low)} to {format_size(high)}"
+        for name, low, high in spans
+    )
 
 
 def _tied_throughout(groups: dict[int, list[Summary]], winner: str, name: str) -> bool:

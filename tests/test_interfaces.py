@@ -140,3 +140,17 @@ def test_a_real_bridge_in_a_network_of_its_own():
     assert (found["docker0"]["address"], found["docker0"]["prefix"], found["docker0"]["up"]) == ("172.17.0.1", 16, True)
     assert (found["v1"]["address"], found["v1"]["prefix"], found["v1"]["up"]) == ("10.9.8.7", 30, False)
     assert all(one["virtual"] and one["rate_bytes_per_s"] is None for one in found.values())
+
+
+def test_what_stands_on_others_is_not_counted_twice(root):
+    for name, files in {"eth0": {}, "eth1": {}, "bond0": {}, "ib0": {"type": "32"}}.items():
+        (net(root, name, **files) / "statistics").mkdir()
+        (root / f"sys/class/net/{name}/statistics/tx_bytes").write_text("1000\n")
+    for below in ("eth0", "eth1"):
+        (root / f"sys/class/net/bond0/lower_{below}").mkdir()
+    port = root / "sys/class/infiniband/mlx5_0/ports/1"
+    (port / "counters").mkdir(parents=True)
+    (port / "counters" / "port_xmit_data").write_text("250\n")
+    (port / "rate").write_text("200 Gb/sec (4X HDR)\n")
+    assert sent_bytes() == {"eth0": 1000, "eth1": 1000, "mlx5_0:1": 1000}
+    assert module.port_rates() == {"mlx5_0:1": 25e9}

@@ -52,6 +52,8 @@ def test_the_limit_takes_the_links_that_carried_the_bytes():
     assert link_of(None, [{"wire": "a0=1000 b0=900"}], two_nodes) is None  # b0 does not say its rate
     assert link_of(5e8, carried, two_nodes) == Link(5e8, "a0, 4 Gbit/s as --link-rate says")
     assert link_of(5e8, carried, [{"nodes": 1, "machines": [machine]}]) is None
+    fabric = [{"nodes": 2, "machines": [{"port_rates_bytes_per_s": {"mlx5_0:1": 25e9}}] * 2}]
+    assert link_of(None, [{"wire": "mlx5_0:1=1000"}], fabric) == Link(25e9, "mlx5_0:1, 200 Gbit/s as the system says")
     assert least_s(1000, 4, Link(100.0, "")) == pytest.approx(15.0)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -100,6 +101,9 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
     from ..launch import find_launcher
 
     started = time.time()
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a scheduler's end of the job, or of the connection
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     folder, plan = planned_run(options, asked)
     launcher = find_launcher(plan.start)
     begin_run(folder, plan)
@@ -119,6 +123,10 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
         talk(f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up; {resume}")
     failed = _finish(options, folder, plan)
     return folder, OneLine(f"{failed}; results in {folder.path}", 1) if failed else None
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _display() -> Callable[[Place], Lines]:
