@@ -177,4 +177,47 @@ def test_a_launcher_that_dies_ends_in_a_sentence_and_takes_stopped_ranks_along(p
 def test_a_timeout_of_nothing_is_refused(tmp_path):
     result = bench(interpreters()[0], "run", "--timeout", "0", "-o", tmp_path / "run")
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "--timeout: 0 s would end every launch at once" in result.stderr and not (tmp_path / "run").exists()
+    assert (
+        "--timeout: 0 s would end launches that are well; give it 1s at least" in result.stderr
+        and not (tmp_path / "run").exists()
+    )
+
+
+def test_a_hang_inside_within_is_no_want_of_time(python, tmp_path):
+    folder = tmp_path / "run"
+    hasty = [word for word in words(3, folder) if word not in TIMEOUT] + ["--within", "6s"]
+    status, said = strike([str(python), "-m", "allreduce_bench", *hasty], folder, 2, signal.SIGSTOP)
+    assert status == 1 and re.search(r"\(--within\); rank 2 on \S+ does not answer", said.splitlines()[-1]), said
+
+
+def test_a_starter_that_is_asked_to_end_says_what_is_kept(python, tmp_path):
+    folder = tmp_path / "run"
+    command = [str(python), "-m", "allreduce_bench", *words(3, folder)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while len(done(folder)) < 2:
+        time.sleep(0.02)
+    process.terminate()
+    table, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and "cells done" in table
+    assert "error: interrupted; finished cells are kept; go on with" in said.splitlines()[-1]
+    nobody_is_left(folder)
+
+
+@pytest.mark.parametrize("outer", [True, False])
+def test_a_rank_that_never_starts_ends_in_a_sentence(python, tmp_path, outer):
+    late = tmp_path / "late"
+    late.write_text('#!/bin/sh\n[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && exec sleep 300\nexec "$@"\n')
+    late.chmod(0o755)
+    options = ["--sizes", "8", "-a", "ring", "--timeout", "1s", "-o", str(tmp_path / "run")]
+    command = mpirun(python, 3, "run", *options)
+    place = command.index(str(python))
+    if outer:
+        result = subprocess.run(
+            [*command[:place], str(late), *command[place:]], capture_output=True, text=True, timeout=60
+        )
+        says = "error: start: MPI did not come up in 5 s (5 times --timeout)"
+    else:
+        template = " ".join([*command[:place], str(late)]).replace("-n 3", "-n {ranks}")
+        result = bench(python, "run", "-n", 3, "--launches", 1, "--launcher", template, *options)
+        says = "start of 3 ranks: nothing for 5 s (5 times --timeout); rank 1 was never heard of"
+    assert result.returncode != 0 and says in result.stderr, result.stderr

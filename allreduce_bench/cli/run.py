@@ -23,6 +23,8 @@ from .opening import begin_run, open_run, planned_run, refuse_under_launcher
 from .options import Sectioned, limits_of, plan_options
 from .words import DURATION, OneLine, errors_in_one_line, talk
 
+SHORTEST_TIMEOUT_S = 1.0  # a rank may wait so long for its turn where there are more ranks than cores
+
 
 @click.command(cls=Sectioned)
 @plan_options
@@ -45,8 +47,8 @@ def run(context: click.Context, **options) -> None:
     Under mpirun or srun the ranks that were started measure. Otherwise mpirun is started for every value of --ranks and
     every launch. The table goes to stdout, the raw times to the run folder. To begin with: run -n 4 --within 1m
     """
-    if options["timeout"] <= 0:
-        raise OneLine("--timeout: 0 s would end every launch at once; give it some time, such as 60s")
+    if options["timeout"] < SHORTEST_TIMEOUT_S:
+        raise OneLine(f"--timeout: {options['timeout']:g} s would end launches that are well; give it 1s at least")
     asked = {name for name in options if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
     if under_launcher(os.environ):
         _run_as_rank(options, asked)
