@@ -102,13 +102,14 @@ class _Supervised:
         try:
             self._wait(process)
             status = process.poll()
+            if status is not None:
+                self.forwarding.join(1)  # the last that was said
             if status and self.monitor.all_over:
                 self.lines.say(f"warning: all ranks ended well, then their launcher {how_it_ended(status)}")
                 status = 0
-            if status and status > 0:  # below, it was mpirun that a signal ended, and with it its ranks
-                self.forwarding.join(1)
-                if self.named or status != ENDED_BY_TERM.get(self.run.launcher.kind):
-                    self.monitor.settle()
+            by_itself = status and status > 0  # below, it was mpirun that a signal ended, and with it its ranks
+            if by_itself and (self.named or status != ENDED_BY_TERM.get(self.run.launcher.kind)):
+                self.monitor.settle()
             self._end(process)
             self._conclude(status)
         finally:

@@ -47,7 +47,7 @@ def sent_bytes() -> dict[str, int]:
         counted[name.strip()] = int(numbers.split()[8])  # the first of those that count what was sent
     for path in [] if counted else kernel.found("sys/class/net/*/statistics/tx_bytes"):
         counted[path.split("/")[3]] = kernel.read_int(path) or 0
-    for path in kernel.found("sys/class/infiniband/*/ports/*/counters/port_xmit_data"):
+    for path in _port_counters(kernel.ROOT):
         words, parts = kernel.read_int(path), path.split("/")
         if words is not None:
             counted[f"{parts[3]}:{parts[5]}"] = words * WORD_NBYTES
@@ -65,11 +65,25 @@ def port_rates() -> dict[str, float]:
 
 
 @cache
+def _port_counters(root: object) -> tuple[str, ...]:
+    """The files in which InfiniBand ports count; asked once for `root`."""
+    return tuple(kernel.found("sys/class/infiniband/*/ports/*/counters/port_xmit_data"))
+
+
+@cache
 def _stacked(root: object) -> frozenset[str]:
     """The interfaces whose bytes others count too: those below them, or the InfiniBand port; asked once for `root`."""
-    above = {path.split("/")[3] for path in kernel.found("sys/class/net/*/lower_*")}
-    kinds = kernel.found("sys/class/net/*/type")
-    return frozenset(above | {path.split("/")[3] for path in kinds if kernel.read_int(path) == OVER_INFINIBAND})
+    names = [path.split("/")[3] for path in kernel.found("sys/class/net/*")]
+    over_infiniband = [name for name in names if kernel.read_int(f"sys/class/net/{name}/type") == OVER_INFINIBAND]
+    return frozenset([*over_infiniband, *(name for name in names if _below(root, name))])
+
+
+@cache
+def _below(root: object, name: str) -> tuple[str, ...]:
+    """The interfaces that it stands on, as under a bond, a VLAN or a bridge; hardware stands on none."""
+    if kernel.exists(f"sys/class/net/{name}/device"):
+        return ()
+    return tuple(path.rsplit("/lower_", 1)[1] for path in kernel.found(f"sys/class/net/{name}/lower_*"))
 
 
 def _port_rate(path: str) -> float | None:
@@ -107,7 +121,7 @@ def _has_device(name: str) -> bool:
     """Whether it is hardware, or a bond, a VLAN or a bridge over some."""
     if kernel.exists(f"sys/class/net/{name}/device"):
         return True
-    return any(_has_device(path.rsplit("/lower_", 1)[1]) for path in kernel.found(f"sys/class/net/{name}/lower_*"))
+    return any(map(_has_device, _below(kernel.ROOT, name)))
 
 
 def _rate(name: str) -> float | None:

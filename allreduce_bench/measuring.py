@@ -4,12 +4,11 @@ No user types this command, so it is read without click, whose modules would cos
 """
 
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from .lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, end_with_parent
+from .lifeline import COMMAND_VARIABLE, KILL, MONITOR_VARIABLE, end_with_parent
 from .started import rank_of
 from .startup import hold_back_mpi, start_mpi
 from .transport import asked_transport
@@ -45,7 +44,7 @@ def main() -> None:
     except (ValueError, TypeError):
         print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
         sys.exit(2)
-    end_with_parent(signal.SIGKILL)  # a rank that was stopped would keep any other signal for later
+    end_with_parent(KILL)  # a rank that was stopped would keep any other signal for later
     watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ))
     hold_back_mpi()
     from .plan import Launch, Plan

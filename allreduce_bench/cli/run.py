@@ -63,7 +63,7 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
         raise OneLine("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
     refuse_under_launcher(asked)
     os.environ.update(interface_variables(options["interface"], os.environ))  # before MPI reads them
-    from ..watch import fuse
+    from ..fuse import fuse
 
     put_out = fuse(options["timeout"], rank_of(os.environ))
     hold_back_mpi()

@@ -1,6 +1,6 @@
 """How many file-system calls the start of one rank makes: run as `python tests/mpi/filecalls.py PYTHON…`.
 
-For every interpreter one line: the calls of one rank that `allreduce-bench run` starts (a launch of one tiny cell,
+For every interpreter one line: the calls of one rank that `allreduce-bench run` starts (a launch of two tiny cells,
 from exec to exit), those of a bare `import mpi4py.MPI, numpy` with the same interpreter, and their ratio. Thousands of
 ranks make these calls at the same moment, mostly on one shared file system. Needs strace.
 """
@@ -26,7 +26,7 @@ def file_calls(interpreter: str) -> tuple[int, int]:
 
 def rank_command(interpreter: str, folder: Path) -> list[str]:
     """The command of the rank of a launch that has its cells to do; the launch before it byte-compiled the package."""
-    words = ["-n", "1", "--sizes", "8", "--iters", "1", "--launches", "2", "-o", str(folder)]
+    words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--iters", "1", "--launches", "2", "-o", str(folder)]
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     run = [interpreter, "-m", "allreduce_bench", "run", *words]
     subprocess.run(run, env=environ, capture_output=True, text=True, check=True, timeout=120)
