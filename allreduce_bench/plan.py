@@ -6,6 +6,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from .dtypes import DTYPES, MOST_RANKS, is_float
+from .schema import SYNCS
 from .start import Start, StartError
 
 MAX_SIZES = 1000
@@ -26,11 +27,14 @@ class Cell:
     executor: str
     count: int
     segment: int | None  # elements; None: the algorithm has none
+    cache: str = "warm"  # or cold
+    groups: str = ""  # or together, alone
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        """What tells the cell from the others of its launch, as it stands in files."""
-        return self.algorithm, self.executor, str(self.count), "" if self.segment is None else str(self.segment)
+    def key(self) -> tuple[str, ...]:
+        """What tells the cell from the others of its launch, as it stands in files; see `runfolder.key_of`."""
+        segment = "" if self.segment is None else str(self.segment)
+        return self.algorithm, self.executor, str(self.count), segment, self.cache, self.groups
 
 
 class Launch(NamedTuple):
@@ -63,10 +67,18 @@ class Plan:
     op: str = "sum"
     iters: int | None = None
     warmups: int = 3
+    precision: float = 0.03  # of a median, at which a cell stops; a share
     cell_time_s: float = 0.5
     min_time_s: float = 0.0
     pretend_ranks_per_node: int | None = None
     thread_level: str = "auto"
+    sync: str = "auto"
+    record: str = "summary"
+    back_to_back: int = 0  # calls of a loop without a common start; 0: none
+    cache: str = "warm"
+    floors: bool = True
+    check: str = "exact"
+    groups: str = ""  # as parsed by `groups`; empty: none
     link_rate_bytes_per_s: float | None = None  # of a node's link, where the user knows better than the system
     start: Start = field(default_factory=Start)
 
@@ -83,6 +95,10 @@ class Plan:
             raise PlanError(
                 f"{what}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
             )
+        if not 0 < self.precision < 1:
+            raise PlanError(f"a precision of {self.precision:g} cannot be reached; use more than 0 and less than 1")
+        if self.cell_time_s <= 0:
+            raise PlanError("--cell-time needs some time, such as 100ms or 2s")
         itemsize = self.itemsize
         if self.segment_nbytes < 1:
             raise PlanError("a segment holds at least one element, found 0 bytes")
@@ -139,8 +155,34 @@ def _checked(values: dict, kind: type) -> dict[str, Any]:
 
 LISTS = {"algorithms": str, "files": str, "file_digests": str, "segmented": str, "sizes": int, "ranks": int}
 LISTS |= {"bounded": str, "hosts": str}
-TEXTS = ("dtype", "op", "thread_level", "launcher", "launcher_args", "remote_shell", "map_by", "bind_to", "interface")
-NUMBERS = {"launches": 1, "seed": 0, "warmups": 0, "cell_time_s": 0, "min_time_s": 0, "segment_nbytes": 1}
+CHOICES = {  # what a field of the plan may say
+    "sync": ("auto", *SYNCS),
+    "record": ("summary", "all"),
+    "cache": ("warm", "cold", "both"),
+    "check": ("exact", "bits"),
+}
+TEXTS = (
+    "dtype",
+    "op",
+    "thread_level",
+    "groups",
+    "launcher",
+    "launcher_args",
+    "remote_shell",
+    "map_by",
+    "bind_to",
+    "interface",
+)
+NUMBERS = {
+    "launches": 1,
+    "seed": 0,
+    "warmups": 0,
+    "precision": 0,
+    "back_to_back": 0,
+    "cell_time_s": 0,
+    "min_time_s": 0,
+    "segment_nbytes": 1,
+}
 OPTIONAL = {"iters": 1, "pretend_ranks_per_node": 1, "ranks_per_node": 1, "link_rate_bytes_per_s": 1, "start": 0}
 LEFT_OUT = "the time of --within was used up"  # the reason of a cell that had no time left
 MANY = 1_000_000  # no plan has as many of anything
@@ -151,6 +193,10 @@ def _fits(name: str, value: Any) -> bool:
     if name in LISTS:
         fits = isinstance(value, list | tuple) and all(type(item) is LISTS[name] for item in value)
         return fits and len(value) < MANY and (LISTS[name] is str or all(item >= (name == "ranks") for item in value))
+    if name in CHOICES:
+        return value in CHOICES[name]
+    if name == "floors":
+        return isinstance(value, bool)
     if name in TEXTS:
         return isinstance(value, str)
     if name in OPTIONAL and value is None:

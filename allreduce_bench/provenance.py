@@ -5,7 +5,9 @@ Everything here is text about one run, from its plan, its summary rows and the f
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from decimal import Decimal
+from itertools import chain
 
 from . import wire
 from .algorithms import builtin
@@ -127,17 +129,27 @@ def repeat_command(plan: Plan) -> list[str]:
         "--launches": plan.launches,
         "--iters": plan.iters,
         "--warmups": plan.warmups,
+        "--precision": _exactly(plan.precision),
         "--cell-time": f"{_exactly(plan.cell_time_s)}s",
         "--min-time": f"{_exactly(plan.min_time_s)}s" if plan.min_time_s else None,
         "--segment": plan.segment_nbytes,
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
+        **_definition_options(plan),
         "--link-rate": f"{_exactly(plan.link_rate_bytes_per_s * 8 / 1e6)}Mbit" if plan.link_rate_bytes_per_s else None,
         **_start_options(plan.start),
         "--seed": plan.seed,
     }
-    given = [word for name, value in options.items() if value is not None for word in (name, str(value))]
-    return ["allreduce-bench", "run", *given]
+    given = [(name,) if value is True else (name, str(value)) for name, value in options.items() if value is not None]
+    return ["allreduce-bench", "run", *chain.from_iterable(given)]
+
+
+def _definition_options(plan: Plan) -> dict[str, object]:
+    """The options that say what a time is, where they say other than usual."""
+    names = ("sync", "record", "back_to_back", "cache", "check", "groups")
+    usual = {field.name: field.default for field in fields(Plan)}
+    said = {f"--{name.replace('_', '-')}": getattr(plan, name) for name in names if getattr(plan, name) != usual[name]}
+    return said if plan.floors else {**said, "--no-floors": True}
 
 
 def _start_options(start: Start) -> dict[str, object]:

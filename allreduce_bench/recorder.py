@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import __version__
 from .plan import Launch, Plan
-from .runfolder import RunError, RunFolder
+from .runfolder import KEY, RunError, RunFolder
 from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, names
 
 
@@ -96,7 +96,7 @@ def mark(folder: RunFolder, launch: str, facts: dict) -> None:
 
 
 def _has_ended(folder: RunFolder, launch: str, facts: dict) -> bool:
-    key = tuple(map(str, (facts["algorithm"], facts["executor"], facts["count"], facts["segment"] or "")))
+    key = tuple("" if facts[name] is None else str(facts[name]) for name in KEY)
     ranks, number = map(int, launch.split("r-"))
     return key in folder.finished(Launch(ranks, number))
 

@@ -7,10 +7,18 @@ from math import isfinite
 from pathlib import Path
 
 from .plan import Launch, Plan, PlanError
-from .schema import CELLS, NUMBERS, REPETITIONS, SCHEMA_VERSION, STATES, names
+from .schema import CELLS, KINDS, REPETITIONS, SCHEMA_VERSION, STATES, names
 
 Row = dict[str, str]
-CellKey = tuple[str, str, str, str]  # algorithm, executor, count, segment, as written
+CellKey = tuple[str, ...]  # the values of KEY, as written
+KEY = (
+    "algorithm",
+    "executor",
+    "count",
+    "segment",
+    "cache",
+    "groups",
+)  # what tells a cell from the others of its launch
 
 
 class RunError(ValueError):
@@ -100,8 +108,8 @@ class RunFolder:
 
 
 def key_of(row: Row) -> CellKey:
-    """What tells a cell from the others of its launch."""
-    return row["algorithm"], row["executor"], row["count"], row["segment"]
+    """The values of KEY."""
+    return tuple(row[name] for name in KEY)
 
 
 def _launch_facts(path: Path) -> dict:
@@ -149,9 +157,10 @@ def _fits(name: str, value: str) -> bool:
     """Whether a field holds what its column says; an empty one always does."""
     if name == "state":
         return value in STATES
-    if name not in NUMBERS or not value:
+    kind = KINDS[name]
+    if kind == "text" or not value:
         return True
     try:
-        return isfinite(float(value)) if name == "time_s" else int(value) >= 0
+        return isfinite(float(value)) if kind == "real" else int(value) >= 0
     except ValueError:
         return False

@@ -1,12 +1,14 @@
-"""The columns of what is kept: name, unit, meaning; and the version of the layout.
+"""The columns of what is kept: name, unit, kind, meaning; and the version of the layout.
 
-History of SCHEMA_VERSION: 1, the first; 2, how the ranks were started, bytes between nodes, state hung.
+History of SCHEMA_VERSION: 1, the first; 2, how the ranks were started, bytes between nodes, state hung; 3, entry and
+exit on a common clock, why a cell stopped, bits, floors, cache, groups.
 """
 
 from typing import NamedTuple
 
-SCHEMA_VERSION = 2
-TIME_DEFINITION = "barrier_max_local"  # after a barrier, the maximum over ranks of exit - entry
+SCHEMA_VERSION = 3
+SYNCS = ("barrier", "dissemination", "round_time")  # how ranks enter a call together
+SHARES = (5, 25, 75, 95, 99, 99.9)  # per cent of the calls that are no slower: the quantiles of a cell
 
 
 class Column(NamedTuple):
@@ -14,97 +16,280 @@ class Column(NamedTuple):
 
     name: str
     unit: str
+    kind: str  # text, whole, real, or flag: 0 or 1
     meaning: str
 
 
+def time_definition(sync: str) -> str:
+    """The name of what `time_s` is where ranks enter a call by `sync`."""
+    return f"{sync}_max_local"
+
+
 _CELL = (
-    Column("launch", "", "the planned launch (one mpirun): ranks and number, such as 4r-2"),
-    Column("attempt", "", "1, or more after --resume: each start of a launch writes files of its own"),
-    Column("algorithm", "", "name of the algorithm; native is the library's MPI_Allreduce"),
-    Column("executor", "", "how its steps are run: sendrecv, one blocking MPI_Sendrecv a step; native: by the library"),
-    Column("segment", "elements", "pipelining piece; empty where the algorithm has none"),
-    Column("ranks", "", "number of ranks p"),
-    Column("nodes", "", "number of nodes that share no memory, as MPI says"),
-    Column("nodes_declared", "", "number of nodes that --pretend-ranks-per-node declared; empty: none were pretended"),
-    Column("dtype", "", "element type"),
-    Column("op", "", "reduction; avg is a sum and a timed division"),
-    Column("count", "elements", "length of the vector"),
-    Column("nbytes", "bytes", "length of the vector"),
+    Column("launch", "", "text", "the planned launch (one mpirun): ranks and number, such as 4r-2"),
+    Column("attempt", "", "whole", "1, or more after --resume: each start of a launch writes files of its own"),
+    Column(
+        "algorithm",
+        "",
+        "text",
+        "name of the algorithm; native is the library's MPI_Allreduce; a floor: null, copy, reduce",
+    ),
+    Column(
+        "executor",
+        "",
+        "text",
+        "how its steps are run: sendrecv, one blocking MPI_Sendrecv a step; native: by the library; floor: no steps",
+    ),
+    Column("segment", "elements", "whole", "pipelining piece; empty where the algorithm has none"),
+    Column("ranks", "", "whole", "number of ranks p"),
+    Column("nodes", "", "whole", "number of nodes that share no memory, as MPI says"),
+    Column(
+        "nodes_declared",
+        "",
+        "whole",
+        "number of nodes that --pretend-ranks-per-node declared; empty: none were pretended",
+    ),
+    Column("dtype", "", "text", "element type"),
+    Column("op", "", "text", "reduction; avg is a sum and a timed division"),
+    Column("count", "elements", "whole", "length of the vector"),
+    Column("nbytes", "bytes", "whole", "length of the vector"),
+    Column(
+        "cache",
+        "",
+        "text",
+        "warm: the same buffers in every call; cold: they rotate through more than the last-level cache",
+    ),
+    Column(
+        "groups",
+        "",
+        "text",
+        "together: all groups of --groups at the same time; alone: one of them, the others wait; empty: none",
+    ),
 )
+_DEFINITION = Column(
+    "time_definition",
+    "",
+    "text",
+    "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; other starts alike",
+)
+_DIGEST = Column("schedule_digest", "", "text", "fingerprint of the steps of all ranks; empty for native")
+_INTERNODE = Column(
+    "internode_nbytes", "bytes", "whole", "bytes that the schedule sends between nodes in one call; empty for native"
+)
+_SAME_BITS = Column(
+    "same_bits", "", "flag", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared"
+)
+_BITS = (
+    Column(
+        "same_bits_calls", "", "flag", "1: repeated calls gave the same bits; empty: not compared, see --check bits"
+    ),
+    Column(
+        "max_ulp",
+        "ULP",
+        "real",
+        "largest distance of the compared elements from the exactly rounded sum; empty: not compared",
+    ),
+    Column("mean_ulp", "ULP", "real", "mean distance of the compared elements from the exactly rounded sum"),
+    Column(
+        "promised_same_bits", "", "flag", "1: by its schedule all ranks evaluate the same expression; empty for native"
+    ),
+    Column(
+        "promised_rank_order",
+        "",
+        "flag",
+        "1: by its schedule every reduction joins neighbouring ranks; empty for native",
+    ),
+    Column(
+        "promised_depth",
+        "",
+        "whole",
+        "most roundings on the way of an element by the schedule: bounds its error; empty for native",
+    ),
+)
+_OTHERS = (
+    Column(
+        "osu_avg_s",
+        "s",
+        "real",
+        "mean over ranks of exit - entry: what osu_allreduce prints is its mean over the calls",
+    ),
+    Column(
+        "imb_t_max_s",
+        "s",
+        "real",
+        "maximum over ranks of each rank's mean of exit - entry: t_max of the Intel MPI Benchmarks",
+    ),
+    Column(
+        "nccl_tests_s",
+        "s",
+        "real",
+        "mean over ranks of a loop without a common start divided by its length; see --back-to-back",
+    ),
+)
+_COMPLETION = Column(
+    "completion_s", "s", "real", "last exit - last entry on the common clock; empty: one rank alone, or no common clock"
+)
+_SKEW = Column("arrival_skew_s", "s", "real", "last entry - first entry on the common clock")
 
 REPETITIONS = (
     *_CELL,
-    Column("in_place", "", "0: input and output are different buffers"),
-    Column("time_definition", "", f"{TIME_DEFINITION}: after a barrier, the maximum over ranks of exit - entry"),
-    Column("iterations", "", "calls that time_s is the mean of; 1: a single timed call"),
-    Column("repetition", "", "number of the call in its cell, warm-ups included, from 0"),
-    Column("warmup", "", "1: a warm-up, left out of every statistic"),
-    Column("time_s", "s", "time of the call, see time_definition"),
-    Column("slowest_rank", "", "the rank whose exit - entry was the maximum"),
-    Column("schedule_digest", "", "fingerprint of the steps of all ranks; empty for native"),
+    Column("in_place", "", "flag", "0: input and output are different buffers"),
+    _DEFINITION,
+    Column("iterations", "", "whole", "calls that time_s is the mean of; 1: a single timed call"),
+    Column("repetition", "", "whole", "number of the call in its cell, warm-ups included, from 0"),
+    Column("warmup", "", "flag", "1: a warm-up, left out of every statistic"),
+    Column(
+        "valid",
+        "",
+        "flag",
+        "0: a rank was late to the common start, or its clock ran backwards; left out of every statistic",
+    ),
+    Column("time_s", "s", "real", "time of the call, see time_definition"),
+    Column("slowest_rank", "", "whole", "the rank whose exit - entry was the maximum"),
+    Column("shortest_s", "s", "real", "minimum over ranks of exit - entry"),
+    _OTHERS[0],
+    _COMPLETION,
+    _SKEW,
+    Column("last_rank", "", "whole", "the rank that entered last on the common clock"),
+    Column(
+        "group_times_s",
+        "s",
+        "text",
+        "maximum over the ranks of each group of exit - entry, group by group; empty without groups",
+    ),
+    _DIGEST,
 )
 
 CELLS = (
     *_CELL,
-    Column("schedule_digest", "", "fingerprint of the steps of all ranks; empty for native"),
+    _DIGEST,
     Column(
         "state",
         "",
+        "text",
         "done; wrong (a check failed); refused (no all-reduce); hung; skipped (see reason); left out (no time)",
     ),
-    Column("reason", "", "why the cell was refused or skipped, or who made it hang"),
-    Column("repetitions", "", "timed calls without warm-ups"),
-    Column("wrong", "elements", "wrong elements over all ranks, checks before and after timing; empty: unchecked"),
-    Column("same_bits", "", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared"),
-    Column("proved", "", "1: the schedule was proved before it ran; 0: too many ranks; empty for native"),
-    Column("steps", "", "most steps in one rank"),
-    Column("sent_nbytes", "bytes", "most bytes sent by one rank"),
-    Column("internode_nbytes", "bytes", "bytes that the schedule sends between nodes in one call; empty for native"),
-    Column("wire", "bytes", "bytes that left the nodes in one timed call, by interface: hsn0=8388608 eth0=0"),
-    Column("path_messages", "", "messages on the critical path of the schedule: the coefficient of alpha"),
-    Column("path_nbytes", "bytes", "bytes moved on the critical path: the coefficient of beta"),
-    Column("path_reduced_nbytes", "bytes", "bytes reduced on the critical path: the coefficient of gamma"),
+    Column("reason", "", "text", "why the cell was refused or skipped, or who made it hang"),
+    Column("repetitions", "", "whole", "timed calls without warm-ups"),
+    Column(
+        "stopped",
+        "",
+        "text",
+        "why no more calls were timed: precision, time, iterations, calls (the most of a cell) or within",
+    ),
+    Column(
+        "wrong", "elements", "whole", "wrong elements over all ranks, checks before and after timing; empty: unchecked"
+    ),
+    _SAME_BITS,
+    *_BITS,
+    Column(
+        "bits", "", "text", "fingerprint of the result of rank 0 on random floats that the seed of the run determines"
+    ),
+    _OTHERS[1],
+    _OTHERS[2],
+    Column("clock_error_s", "s", "real", "bound of the error of the common clock during the cell"),
+    Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; empty: not kept"),
+    Column("proved", "", "flag", "1: the schedule was proved before it ran; 0: too many ranks; empty for native"),
+    Column("steps", "", "whole", "most steps in one rank"),
+    Column("sent_nbytes", "bytes", "whole", "most bytes sent by one rank"),
+    _INTERNODE,
+    Column("wire", "bytes", "text", "bytes that left the nodes in one timed call, by interface: hsn0=8388608 eth0=0"),
+    Column("path_messages", "", "whole", "messages on the critical path of the schedule: the coefficient of alpha"),
+    Column("path_nbytes", "bytes", "whole", "bytes moved on the critical path: the coefficient of beta"),
+    Column("path_reduced_nbytes", "bytes", "whole", "bytes reduced on the critical path: the coefficient of gamma"),
 )
 
 SUMMARY = (
     *(column for column in _CELL if column.name not in ("launch", "attempt")),
-    Column("state", "", "done; else why no launch did it: wrong, refused, hung, skipped, left out or missing"),
-    Column("reason", "", "why a cell was refused or skipped, or who made it hang"),
-    Column("launches", "", "launches that finished the cell"),
-    Column("repetitions", "", "timed calls over all launches, without warm-ups"),
-    Column("time_s", "s", "median over launches of the median over repetitions"),
-    Column("time_low_s", "s", "lower end of the 95 % interval, see interval"),
-    Column("time_high_s", "s", "upper end of the 95 % interval, see interval"),
-    Column("spread_low_s", "s", "lowest launch median; with a single launch time_low_s"),
-    Column("spread_high_s", "s", "highest launch median; with a single launch time_high_s"),
+    Column("state", "", "text", "done; else why no launch did it: wrong, refused, hung, skipped, left out or missing"),
+    Column("reason", "", "text", "why a cell was refused or skipped, or who made it hang"),
+    _DEFINITION,
+    Column("launches", "", "whole", "launches that finished the cell"),
+    Column("repetitions", "", "whole", "timed calls over all launches, without warm-ups and invalid ones"),
+    Column("invalid", "", "whole", "calls over all launches that were left out, see valid in the raw times"),
     Column(
-        "interval", "", "launches: of the mean of launch medians; repetitions: of the median within launches (below 3)"
+        "stopped",
+        "",
+        "text",
+        "why no more calls were timed, over the launches: precision, time, iterations, calls, within",
     ),
-    Column("min_s", "s", "fastest repetition"),
-    Column("max_s", "s", "slowest repetition"),
-    Column("algbw_bytes_per_s", "bytes/s", "nbytes / time_s"),
-    Column("busbw_bytes_per_s", "bytes/s", "nbytes / time_s * 2(p-1)/p"),
-    Column("speedup", "", "time of native / time_s; empty where native was not measured"),
-    Column("rank_of_best", "", "best: the lowest time at this size; tie: not distinguishable from it (95 %)"),
-    Column("wrong", "elements", "wrong elements over all ranks and launches; empty: unchecked"),
-    Column("same_bits", "", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared"),
-    Column("oversubscribed", "", "1: more ranks than cores on some node, so times say little about another machine"),
-    Column("internode_nbytes", "bytes", "bytes that the schedule sends between nodes in one call; empty for native"),
-    Column("wire", "bytes", "bytes that left the nodes in one timed call, by interface, median over launches"),
-    Column("limit_s", "s", "least time that the links between the nodes allow; empty: one node, or an unknown rate"),
-    Column("of_limit", "", "limit_s / time_s: 1 is the link's rate"),
-    Column("path_messages", "", "messages on the critical path"),
-    Column("path_nbytes", "bytes", "bytes moved on the critical path"),
-    Column("path_reduced_nbytes", "bytes", "bytes reduced on the critical path"),
+    Column("time_s", "s", "real", "median over launches of the median over repetitions"),
+    Column("time_low_s", "s", "real", "lower end of the 95 % interval, see interval"),
+    Column("time_high_s", "s", "real", "upper end of the 95 % interval, see interval"),
+    Column("spread_low_s", "s", "real", "lowest launch median; with a single launch time_low_s"),
+    Column("spread_high_s", "s", "real", "highest launch median; with a single launch time_high_s"),
+    Column(
+        "interval",
+        "",
+        "text",
+        "launches: of the mean of launch medians; repetitions: of the median within launches (below 3)",
+    ),
+    Column("min_s", "s", "real", "fastest repetition"),
+    Column("max_s", "s", "real", "slowest repetition"),
+    *(
+        Column(
+            f"p{share:g}_s".replace(".", "_"),
+            "s",
+            "real",
+            f"{share:g} % of the calls took no longer; empty: too few calls to say",
+        )
+        for share in SHARES
+    ),
+    Column("outliers", "", "whole", "calls beyond Tukey's fences of their launch; counted, not removed"),
+    Column("lag1", "", "real", "correlation of the ranks of consecutive calls within a launch, median over launches"),
+    Column(
+        "drift",
+        "",
+        "real",
+        "median of the last third of a launch's calls over that of its first third, median over launches",
+    ),
+    Column(
+        "first_penalty",
+        "",
+        "real",
+        "first call of a launch over its median, median over launches; the warm-ups, where there are any",
+    ),
+    *_OTHERS,
+    _COMPLETION,
+    _SKEW,
+    Column("clock_error_s", "s", "real", "largest bound of the error of the common clock over the launches"),
+    Column("call_floor_s", "s", "real", "the same measurement of a call that does nothing"),
+    Column("copy_floor_s", "s", "real", "the same measurement of a local copy of the vector"),
+    Column("reduce_floor_s", "s", "real", "the same measurement of a local reduction of the vector"),
+    Column("algbw_bytes_per_s", "bytes/s", "real", "nbytes / time_s"),
+    Column("busbw_bytes_per_s", "bytes/s", "real", "nbytes / time_s * 2(p-1)/p"),
+    Column("speedup", "", "real", "time of native / time_s; empty where native was not measured"),
+    Column("rank_of_best", "", "text", "best: the lowest time at this size; tie: not distinguishable from it (95 %)"),
+    Column("wrong", "elements", "whole", "wrong elements over all ranks and launches; empty: unchecked"),
+    _SAME_BITS,
+    *_BITS,
+    Column("same_bits_launches", "", "flag", "1: all launches gave the same bits; empty: not compared, or one launch"),
+    Column(
+        "bits",
+        "",
+        "text",
+        "fingerprint of the result on random floats: equal ones are equal bits; empty: it differs or is unknown",
+    ),
+    Column(
+        "oversubscribed", "", "flag", "1: more ranks than cores on some node, so times say little about another machine"
+    ),
+    _INTERNODE,
+    Column("wire", "bytes", "text", "bytes that left the nodes in one timed call, by interface, median over launches"),
+    Column(
+        "limit_s", "s", "real", "least time that the links between the nodes allow; empty: one node, or an unknown rate"
+    ),
+    Column("of_limit", "", "real", "limit_s / time_s: 1 is the link's rate"),
+    Column("group_ranks", "", "text", "ranks of each group, group by group; empty without groups"),
+    Column("group_times_s", "s", "text", "median over launches and calls of each group's time, group by group"),
+    Column("group_loss", "", "text", "time of each group over that of a group of its size alone, group by group"),
+    Column("path_messages", "", "whole", "messages on the critical path"),
+    Column("path_nbytes", "bytes", "whole", "bytes moved on the critical path"),
+    Column("path_reduced_nbytes", "bytes", "whole", "bytes reduced on the critical path"),
 )
 
 
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
-NUMBERS = frozenset(
-    {"attempt", "segment", "ranks", "nodes", "nodes_declared", "count", "nbytes", "repetition", "warmup", "time_s"}
-    | {"slowest_rank", "repetitions", "wrong", "same_bits", "path_messages", "path_nbytes", "path_reduced_nbytes"}
-    | {"internode_nbytes"}
-)
+KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}
 
 
 def names(columns: tuple[Column, ...]) -> list[str]:

@@ -5,14 +5,8 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 
 from .runfolder import RunFolder
-from .schema import REPETITIONS, SUMMARY, Column, names
+from .schema import KINDS, REPETITIONS, SUMMARY, Column, names
 from .summary import Summary, summarise
-
-_FLOATS = frozenset({"time_s", "time_low_s", "time_high_s", "min_s", "max_s", "speedup"})
-_FLOATS |= {"spread_low_s", "spread_high_s", "algbw_bytes_per_s", "busbw_bytes_per_s", "limit_s", "of_limit"}
-_FLAGS = frozenset({"in_place", "warmup", "same_bits", "oversubscribed"})
-_TEXTS = frozenset({"launch", "algorithm", "executor", "dtype", "op", "time_definition", "schedule_digest"})
-_TEXTS |= {"state", "reason", "interval", "rank_of_best", "wire"}
 
 
 def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:
@@ -57,10 +51,10 @@ def _frame(rows: Iterable[dict], columns: tuple[Column, ...], run: str) -> pd.Da
 
 def _typed(name: str, values: list) -> pd.Series:
     """`values`, as text or as numbers, in the type of the column `name`; empty text and None are missing."""
-    known = pd.Series([None if value == "" else value for value in values], dtype=object)
-    if name in _TEXTS:
+    known, kind = pd.Series([None if value == "" else value for value in values], dtype=object), KINDS[name]
+    if kind == "text":
         return known.astype("string")
     numbers = pd.to_numeric(known)
-    if name in _FLOATS:
+    if kind == "real":
         return numbers.astype("float64")
-    return numbers.astype("Int64").astype("boolean") if name in _FLAGS else numbers.astype("Int64")
+    return numbers.astype("Int64").astype("boolean") if kind == "flag" else numbers.astype("Int64")

@@ -16,7 +16,7 @@ from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
 from .runfolder import CellKey
-from .schema import TIME_DEFINITION
+from .schema import time_definition
 from .startup import STARTUP, slowest
 from .topology import Topology
 from .units import format_ranges, format_size, format_time
@@ -157,6 +157,8 @@ def _facts(launched: Launched, cell: Cell) -> dict:
         "op": plan.op,
         "count": cell.count,
         "nbytes": cell.count * plan.itemsize,
+        "cache": cell.cache,
+        "groups": cell.groups,
     }
 
 
@@ -164,7 +166,7 @@ def _rows(facts: dict, times: Times | None) -> tuple[dict, list[dict]]:
     """The cell as the recorder takes it: its facts, and one row per call."""
     if times is None:
         return facts, []
-    call = {"in_place": False, "time_definition": TIME_DEFINITION, "iterations": 1}
+    call = {"in_place": False, "time_definition": time_definition("barrier"), "valid": True, "iterations": 1}
     return facts, [
         {**facts, **call, "repetition": i, "warmup": i < times.warmups, "time_s": float(t), "slowest_rank": int(rank)}
         for i, (t, rank) in enumerate(zip(times.time_s, times.slowest_rank))

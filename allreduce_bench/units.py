@@ -35,6 +35,15 @@ def parse_rate(text: str) -> float:
     return float(match[1]) * 1000 ** ("KMGT".index(match[2].upper()) + 1) / (8 if in_bits else 1)
 
 
+def parse_share(text: str) -> float:
+    """0.03 for `3%` or `0.03`. Raises ValueError outside of 0 to 100 %, both excluded."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
+    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    if not 0 < share < 1:
+        raise ValueError(f"'{text}' is no share; expected more than 0% and less than 100%, such as 3% or 0.03")
+    return share
+
+
 def parse_counts(text: str) -> list[int]:
     """The whole numbers of `2,4,8`, `1-8` or `1-4,8`, ascending. Raises ValueError."""
     found: set[int] = set()

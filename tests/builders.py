@@ -10,7 +10,7 @@ from allreduce_bench.fit import bound_path
 from allreduce_bench.plan import Cell, Launch, Plan
 from allreduce_bench.recorder import Recorder, create_run
 from allreduce_bench.runfolder import RunFolder
-from allreduce_bench.schema import TIME_DEFINITION
+from allreduce_bench.schema import time_definition
 from allreduce_bench.topology import Topology
 
 ALPHA_S, BETA_S_PER_BYTE = 2e-6, 1e-10
@@ -86,7 +86,14 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         **({} if cell.algorithm == "native" else {"path_messages": messages, "path_nbytes": nbytes}),
         **changed,
     }
-    common = {**facts, "in_place": False, "time_definition": TIME_DEFINITION, "iterations": 1, "slowest_rank": 0}
+    common = {
+        **facts,
+        "in_place": False,
+        "time_definition": time_definition("barrier"),
+        "valid": True,
+        "iterations": 1,
+        "slowest_rank": 0,
+    }
     calls = range(WARMUPS + TIMED if facts["state"] == "done" else 0)
     model_s = ALPHA_S * messages + BETA_S_PER_BYTE * nbytes or 1e-6  # one rank alone sends nothing
     times = [{"repetition": i, "warmup": i < WARMUPS, "time_s": model_s * noise.gauss(1, 0.02)} for i in calls]

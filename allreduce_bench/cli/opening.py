@@ -16,6 +16,7 @@ from ..runfolder import RunError, RunFolder
 from ..start import Start
 from .options import LARGEST_SEED, STARTED_NAMES, limits_of
 
+DEFINED = ("sync", "record", "back_to_back", "cache", "floors", "check", "groups")
 OPTION_OF = {  # where a field of the plan has another name
     "cell_time_s": "cell_time",
     "min_time_s": "min_time",
@@ -87,7 +88,17 @@ def _plan(options: dict) -> Plan:
     )
     ranks = options["ranks"] or _default_ranks()
     seed = random.randrange(LARGEST_SEED) if options["seed"] is None else options["seed"]
-    same = ("launches", "dtype", "op", "iters", "warmups", "pretend_ranks_per_node", "thread_level")
+    same = (
+        "launches",
+        "dtype",
+        "op",
+        "iters",
+        "warmups",
+        "precision",
+        "pretend_ranks_per_node",
+        "thread_level",
+        *DEFINED,
+    )
     return Plan(
         algorithms=tuple(native + list(found)),
         files=tuple(files),

@@ -8,7 +8,8 @@ import click
 
 from ..dtypes import DTYPES
 from ..plan import OPS
-from .words import BUSBW_LIMITS, DURATION, HOSTS, NAMES, RANKS, RATE, SIZE, SIZES, TIME_LIMITS
+from ..schema import SYNCS
+from .words import BUSBW_LIMITS, DURATION, GROUPS, HOSTS, NAMES, RANKS, RATE, SHARE, SIZE, SIZES, TIME_LIMITS
 
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")
 LARGEST_SEED = 2**31
@@ -42,24 +43,79 @@ REPEATED = (
         "--within", type=DURATION, help="Time for the whole run, e.g. 2m; what does not fit is left out and named."
     ),
     click.option(
-        "--launches", type=click.IntRange(1), default=3, metavar="N", **SHOWN, help="Fresh mpiruns per rank count."
+        "--launches", type=click.IntRange(1), default=5, metavar="N", **SHOWN, help="Fresh mpiruns per rank count."
     ),
     click.option(
         "--iters",
         type=click.IntRange(1),
         metavar="N",
-        help="Timed calls per cell and launch [default: 5 to 100, see --cell-time].",
+        help="Timed calls per cell and launch [default: until --precision or --cell-time].",
+    ),
+    click.option(
+        "--precision",
+        type=SHARE,
+        default="3%",
+        **SHOWN,
+        help="A cell stops when the 95 % interval of its median is within so much of it.",
     ),
     click.option(
         "--warmups", type=click.IntRange(0), default=3, metavar="N", **SHOWN, help="Untimed calls before them."
     ),
-    click.option("--cell-time", type=DURATION, default="500ms", **SHOWN, help="Time for a cell's calls, e.g. 2s."),
+    click.option("--cell-time", type=DURATION, default="500ms", **SHOWN, help="At the latest it stops then, e.g. 2s."),
     click.option("--min-time", type=DURATION, default="0s", **SHOWN, help="Repeat each cell at least so long."),
     click.option(
         "--seed",
         type=click.IntRange(0, LARGEST_SEED),
         metavar="N",
         help="Seed of the order of cells [default: random, stored].",
+    ),
+)
+
+DEFINED = (
+    click.option(
+        "--sync",
+        type=click.Choice(("auto", *SYNCS)),
+        default="auto",
+        **SHOWN,
+        help="How ranks enter a call together; auto: round_time where it holds, else barrier.",
+    ),
+    click.option(
+        "--record",
+        type=click.Choice(("summary", "all")),
+        default="summary",
+        **SHOWN,
+        help="Kept of each call: what sums it up, or also entry and exit of every rank.",
+    ),
+    click.option(
+        "--back-to-back",
+        type=click.IntRange(0),
+        default=0,
+        metavar="N",
+        help="Also time a loop of N calls without a common start, as nccl-tests do.",
+    ),
+    click.option(
+        "--cache",
+        type=click.Choice(("warm", "cold", "both")),
+        default="warm",
+        **SHOWN,
+        help="The same buffers in every call, others each time, or each cell both ways.",
+    ),
+    click.option(
+        "--floors/--no-floors", default=True, **SHOWN, help="Also measure no call at all, a local copy and a reduction."
+    ),
+    click.option(
+        "--check",
+        type=click.Choice(("exact", "bits")),
+        default="exact",
+        **SHOWN,
+        help="bits: also compare bits over calls, launches and algorithms, and with the exact sum.",
+    ),
+    click.option(
+        "--groups",
+        type=GROUPS,
+        default="",
+        metavar="N",
+        help="All-reduce in groups at the same time: 2 halves, mod:8, or div:8 (consecutive ranks).",
     ),
 )
 
@@ -143,6 +199,7 @@ JUDGED = (
 SECTIONS = {  # the option that begins a section of the help -> its title
     "ranks": "What is measured",
     "within": "How long and how often",
+    "sync": "What a time is",
     "launcher": "How ranks are started",
     "output": "What comes of it",
     "resume": "When something goes wrong",
@@ -169,7 +226,7 @@ class Sectioned(click.Command):
 
 def plan_options(command: Callable) -> Callable:
     """The options that decide what is measured and how ranks are started, then what is said of the result."""
-    for option in reversed((*MEASURED, *REPEATED, *STARTED, *JUDGED)):
+    for option in reversed((*MEASURED, *REPEATED, *DEFINED, *STARTED, *JUDGED)):
         command = option(command)
     return command
 

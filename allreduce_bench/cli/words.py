@@ -10,7 +10,7 @@ import click
 
 from ..hosts import parse_hosts
 from ..started import rank_of
-from ..units import parse_counts, parse_duration, parse_rate, parse_size
+from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size
 
 
 class OneLine(click.ClickException):
@@ -64,6 +64,8 @@ RANKS = _Parsed("ranks", lambda text: tuple(parse_counts(text)))
 NAMES = _Parsed("names", parse_names)
 HOSTS = _Parsed("hosts", parse_hosts)
 RATE = _Parsed("rate", parse_rate)
+SHARE = _Parsed("share", parse_share)
+GROUPS = _Parsed("groups", str)
 BUSBW_LIMITS = _Parsed("size:rate", _limits("busbw"))
 TIME_LIMITS = _Parsed("size:time", _limits("time"))
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from ..schema import NUMBERS, SUMMARY, names
+from ..schema import KINDS, SUMMARY, names
 from ..summary import Summary
 from .result import Result
 
@@ -43,6 +43,6 @@ def _value(name: str, row: Summary) -> Any:
     value = row.get(name)
     if value is None or value == "":
         return None
-    if isinstance(value, bool) or (name in NUMBERS and isinstance(value, str)):  # read from a file: text
+    if isinstance(value, bool) or (KINDS[name] == "whole" and isinstance(value, str)):  # read from a file: text
         return int(value)
     return value
