@@ -42,9 +42,20 @@ def test_algorithms_that_nobody_named_stay_unnamed():
     assert parsed(repeat_command(named)) == named
 
 
-@given(st.floats(0, 1e5), st.floats(0, 1e5), st.sampled_from([1.25e9, 25e9, 12.5e6, 1e9 / 3]))
-def test_every_digit_comes_back(cell_time_s, min_time_s, rate):
-    plan = Plan(**CHOICES, cell_time_s=cell_time_s, min_time_s=min_time_s, link_rate_bytes_per_s=rate)
+def test_what_a_time_is_comes_back():
+    said = {"sync": "dissemination", "record": "all", "back_to_back": 7, "cache": "both", "check": "bits", "groups": "2"}
+    plan = Plan(**(CHOICES | {"ranks": (4, 8)}), **said, floors=False)
+    assert parsed(repeat_command(plan)) == plan
+
+
+POSITIVE_S = st.floats(0, 1e5, exclude_min=True)
+PRECISIONS = st.floats(0, 1, exclude_min=True, exclude_max=True)
+
+
+@given(POSITIVE_S, st.floats(0, 1e5), PRECISIONS, st.sampled_from([1.25e9, 25e9, 12.5e6, 1e9 / 3]))
+def test_every_digit_comes_back(cell_time_s, min_time_s, precision, rate):
+    times = {"cell_time_s": cell_time_s, "min_time_s": min_time_s, "precision": precision}
+    plan = Plan(**CHOICES, **times, link_rate_bytes_per_s=rate)
     again = parsed(repeat_command(plan))
     assert again.link_rate_bytes_per_s == pytest.approx(rate, rel=1e-15)
     assert replace(again, link_rate_bytes_per_s=rate) == plan
