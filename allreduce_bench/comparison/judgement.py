@@ -105,9 +105,11 @@ def compare(
     `threshold` is a share, `despite` are words of SAME. Raises RunError: not comparable, or nothing in common.
     """
     before, after = (_rows(side, algorithms, sizes) for side in (baseline, new))
+    if not before or not after:
+        raise RunError(_not_measured(new if before else baseline))
     common = [key for key in before if key in after]
     if not common:
-        raise RunError(_nothing_in_common(before, after, bool(algorithms or sizes)))
+        raise RunError(_nothing_in_common(before, after))
     differences = accepted((*baseline, *new), {key[0] for key in common}, set(despite))
     times = [[_medians(side[key]) for key in common] for side in (before, after)]
     if times[0] == times[1] and any(times[0]):
@@ -267,12 +269,18 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _nothing_in_common(before: Found, after: Found, asked: bool) -> str:
+def _not_measured(side: Sequence[Run]) -> str:
+    rows = [row for run in side for row in run.rows]
+    algorithms = ", ".join(dict.fromkeys(row["algorithm"] for row in rows))
+    sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))
+    return f"no cell of {side[0].name} is one that -a and --sizes name; it has: {algorithms}; {sizes}"
+
+
+def _nothing_in_common(before: Found, after: Found) -> str:
     """The first of MATCHED in which no value of one side is one of the other's."""
-    words = "of those that -a and --sizes name, " if asked else ""
     for i, name in enumerate(MATCHED):
         values = [list(dict.fromkeys(str(key[i]) for key in side)) for side in (before, after)]
         if not set(values[0]) & set(values[1]):
-            told = [" ".join(of) or "nothing" for of in values]
-            return f"no cell in common: {words}{name} is {told[0]} in the baseline, {told[1]} in the new run"
-    return f"no cell in common: {words}algorithms, sizes and ranks of the two sides never meet"
+            told = [" ".join(of) for of in values]
+            return f"no cell in common: {name} is {told[0]} in the baseline, {told[1]} in the new run"
+    return "no cell in common: the two sides measured other algorithms at other sizes and ranks"

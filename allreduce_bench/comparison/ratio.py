@@ -28,7 +28,7 @@ from scipy.stats import t
 Side = Sequence[Sequence[float]]  # its runs, each the medians of its launches in seconds
 FEW = 3  # units: below, a side's own variance is not used alone
 MOST = 1000  # further units that are looked at
-CHANCE = 2 / 3  # at least, that as many further units as are named lead to a verdict
+CHANCE = 0.75  # that as many further units as are named lead to a verdict
 
 
 class Estimate(NamedTuple):
