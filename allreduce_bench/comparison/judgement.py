@@ -134,12 +134,12 @@ def compare(
 
 
 def _rows(side: Sequence[Run], algorithms: Sequence[str], sizes: Sequence[int]) -> Found:
-    """The rows of one side that were asked for, by cell; floors are no all-reduce and are not compared."""
+    """The rows of one side that were asked for, by cell."""
     found: Found = {}
     for run in side:
         for row in run.rows:
             asked = (not algorithms or row["algorithm"] in algorithms) and (not sizes or row["nbytes"] in sizes)
-            if asked and row["executor"] != "floor":
+            if asked:
                 key = tuple(row.get(name) or USUAL.get(name, row.get(name)) for name in MATCHED)
                 found.setdefault(key, []).append((run, row))
     return found
