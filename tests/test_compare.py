@@ -249,7 +249,7 @@ def test_other_dtypes_and_sizes_have_no_cell_in_common(base, tmp_path):
     new = run_of(tmp_path / "new", 2, choices={"dtype": "float64"}).path
     assert refusal(base, new) == "no cell in common: dtype is float32 in the baseline, float64 in the new run"
     new = run_of(tmp_path / "newer", 2, sizes=(16,)).path
-    assert refusal(base, new) == "no cell in common: count is 2 16384 in the baseline, 4 in the new run"
+    assert refusal(base, new) == "no cell in common: size is 8 B, 64 KiB in the baseline, 16 B in the new run"
 
 
 def test_cells_of_one_side_are_listed_and_not_judged(tmp_path):

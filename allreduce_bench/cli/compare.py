@@ -18,7 +18,7 @@ class _Sides(click.Command):
 
 @click.command(cls=_Sides)
 @click.argument("runs", nargs=-1, required=True, metavar="BASELINE... [--] NEW...")
-@click.option("--threshold", type=SHARE, default="5%", show_default=True, help="What is no more than this is the same.")
+@click.option("--threshold", type=SHARE, default="5%", show_default=True, help="A difference that is smaller is none.")
 @click.option("-a", "--algorithms", type=NAMES, help="Compare these only [default: all].")
 @click.option("--sizes", type=SIZES, help="Compare these sizes in bytes only, e.g. 8,64K [default: all].")
 @click.option(

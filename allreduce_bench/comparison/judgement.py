@@ -175,10 +175,7 @@ def _judged(cell: Cell, rows: tuple[Rows, Rows], threshold: float, error_share: 
     if cell.verdict != "undecided":
         return cell
     more = more_units(found, threshold, error_share)
-    reason = (
-        f"{_more(more, found.unit)} a side would decide" if more else f"more than {MOST} {found.unit}s would decide"
-    )
-    return cell._replace(reason=reason, more=more)
+    return cell._replace(reason=f"{_more(more, found.unit)} a side would decide", more=more)
 
 
 def _enough(before: Side, after: Side) -> bool:
@@ -190,8 +187,10 @@ def _centre(side: Side) -> float:
     return geometric_mean([geometric_mean(run) for run in side])
 
 
-def _more(count: int, unit: str) -> str:
-    return f"{count} more {unit if count == 1 else {'launch': 'launches', 'run': 'runs'}[unit]}"
+def _more(count: int | None, unit: str) -> str:
+    """`1 more launch`; None: more than are looked at."""
+    plural = {"launch": "launches", "run": "runs"}[unit]
+    return f"more than {MOST} {plural}" if count is None else f"{count} more {unit if count == 1 else plural}"
 
 
 def _way_out(undecided: Sequence[Cell]) -> str:
@@ -199,14 +198,12 @@ def _way_out(undecided: Sequence[Cell]) -> str:
     if not undecided:
         return ""
     known = [cell for cell in undecided if cell.more is not None]
-    units = {cell.estimate.unit if cell.estimate else "launch" for cell in undecided}
-    if not known:
-        return f" (more than {MOST} {'runs' if 'run' in units else 'launches'} a side would be needed)"
-    decided = "decide" if len(known) == len(undecided) else f"decide {len(known)} of them"
-    if any(cell.estimate is None for cell in known):
+    if any(cell.estimate is None for cell in undecided):
         return f" ({MIN_LAUNCHES} launches a side are the least for a verdict)"
-    most = max(known, key=lambda cell: cell.more or 0)
-    return f" ({_more(most.more or 0, most.estimate.unit if most.estimate else 'launch')} a side would {decided})"
+    most = max(known or undecided, key=lambda cell: cell.more or 0)
+    unit = most.estimate.unit if most.estimate else "launch"
+    which = f" {len(known)} of them" if 0 < len(known) < len(undecided) else ""
+    return f" ({_more(most.more, unit)} a side would decide{which})"
 
 
 def _order(key: Key) -> tuple[int, int]:
@@ -238,6 +235,10 @@ def _why_not(name: str, before: Rows, after: Rows) -> str:
     return (
         f"only new: {name} (baseline: {states[0]})" if states[1] == "done" else f"on neither side: {name} ({states[0]})"
     )
+
+
+def _size(rows: Rows) -> str:
+    return format_size(rows[0][1]["nbytes"])
 
 
 def _state(side: Rows) -> str:
@@ -279,8 +280,11 @@ def _not_measured(side: Sequence[Run]) -> str:
 def _nothing_in_common(before: Found, after: Found) -> str:
     """The first of MATCHED in which no value of one side is one of the other's."""
     for i, name in enumerate(MATCHED):
-        values = [list(dict.fromkeys(str(key[i]) for key in side)) for side in (before, after)]
+        values = [list(dict.fromkeys(key[i] for key in side)) for side in (before, after)]
         if not set(values[0]) & set(values[1]):
-            told = [" ".join(of) for of in values]
+            told = [", ".join(map(str, of)) for of in values]
+            if name == "count":
+                name = "size"
+                told = [", ".join(dict.fromkeys(_size(side[key]) for key in side)) for side in (before, after)]
             return f"no cell in common: {name} is {told[0]} in the baseline, {told[1]} in the new run"
     return "no cell in common: the two sides measured other algorithms at other sizes and ranks"

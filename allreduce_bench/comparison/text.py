@@ -30,8 +30,8 @@ def markdown(found: Comparison) -> str:
 def method(found: Comparison) -> str:
     """What the numbers are, in one line."""
     return (
-        "ratio: new / baseline, geometric means of launch medians; the intervals hold for all cells at once "
-        f"(95 %, Bonferroni); threshold {found.threshold * 100:g} %"
+        "ratio: new / baseline of launch medians; the intervals hold for all cells at once (95 %, Bonferroni); "
+        f"threshold {found.threshold * 100:g} %"
     )
 
 
