@@ -3,7 +3,7 @@
 PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
 
-.PHONY: demo test test-full lint ratios clean
+.PHONY: demo test test-full lint ratios regressions clean
 
 demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
@@ -24,6 +24,10 @@ lint: .venv/test.stamp
 # and the file-system calls it makes
 ratios: .venv/test.stamp .venv-mpich/test.stamp
 	.venv/bin/python tests/mpi/ratios.py .venv/bin/python .venv-mpich/bin/python
+
+# Does `compare` find real slow-downs of 10 and 30 %, and nothing in two runs of the same thing? About ten minutes
+regressions: .venv/test.stamp
+	.venv/bin/python tests/mpi/regressions.py
 
 # editable_mode=compat: a plain path instead of an import hook, which would cost every rank's start 10 ms
 .venv/demo.stamp: $(SOURCES)

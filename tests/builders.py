@@ -28,24 +28,28 @@ def build_run(
     outcome: Callable[[Launch, Cell], dict | None] = lambda launch, cell: {},
     command: Sequence[str] = ("allreduce-bench", "run"),
     facts: dict | None = None,
+    factor: Callable[[Launch, Cell], float] = lambda launch, cell: 1.0,
+    seed: int = 1,
+    choices: dict | None = None,
 ) -> RunFolder:
     """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise.
 
     `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
-    `facts` replaces facts of the launches.
+    `facts` replaces facts of the launches, `choices` fields of the plan. `factor` multiplies the times of a cell in a
+    launch, `seed` is that of the noise.
     """
     segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
-    choices = {"seed": 1, "warmups": WARMUPS, "segmented": segmented}
-    plan = Plan(tuple(algorithms), tuple(sizes), tuple(ranks), launches, **choices)
+    fields = {"seed": 1, "warmups": WARMUPS, "segmented": segmented, **(choices or {})}
+    plan = Plan(tuple(algorithms), tuple(sizes), tuple(ranks), launches, **fields)
     folder = RunFolder(path)
     create_run(folder, plan, command)
-    noise = random.Random(1)
+    noise = random.Random(seed)
     for launch in plan.planned_launches():
         recorder = Recorder(folder, launch.name, {**launch_facts(launch.ranks), **(facts or {})})
         for cell in plan.cells(launch):
             changed = outcome(launch, cell)
             if changed is not None:
-                _keep(recorder, plan, launch, cell, changed, noise)
+                _keep(recorder, plan, launch, cell, {"factor": factor(launch, cell), **changed}, noise)
     return folder
 
 
@@ -72,6 +76,7 @@ def launch_facts(ranks: int) -> dict:
 
 def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: dict, noise: random.Random) -> None:
     messages, nbytes = _path(plan, launch, cell)
+    factor, changed = changed["factor"], {name: value for name, value in changed.items() if name != "factor"}
     facts = {
         **asdict(cell),
         "ranks": launch.ranks,
@@ -96,7 +101,7 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
     }
     calls = range(WARMUPS + TIMED if facts["state"] == "done" else 0)
     model_s = ALPHA_S * messages + BETA_S_PER_BYTE * nbytes or 1e-6  # one rank alone sends nothing
-    times = [{"repetition": i, "warmup": i < WARMUPS, "time_s": model_s * noise.gauss(1, 0.02)} for i in calls]
+    times = [{"repetition": i, "warmup": i < WARMUPS, "time_s": factor * model_s * noise.gauss(1, 0.02)} for i in calls]
     recorder.cell(facts, [{**common, **time} for time in times])
 
 

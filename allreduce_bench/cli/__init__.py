@@ -11,6 +11,7 @@ COMMANDS = {  # name -> module, attribute
     "demo": ("demo", "demo"),
     "doctor": ("doctor", "doctor"),
     "report": ("read", "report"),
+    "compare": ("compare", "compare"),
     "list": ("show", "list_"),
     "explain": ("show", "explain"),
     "verify": ("show", "verify"),

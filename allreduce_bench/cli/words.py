@@ -57,6 +57,12 @@ def _limits(quantity: str) -> Callable:
     return parse
 
 
+def _despite(text: str) -> frozenset[str]:
+    from ..comparison.conditions import parse_despite  # late: only `compare` asks
+
+    return parse_despite(text)
+
+
 SIZE = _Parsed("size", parse_size)
 SIZES = _Parsed("sizes", lambda text: tuple(parse_size(word) for word in text.split(",")))
 DURATION = _Parsed("duration", parse_duration)
@@ -67,6 +73,7 @@ RATE = _Parsed("rate", parse_rate)
 SHARE = _Parsed("share", parse_share)
 GROUPS = _Parsed("groups", str)
 BUSBW_LIMITS = _Parsed("size:rate", _limits("busbw"))
+DESPITE = _Parsed("words", _despite)
 TIME_LIMITS = _Parsed("size:time", _limits("time"))
 
 

@@ -1,0 +1,82 @@
+"""`compare`: the gate that lets no regression through."""
+
+from pathlib import Path
+
+import click
+
+from .words import DESPITE, NAMES, SHARE, SIZES, OneLine, errors_in_one_line, talk
+
+SEPARATOR = "\0--"  # stands for `--`, which click would drop; no path is called so
+
+
+class _Sides(click.Command):
+    """A command that is told where `--` stood among its arguments."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
+
+
+@click.command(cls=_Sides)
+@click.argument("runs", nargs=-1, required=True, metavar="BASELINE... [--] NEW...")
+@click.option("--threshold", type=SHARE, default="5%", show_default=True, help="A difference that is smaller is none.")
+@click.option("-a", "--algorithms", type=NAMES, help="Compare these only [default: all].")
+@click.option("--sizes", type=SIZES, help="Compare these sizes in bytes only, e.g. 8,64K [default: all].")
+@click.option(
+    "--despite",
+    type=DESPITE,
+    default=frozenset(),
+    metavar="WORDS",
+    help="Compare runs that differ in: time, library, thread-level, transport, machine, layout, binding, "
+    "oversubscribed, interface; or all. library implies what each has of its own: thread-level, transport, binding.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("table", "markdown", "junit", "json")),
+    default="table",
+    show_default=True,
+    help="Of the result; junit: JUnit XML, slower and failed cells are failures, undecided ones skipped.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write the result there, and the table to stdout."
+)
+@errors_in_one_line
+def compare(runs, threshold, algorithms, sizes, despite, format_, output) -> None:
+    """Hold NEW runs against BASELINE runs, cell by cell; exit status 1 where one is slower or failed.
+
+    Two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. A cell is slower
+    when the whole interval of new / baseline lies above 1 + threshold, faster when below 1 / (1 + threshold), the same
+    when between them, else undecided; how many more launches would decide is said. The intervals hold for all cells at
+    once and are over launches; where a side has several runs, over runs, so that the spread from day to day is in them.
+    A cell that is wrong, refused or hung on the new side alone has failed.
+    """
+    from ..comparison import FORMATS, read_sides
+    from ..comparison import compare as judge
+
+    before, after = _sides(runs)
+    found = judge(*read_sides(before, after), threshold, despite, algorithms or (), sizes or ())
+    if output:
+        output.write_text(FORMATS[format_](found), encoding="utf-8")
+        format_ = "table"
+    click.echo(FORMATS[format_](found), nl=False)
+    if format_ in ("junit", "json"):
+        talk(found.sentence)
+    if found.failure:
+        raise OneLine(found.failure, 1)
+
+
+def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
+    """The folders of the baseline and the new ones."""
+    words = list(runs)
+    if words.count(SEPARATOR) > 1:
+        raise OneLine("'--' stands once, between the baseline and the new runs")
+    if SEPARATOR not in words:
+        if len(words) != 2:
+            raise OneLine(
+                f"compare takes two runs, found {len(words)}; for more put '--' between baseline and new ones"
+            )
+        words.insert(1, SEPARATOR)
+    place = words.index(SEPARATOR)
+    if not words[:place] or not words[place + 1 :]:
+        raise OneLine(f"no run {'before' if not words[:place] else 'behind'} '--': expected BASELINE... -- NEW...")
+    return [Path(word) for word in words[:place]], [Path(word) for word in words[place + 1 :]]

@@ -1,0 +1,14 @@
+"""New runs against a baseline: which cells became slower, by how much, and how sure that is.
+
+reading      folders to runs              conditions   whether runs can be compared at all
+ratio        the statistics of a cell     judgement    matching cells, one verdict each
+text, junit, document                     what is said of it
+"""
+
+from . import document, junit, text
+from .judgement import Comparison, compare
+from .reading import Run, read_sides
+
+FORMATS = {"table": text.table, "markdown": text.markdown, "junit": junit.junit, "json": document.json_text}
+
+__all__ = ["FORMATS", "Comparison", "Run", "compare", "read_sides"]
