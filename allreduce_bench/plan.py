@@ -6,6 +6,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from .dtypes import DTYPES, MOST_RANKS, is_float
+from .groups import groups_of
 from .schema import SYNCS
 from .start import Start, StartError
 
@@ -83,6 +84,11 @@ class Plan:
     start: Start = field(default_factory=Start)
 
     def __post_init__(self) -> None:
+        self._refuse_arithmetic()
+        self._refuse_repeating()
+        self._refuse_layout()
+
+    def _refuse_arithmetic(self) -> None:
         if self.dtype not in DTYPES:
             raise PlanError(f"unknown dtype '{self.dtype}'; known: {', '.join(DTYPES)}")
         if self.op not in OPS:
@@ -95,18 +101,27 @@ class Plan:
             raise PlanError(
                 f"{what}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
             )
+        itemsize = self.itemsize
+        for nbytes in (*self.sizes, self.segment_nbytes):
+            if nbytes % itemsize:
+                raise PlanError(f"{nbytes} bytes are no whole number of {self.dtype} elements of {itemsize} bytes")
+
+    def _refuse_repeating(self) -> None:
         if not 0 < self.precision < 1:
             raise PlanError(f"a precision of {self.precision:g} cannot be reached; use more than 0 and less than 1")
         if self.cell_time_s <= 0:
             raise PlanError("--cell-time needs some time, such as 100ms or 2s")
-        itemsize = self.itemsize
         if self.segment_nbytes < 1:
             raise PlanError("a segment holds at least one element, found 0 bytes")
+
+    def _refuse_layout(self) -> None:
+        for size in self.ranks if self.groups else ():
+            try:
+                groups_of(self.groups, size)
+            except ValueError as error:
+                raise PlanError(str(error)) from error
         if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
             raise PlanError(f"{self.pretend_ranks_per_node} ranks a node make one node of {max(self.ranks)} ranks")
-        for nbytes in (*self.sizes, self.segment_nbytes):
-            if nbytes % itemsize:
-                raise PlanError(f"{nbytes} bytes are no whole number of {self.dtype} elements of {itemsize} bytes")
 
     @property
     def itemsize(self) -> int:

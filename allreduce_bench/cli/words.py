@@ -8,6 +8,7 @@ from functools import wraps
 
 import click
 
+from ..groups import parse_groups
 from ..hosts import parse_hosts
 from ..started import rank_of
 from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size
@@ -71,7 +72,7 @@ NAMES = _Parsed("names", parse_names)
 HOSTS = _Parsed("hosts", parse_hosts)
 RATE = _Parsed("rate", parse_rate)
 SHARE = _Parsed("share", parse_share)
-GROUPS = _Parsed("groups", str)
+GROUPS = _Parsed("groups", lambda text: text and parse_groups(text))
 BUSBW_LIMITS = _Parsed("size:rate", _limits("busbw"))
 DESPITE = _Parsed("words", _despite)
 TIME_LIMITS = _Parsed("size:time", _limits("time"))
