@@ -31,11 +31,11 @@ def _outliers(row: Summary) -> str:
 
 
 def _lag1(row: Summary) -> str:
-    return "" if row.get("lag1") is None else f"{row['lag1']:+.2f}"
+    return "" if row.get("lag1") is None else f"{round(row['lag1'], 2) + 0.0:+.2f}"
 
 
 def _drift(row: Summary) -> str:
-    return "" if row.get("drift") is None else f"{100 * (row['drift'] - 1):+.1f} %"
+    return "" if row.get("drift") is None else f"{round(100 * (row['drift'] - 1), 1) + 0.0:+.1f} %"
 
 
 def _first(row: Summary) -> str:
@@ -52,20 +52,20 @@ CELL = (
     Column("cache", lambda row: "cold" if row.get("cache") == "cold" else "", "text"),
     Column("groups", _text("groups"), "text"),
 )
-GROUPS: dict[str, tuple[Column, ...]] = {
+CALLS: dict[str, tuple[Column, ...]] = {
     "": CELL,
     "calls": (
         Column("timed", _text("repetitions")),
         Column("left out", _text("invalid")),
         Column("stopped by", _text("stopped"), "text"),
     ),
-    "time_s of the calls, us": (
-        Column("5 %", _us("p5_s")),
+    "time in us": (
+        Column("p5", _us("p5_s")),
         Column("median", _us("time_s")),
-        Column("95 %", _us("p95_s")),
-        Column("99 %", _us("p99_s")),
-        Column("99.9 %", _us("p99_9_s")),
-        Column("95 % interval of the median", _interval),
+        Column("p95", _us("p95_s")),
+        Column("p99", _us("p99_s")),
+        Column("p99.9", _us("p99_9_s")),
+        Column("95 % interval", _interval),
     ),
     "within a launch": (
         Column("outliers", _outliers),
@@ -73,7 +73,11 @@ GROUPS: dict[str, tuple[Column, ...]] = {
         Column("drift", _drift),
         Column("first call", _first),
     ),
-    "the same by other definitions, us": (
+}
+DEFINITIONS: dict[str, tuple[Column, ...]] = {
+    "": CELL,
+    "time in us": (
+        Column("time_s", _us("time_s")),
         Column("completion", _us("completion_s")),
         Column("OSU avg", _us("osu_avg_s")),
         Column("IMB t_max", _us("imb_t_max_s")),
@@ -81,18 +85,24 @@ GROUPS: dict[str, tuple[Column, ...]] = {
     ),
     "common clock, us": (
         Column("arrival skew", _us("arrival_skew_s")),
-        Column("error", _us("clock_error_s")),
+        Column("error of the clock", _us("clock_error_s")),
     ),
+    "what time_s is": (Column("definition", _text("time_definition"), "text"),),
 }
 
 
-def table(rows: Sequence[Summary]) -> dict[str, Any]:
-    """The measured cells of `rows`: `groups` {title: its columns}, and `lines`, each the words of a cell by title.
+def tables(rows: Sequence[Summary]) -> list[dict[str, Any]]:
+    """Two tables of the measured cells of `rows`, of their calls and of other definitions of their time; or none.
 
-    Only columns that some cell has words for; both are empty where no cell was measured.
+    Each has `groups` {title: its columns}, only those that some cell has words for, and `lines`, each the words of a
+    cell {title: words of each column}.
     """
     done = [row for row in rows if row["time_s"] is not None]
-    groups = {title: [column for column in of if any(map(column.words, done))] for title, of in GROUPS.items()}
-    groups = {title: columns for title, columns in groups.items() if columns}
-    lines = [{title: [column.words(row) for column in columns] for title, columns in groups.items()} for row in done]
-    return {"groups": groups, "lines": lines}
+    return [_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
+
+
+def _table(groups: dict[str, tuple[Column, ...]], rows: Sequence[Summary]) -> dict[str, Any]:
+    some = {title: [column for column in of if any(map(column.words, rows))] for title, of in groups.items()}
+    kept = {title: columns for title, columns in some.items() if columns}
+    lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
+    return {"groups": kept, "lines": lines}
