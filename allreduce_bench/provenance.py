@@ -173,7 +173,8 @@ def _definitions(done: Sequence[Summary]) -> str:
     counts = Counter(row["time_definition"] for row in done)
     if len(counts) == 1:
         return next(iter(counts))
-    return ", ".join(f"{name} in {count} cells" for name, count in counts.items()) or "no cell was measured"
+    found = ", ".join(f"{name} in {count}" for name, count in counts.items())
+    return f"{found} of {len(done)} cells" if found else "no cell was measured"
 
 
 def _end(plan: Plan, done: Sequence[Summary]) -> str:
