@@ -6,8 +6,9 @@ Everything here is text about one run, from its summary rows and the facts of it
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .calls import AND, MIN_LAUNCHES
 from .finding import LEVELS
-from .summary import MIN_LAUNCHES, Summary
+from .summary import Summary, by_size
 from .units import format_size, in_ranks
 
 BADGES = {  # in this order
@@ -23,6 +24,8 @@ BADGES = {  # in this order
     "timer": "coarse clock",
 }
 SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
+MUCH_INVALID = 0.1  # of the calls of a cell
+STRONG_LAG1, STRONG_DRIFT = 0.5, 1.1
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
 
 
@@ -55,7 +58,7 @@ class Gap(NamedTuple):
 def findings(rows: Sequence[Summary], attempts: Sequence[dict]) -> list[Finding]:
     """What the launches and the summary say against the times, or for them; mere information comes last."""
     of_rows = [*_of_checks(rows), *_of_accidents(rows), *_of_replicas(rows), *_of_gaps(rows), *_of_intervals(rows)]
-    found = [*_of_launches(attempts), *of_rows]
+    found = [*_of_launches(attempts), *of_rows, *_of_calls([row for row in rows if row["time_s"] is not None])]
     return sorted(found, key=lambda finding: finding.level == "info")
 
 
@@ -148,3 +151,77 @@ def _of_intervals(rows: Sequence[Summary]) -> list[Finding]:
         return []
     text = "The intervals hold the spread within launches only; another mpirun can differ by much more."
     return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", (Note(text),))]
+
+
+def _of_calls(done: Sequence[Summary]) -> list[Finding]:
+    """What the calls of the measured cells say against their times."""
+    kinds = {
+        "different definitions of a time": (
+            _redefined(done),
+            "cells have times of another definition than others of their size, or than other launches of theirs",
+            "the difference between two such times is partly one of how they were measured",
+            "choose one start of the calls with --sync",
+        ),
+        "many invalid calls": (
+            [row for row in done if row["invalid"] > MUCH_INVALID * (row["invalid"] + row["repetitions"])],
+            f"cells lost more than {MUCH_INVALID:.0%} of their calls, for which a rank came late or a clock was wrong",
+            "calls that began badly may be the slow ones, so that the times left are too good",
+            "leave each rank a core of its own, or use --sync barrier",
+        ),
+        "precision not reached": (
+            [row for row in done if {"time", "calls", "within"} & set((row.get("stopped") or "").split(AND))],
+            "cells ended, in some launch, before --precision was reached: their time or their most calls were used up",
+            "their intervals are wider than was asked for",
+            "give them more by --cell-time",
+        ),
+        "calls depend on each other": (
+            [row for row in done if _is_strong(row)],
+            f"cells have calls that follow each other (rank correlation of consecutive calls above {STRONG_LAG1:g})",
+            "they say less than their number; the intervals know, the quantiles do not",
+            "look for what comes and goes on the machine or the network",
+        ),
+        "times drift": (
+            [row for row in done if _drifts(row)],
+            f"cells became slower or faster within a launch by more than {STRONG_DRIFT - 1:.0%} and their interval",
+            "there is no single time of the cell, and its median depends on how long it ran",
+            "use more --warmups or a longer --min-time",
+        ),
+    }
+    return [
+        Finding("caution", badge, (Note(f"{len(rows)} of {len(done)} {text}: {_cells(rows)}", effect, advice),))
+        for badge, (rows, text, effect, advice) in kinds.items()
+        if rows
+    ]
+
+
+def _redefined(done: Sequence[Summary]) -> list[Summary]:
+    """The rows whose launches, or whose rivals at the same size, have another definition of time_s."""
+    found = []
+    for group in by_size(done).values():
+        several = len({row["time_definition"] for row in group}) > 1
+        found += [row for row in group if several or AND in row["time_definition"]]
+    return found
+
+
+def _is_strong(row: Summary) -> bool:
+    """Whether lag-1 is strong, and too strong for chance in a launch of so many calls (95 %)."""
+    calls = row["repetitions"] / row["launches"]
+    return row["lag1"] is not None and row["lag1"] > max(STRONG_LAG1, 2 / calls**0.5)
+
+
+def _drifts(row: Summary) -> bool:
+    """Whether a launch drifts by much, and by more than the interval says of the cell's time anyway."""
+    much = max(STRONG_DRIFT, row["time_high_s"] / row["time_low_s"])
+    return row["drift"] is not None and not 1 / much <= row["drift"] <= much
+
+
+def _cells(rows: Sequence[Summary]) -> str:
+    """`ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
+    sizes: dict[int, dict[str, list[str]]] = {}
+    for row in rows:
+        of = sizes.setdefault(row["ranks"], {}).setdefault(row["algorithm"], [])
+        of.append(format_size(row["nbytes"]))
+    return "; ".join(
+        ", ".join(f"{name} ({', '.join(of)})" for name, of in algorithms.items()) + f" at {in_ranks([ranks])}"
+        for ranks, algorithms in sizes.items()
+    )

@@ -4,6 +4,7 @@ Everything here is text about one run, from its plan, its summary rows and the f
 """
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from decimal import Decimal
@@ -11,6 +12,7 @@ from itertools import chain
 
 from . import wire
 from .algorithms import builtin
+from .calls import AND
 from .plan import Plan
 from .schema import REPETITIONS
 from .start import Start
@@ -28,10 +30,11 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
     wrong = [int(str(row["wrong"])) for row in rows if row.get("wrong") is not None]
     return [
         ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
-        ("time of a call", definition),
+        ("time of a call", f"{definition}. Here: {_definitions(done)}"),
         ("time of a cell", "median over launches of the median over its timed calls"),
         ("launches", f"fresh mpiruns per rank count: {plan.launches} planned, {launches} finished a cell"),
         ("timed calls", f"{calls} a cell over all launches"),
+        ("end of a cell", _end(plan, done)),
         ("warm-ups", f"{plan.warmups} calls a cell, kept in the raw files, in no statistic"),
         ("interval", _interval(done)),
         ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
@@ -165,10 +168,33 @@ def _exactly(number: float) -> str:
     return format(Decimal(repr(number)), "f")
 
 
+def _definitions(done: Sequence[Summary]) -> str:
+    """The definitions of time_s that occurred, with the number of cells where there is more than one."""
+    counts = Counter(row["time_definition"] for row in done)
+    if len(counts) == 1:
+        return next(iter(counts))
+    found = ", ".join(f"{name} in {count}" for name, count in counts.items())
+    return f"{found} of {len(done)} cells" if found else "no cell was measured"
+
+
+def _end(plan: Plan, done: Sequence[Summary]) -> str:
+    """When no more calls of a cell are timed, and what it was that ended the cells."""
+    if plan.iters is not None:
+        rule = f"after {plan.iters} calls a launch"
+    else:
+        precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
+        rule = f"when the 95 % interval of its median reaches no further than {precision} from it, or after {most}"
+    counts = Counter(word for row in done for word in (row["stopped"] or "").split(AND) if word)
+    ended = ", ".join(f"{word} in {count}" for word, count in counts.items())
+    return f"{rule}; ended by {ended} of {len(done)} cells, in some launch" if ended else rule
+
+
 def _interval(done: Sequence[Summary]) -> str:
     kinds = {
         "launches": "95 % over launches: of the mean of launch medians, by Student's t on their logarithms",
-        "repetitions": "95 % within launches: of the median over calls, by order statistics (too few launches)",
+        "repetitions": "95 % within launches (too few launches): of the median over calls, by order statistics as far"
+        " from the middle as the order of the calls says that they depend on each other (self-normalised, Shao 2010);"
+        " of two launches the hull of both",
     }
     return "; ".join(text for kind, text in kinds.items() if any(row.get("interval") == kind for row in done)) or "none"
 

@@ -18,7 +18,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from . import __version__, caveats, figures, provenance
+from . import __version__, caveats, distribution, figures, provenance
 from .fit import bounds, fit
 from .plan import Plan
 from .runfolder import RunFolder
@@ -119,7 +119,7 @@ def _table(plan: Plan, ranks: int, rows: Sequence[Summary]) -> dict[str, Any]:
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     limited = any(row.get("of_limit") for row in rows)
     marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited}
-    return {"ranks": ranks, "lines": lines, **marks}
+    return {"ranks": ranks, "lines": lines, "statistics": distribution.tables(rows), **marks}
 
 
 def _pictures(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:

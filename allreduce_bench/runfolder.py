@@ -147,20 +147,23 @@ def whole_rows(path: Path, columns: list[str]) -> list[Row]:
         if len(fields) != len(columns):
             raise RunError(f"{path}, line {reader.line_num}: damaged: {len(fields)} fields, expected {len(columns)}")
         rows.append(dict(zip(columns, fields)))
+        signed = rows[-1].get("valid") == "0"  # a clock that ran backwards
         for name, value in rows[-1].items():
-            if not _fits(name, value):
+            if not _fits(name, value, signed):
                 raise RunError(f"{path}, line {reader.line_num}: damaged: {name} is '{value}'")
     return rows
 
 
-def _fits(name: str, value: str) -> bool:
-    """Whether a field holds what its column says; an empty one always does."""
+def _fits(name: str, value: str, signed: bool) -> bool:
+    """Whether a field holds what its column says; an empty one always does. Times are negative only where `signed`."""
     if name == "state":
         return value in STATES
     kind = KINDS[name]
     if kind == "text" or not value:
         return True
     try:
-        return isfinite(float(value)) if kind == "real" else int(value) >= 0
+        if kind == "real":
+            return isfinite(float(value)) and (signed or float(value) >= 0)
+        return int(value) >= 0
     except ValueError:
         return False

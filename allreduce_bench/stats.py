@@ -1,14 +1,20 @@
-"""Pure numbers: medians, intervals of medians, ratios."""
+"""Pure numbers: medians, intervals of medians, quantiles, and how the calls of a launch depend on each other."""
 
 from collections.abc import Sequence
-from math import exp, log, sqrt
-from statistics import NormalDist, fmean, median, stdev
+from itertools import accumulate
+from math import ceil, exp, floor, inf, log, sqrt
+from statistics import NormalDist, correlation, fmean, median, quantiles, stdev
 
 # Student's t, two-sided 95 %, for 1 to 30 degrees of freedom
 T95 = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
     2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 )  # fmt: skip
+SELF_NORMALISED95 = 45.40  # 95 % quantile of B(1)^2 / (integral of (B(r) - r B(1))^2), B a Brownian motion: Lobato 2001
+LEAST_FOR_REACH = 10  # fewer calls say nothing of how they depend on each other
+LEAST_FOR_LAG = 10  # below, the standard error of the correlation exceeds 0.3
+LEAST_FOR_DRIFT = 9  # three calls in each third
+LEAST_FOR_FENCES = 4
 
 
 def t95(degrees: int) -> float:
@@ -17,22 +23,59 @@ def t95(degrees: int) -> float:
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the median by order statistics; the range where there are fewer than six values.
+    """The nominal 95 % interval of the long-run median from consecutive values that may depend on each other, in order.
 
-    Source: Hoefler and Belli, SC'15, section 3.1.3. It supposes independent values.
+    Both ends are values. Half of all values lie below the long-run median; how far that share strays in a sample, the
+    reach, comes from the sample's walk: the cumulated sum of +1/2 for a value above the sample's median and -1/2 for
+    one below. The longer values stay on one side, the farther it walks. This is self-normalisation. It needs no
+    bandwidth, no number of batches and no model of the dependence, and holds for heavy tails (Shao, J. R. Statist. Soc.
+    B 72, 2010; critical value of Lobato, J. Am. Stat. Ass. 96, 2001); from the share to the values as in Woodruff,
+    J. Am. Stat. Ass. 47, 1952.
+
+    The walk is never taken to be shorter than that of independent values: a sample shows no dependence longer than
+    itself, and taking turns is no reason to trust it more. So independent values are covered in about 99 % of samples,
+    with 1.4 times the width of the usual order statistics (Hoefler and Belli, SC'15), which suppose independence.
+    On 30 series of 2000 calls (LUMI, HLC-Lab/pico) pieces of 200 and of 500 calls hold the median of their series in
+    90 and 93 % of the cases, 1.5 times as wide as the usual order statistics, which do in 81 and 77 %.
+    Up to 14 values give their range, and so does a shift of level in the middle.
     """
-    ordered, n = sorted(values), len(values)
-    if n < 6:
-        return ordered[0], ordered[-1]
-    reach = NormalDist().inv_cdf(0.975) * sqrt(n)
-    return ordered[max(0, int((n - reach) / 2) - 1)], ordered[min(n - 1, int(1 + (n + reach) / 2))]
+    ordered, n, middle = sorted(map(float, values)), len(values), median(values)
+    sides = [float(value > middle) - float(value < middle) for value in values]
+    mean = sum(sides) / n
+    walk = sum(place * place for place in accumulate(side - mean for side in sides)) / n**2 / 4
+    reach = sqrt(SELF_NORMALISED95 * max(walk, 1 / 24) / n)  # 1/24: what is expected of independent values
+    below = max(0, floor(n * (0.5 - reach)) - 1)
+    return ordered[below], ordered[n - 1 - below]
+
+
+def relative_reach(values: Sequence[float]) -> float:
+    """The larger distance of the ends of `median_interval` from the median, over the median; values in order, >= 0.
+
+    Infinite below 10 values, and where the median is 0. To call until it is 3 % at most, looked at after every 20 % of
+    the calls, takes 25 calls (median; mean 45, nine of ten series fewer than 75) on the series named above, and 99.7 %
+    of the medians reached are within 3 % of the long-run one; the usual order statistics stop after 16 with 98 %.
+    """
+    middle = median(values) if len(values) >= LEAST_FOR_REACH else 0
+    if not middle:
+        return inf
+    low, high = median_interval(values)
+    return max(high - middle, middle - low) / middle
 
 
 def log_interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of the geometric mean of two or more positive values, by Student's t on their logarithms."""
+    """The 95 % interval of the geometric mean of two or more positive values, by Student's t on their logarithms.
+
+    Of launch medians it holds both what differs between launches and what is uncertain within them: the medians that it
+    is made of stray by both.
+    """
     logs = [log(value) for value in values]
     centre, reach = fmean(logs), t95(len(logs) - 1) * stdev(logs) / sqrt(len(logs))
     return exp(centre - reach), exp(centre + reach)
+
+
+def hull(intervals: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The smallest interval that holds all of one or more intervals."""
+    return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
 def geometric_mean(values: Sequence[float]) -> float:
@@ -40,4 +83,69 @@ def geometric_mean(values: Sequence[float]) -> float:
     return exp(fmean(map(log, values)))
 
 
-__all__ = ["geometric_mean", "log_interval", "median", "median_interval", "t95"]
+def quantile(values: Sequence[float], share: float) -> float | None:
+    """The smallest value that at least `share` per cent of `values` do not exceed; None: too few values to say.
+
+    Enough are those of which at least one lies beyond the quantile, on its thin side, in 97.5 % of samples, so that the
+    quantile has a nominal 95 % interval at all (Wilks, Ann. Math. Stat. 12, 1941): 13 for 25 and 75 %, 72 for 5 and
+    95 %, 368 for 99 %, 3688 for 99.9 %: about four beyond it. Calls that depend on each other say less than their
+    number.
+    """
+    n = len(values)
+    if max(share, 100 - share) > 100 * 0.025 ** (1 / max(n, 1)):
+        return None
+    return sorted(values)[max(1, ceil(n * share / 100 - 1e-9)) - 1]
+
+
+def outliers(values: Sequence[float]) -> int | None:
+    """How many values lie beyond Tukey's fences, 1.5 interquartile ranges outside the quartiles; None below 4 values.
+
+    Quartiles by linear interpolation. Source: Tukey, Exploratory Data Analysis, 1977.
+    """
+    if len(values) < LEAST_FOR_FENCES:
+        return None
+    lower, _, upper = quantiles(values, n=4, method="inclusive")
+    fence = 1.5 * (upper - lower)
+    return sum(not lower - fence <= value <= upper + fence for value in values)
+
+
+def lag1(values: Sequence[float]) -> float | None:
+    """The correlation of the ranks of consecutive values, -1 to 1; None below 10 values, or where they are all equal.
+
+    Ranks, so that a single slow call does not decide it. Independent values: within 2 / sqrt(n) of 0 in most samples.
+    """
+    if len(values) < LEAST_FOR_LAG or len(set(values[:-1])) == 1 or len(set(values[1:])) == 1:
+        return None
+    rank = _ranks(values)
+    return correlation(rank[:-1], rank[1:])
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """The place of each value in the order of size; equal ones share the mean of their places."""
+    places: dict[float, list[int]] = {}
+    for place, value in enumerate(sorted(values)):
+        places.setdefault(value, []).append(place)
+    return [(places[value][0] + places[value][-1]) / 2 for value in values]
+
+
+def drift(values: Sequence[float]) -> float | None:
+    """Median of the last third over median of the first third; None below 9 values, or where the latter is 0."""
+    third = len(values) // 3
+    if len(values) < LEAST_FOR_DRIFT or not (start := median(values[:third])):
+        return None
+    return median(values[-third:]) / start
+
+
+__all__ = [
+    "drift",
+    "geometric_mean",
+    "hull",
+    "lag1",
+    "log_interval",
+    "median",
+    "median_interval",
+    "outliers",
+    "quantile",
+    "relative_reach",
+    "t95",
+]

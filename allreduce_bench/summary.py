@@ -1,32 +1,32 @@
-"""From raw times to one row a cell: medians, intervals, who is fastest. Standard library only."""
+"""From the cells of a run to one row each, held against each other: who is fastest. Standard library only."""
 
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from . import wire
+from . import calls, wire
+from .calls import MIN_LAUNCHES, Calls
 from .limits import least_s, link_of
 from .plan import Plan
 from .runfolder import RunFolder, key_of
-from .stats import log_interval, median, median_interval
+from .stats import log_interval, median
 from .units import algbw, busbw
 
 PATH = ("internode_nbytes", "path_messages", "path_nbytes", "path_reduced_nbytes")
-MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
 Summary = dict[str, Any]
 
 
 def summarise(folder: RunFolder) -> list[Summary]:
     """One row per planned cell, as in SUMMARY, by ranks, size and the plan's order of algorithms. Raises RunError."""
     plan = folder.plan()
-    times = _times_by_cell(folder)
+    timed = calls.by_cell(folder)
     oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in folder.attempts()}
     marks = defaultdict(list)
     for mark in folder.marks():
         marks[int(mark["ranks"]), key_of(mark)].append(mark)
     rows = []
     for ranks, cell in _planned(plan):
-        row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), times.get((ranks, cell.key), {}))
+        row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
         rows.append(row)
     for group in by_size(rows).values():
@@ -51,20 +51,11 @@ def _planned(plan: Plan):
             yield launch.ranks, cell
 
 
-def _times_by_cell(folder: RunFolder) -> dict[tuple, dict[str, list[float]]]:
-    """(ranks, cell key) -> launch -> times of its repetitions without warm-ups, seconds."""
-    times: dict = defaultdict(lambda: defaultdict(list))
-    for row in folder.repetitions():
-        if row["warmup"] == "0":
-            times[int(row["ranks"]), key_of(row)][row["launch"]].append(float(row["time_s"]))
-    return times
-
-
-def _row(plan: Plan, ranks: int, cell, marks: list[dict], times: dict[str, list[float]]) -> Summary:
+def _row(plan: Plan, ranks: int, cell, marks: list[dict], timed: dict[str, Calls]) -> Summary:
     best = next((mark for mark in marks if mark["state"] == "done"), marks[-1] if marks else None)
     count = {"ranks": ranks, "dtype": plan.dtype, "op": plan.op, "count": cell.count}
     row: Summary = {"algorithm": cell.algorithm, "executor": cell.executor, "segment": cell.segment, **count}
-    row |= {"launches": len(times), "time_s": None, "state": "missing", "reason": "its launch was never finished"}
+    row |= {"launches": len(timed), "time_s": None, "state": "missing", "reason": "its launch was never finished"}
     row["nbytes"] = cell.count * plan.itemsize
     if best is not None:
         row |= {key: best[key] or None for key in ("nodes", "nodes_declared", "state", "reason")}
@@ -76,31 +67,12 @@ def _row(plan: Plan, ranks: int, cell, marks: list[dict], times: dict[str, list[
     row["accidents"] = [f"in launch {mark['launch']}: {mark['reason']}" for mark in marks if mark["state"] == "hung"]
     if wrong := [mark for mark in marks if mark["state"] in ("wrong", "refused")]:
         row |= {"state": wrong[0]["state"], "reason": wrong[0]["reason"] or f"{wrong[0]['wrong']} wrong elements"}
-    elif times:
-        row |= _statistics(times, int(row["nbytes"]), ranks)
+    elif timed or row["state"] == "done":
+        row |= calls.statistics(timed) | calls.of_marks(marks)
+    if row["time_s"] is not None:
+        row["algbw_bytes_per_s"] = algbw(int(row["nbytes"]), row["time_s"])
+        row["busbw_bytes_per_s"] = busbw(int(row["nbytes"]), row["time_s"], ranks)
     return row
-
-
-def _statistics(times: dict[str, list[float]], nbytes: int, ranks: int) -> Summary:
-    pooled = [time_s for launch in times.values() for time_s in launch]
-    medians = {launch: median(values) for launch, values in times.items()}
-    time_s = median(medians.values())
-    enough = len(medians) >= MIN_LAUNCHES
-    low, high = log_interval(list(medians.values())) if enough else median_interval(pooled)
-    return {
-        "time_s": time_s,
-        "time_low_s": low,
-        "time_high_s": high,
-        "spread_low_s": min(medians.values()) if len(medians) > 1 else low,
-        "spread_high_s": max(medians.values()) if len(medians) > 1 else high,
-        "interval": "launches" if enough else "repetitions",
-        "repetitions": len(pooled),
-        "min_s": min(pooled),
-        "max_s": max(pooled),
-        "algbw_bytes_per_s": algbw(nbytes, time_s),
-        "busbw_bytes_per_s": busbw(nbytes, time_s, ranks),
-        "launch_medians": medians,
-    }
 
 
 def _compare(group: list[Summary]) -> None:

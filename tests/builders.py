@@ -31,12 +31,15 @@ def build_run(
     factor: Callable[[Launch, Cell], float] = lambda launch, cell: 1.0,
     seed: int = 1,
     choices: dict | None = None,
+    timed: int = TIMED,
+    call: Callable[[Launch, Cell, int], dict] = lambda launch, cell, repetition: {},
 ) -> RunFolder:
-    """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise.
+    """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise, the first call thrice.
 
     `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
     `facts` replaces facts of the launches, `choices` fields of the plan. `factor` multiplies the times of a cell in a
-    launch, `seed` is that of the noise.
+    launch, `seed` is that of the noise. `timed`: calls of a cell and launch after its WARMUPS; `call` may change what is
+    kept of one of them.
     """
     segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
     fields = {"seed": 1, "warmups": WARMUPS, "segmented": segmented, **(choices or {})}
@@ -49,7 +52,9 @@ def build_run(
         for cell in plan.cells(launch):
             changed = outcome(launch, cell)
             if changed is not None:
-                _keep(recorder, plan, launch, cell, {"factor": factor(launch, cell), **changed}, noise)
+                times = _times(plan, launch, cell, timed, factor(launch, cell), noise)
+                rows = [{**row, **call(launch, cell, row["repetition"])} for row in times]
+                _keep(recorder, plan, launch, cell, changed, rows)
     return folder
 
 
@@ -74,9 +79,9 @@ def launch_facts(ranks: int) -> dict:
     }
 
 
-def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: dict, noise: random.Random) -> None:
+def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: dict, rows: list[dict]) -> None:
     messages, nbytes = _path(plan, launch, cell)
-    factor, changed = changed["factor"], {name: value for name, value in changed.items() if name != "factor"}
+    timed = [row for row in rows if not row["warmup"] and row["valid"]]
     facts = {
         **asdict(cell),
         "ranks": launch.ranks,
@@ -87,22 +92,29 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         "state": "done",
         "wrong": 0,
         "same_bits": True,
-        "repetitions": TIMED,
+        "repetitions": len(timed),
+        "stopped": "precision",
+        "imb_t_max_s": sum(row["time_s"] for row in timed) / max(1, len(timed)),
+        "clock_error_s": 1e-7,
         **({} if cell.algorithm == "native" else {"path_messages": messages, "path_nbytes": nbytes}),
         **changed,
     }
-    common = {
-        **facts,
-        "in_place": False,
-        "time_definition": time_definition("barrier"),
-        "valid": True,
-        "iterations": 1,
-        "slowest_rank": 0,
-    }
-    calls = range(WARMUPS + TIMED if facts["state"] == "done" else 0)
+    common = {**facts, "in_place": False, "iterations": 1, "slowest_rank": 0, "last_rank": launch.ranks - 1}
+    recorder.cell(facts, [{**common, **row} for row in rows] if facts["state"] == "done" else [])
+
+
+def _times(plan: Plan, launch: Launch, cell: Cell, timed: int, factor: float, noise: random.Random) -> list[dict]:
+    """What is kept of each call, all of it a share of its time."""
+    messages, nbytes = _path(plan, launch, cell)
     model_s = ALPHA_S * messages + BETA_S_PER_BYTE * nbytes or 1e-6  # one rank alone sends nothing
-    times = [{"repetition": i, "warmup": i < WARMUPS, "time_s": factor * model_s * noise.gauss(1, 0.02)} for i in calls]
-    recorder.cell(facts, [{**common, **time} for time in times])
+    rows = []
+    for number in range(WARMUPS + timed):
+        time_s = factor * model_s * noise.gauss(1, 0.02) * (1 if number else 3)
+        shares = {"shortest_s": 0.8, "osu_avg_s": 0.9, "completion_s": 0.85, "arrival_skew_s": 0.1}
+        derived = {name: share * time_s for name, share in shares.items()}
+        common = {"time_definition": time_definition("barrier"), "valid": True, "time_s": time_s, **derived}
+        rows.append({"repetition": number, "warmup": number < WARMUPS, **common})
+    return rows
 
 
 def _path(plan: Plan, launch: Launch, cell: Cell) -> tuple[int, float]:

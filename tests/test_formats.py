@@ -19,6 +19,7 @@ from allreduce_bench.schema import SUMMARY, names
 from allreduce_bench.summary import Summary, summarise
 
 TEXT = {"algorithm", "executor", "dtype", "op", "state", "reason", "interval", "rank_of_best", "wire"}
+TEXT |= {"time_definition", "stopped"}
 NCCL_HEADER = """\
 #                                                              out-of-place                       in-place          
 #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from allreduce_bench.cli import main
 from allreduce_bench.plan import Launch
 from allreduce_bench.runfolder import RunError, RunFolder
-from allreduce_bench.schema import SCHEMA_VERSION
+from allreduce_bench.schema import REPETITIONS, SCHEMA_VERSION
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_a_torn_row_in_the_middle_is_damage_with_file_and_line(folder):
     path = folder.launches / "4r-2.1.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:3], "4r-2,1,ring\n", *lines[3:]]))
-    with pytest.raises(RunError, match=r"4r-2\.1\.csv, line 4: damaged: 3 fields, expected 29"):
+    with pytest.raises(RunError, match=rf"4r-2\.1\.csv, line 4: damaged: 3 fields, expected {len(REPETITIONS)}"):
         list(folder.repetitions())
 
 
