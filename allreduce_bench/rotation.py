@@ -1,0 +1,88 @@
+"""Cold calls: each finds neither its input nor its output in the cache, since the buffers rotate.
+
+A place is an input and an output on pages of their own, and the all-reduce bound to them. The places are used one after
+the other; before one comes again, the others have taken more room than the cache has. Small vectors would need too many
+places for that: there, a scratch array that fills the cache is read after each turn, and the first place serves only to
+bring back the library and the interpreter, which that drove out too. All this happens outside what is timed.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from .execute import Prepared
+
+MOST_PLACES = 64
+MOST_STEPS = 100_000  # bound over all places of a rank: beyond, binding takes longer than measuring
+PAGE = 4096
+VECTORS_OF_A_PLACE = 3  # at most: input, output, and the scratch of a schedule
+
+
+class Place(NamedTuple):
+    """An all-reduce bound to buffers of its own."""
+
+    call: Prepared
+    sendbuf: np.ndarray
+    recvbuf: np.ndarray
+
+
+class Rotation:
+    """Takes turns over places; every rank makes one with as many places as the others."""
+
+    def __init__(
+        self,
+        bind: Callable[[np.ndarray, np.ndarray], Prepared],
+        vector: np.ndarray,
+        region_nbytes: int,
+        places: int,
+    ):
+        """Bind `places` places (see `places_for`) with the contents of `vector`; run each once.
+
+        So no timed call touches a page, or an address that its MPI does not know, for the first time. The ranks call it
+        together.
+        """
+        room = -(-max(1, vector.nbytes) // PAGE) * PAGE
+        memory = np.empty((places, 2, room), np.uint8)
+        self.places = []
+        for pair in memory:
+            sendbuf, recvbuf = (half[: vector.nbytes].view(vector.dtype) for half in pair)
+            sendbuf[:] = recvbuf[:] = vector
+            self.places.append(Place(bind(sendbuf, recvbuf), sendbuf, recvbuf))
+        self._scratch = np.ones(region_nbytes // 8) if _too_few(vector.nbytes, region_nbytes, places) else None
+        for place in self.places:
+            place.call.run()
+        self._at = places - 1
+
+    def turn(self) -> Callable[[], None]:
+        """The call to time next, in a cold place; to be called before the ranks enter it together."""
+        self._at = (self._at + 1) % len(self.places)
+        if self._at == 0 and self._scratch is not None:
+            self._scratch.max()
+            self.places[0].call.run()
+            self._at = 1
+        return self.places[self._at].call.run
+
+    def close(self) -> None:
+        """Free what MPI holds for the places."""
+        for place in self.places:
+            place.call.close()
+
+
+def places_for(nbytes: int, region_nbytes: int, steps: int) -> int:
+    """The places of vectors of `nbytes` that it takes to touch `region_nbytes` between two uses of one; at least two.
+
+    At most MOST_PLACES, and no more than make MOST_STEPS of `steps` each.
+    """
+    enough = 1 + -(-region_nbytes // (2 * max(1, nbytes)))
+    return max(2, min(enough, MOST_PLACES, MOST_STEPS // max(1, steps)))
+
+
+def memory_for(nbytes: int, region_nbytes: int) -> int:
+    """Bytes that the rotation of a rank takes at most."""
+    places = places_for(nbytes, region_nbytes, 1)
+    return places * VECTORS_OF_A_PLACE * max(nbytes, PAGE) + region_nbytes
+
+
+def _too_few(nbytes: int, region_nbytes: int, places: int) -> bool:
+    return 2 * nbytes * (places - 1) < region_nbytes
