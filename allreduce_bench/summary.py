@@ -6,8 +6,9 @@ from typing import Any
 
 from . import wire
 from .limits import least_s, link_of
-from .plan import Plan
+from .plan import Cell, Plan
 from .runfolder import RunFolder, key_of
+from .schema import CACHES, FLOOR, FLOORS
 from .stats import log_interval, median, median_interval
 from .units import algbw, busbw
 
@@ -17,7 +18,10 @@ Summary = dict[str, Any]
 
 
 def summarise(folder: RunFolder) -> list[Summary]:
-    """One row per planned cell, as in SUMMARY, by ranks, size and the plan's order of algorithms. Raises RunError."""
+    """One row per planned all-reduce, as in SUMMARY; the floors are columns of the others' rows. Raises RunError.
+
+    By ranks, size, the plan's order of algorithms, and cache.
+    """
     plan = folder.plan()
     times = _times_by_cell(folder)
     oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in folder.attempts()}
@@ -28,6 +32,7 @@ def summarise(folder: RunFolder) -> list[Summary]:
     for ranks, cell in _planned(plan):
         row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), times.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
+        row |= _floors(plan, ranks, cell, times)
         rows.append(row)
     for group in by_size(rows).values():
         _compare(group)
@@ -36,19 +41,32 @@ def summarise(folder: RunFolder) -> list[Summary]:
 
 
 def by_size(rows: Iterable[Summary]) -> dict[tuple, list[Summary]]:
-    """The measured rows of each (ranks, nbytes)."""
+    """The measured rows of each (ranks, nbytes, cache): those that can be compared."""
     groups = defaultdict(list)
     for row in rows:
         if row["time_s"] is not None:
-            groups[row["ranks"], row["nbytes"]].append(row)
+            groups[row["ranks"], row["nbytes"], row["cache"]].append(row)
     return dict(groups)
 
 
 def _planned(plan: Plan):
     order = {name: i for i, name in enumerate(plan.algorithms)}
     for launch in plan.planned_launches()[: len(plan.ranks)]:
-        for cell in sorted(plan.cells(launch), key=lambda cell: (cell.count, order[cell.algorithm])):
+        cells = [cell for cell in plan.cells(launch) if cell.executor != FLOOR]
+        for cell in sorted(cells, key=lambda cell: (cell.count, order[cell.algorithm], CACHES.index(cell.cache))):
             yield launch.ranks, cell
+
+
+def _floors(plan: Plan, ranks: int, cell: Cell, times: dict[tuple, dict[str, list[float]]]) -> Summary:
+    """The floors of these ranks at the cell's size and cache, seconds; that of no call is the same at every size."""
+    smallest = min(plan.sizes) // plan.itemsize
+    columns = dict(zip(FLOORS, ("call_floor_s", "copy_floor_s", "reduce_floor_s")))
+    found: Summary = {}
+    for name, column in columns.items():
+        floor = Cell(name, FLOOR, smallest if name == "null" else cell.count, None, cell.cache)
+        launches = times.get((ranks, floor.key))
+        found[column] = median(map(median, launches.values())) if launches else None
+    return found
 
 
 def _times_by_cell(folder: RunFolder) -> dict[tuple, dict[str, list[float]]]:
@@ -63,7 +81,13 @@ def _times_by_cell(folder: RunFolder) -> dict[tuple, dict[str, list[float]]]:
 def _row(plan: Plan, ranks: int, cell, marks: list[dict], times: dict[str, list[float]]) -> Summary:
     best = next((mark for mark in marks if mark["state"] == "done"), marks[-1] if marks else None)
     count = {"ranks": ranks, "dtype": plan.dtype, "op": plan.op, "count": cell.count}
-    row: Summary = {"algorithm": cell.algorithm, "executor": cell.executor, "segment": cell.segment, **count}
+    row: Summary = {
+        "algorithm": cell.algorithm,
+        "executor": cell.executor,
+        "segment": cell.segment,
+        "cache": cell.cache,
+        **count,
+    }
     row |= {"launches": len(times), "time_s": None, "state": "missing", "reason": "its launch was never finished"}
     row["nbytes"] = cell.count * plan.itemsize
     if best is not None:

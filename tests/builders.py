@@ -10,12 +10,13 @@ from allreduce_bench.fit import bound_path
 from allreduce_bench.plan import Cell, Launch, Plan
 from allreduce_bench.recorder import Recorder, create_run
 from allreduce_bench.runfolder import RunFolder
-from allreduce_bench.schema import time_definition
+from allreduce_bench.schema import FLOOR, time_definition
 from allreduce_bench.topology import Topology
 
 ALPHA_S, BETA_S_PER_BYTE = 2e-6, 1e-10
 SIZES = (8, 1024, 65536, 1 << 20, 1 << 22)
 WARMUPS, TIMED = 2, 8
+COLD = 2.0
 
 
 def build_run(
@@ -28,14 +29,16 @@ def build_run(
     outcome: Callable[[Launch, Cell], dict | None] = lambda launch, cell: {},
     command: Sequence[str] = ("allreduce-bench", "run"),
     facts: dict | None = None,
+    cache: str = "warm",
+    floors: bool = False,
 ) -> RunFolder:
     """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise.
 
     `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
-    `facts` replaces facts of the launches.
+    `facts` replaces facts of the launches. Cold calls take COLD times as long; the floors are those of `floor_s`.
     """
     segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
-    choices = {"seed": 1, "warmups": WARMUPS, "segmented": segmented}
+    choices = {"seed": 1, "warmups": WARMUPS, "segmented": segmented, "cache": cache, "floors": floors}
     plan = Plan(tuple(algorithms), tuple(sizes), tuple(ranks), launches, **choices)
     folder = RunFolder(path)
     create_run(folder, plan, command)
@@ -70,8 +73,13 @@ def launch_facts(ranks: int) -> dict:
     }
 
 
+def floor_s(name: str, nbytes: int) -> float:
+    """Seconds of a floor in these runs, but for the noise."""
+    return {"null": 1e-7, "copy": 2e-7 + 2e-11 * nbytes, "reduce": 2e-7 + 3e-11 * nbytes}[name]
+
+
 def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: dict, noise: random.Random) -> None:
-    messages, nbytes = _path(plan, launch, cell)
+    messages, nbytes = (0, 0.0) if cell.executor == FLOOR else _path(plan, launch, cell)
     facts = {
         **asdict(cell),
         "ranks": launch.ranks,
@@ -96,6 +104,9 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
     }
     calls = range(WARMUPS + TIMED if facts["state"] == "done" else 0)
     model_s = ALPHA_S * messages + BETA_S_PER_BYTE * nbytes or 1e-6  # one rank alone sends nothing
+    if cell.executor == FLOOR:
+        model_s = floor_s(cell.algorithm, cell.count * plan.itemsize)
+    model_s *= COLD if cell.cache == "cold" else 1
     times = [{"repetition": i, "warmup": i < WARMUPS, "time_s": model_s * noise.gauss(1, 0.02)} for i in calls]
     recorder.cell(facts, [{**common, **time} for time in times])
 
