@@ -6,7 +6,9 @@ places for that: there, a scratch array that fills the cache is read after each 
 bring back the library and the interpreter, which that drove out too. All this happens outside what is timed.
 """
 
+import gc
 from collections.abc import Callable
+from types import CodeType, ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +17,7 @@ from .execute import Prepared
 
 MOST_PLACES = 64
 MOST_STEPS = 100_000  # bound over all places of a rank: beyond, binding takes longer than measuring
+ELSEWHERE = (type, dict, ModuleType, CodeType)  # objects that every call shares
 PAGE = 4096
 VECTORS_OF_A_PLACE = 3  # at most: input, output, and the scratch of a schedule
 
@@ -49,6 +52,7 @@ class Rotation:
             sendbuf, recvbuf = (half[: vector.nbytes].view(vector.dtype) for half in pair)
             sendbuf[:] = recvbuf[:] = vector
             self.places.append(Place(bind(sendbuf, recvbuf), sendbuf, recvbuf))
+        self._objects = [_objects(place.call.run) for place in self.places]
         self._scratch = np.ones(region_nbytes // 8) if _too_few(vector.nbytes, region_nbytes, places) else None
         for place in self.places:
             place.call.run()
@@ -61,6 +65,8 @@ class Rotation:
             self._scratch.max()
             self.places[0].call.run()
             self._at = 1
+        for _ in self._objects[self._at]:  # to name an object is to touch it
+            pass
         return self.places[self._at].call.run
 
     def close(self) -> None:
@@ -82,6 +88,16 @@ def memory_for(nbytes: int, region_nbytes: int) -> int:
     """Bytes that the rotation of a rank takes at most."""
     places = places_for(nbytes, region_nbytes, 1)
     return places * VECTORS_OF_A_PLACE * max(nbytes, PAGE) + region_nbytes
+
+
+def _objects(run: Callable[[], None]) -> list[object]:
+    """What the interpreter reads to make the call `run`: not the vectors, but the objects that name them."""
+    found: dict[int, object] = {}
+    fresh: list[object] = [run]
+    while fresh:
+        found |= {id(one): one for one in fresh}
+        fresh = [one for one in gc.get_referents(*fresh) if id(one) not in found and not isinstance(one, ELSEWHERE)]
+    return list(found.values())
 
 
 def _too_few(nbytes: int, region_nbytes: int, places: int) -> bool:
