@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from . import kernel
-from .units import parse_size
+from .units import format_size, parse_size
 
 FOLDERS = "sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"
 TIMES = 2  # of a rank's share of a cache: caches do not replace the oldest line first
@@ -36,6 +36,22 @@ def cold_region(known: list[Cache], ranks: int) -> int:
     `known` are the caches of the node; where there are none, UNKNOWN is supposed.
     """
     return max(TIMES * cache.nbytes // max(1, ranks // cache.number) for cache in known or [UNKNOWN])
+
+
+def findings_of(known: list[Cache]) -> list[dict]:
+    """The finding that labels cold calls on a node whose caches are not known; empty where they are."""
+    if known:
+        return []
+    size = format_size(UNKNOWN.nbytes)
+    return [
+        {
+            "code": "caches",
+            "level": "caution",
+            "text": f"the system does not tell the size of its caches; cold calls suppose {size} a node",
+            "effect": "where they are larger, a call that should be cold may find its vectors in the cache",
+            "advice": f"compare cold and warm at sizes that fit into {size}: cold ones have to take longer",
+        }
+    ]
 
 
 def _nbytes(text: str | None) -> int:

@@ -21,6 +21,7 @@ BADGES = {  # in this order
     "loaded": "machine was loaded",
     "governor": "clocks varied",
     "timer": "coarse clock",
+    "caches": "size of the caches unknown",
 }
 SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
 COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it

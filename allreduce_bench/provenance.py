@@ -51,11 +51,10 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
 
 def _cache(plan: Plan, attempts: Sequence[dict]) -> str:
     """What the calls of a cell find in the cache."""
-    regions = {int(fact["cold_nbytes"]): fact["ranks"] for fact in attempts if fact.get("cold_nbytes")}
-    wide = ", ".join(f"{format_size(nbytes)} a rank at {in_ranks([ranks])}" for nbytes, ranks in regions.items())
+    wide = _said(attempts, lambda fact: [format_size(fact["cold_nbytes"])] if fact.get("cold_nbytes") else [])
     words = {
         "warm": "warm: every call uses the same buffers",
-        "cold": f"cold: between two uses of a buffer each rank touches twice its share of the node's caches ({wide})",
+        "cold": f"cold: between two uses of a buffer each rank touches {wide}, twice its share of the node's caches",
     }
     return "; ".join(words[cache] for cache in plan.caches)
 

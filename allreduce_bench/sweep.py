@@ -55,6 +55,12 @@ def _cold_region(comm: MPI.Comm, real: Topology) -> int:
     return comm.allreduce(own, MPI.MAX)
 
 
+def _cold_findings() -> list[dict]:
+    from .caches import caches, findings_of  # late: rank 0 only, and few runs are cold
+
+    return findings_of(caches())
+
+
 def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | None, first: bool) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = launched.real
@@ -90,6 +96,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
         "findings": [
             *findings(leaders, ranks_of_node, mpi, declared, first),
             *arithmetic_findings(launched.plan.dtype),
+            *(_cold_findings() if launched.cold_nbytes else ()),
         ],
     }
 

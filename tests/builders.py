@@ -88,10 +88,9 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         "op": plan.op,
         "nbytes": cell.count * plan.itemsize,
         "state": "done",
-        "wrong": 0,
-        "same_bits": True,
+        **({} if cell.executor == FLOOR else {"wrong": 0, "same_bits": True}),
         "repetitions": TIMED,
-        **({} if cell.algorithm == "native" else {"path_messages": messages, "path_nbytes": nbytes}),
+        **({} if cell.executor != "sendrecv" else {"path_messages": messages, "path_nbytes": nbytes}),
         **changed,
     }
     common = {
