@@ -45,12 +45,9 @@ class Rotation:
         So no timed call touches a page, or an address that its MPI does not know, for the first time. The ranks call it
         together.
         """
-        room = -(-max(1, vector.nbytes) // PAGE) * PAGE
-        memory = np.empty((places, 2, room), np.uint8)
         self.places = []
-        for pair in memory:
-            sendbuf, recvbuf = (half[: vector.nbytes].view(vector.dtype) for half in pair)
-            sendbuf[:] = recvbuf[:] = vector
+        for _ in range(places):
+            sendbuf, recvbuf = _alike(vector), _alike(vector)
             self.places.append(Place(bind(sendbuf, recvbuf), sendbuf, recvbuf))
         self._objects = [_objects(place.call.run) for place in self.places]
         self._scratch = np.ones(region_nbytes // 8) if _too_few(vector.nbytes, region_nbytes, places) else None
@@ -88,6 +85,17 @@ def memory_for(nbytes: int, region_nbytes: int) -> int:
     """Bytes that the rotation of a rank takes at most."""
     places = places_for(nbytes, region_nbytes, 1)
     return places * VECTORS_OF_A_PLACE * max(nbytes, PAGE) + region_nbytes
+
+
+def _alike(vector: np.ndarray) -> np.ndarray:
+    """A copy that shares no page's beginning with another one.
+
+    Allocated one by one as the buffers of warm calls are: numpy asks for huge pages for a large block, with which some
+    MPIs exchange several times as fast.
+    """
+    copy = np.empty(max(vector.size, PAGE // vector.itemsize), vector.dtype)[: vector.size]
+    copy[:] = vector
+    return copy
 
 
 def _objects(run: Callable[[], None]) -> list[object]:
