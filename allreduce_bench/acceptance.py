@@ -83,9 +83,12 @@ def refuse_unplanned(limits: Iterable[Limit], plan: Plan) -> None:
 def judge(limits: Iterable[Limit], plan: Plan, rows: Sequence[Summary]) -> list[Judgement]:
     """One judgement per limit and rank count above 1: by the fastest algorithm that was measured, or by the named one.
 
+    With a cold cache only where nothing is planned with a warm one.
+
     Nothing measured fails the limit.
     """
     counts = [ranks for ranks in plan.ranks if ranks > 1]
+    rows = [row for row in rows if row["cache"] == plan.caches[0]]
     return [_judge(limit, ranks, rows) for limit in limits for ranks in counts]
 
 

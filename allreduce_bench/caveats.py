@@ -6,10 +6,10 @@ Everything here is text about one run, from its summary rows and the facts of it
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .calls import AND, MIN_LAUNCHES
 from .finding import LEVELS
+from .repetitions import AND, MIN_LAUNCHES
 from .summary import Summary, by_size
-from .units import format_size, in_ranks
+from .units import format_size, format_time, in_ranks
 
 BADGES = {  # in this order
     "oversubscribed": "oversubscribed",
@@ -22,10 +22,12 @@ BADGES = {  # in this order
     "loaded": "machine was loaded",
     "governor": "clocks varied",
     "timer": "coarse clock",
+    "caches": "size of the caches unknown",
 }
 SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
 MUCH_INVALID = 0.1  # of the calls of a cell
 STRONG_LAG1, STRONG_DRIFT = 0.5, 1.1
+COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
 
 
@@ -58,6 +60,7 @@ class Gap(NamedTuple):
 def findings(rows: Sequence[Summary], attempts: Sequence[dict]) -> list[Finding]:
     """What the launches and the summary say against the times, or for them; mere information comes last."""
     of_rows = [*_of_checks(rows), *_of_accidents(rows), *_of_replicas(rows), *_of_gaps(rows), *_of_intervals(rows)]
+    of_rows += _of_floors(rows)
     found = [*_of_launches(attempts), *of_rows, *_of_calls([row for row in rows if row["time_s"] is not None])]
     return sorted(found, key=lambda finding: finding.level == "info")
 
@@ -68,9 +71,14 @@ def gaps(rows: Sequence[Summary]) -> list[Gap]:
     for row in rows:
         if row["state"] != "done":
             key = (str(row["state"]), int(str(row["ranks"])), str(row["algorithm"]), str(row["reason"] or ""))
-            sizes.setdefault(key, []).append(format_size(int(str(row["nbytes"]))))
+            sizes.setdefault(key, []).append(_size(row))
     found = [Gap(state, ranks, name, ", ".join(of), reason) for (state, ranks, name, reason), of in sizes.items()]
     return sorted(found, key=lambda gap: gap.state not in FAILED)
+
+
+def _size(row: Summary) -> str:
+    """`8 B`, or `8 B cold`."""
+    return format_size(int(str(row["nbytes"]))) + (" cold" if row["cache"] == "cold" else "")
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Finding]:
@@ -120,7 +128,7 @@ def _of_checks(rows: Sequence[Summary]) -> list[Finding]:
 def _of_accidents(rows: Sequence[Summary]) -> list[Finding]:
     """Cells that were measured after all, but hung in another launch."""
     texts = [
-        f"{row['algorithm']} {format_size(int(str(row['nbytes'])))}, {row['ranks']} ranks, hung {words}"
+        f"{row['algorithm']} {_size(row)}, {row['ranks']} ranks, hung {words}"
         for row in rows
         for words in row.get("accidents") or ()
         if row["state"] == "done"
@@ -225,3 +233,23 @@ def _cells(rows: Sequence[Summary]) -> str:
         ", ".join(f"{name} ({', '.join(of)})" for name, of in algorithms.items()) + f" at {in_ranks([ranks])}"
         for ranks, algorithms in sizes.items()
     )
+
+
+def _of_floors(rows: Sequence[Summary]) -> list[Finding]:
+    """All-reduces that took less than what every one of them holds: a call, and between ranks a copy of the vector."""
+    texts = []
+    for row in rows:
+        if row["time_s"] is None:
+            continue
+        floors = [("no call at all", row["call_floor_s"])]
+        if row["ranks"] > 1 and row["nbytes"] >= COPIES_FROM:
+            floors.append(("a local copy of the vector", row["copy_floor_s"]))
+        below = [(what, floor_s) for what, floor_s in floors if floor_s and row["time_high_s"] < floor_s]
+        texts += [
+            f"{row['algorithm']} {_size(row)}, {row['ranks']} ranks, took {format_time(row['time_s'])}, "
+            f"{what} {format_time(floor_s)}"
+            for what, floor_s in below
+        ]
+    effect = "the time is too short to be true, or the machine was disturbed while the floor was measured"
+    notes = tuple(Note(text, effect, "measure again; where it stays so, mistrust the clock") for text in texts)
+    return [Finding("caution", "times below a floor", notes)] if notes else []

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing, nullcontext
+from functools import partial
 from typing import NamedTuple
 from zlib import crc32
 
@@ -11,11 +13,12 @@ from mpi4py import MPI
 from . import measure, wire
 from .algorithms import Algorithm, AlgorithmError
 from .dtypes import is_float
-from .execute import EXECUTORS, Prepared, Unsupported, native
+from .execute import EXECUTORS, Prepared, Unsupported, floor, native
 from .plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
 from .predict import price
 from .rendezvous import Refusal
 from .schedule import Step, elements
+from .schema import FLOOR
 from .topology import Topology
 from .units import format_size, format_time
 from .verify import verify
@@ -26,9 +29,13 @@ VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, refe
 MEMORY_SHARE = 0.5  # of what is free on a node: the rest is the MPI's, and others'
 LONGEST_CALL = 20  # times --cell-time: a call that takes longer is skipped
 LARGEST_SHARE = 0.25  # of the time that a launch has left: no single cell gets more
+FLOOR_SHARE = 0.1  # of the time of an all-reduce: what a floor has
 CALLS_AFTER_FIRST = 8  # of a cell at least: two checks, one warm-up, five repetitions
 SCALES_FROM = 64 * 1024  # bytes: from here on, time grows at least about as size does
 MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
+
+
+Bind = Callable[[np.ndarray, np.ndarray], Prepared]
 
 
 class Outcome(NamedTuple):
@@ -51,12 +58,15 @@ class Launched(NamedTuple):
     deadline: float | None  # seconds since the epoch; None: none
     counters: Callable[[], dict[str, int] | None]  # of the interfaces of this node; None on all but one of its ranks
     first_calls: dict[str, tuple[int, float]]  # algorithm -> nbytes and seconds of its first call at the largest size
+    cold_nbytes: int = 0  # what a rank touches between two uses of a buffer, where calls are cold
 
 
 def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
-    """Measure `cell` if it may run and is proved; `cells_left` of the launch share the time that is left."""
+    """Measure `cell` if it may run and is proved; `cells_left` all-reduces share the time that is left."""
     if refusal := launched.comm.bcast(_reason_to_skip(launched, cell)):
         return Outcome(refusal)
+    if cell.executor == FLOOR:
+        return _floor(launched, cell, cells_left)
     if cell.algorithm == "native":
         return _measured(launched, cell, None, {}, cells_left)
     steps, failure = _own_steps(launched, cell)
@@ -108,14 +118,24 @@ def _unfit(launched: Launched, cell: Cell) -> str | None:
     """Why this cell cannot, or shall not, run on these ranks."""
     if cell.algorithm in launched.plan.bounded and launched.comm.size > BOUNDED_RANKS:
         return f"{cell.algorithm} stops at {BOUNDED_RANKS} ranks unless -a names it"
-    need, free = VECTORS * cell.count * launched.plan.itemsize, launched.memory_per_rank
+    need, free = _memory(launched, cell), launched.memory_per_rank
     if free is not None and need > MEMORY_SHARE * free:
         return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
     if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
         return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
-    if cell.algorithm == "native":
+    if cell.executor in ("native", FLOOR):
         return None
     return launched.algorithms[cell.algorithm].unmet(launched.comm.size, launched.topology)
+
+
+def _memory(launched: Launched, cell: Cell) -> int:
+    """Bytes of buffers of a rank at its peak."""
+    nbytes = cell.count * launched.plan.itemsize
+    if cell.cache == "warm":
+        return VECTORS * nbytes
+    from .rotation import memory_for  # late: few runs are cold
+
+    return VECTORS * nbytes + memory_for(nbytes, launched.cold_nbytes)
 
 
 def _too_long(launched: Launched, call_s: float, words: str) -> dict | None:
@@ -174,7 +194,8 @@ def _differing(made: list[int], proved: list[int]) -> str | None:
 def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int) -> Outcome:
     comm, plan = launched.comm, launched.plan
     sendbuf, recvbuf = np.empty(cell.count, plan.dtype), np.empty(cell.count, plan.dtype)
-    call, unsupported = _bound(steps, sendbuf, recvbuf, comm, plan.op, cell.executor)
+    bind = partial(_bound, cell, steps, comm, plan.op)
+    call, unsupported = _tried(bind, sendbuf, recvbuf)
     if reasons := [why for why in comm.allgather(unsupported) if why]:
         return Outcome({**facts, "state": "skipped", "reason": reasons[0]})
     try:
@@ -185,14 +206,41 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
             return Outcome(facts | refusal)
         if is_float(plan.dtype):
             facts["same_bits"] = measure.same_bits(call, sendbuf, recvbuf, comm, plan.seed)
-        before = launched.counters()
-        times = measure.repeat(call.run, comm, _budget(launched, cells_left))
-        facts["wire"] = _wire(launched, before, times)
-        wrong = measure.check(call, sendbuf, recvbuf, comm, plan.op).wrong
+        with _turns(launched, cell, bind, sendbuf, len(steps or ())) as rotation:
+            before = launched.counters()
+            turn = rotation.turn if rotation else None
+            times = measure.repeat(call.run, comm, _budget(launched, cell, cells_left), turn)
+            facts["wire"] = _wire(launched, before, times)
+            timed, sent, received = rotation.places[-1] if rotation else (call, sendbuf, recvbuf)
+            wrong = measure.check(timed, sent, received, comm, plan.op).wrong
     finally:
         call.close()
     facts |= {"state": "wrong" if wrong else "done", "wrong": wrong, "repetitions": times.time_s.size - times.warmups}
     return Outcome(facts, times)
+
+
+def _floor(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
+    """Measure a floor like any cell; it has no schedule to be proved, and no result to be checked."""
+    comm, plan = launched.comm, launched.plan
+    sendbuf, recvbuf = np.ones(cell.count, plan.dtype), np.ones(cell.count, plan.dtype)  # no product outgrows its type
+    bind = partial(_bound, cell, None, comm, plan.op)
+    call, unsupported = _tried(bind, sendbuf, recvbuf)
+    if reasons := [why for why in comm.allgather(unsupported) if why]:
+        return Outcome({"state": "skipped", "reason": reasons[0]})
+    with _turns(launched, cell, bind, sendbuf, 1) as rotation:
+        turn = rotation.turn if rotation else None
+        times = measure.repeat(call.run, comm, _budget(launched, cell, cells_left), turn)
+    return Outcome({"state": "done", "repetitions": times.time_s.size - times.warmups}, times)
+
+
+def _turns(launched: Launched, cell: Cell, bind: Bind, vector: np.ndarray, steps: int):
+    """A context: the places through which a cold cell of `steps` on this rank rotates; None for a warm one."""
+    if cell.cache == "warm":
+        return nullcontext()
+    from .rotation import Rotation, places_for  # late: few runs are cold
+
+    places = launched.comm.allreduce(places_for(vector.nbytes, launched.cold_nbytes, steps), MPI.MIN)
+    return closing(Rotation(bind, vector, launched.cold_nbytes, places))
 
 
 def _wire(launched: Launched, before: dict[str, int] | None, times: measure.Times) -> str | None:
@@ -221,21 +269,30 @@ def _after_first_call(launched: Launched, cell: Cell, time_s: float) -> dict | N
     return _too_long(launched, time_s, f"its first call took {format_time(time_s)}")
 
 
-def _bound(steps, sendbuf, recvbuf, comm: MPI.Comm, op: str, executor: str) -> tuple[Prepared, str | None]:
-    """The all-reduce bound to its buffers, or why this rank's MPI cannot do it."""
+def _bound(cell: Cell, steps, comm: MPI.Comm, op: str, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
+    """The call of `cell` bound to its buffers. Raises Unsupported."""
+    if cell.executor == FLOOR:
+        return floor(cell.algorithm, sendbuf, recvbuf, op)
+    if steps is None:
+        return native(sendbuf, recvbuf, comm, op)
+    return EXECUTORS[cell.executor](steps, sendbuf, recvbuf, comm, op)
+
+
+def _tried(bind: Bind, sendbuf: np.ndarray, recvbuf: np.ndarray) -> tuple[Prepared, str | None]:
+    """The call bound to its buffers, or why this rank's MPI cannot do it."""
     try:
-        if steps is None:
-            return native(sendbuf, recvbuf, comm, op), None
-        return EXECUTORS[executor](steps, sendbuf, recvbuf, comm, op), None
+        return bind(sendbuf, recvbuf), None
     except Unsupported as error:
         return Prepared(lambda: None, lambda: None), str(error)
 
 
-def _budget(launched: Launched, cells_left: int) -> measure.Budget:
-    """An equal share of what is left of the launch's time, at most the plan's time for a cell."""
+def _budget(launched: Launched, cell: Cell, cells_left: int) -> measure.Budget:
+    """An equal share of what is left of the launch's time, at most the plan's time for a cell; a tenth for a floor."""
     plan = launched.plan
+    part = FLOOR_SHARE if cell.executor == FLOOR else 1.0
+    cell_time_s, min_time_s = part * plan.cell_time_s, part * plan.min_time_s
     if launched.deadline is None:
-        return measure.Budget(plan.warmups, plan.iters, plan.cell_time_s, plan.min_time_s)
+        return measure.Budget(plan.warmups, plan.iters, cell_time_s, min_time_s)
     left = max(0.0, launched.deadline - time.time())
-    share = min(plan.cell_time_s, left / cells_left)
-    return measure.Budget(plan.warmups, plan.iters, share, plan.min_time_s, time.perf_counter() + left)
+    share = min(cell_time_s, part * left / max(1, cells_left))
+    return measure.Budget(plan.warmups, plan.iters, share, min_time_s, time.perf_counter() + left)

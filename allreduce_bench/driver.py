@@ -21,6 +21,7 @@ from .plan import LEFT_OUT, Launch, Plan
 from .progress import Lines, Place
 from .recorder import mark
 from .runfolder import RunFolder
+from .schema import FLOOR
 from .started import SCHEDULERS, ranks_a_node, thread_level
 
 ON_ONE_NODE = ("openmpi", "mpich")  # unless hosts or a job say more; of others nothing is known
@@ -70,7 +71,8 @@ def _that_fit(run: Run, launches: list[Launch]) -> tuple[list[Launch], list[Laun
     if run.within_s is None or not launches:
         return launches, []
     rank_counts = len({launch.ranks for launch in launches})
-    shortest_s = START_S + CELL_S * len(run.plan.cells(launches[0]))
+    allreduces = sum(cell.executor != FLOOR for cell in run.plan.cells(launches[0]))
+    shortest_s = START_S + CELL_S * allreduces
     rounds = max(1, int((run.started + run.within_s - time.time()) / (shortest_s * rank_counts)))
     return launches[: rounds * rank_counts], launches[rounds * rank_counts :]
 

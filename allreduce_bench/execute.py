@@ -73,6 +73,22 @@ def sendrecv(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, co
     return Prepared(_in_turn(calls), binding.close)
 
 
+def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
+    """What is no all-reduce, bound in the same way: a name of `schema.FLOORS`, the rest as of `sendrecv`.
+
+    null: no call at all; copy: a local copy of the vector; reduce: its reduction into the output, as a step makes it.
+    Raises Unsupported.
+    """
+    calls: list[Callable[[], object]] = []
+    if name == "copy":
+        calls = [partial(np.copyto, recvbuf, sendbuf)]
+    elif name == "reduce":
+        _refuse_above_limit(sendbuf.size)
+        whole = range(sendbuf.size)
+        calls = [_Binding([], sendbuf, recvbuf, MPI.COMM_SELF, op).reduction(sendbuf, whole, whole)]
+    return Prepared(_in_turn(calls), lambda: None)
+
+
 EXECUTORS = {"sendrecv": sendrecv}  # the ways to run the same steps
 
 
@@ -141,7 +157,7 @@ class _Binding:
         elif step.recv:
             recv = self._message(self.recvbuf, step.recv)
             if step.reduce:
-                after += [self._reduction(self.sendbuf, span, span) for span in step.recv]
+                after += [self.reduction(self.sendbuf, span, span) for span in step.recv]
         for part in self._parts_of(step.recv):
             self.written[part] = True
         dest = MPI.PROC_NULL if step.dest is None else step.dest
@@ -170,7 +186,8 @@ class _Binding:
     def _buffer(self, array: np.ndarray, span: range) -> list:
         return [MPI.buffer(array[span.start : span.stop]), len(span), self.datatype]
 
-    def _reduction(self, array: np.ndarray, span: range, into: range) -> Callable[[], object]:
+    def reduction(self, array: np.ndarray, span: range, into: range) -> Callable[[], object]:
+        """Reduce `span` of `array` into `into` of the output."""
         if self.ufunc is not None:
             total = self.recvbuf[into.start : into.stop]
             return partial(self.ufunc, array[span.start : span.stop], total, total)
@@ -179,6 +196,6 @@ class _Binding:
     def _reductions_of_scratch(self, ranges: Ranges) -> list[Callable[[], object]]:
         calls, start = [], 0
         for span in ranges:
-            calls.append(self._reduction(self.scratch, range(start, start + len(span)), span))
+            calls.append(self.reduction(self.scratch, range(start, start + len(span)), span))
             start += len(span)
         return calls

@@ -32,6 +32,13 @@ NATIVE: Style = {
 }
 BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
 LINK: Style = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1.4}
+COLD: Style = {"linestyle": (0, (3, 1.5)), "markerfacecolor": "white", "linewidth": 1.0}  # beside warm ones
+FLOORS: dict[str, Style] = {  # column -> how it is drawn
+    "call_floor_s": {"linestyle": ":"},
+    "copy_floor_s": {"linestyle": "-"},
+    "reduce_floor_s": {"linestyle": "-."},
+}
+FLOOR: Style = {"color": "#9a9a9a", "linewidth": 0.8, "zorder": 1}
 NOTE: Style = {"fontsize": 8, "color": "#555555"}
 GRID: Style = {"color": "#e4e4e4", "linewidth": 0.7}
 COLUMNS = 3  # panels a row
@@ -41,17 +48,24 @@ HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the 
 
 
 def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
-    """Time over size, both logarithmic, with the spread of launches and the lower bound of `fit.bounds`."""
+    """Time over size, both logarithmic, with the spread of launches, floors, and the lower bound of `fit.bounds`."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         low, high = rows["spread_low_s"] * 1e6, rows["spread_high_s"] * 1e6
         _line(axes, rows["nbytes"], rows["time_s"] * 1e6, low, high, style)
 
-    def limit(axes: Axes, _: pd.DataFrame, curve: pd.DataFrame) -> None:
+    def limit(axes: Axes, rows: pd.DataFrame, curve: pd.DataFrame) -> None:
+        cache = "warm" if "warm" in set(rows["cache"]) else "cold"
+        floors = rows[rows["cache"] == cache].drop_duplicates("nbytes").sort_values("nbytes")
+        for name, style in FLOORS.items():
+            axes.plot(floors["nbytes"], floors[name] * 1e6, **FLOOR, **style)
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **BOUND)
 
     note = "lower bound with the\nsmallest fitted α and β"
-    return _panels(rows, bounds, draw, limit, "time (us)", note)
+    words = ("floor: no call", "floor: local copy", "floor: local reduction")
+    measured = [rows[name].notna().any() for name in FLOORS]
+    floors = {word: {**FLOOR, **style} for word, style, known in zip(words, FLOORS.values(), measured) if known}
+    return _panels(rows, bounds, draw, limit, "time (us)", note, more=floors)
 
 
 def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
@@ -126,8 +140,9 @@ def _panels(
     label: str,
     note: str | None,
     logarithmic: bool = True,
+    more: dict[str, Style] | None = None,
 ) -> Figure | None:
-    """A panel for each rank count of `rows`: its algorithms, then its limit; and one legend for all.
+    """A panel for each rank count of `rows`: its algorithms, then its limit; and one legend for all, with `more`.
 
     Logarithmic panels share their y axis; linear ones have their own, or large rank counts would lie flat on 0.
     """
@@ -135,17 +150,22 @@ def _panels(
     rows = rows[rows["nbytes"] > 0].groupby("ranks").filter(lambda group: group["time_s"].notna().any())
     if rows.empty:
         return None
+    both = rows["cache"].nunique() > 1
     figure, panels = _grid(rows["ranks"].nunique(), label, logarithmic)
     for axes, (ranks, group) in zip(panels, rows.groupby("ranks")):
-        for name, line in group.groupby("algorithm", sort=False):
-            draw(axes, line.sort_values("nbytes"), styled[str(name)])
+        for (name, cache), line in group.groupby(["algorithm", "cache"], sort=False):
+            beside = COLD if both and cache == "cold" else {}
+            draw(axes, line.sort_values("nbytes"), {**styled[str(name)], **beside})
         limit(axes, group, group if bounds is None else bounds[bounds["ranks"] == ranks])
         axes.set_title(_title(group), fontsize=10)
         _size_axis(axes, sorted(rows["nbytes"].unique()))
         axes.grid(True, **GRID)
     measured = set(rows.loc[rows["time_s"].notna(), "algorithm"])
     fitted = bounds is not None and bounds["time_s"].notna().any()
-    _legend(figure, {name: styled[name] for name in styled if name in measured}, note if fitted else None)
+    shown = {name: styled[name] for name in styled if name in measured} | (more or {})
+    if both:
+        shown["cold cache"] = {"color": BOUND["color"], "marker": "o", **COLD}
+    _legend(figure, shown, note if fitted else None)
     return figure
 
 
@@ -197,6 +217,8 @@ def _title(rows: pd.DataFrame) -> str:
     """`4 ranks`, and what a reader must know of them before looking at the lines."""
     ranks, declared = rows["ranks"].iloc[0], rows["nodes_declared"].dropna()
     words = [f"{ranks} ranks" if ranks > 1 else "1 rank"]
+    if set(rows["cache"]) == {"cold"}:
+        words.append("(cold cache)")
     if rows["oversubscribed"].fillna(False).any():
         words.append("(oversubscribed)")
     if len(declared):

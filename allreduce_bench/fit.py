@@ -13,11 +13,11 @@ from scipy.optimize import nnls
 
 MIN_SIZES = 3  # two parameters need more than two sizes, or the model agrees with whatever was measured
 SCHEDULE, LOWER_BOUNDS = "its schedule", "the lower bounds"
-KEYS = ["run", "ranks", "algorithm", "executor"]
+KEYS = ["run", "ranks", "algorithm", "executor", "cache"]
 
 
 def fit(summary: pd.DataFrame) -> pd.DataFrame:
-    """Fit alpha and beta for each (run, ranks, algorithm, executor) of `store.summary`, in its order.
+    """Fit alpha and beta for each (run, ranks, algorithm, executor, cache) of `store.summary`, in its order.
 
     Minimises sum(((alpha * messages + beta * nbytes) / time_s - 1)^2) over the sizes with alpha, beta >= 0: relative
     errors, because times span five decades and absolute ones would fit the largest size only. Columns beside the keys:

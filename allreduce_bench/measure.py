@@ -12,6 +12,7 @@ from mpi4py import MPI
 from . import exact
 from .execute import Prepared, native, native_datatype
 
+Turn = Callable[[], Callable[[], None]]
 MIN_REPETITIONS, MAX_REPETITIONS = 5, 100  # where a time budget decides
 
 
@@ -74,15 +75,19 @@ def same_bits(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, seed: int) -> bo
     return len(set(bits)) == 1
 
 
-def repeat(run: Callable[[], None], comm: MPI.Comm, budget: Budget) -> Times:
-    """Warm up and time `run` on all ranks, each call after a barrier, until the budget of rank 0 is used."""
-    blocks = [_timed(run, comm, min(1, budget.warmups))]
+def repeat(run: Callable[[], None], comm: MPI.Comm, budget: Budget, turn: Turn | None = None) -> Times:
+    """Warm up and time `run` on all ranks, each call after a barrier, until the budget of rank 0 is used.
+
+    `turn` gives another call to time each time; it is asked before the barrier.
+    """
+    turn = turn or (lambda: run)
+    blocks = [_timed(turn, comm, min(1, budget.warmups))]
     if budget.warmups > 1:
-        blocks.append(_timed(run, comm, _agree(comm, _warmups_left(budget))))
+        blocks.append(_timed(turn, comm, _agree(comm, _warmups_left(budget))))
     warmups = sum(map(len, blocks))
     done, start = 0, perf_counter()
     while batch := _agree(comm, _next_batch(budget, done, perf_counter() - start)):
-        blocks.append(_timed(run, comm, batch))
+        blocks.append(_timed(turn, comm, batch))
         done += batch
     return _over_ranks(np.concatenate(blocks), comm, warmups)
 
@@ -109,11 +114,12 @@ def _next_batch(budget: Budget, done: int, spent_s: float) -> int:
     return max(0, min(max(wanted, needed + (spent_s < budget.min_time_s)), 2 * done))
 
 
-def _timed(run: Callable[[], None], comm: MPI.Comm, calls: int) -> np.ndarray:
+def _timed(turn: Turn, comm: MPI.Comm, calls: int) -> np.ndarray:
     """exit - entry of each of `calls` calls on this rank: float64 [call], seconds."""
     durations = np.empty(calls)
     clock, barrier = perf_counter, comm.Barrier
     for call in range(calls):
+        run = turn()
         barrier()
         entry = clock()
         run()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .dtypes import DTYPES, MOST_RANKS, is_float
 from .groups import groups_of
-from .schema import SYNCS
+from .schema import CACHES, FLOOR, FLOORS, SYNCS
 from .start import Start, StartError
 
 MAX_SIZES = 1000
@@ -128,17 +128,30 @@ class Plan:
         """Bytes of an element."""
         return DTYPES[self.dtype]
 
+    @property
+    def caches(self) -> tuple[str, ...]:
+        """The states of the cache in which each cell is measured."""
+        return CACHES if self.cache == "both" else (self.cache,)
+
     def planned_launches(self) -> list[Launch]:
         """All launches; the rank counts take turns, so that a drift of the machine touches all of them."""
         return [Launch(ranks, number) for number in range(1, self.launches + 1) for ranks in self.ranks]
 
     def cells(self, launch: Launch) -> list[Cell]:
-        """The cells in the order in which `launch` measures them: random, but the same for the same seed."""
-        cells = []
-        for name in self.algorithms:
-            executor = "native" if name == "native" else "sendrecv"
-            segment = self.segment_nbytes // self.itemsize if name in self.segmented else None
-            cells += [Cell(name, executor, nbytes // self.itemsize, segment) for nbytes in self.sizes]
+        """The cells in the order in which `launch` measures them: random, but the same for the same seed.
+
+        Among them the floors; the one of no call does not depend on the size: it has one, the smallest.
+        """
+        cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
+        for cache in self.caches:
+            for name in self.algorithms:
+                executor = "native" if name == "native" else "sendrecv"
+                segment = self.segment_nbytes // self.itemsize if name in self.segmented else None
+                cells += [Cell(name, executor, count, segment, cache) for count in counts]
+            for name in FLOORS if self.floors else ():
+                cells += [
+                    Cell(name, FLOOR, count, None, cache) for count in counts if name != "null" or count == min(counts)
+                ]
         random.Random(f"{self.seed} {launch.name}").shuffle(cells)
         return cells
 
@@ -173,7 +186,7 @@ LISTS |= {"bounded": str, "hosts": str}
 CHOICES = {  # what a field of the plan may say
     "sync": ("auto", *SYNCS),
     "record": ("summary", "all"),
-    "cache": ("warm", "cold", "both"),
+    "cache": (*CACHES, "both"),
     "check": ("exact", "bits"),
 }
 TEXTS = (

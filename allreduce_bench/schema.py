@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 SCHEMA_VERSION = 3
 SYNCS = ("barrier", "dissemination", "round_time")  # how ranks enter a call together
+FLOOR = "floor"  # the executor of what is measured beside the all-reduces, and is none:
+FLOORS = ("null", "copy", "reduce")  # no call at all, a local copy of the vector, a local reduction
+CACHES = ("warm", "cold")
 SHARES = (5, 25, 75, 95, 99, 99.9)  # per cent of the calls that are no slower: the quantiles of a cell
 
 

@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from . import calls, wire
-from .calls import MIN_LAUNCHES, Calls
+from . import repetitions, wire
 from .limits import least_s, link_of
-from .plan import Plan
+from .plan import Cell, Plan
+from .repetitions import MIN_LAUNCHES, Calls
 from .runfolder import RunFolder, key_of
+from .schema import CACHES, FLOOR, FLOORS
 from .stats import log_interval, median
 from .units import algbw, busbw
 
@@ -17,9 +18,12 @@ Summary = dict[str, Any]
 
 
 def summarise(folder: RunFolder) -> list[Summary]:
-    """One row per planned cell, as in SUMMARY, by ranks, size and the plan's order of algorithms. Raises RunError."""
+    """One row per planned all-reduce, as in SUMMARY; the floors are columns of the others' rows. Raises RunError.
+
+    By ranks, size, the plan's order of algorithms, and cache.
+    """
     plan = folder.plan()
-    timed = calls.by_cell(folder)
+    timed = repetitions.by_cell(folder)
     oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in folder.attempts()}
     marks = defaultdict(list)
     for mark in folder.marks():
@@ -28,6 +32,7 @@ def summarise(folder: RunFolder) -> list[Summary]:
     for ranks, cell in _planned(plan):
         row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
+        row |= _floors(plan, ranks, cell, timed)
         rows.append(row)
     for group in by_size(rows).values():
         _compare(group)
@@ -36,25 +41,43 @@ def summarise(folder: RunFolder) -> list[Summary]:
 
 
 def by_size(rows: Iterable[Summary]) -> dict[tuple, list[Summary]]:
-    """The measured rows of each (ranks, nbytes)."""
+    """The measured rows of each (ranks, nbytes, cache): those that can be compared."""
     groups = defaultdict(list)
     for row in rows:
         if row["time_s"] is not None:
-            groups[row["ranks"], row["nbytes"]].append(row)
+            groups[row["ranks"], row["nbytes"], row["cache"]].append(row)
     return dict(groups)
 
 
 def _planned(plan: Plan):
     order = {name: i for i, name in enumerate(plan.algorithms)}
     for launch in plan.planned_launches()[: len(plan.ranks)]:
-        for cell in sorted(plan.cells(launch), key=lambda cell: (cell.count, order[cell.algorithm])):
+        cells = [cell for cell in plan.cells(launch) if cell.executor != FLOOR]
+        for cell in sorted(cells, key=lambda cell: (cell.count, order[cell.algorithm], CACHES.index(cell.cache))):
             yield launch.ranks, cell
 
 
-def _row(plan: Plan, ranks: int, cell, marks: list[dict], timed: dict[str, Calls]) -> Summary:
+def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]]) -> Summary:
+    """The floors of these ranks at the cell's size and cache, seconds; that of no call is the same at every size."""
+    smallest = min(plan.sizes) // plan.itemsize
+    columns = dict(zip(FLOORS, ("call_floor_s", "copy_floor_s", "reduce_floor_s")))
+    found: Summary = {}
+    for name, column in columns.items():
+        floor = Cell(name, FLOOR, smallest if name == "null" else cell.count, None, cell.cache)
+        found[column] = repetitions.middle(timed.get((ranks, floor.key), {}))
+    return found
+
+
+def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, Calls]) -> Summary:
     best = next((mark for mark in marks if mark["state"] == "done"), marks[-1] if marks else None)
     count = {"ranks": ranks, "dtype": plan.dtype, "op": plan.op, "count": cell.count}
-    row: Summary = {"algorithm": cell.algorithm, "executor": cell.executor, "segment": cell.segment, **count}
+    row: Summary = {
+        "algorithm": cell.algorithm,
+        "executor": cell.executor,
+        "segment": cell.segment,
+        "cache": cell.cache,
+        **count,
+    }
     row |= {"launches": len(timed), "time_s": None, "state": "missing", "reason": "its launch was never finished"}
     row["nbytes"] = cell.count * plan.itemsize
     if best is not None:
@@ -68,7 +91,7 @@ def _row(plan: Plan, ranks: int, cell, marks: list[dict], timed: dict[str, Calls
     if wrong := [mark for mark in marks if mark["state"] in ("wrong", "refused")]:
         row |= {"state": wrong[0]["state"], "reason": wrong[0]["reason"] or f"{wrong[0]['wrong']} wrong elements"}
     elif timed or row["state"] == "done":
-        row |= calls.statistics(timed) | calls.of_marks(marks)
+        row |= repetitions.statistics(timed) | repetitions.of_marks(marks)
     if row["time_s"] is not None:
         row["algbw_bytes_per_s"] = algbw(int(row["nbytes"]), row["time_s"])
         row["busbw_bytes_per_s"] = busbw(int(row["nbytes"]), row["time_s"], ranks)

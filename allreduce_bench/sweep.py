@@ -16,7 +16,7 @@ from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
 from .runfolder import CellKey
-from .schema import time_definition
+from .schema import FLOOR, time_definition
 from .startup import STARTUP, slowest
 from .topology import Topology
 from .units import format_ranges, format_size, format_time
@@ -43,7 +43,22 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         deadline=deadline,
         counters=_counters(comm, real),
         first_calls={},
+        cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
     )
+
+
+def _cold_region(comm: MPI.Comm, real: Topology) -> int:
+    """What a rank touches between two uses of a buffer: what the fullest node and the largest caches ask for."""
+    from .caches import caches, cold_region  # late: few runs are cold
+
+    own = cold_region(caches(), len(real.nodes[real.node_of[comm.rank]])) if _leads(comm, real) else 0
+    return comm.allreduce(own, MPI.MAX)
+
+
+def _cold_findings() -> list[dict]:
+    from .caches import caches, findings_of  # late: rank 0 only, and few runs are cold
+
+    return findings_of(caches())
 
 
 def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | None, first: bool) -> dict | None:
@@ -76,10 +91,12 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
         "machines": leaders,
         "startup": slowest(phases),
         "in_haste": launched.deadline is not None,
+        "cold_nbytes": launched.cold_nbytes,
         "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
         "findings": [
             *findings(leaders, ranks_of_node, mpi, declared, first),
             *arithmetic_findings(launched.plan.dtype),
+            *(_cold_findings() if launched.cold_nbytes else ()),
         ],
     }
 
@@ -114,11 +131,13 @@ def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey],
     """
     cells = launched.comm.bcast([cell for cell in launched.plan.cells(launched.launch) if cell.key not in finished])
     failed: list[bool] = []
+    left = sum(cell.executor != FLOOR for cell in cells)
     for number, cell in enumerate(_in_order(launched, cells), start=1):
         facts, words = _facts(launched, cell), f"{cell.algorithm} {format_size(cell.count * launched.plan.itemsize)}"
         if recorder is not None:
             teller.begin(words, facts)
-        outcome = outcome_of(launched, cell, len(cells) - number + 1)
+        outcome = outcome_of(launched, cell, left)
+        left -= cell.executor != FLOOR
         failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
             recorder.cell(*_rows(facts | outcome.facts, outcome.times))

@@ -6,7 +6,7 @@ from . import wire
 from .dtypes import arithmetic_note
 from .plan import Plan
 from .summary import Summary
-from .units import format_size, three_digits
+from .units import format_size, format_time, three_digits
 from .verdict import verdicts
 
 MOST_NAMED = 12  # cells in one note
@@ -15,8 +15,13 @@ MARK = {"best": " *", "tie": " ="}
 
 
 def table(plan: Plan, rows: Sequence[Summary], library: str) -> str:
-    """The table of every rank count with its verdict, and what was not measured and why."""
-    return "\n".join(_of_ranks(plan, [row for row in rows if row["ranks"] == ranks], library) for ranks in plan.ranks)
+    """The table of every rank count and cache with its verdict, and what was not measured and why."""
+    groups = [
+        [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
+        for ranks in plan.ranks
+        for cache in plan.caches
+    ]
+    return "\n".join(_of_ranks(plan, group, library) for group in groups)
 
 
 def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
@@ -30,6 +35,7 @@ def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
         "",
         _count(rows),
         *(f"{verdict.sizes}: {verdict.sentence}" for verdict in verdicts(rows)),
+        *_floors(rows),
         *_notes(rows),
         *([carried] if (carried := wire.sentence(rows)) else []),
         "",
@@ -49,7 +55,18 @@ def where(rows: Sequence[Summary]) -> str:
         words.append(f"(PRETENDED: {declared} nodes)")
     if any(row.get("oversubscribed") for row in rows):
         words.append("(OVERSUBSCRIBED: more ranks than cores)")
-    return " ".join(words)
+    return " ".join(words) + (", cold cache" if first["cache"] == "cold" else "")
+
+
+def _floors(rows: Sequence[Summary]) -> list[str]:
+    """What no call, and a local copy and reduction of the largest size that has them, take; in one line."""
+    known = [row for row in rows if row["copy_floor_s"] and row["reduce_floor_s"]]
+    words = [f"no call {format_time(row['call_floor_s'])}" for row in rows[:1] if row["call_floor_s"]]
+    if known:
+        largest = max(known, key=lambda row: row["nbytes"])
+        words.append(f"a local copy of {format_size(largest['nbytes'])} {format_time(largest['copy_floor_s'])}")
+        words.append(f"its reduction {format_time(largest['reduce_floor_s'])}")
+    return [f"floors: {', '.join(words)}"] if words else []
 
 
 def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:

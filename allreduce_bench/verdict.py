@@ -22,14 +22,16 @@ class Verdict(NamedTuple):
 
 
 def verdicts(rows: Sequence[Summary]) -> list[Verdict]:
-    """One verdict per rank count and class of sizes that was measured."""
-    found = []
+    """One verdict per rank count and class of sizes that was measured, with a warm cache if that was measured."""
+    found, measured = [], by_size(rows)
+    cache = "warm" if any(cache == "warm" for _, _, cache in measured) else "cold"
+    measured = {key: group for key, group in measured.items() if key[2] == cache}
     for ranks in sorted({row["ranks"] for row in rows}):
-        groups = {nbytes: group for (p, nbytes), group in by_size(rows).items() if p == ranks and p > 1 and nbytes}
+        groups = {nbytes: group for (p, nbytes, _), group in measured.items() if p == ranks and p > 1 and nbytes}
         for label, low, high in CLASSES:
             chosen = {n: group for n, group in groups.items() if n >= low and (high is None or n < high)}
             if chosen:
-                found.append(_verdict(ranks, label, chosen))
+                found.append(_verdict(ranks, label if cache == "warm" else f"{label}, cold cache", chosen))
     return found
 
 

@@ -10,12 +10,13 @@ from allreduce_bench.fit import bound_path
 from allreduce_bench.plan import Cell, Launch, Plan
 from allreduce_bench.recorder import Recorder, create_run
 from allreduce_bench.runfolder import RunFolder
-from allreduce_bench.schema import time_definition
+from allreduce_bench.schema import FLOOR, time_definition
 from allreduce_bench.topology import Topology
 
 ALPHA_S, BETA_S_PER_BYTE = 2e-6, 1e-10
 SIZES = (8, 1024, 65536, 1 << 20, 1 << 22)
 WARMUPS, TIMED = 2, 8
+COLD = 2.0
 
 
 def build_run(
@@ -33,16 +34,19 @@ def build_run(
     choices: dict | None = None,
     timed: int = TIMED,
     call: Callable[[Launch, Cell, int], dict] = lambda launch, cell, repetition: {},
+    cache: str = "warm",
+    floors: bool = False,
 ) -> RunFolder:
     """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise, the first call thrice.
 
     `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
     `facts` replaces facts of the launches, `choices` fields of the plan. `factor` multiplies the times of a cell in a
-    launch, `seed` is that of the noise. `timed`: calls of a cell and launch after its WARMUPS; `call` may change what is
-    kept of one of them.
+    launch, `seed` is that of the noise. `timed`: calls of a cell and launch after its WARMUPS; `call` may change what
+    is kept of one of them. Cold calls take COLD times as long; the floors are those of `floor_s`.
     """
     segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
-    fields = {"seed": 1, "warmups": WARMUPS, "segmented": segmented, **(choices or {})}
+    usual = {"seed": 1, "warmups": WARMUPS, "segmented": segmented, "cache": cache, "floors": floors}
+    fields = usual | (choices or {})
     plan = Plan(tuple(algorithms), tuple(sizes), tuple(ranks), launches, **fields)
     folder = RunFolder(path)
     create_run(folder, plan, command)
@@ -79,8 +83,13 @@ def launch_facts(ranks: int) -> dict:
     }
 
 
+def floor_s(name: str, nbytes: int) -> float:
+    """Seconds of a floor in these runs, but for the noise."""
+    return {"null": 1e-7, "copy": 2e-7 + 2e-11 * nbytes, "reduce": 2e-7 + 3e-11 * nbytes}[name]
+
+
 def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: dict, rows: list[dict]) -> None:
-    messages, nbytes = _path(plan, launch, cell)
+    messages, nbytes = (0, 0.0) if cell.executor == FLOOR else _path(plan, launch, cell)
     timed = [row for row in rows if not row["warmup"] and row["valid"]]
     facts = {
         **asdict(cell),
@@ -90,13 +99,12 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
         "op": plan.op,
         "nbytes": cell.count * plan.itemsize,
         "state": "done",
-        "wrong": 0,
-        "same_bits": True,
         "repetitions": len(timed),
         "stopped": "precision",
         "imb_t_max_s": sum(row["time_s"] for row in timed) / max(1, len(timed)),
         "clock_error_s": 1e-7,
-        **({} if cell.algorithm == "native" else {"path_messages": messages, "path_nbytes": nbytes}),
+        **({} if cell.executor == FLOOR else {"wrong": 0, "same_bits": True}),
+        **({} if cell.executor != "sendrecv" else {"path_messages": messages, "path_nbytes": nbytes}),
         **changed,
     }
     common = {**facts, "in_place": False, "iterations": 1, "slowest_rank": 0, "last_rank": launch.ranks - 1}
@@ -105,8 +113,7 @@ def _keep(recorder: Recorder, plan: Plan, launch: Launch, cell: Cell, changed: d
 
 def _times(plan: Plan, launch: Launch, cell: Cell, timed: int, factor: float, noise: random.Random) -> list[dict]:
     """What is kept of each call, all of it a share of its time."""
-    messages, nbytes = _path(plan, launch, cell)
-    model_s = ALPHA_S * messages + BETA_S_PER_BYTE * nbytes or 1e-6  # one rank alone sends nothing
+    model_s = _model_s(plan, launch, cell)
     rows = []
     for number in range(WARMUPS + timed):
         time_s = factor * model_s * noise.gauss(1, 0.02) * (1 if number else 3)
@@ -115,6 +122,16 @@ def _times(plan: Plan, launch: Launch, cell: Cell, timed: int, factor: float, no
         common = {"time_definition": time_definition("barrier"), "valid": True, "time_s": time_s, **derived}
         rows.append({"repetition": number, "warmup": number < WARMUPS, **common})
     return rows
+
+
+def _model_s(plan: Plan, launch: Launch, cell: Cell) -> float:
+    """Seconds of a call, but for the noise."""
+    if cell.executor == FLOOR:
+        model_s = floor_s(cell.algorithm, cell.count * plan.itemsize)
+    else:
+        messages, nbytes = _path(plan, launch, cell)
+        model_s = ALPHA_S * messages + BETA_S_PER_BYTE * nbytes or 1e-6  # one rank alone sends nothing
+    return model_s * (COLD if cell.cache == "cold" else 1)
 
 
 def _path(plan: Plan, launch: Launch, cell: Cell) -> tuple[int, float]:

@@ -18,8 +18,7 @@ from allreduce_bench.runfolder import RunFolder
 from allreduce_bench.schema import SUMMARY, names
 from allreduce_bench.summary import Summary, summarise
 
-TEXT = {"algorithm", "executor", "dtype", "op", "state", "reason", "interval", "rank_of_best", "wire"}
-TEXT |= {"time_definition", "stopped"}
+TEXT = {column.name for column in SUMMARY if column.kind == "text"}
 NCCL_HEADER = """\
 #                                                              out-of-place                       in-place          
 #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong

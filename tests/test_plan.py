@@ -37,7 +37,7 @@ def test_launches_take_turns_over_the_rank_counts():
 
 
 def test_cells_are_every_algorithm_at_every_size_in_elements():
-    cells = Plan(**CHOICES, segmented=("tree",), segment_nbytes=256).cells(Launch(2, 1))
+    cells = Plan(**CHOICES, segmented=("tree",), segment_nbytes=256, floors=False).cells(Launch(2, 1))
     assert Counter(cells) == Counter(
         [
             Cell("ring", "sendrecv", 2, None),
@@ -52,6 +52,25 @@ def test_cells_are_every_algorithm_at_every_size_in_elements():
         ("ring", "sendrecv", "2", "", "warm", ""),
         ("tree", "sendrecv", "256", "64", "warm", ""),
     }
+
+
+def test_floors_are_cells_too_but_that_of_no_call_has_one_size():
+    cells = Plan(**CHOICES).cells(Launch(2, 1))
+    floors = [cell for cell in cells if cell.executor == "floor"]
+    assert len(cells) == len(set(cells)) == 6 + 5
+    assert Counter((cell.algorithm, cell.count) for cell in floors) == Counter(
+        [("null", 2), ("copy", 2), ("copy", 256), ("reduce", 2), ("reduce", 256)]
+    )
+
+
+def test_both_states_of_the_cache_are_every_cell_twice_in_one_random_order():
+    plan = Plan(**CHOICES, cache="both")
+    cells = plan.cells(Launch(2, 1))
+    states = [cell.cache for cell in cells]
+    assert states.count("warm") == states.count("cold") == 11 and len({cell.key for cell in cells}) == 22
+    assert states != sorted(states) and states != sorted(states, reverse=True)
+    assert cells == Plan(**CHOICES, cache="both").cells(Launch(2, 1)) != plan.cells(Launch(2, 2))
+    assert {cell.cache for cell in Plan(**CHOICES, cache="cold").cells(Launch(2, 1))} == {"cold"}
 
 
 def test_the_order_of_cells_is_random_but_repeatable():

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 from pathlib import Path
 
+from ..schema import FLOORS
 from ._registry import Algorithm, AlgorithmError, Cost, algorithm
 
 __all__ = ["Algorithm", "AlgorithmError", "Cost", "algorithm", "builtin", "find"]
@@ -29,14 +30,16 @@ def builtin() -> dict[str, Algorithm]:
 def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
     """Look up algorithms by name or by the path of a user's own file (a word that ends in `.py`).
 
-    Raises AlgorithmError for an unknown name (the message lists the known ones and `also`), for a name that is taken,
-    and for a file that is missing, broken, or holds no algorithm.
+    Raises AlgorithmError for an unknown name (the message lists the known ones and `also`), for a name that is taken
+    (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
     """
     known = builtin()
     found: dict[str, Algorithm] = {}
     for word in words:
         if word.endswith(".py"):
             for mine in _from_file(Path(word)):
+                if mine.name in FLOORS:
+                    raise AlgorithmError(f"{word}: '{mine.name}' is a floor that runs measure, no algorithm; rename it")
                 if mine.name in (*known, *found, "native"):
                     raise AlgorithmError(f"{word}: the name '{mine.name}' is taken by another algorithm; rename it")
                 found[mine.name] = mine

@@ -6,6 +6,7 @@ import click
 
 from ..algorithms import Algorithm, builtin, find
 from ..rendezvous import Refusal
+from ..schema import FLOORS
 from ..topology import Topology
 from .words import RANKS, OneLine, errors_in_one_line
 
@@ -24,6 +25,9 @@ def list_() -> None:
         if algorithm.known_as:
             click.echo(f"    elsewhere: {algorithm.known_as}")
     click.echo("native\n    The MPI library's own MPI_Allreduce, measured beside them")
+    click.echo(
+        f"{', '.join(FLOORS)}\n    Floors, measured with every run: no call at all, a local copy, a local reduction"
+    )
 
 
 @click.command()

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ..plan import Plan
 from ..runfolder import RunFolder
+from ..schema import CACHES
 from ..summary import Summary
 from ..table import table, where
 from ..units import format_size
@@ -35,7 +36,7 @@ class Result(NamedTuple):
 
 
 class Table(NamedTuple):
-    """One algorithm, run one way, at one rank count."""
+    """One algorithm, run one way, at one rank count, with one state of the cache."""
 
     title: str
     rows: list[Summary]  # all cells
@@ -44,12 +45,12 @@ class Table(NamedTuple):
 
 
 def tables(result: Result) -> list[Table]:
-    """The tables in the plan's order: all algorithms of the first rank count, then those of the next."""
+    """The tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the next."""
     groups: dict[tuple, list[Summary]] = {}
     for row in result.rows:
-        groups.setdefault((row["ranks"], row["algorithm"], row["executor"]), []).append(row)
-    order = sorted(groups, key=lambda key: result.plan.ranks.index(key[0]))
-    return [_table(algorithm, executor, groups[ranks, algorithm, executor]) for ranks, algorithm, executor in order]
+        groups.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
+    order = sorted(groups, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
+    return [_table(algorithm, executor, groups[key]) for key in order for _, _, algorithm, executor in [key]]
 
 
 def _table(algorithm: str, executor: str, rows: list[Summary]) -> Table:

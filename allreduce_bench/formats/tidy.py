@@ -54,6 +54,7 @@ COLUMNS: dict[str, Callable[[Summary], object]] = {
     "ranks": _named("ranks"),
     "nodes": _named("nodes"),
     "nbytes": _named("nbytes"),
+    "cache": _named("cache"),
     "time_us": _scaled("time_s", 1e6),
     "low_us": _scaled("time_low_s", 1e6),
     "high_us": _scaled("time_high_s", 1e6),

@@ -5,6 +5,7 @@ level. All figures of one line come from one launch, in turns. Nothing is assert
 """
 
 import argparse
+import csv
 import os
 import shutil
 import subprocess
@@ -18,6 +19,8 @@ import filecalls
 
 ENOUGH_S = 1.0
 COUNTS = {"4 B": (1, 2000), "16 MiB": (1 << 22, 11)}  # float32 elements, calls
+COLD_SIZES = "8,4K,64K,256K,1M,16M"
+COLD_COLUMNS = {"native": "time_s", "copy": "copy_floor_s", "reduction": "reduce_floor_s", "no call": "call_floor_s"}
 ASK = (
     "import sys; from allreduce_bench.launch import find_launcher, mpirun_command; "
     "from allreduce_bench.start import Start; found = find_launcher(); "
@@ -76,6 +79,7 @@ def start_everything(interpreters: list[str]) -> None:
                 texts = [output(command, "single"), output(command, "single", told), output(command, "multiple")]
             lines = [line for text in texts for line in text.splitlines()]
             print_ratios(f"{library}, {ranks} ranks", lines)
+        warm_and_cold(interpreter)
         start_of_ranks(interpreter)
         if shutil.which("strace"):
             filecalls.main([interpreter])
@@ -118,6 +122,22 @@ def output(command: list[str], level: str, told: dict[str, str] | None = None) -
     """What `command` prints when its ranks ask for this thread level, with further variables."""
     environ = {**os.environ, **(told or {}), "MPI4PY_RC_THREAD_LEVEL": level}
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=600).stdout
+
+
+def warm_and_cold(interpreter: str) -> None:
+    """Native and the floors on two ranks with a warm and with a cold cache, from one run, in random order."""
+    words = ["-n", "2", "--sizes", COLD_SIZES, "-a", "native", "--cache", "both", "--iters", "50", "--format", "csv"]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [interpreter, "-m", "allreduce_bench", "run", *words, "--launches", "3", "-o", f"{folder}/run"]
+        text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
+    rows = {(row["nbytes"], row["cache"]): row for row in csv.DictReader(text.splitlines())}
+    print("\nnative and the floors, 2 ranks, us: warm, cold, ratio")
+    for nbytes in dict.fromkeys(nbytes for nbytes, _ in rows):
+        pairs = []
+        for name, column in COLD_COLUMNS.items():
+            warm, cold = (float(rows[nbytes, cache][column]) * 1e6 for cache in ("warm", "cold"))
+            pairs.append(f"{name} {warm:8.2f} {cold:8.2f} ({cold / warm:5.2f})")
+        print(f"  {int(nbytes):>8} B  " + "   ".join(pairs))
 
 
 def start_of_ranks(interpreter: str) -> None:

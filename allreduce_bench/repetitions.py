@@ -57,6 +57,11 @@ def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, Calls]]:
     return found
 
 
+def middle(timed: dict[str, Calls]) -> float | None:
+    """The median over launches of the median over valid calls, seconds; None: there is none."""
+    return _middle(median(calls.time_s) for calls in timed.values() if calls.time_s)
+
+
 def statistics(timed: dict[str, Calls]) -> dict[str, Any]:
     """The columns of SUMMARY that the calls of one cell give, and `launch_medians`: launch -> seconds.
 
