@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from mpi4py import MPI
 
-from . import measure, wire
+from . import bits, measure, wire
 from .algorithms import Algorithm, AlgorithmError
 from .dtypes import is_float
 from .execute import EXECUTORS, Prepared, Unsupported, native
@@ -147,6 +147,9 @@ def _proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> Proof:
         "proved": True,
         "steps": proof.steps,
         "sent_nbytes": proof.sent * itemsize,
+        "promised_same_bits": proof.same_bits,
+        "promised_rank_order": proof.rank_ordered,
+        "promised_depth": proof.depth,
         **_path_facts(path.messages, path.elements, path.reduced, itemsize),
     }
     return Proof(facts, [_fingerprint(steps) for steps in schedules])
@@ -184,7 +187,9 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
         if refusal := comm.bcast(_after_first_call(launched, cell, first.time_s)):
             return Outcome(facts | refusal)
         if is_float(plan.dtype):
-            facts["same_bits"] = measure.same_bits(call, sendbuf, recvbuf, comm, plan.seed)
+            facts |= _bits(launched, call, sendbuf, recvbuf, facts.get("promised_depth", comm.size - 1))
+            if facts.get("wrong"):
+                return Outcome({**facts, "state": "wrong"})
         before = launched.counters()
         times = measure.repeat(call.run, comm, _budget(launched, cells_left))
         facts["wire"] = _wire(launched, before, times)
@@ -193,6 +198,16 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
         call.close()
     facts |= {"state": "wrong" if wrong else "done", "wrong": wrong, "repetitions": times.time_s.size - times.warmups}
     return Outcome(facts, times)
+
+
+def _bits(launched: Launched, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
+    """What random floats show; with --check bits also over repeated calls and against the exact result."""
+    comm, seed, op = launched.comm, launched.plan.seed, launched.plan.op
+    facts = bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
+    if launched.plan.check == "bits":
+        facts |= bits.accuracy_of_first(recvbuf, comm, seed, op, depth)
+        facts["same_bits_calls"] = bits.same_bits_calls(call.run, recvbuf, comm)
+    return facts
 
 
 def _wire(launched: Launched, before: dict[str, int] | None, times: measure.Times) -> str | None:
