@@ -42,8 +42,8 @@ def accuracy(result: np.ndarray, size: int, seed: int, op: str, depth: int) -> d
     wrong = sum(not _within(*each) for each in zip(found, correct.values, bounds))
     ulps = [distance(one, nearest(value, dtype), dtype) for one, value in zip(found, correct.values)]
     if wrong:
-        off = f"further from the exact {op} than {depth} roundings can bring them"
-        return {"wrong": wrong, "reason": f"{wrong} of {len(ulps)} elements, of random floats, are {off}"}
+        off = f"further from the exact {op} than additions of depth {depth} can end"
+        return {"wrong": wrong, "reason": f"on random floats {wrong} of {len(ulps)} elements are {off}"}
     return {"max_ulp": max(ulps), "mean_ulp": sum(ulps) / len(ulps)}
 
 

@@ -10,9 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from .exact import POISON
-from .random_floats import operand
-
-FURTHER_CALLS = 5
+from .random_floats import CALLS, operand
 
 
 def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: int, op: str) -> dict:
@@ -26,9 +24,9 @@ def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: i
 
 
 def same_bits_calls(run: Callable[[], None], recvbuf: np.ndarray, comm: MPI.Comm) -> bool:
-    """Whether FURTHER_CALLS more calls leave on every rank what is in `recvbuf`. Collective."""
+    """Whether further calls leave on every rank what the first of CALLS left in `recvbuf`. Collective."""
     first = _fingerprint(recvbuf)
-    again = [_call(run, recvbuf) for _ in range(FURTHER_CALLS)]
+    again = [_call(run, recvbuf) for _ in range(CALLS - 1)]
     return comm.allreduce(sum(bits != first for bits in again)) == 0
 
 
@@ -48,6 +46,6 @@ def _call(run: Callable[[], None], recvbuf: np.ndarray) -> str:
     return _fingerprint(recvbuf)
 
 
-def _fingerprint(array: np.ndarray) -> str:
+def _fingerprint(array) -> str:
     """64 bits: hashlib would have to be imported by every rank, and is slower."""
     return f"{crc32(array):08x}{adler32(array):08x}"

@@ -14,6 +14,7 @@ from .dtypes import is_float
 from .execute import EXECUTORS, Prepared, Unsupported, native
 from .plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
 from .predict import price
+from .random_floats import CALLS
 from .rendezvous import Refusal
 from .schedule import Step, elements
 from .topology import Topology
@@ -123,7 +124,8 @@ def _too_long(launched: Launched, call_s: float, words: str) -> dict | None:
     plan = launched.plan
     if launched.deadline is not None:
         left_s = max(0.0, launched.deadline - time.time())
-        if call_s * CALLS_AFTER_FIRST > LARGEST_SHARE * left_s:
+        calls = CALLS_AFTER_FIRST + (CALLS if plan.check == "bits" else 0)
+        if call_s * calls > LARGEST_SHARE * left_s:
             return {"state": "left out", "reason": "its calls take too long for the time that --within left"}
     if plan.iters is None and call_s > LONGEST_CALL * max(plan.cell_time_s, plan.min_time_s):
         limit = f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; raise that to measure it"

@@ -10,8 +10,12 @@ from decimal import Decimal
 from itertools import chain
 
 from . import wire
+from .accuracy import COMPARED
+from .agreement import why_not_compared
 from .algorithms import builtin
+from .dtypes import is_float
 from .plan import Plan
+from .random_floats import CALLS, EXPONENTS
 from .schema import REPETITIONS
 from .start import Start
 from .summary import Summary
@@ -35,6 +39,7 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
         ("warm-ups", f"{plan.warmups} calls a cell, kept in the raw files, in no statistic"),
         ("interval", _interval(done)),
         ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
+        *([("bits", _bits(plan))] if plan.check == "bits" else []),
         (
             "thread level",
             f"{_said(attempts, lambda fact: [_mpi(fact, 'thread_level')])}; asked for: {plan.thread_level}",
@@ -42,6 +47,17 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
         ("order of cells", _order(plan, attempts)),
         *carried(rows),
     ]
+
+
+def _bits(plan: Plan) -> str:
+    if not is_float(plan.dtype):
+        return why_not_compared(plan).removeprefix("bits: ")
+    exponents, below = (2, 2) if plan.op == "prod" else (EXPONENTS[plan.dtype], 1)
+    inputs = (
+        f"floats below {below} of random signs, significands and {exponents} exponents, drawn with seed {plan.seed}"
+    )
+    exact = "" if plan.op == "prod" else f"; rank 0's result held against the exact one at up to {COMPARED} elements"
+    return f"{inputs}; compared between ranks, {CALLS} calls, and launches{exact}"
 
 
 def _order(plan: Plan, attempts: Sequence[dict]) -> str:

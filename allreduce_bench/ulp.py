@@ -1,8 +1,8 @@
 """The unit in the last place of the floating-point types, the nearest number of a type, and distances in units.
 
 ulp(x) is 2^(e - precision + 1) for 2^e <= |x| < 2^(e + 1), and below the smallest normal number, zero included, the
-smallest number of the type: the definition of Goldberg, What Every Computer Scientist Should Know About Floating-Point
-Arithmetic, 1991, and of Muller et al., Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2. Standard library only.
+smallest number of the type (Goldberg, What Every Computer Scientist Should Know About Floating-Point Arithmetic, 1991;
+Muller et al., Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2). Standard library only.
 """
 
 from fractions import Fraction

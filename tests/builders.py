@@ -28,15 +28,16 @@ def build_run(
     outcome: Callable[[Launch, Cell], dict | None] = lambda launch, cell: {},
     command: Sequence[str] = ("allreduce-bench", "run"),
     facts: dict | None = None,
+    choices: dict | None = None,
 ) -> RunFolder:
     """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise.
 
     `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
-    `facts` replaces facts of the launches.
+    `facts` replaces facts of the launches, `choices` those of the plan.
     """
     segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
-    choices = {"seed": 1, "warmups": WARMUPS, "segmented": segmented}
-    plan = Plan(tuple(algorithms), tuple(sizes), tuple(ranks), launches, **choices)
+    chosen = {"seed": 1, "warmups": WARMUPS, "segmented": segmented, **(choices or {})}
+    plan = Plan(tuple(algorithms), tuple(sizes), tuple(ranks), launches, **chosen)
     folder = RunFolder(path)
     create_run(folder, plan, command)
     noise = random.Random(1)

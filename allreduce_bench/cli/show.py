@@ -74,7 +74,9 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
 
 def _promises(proof: Proof) -> str:
     same, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
-    return f"same bits on all ranks: {same}, rank order: {order}, roundings on the way of an input: at most {proof.depth}"
+    return (
+        f"same bits on all ranks: {same}, rank order: {order}, roundings on the way of an input: at most {proof.depth}"
+    )
 
 
 @click.command()
