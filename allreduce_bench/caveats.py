@@ -6,6 +6,7 @@ Everything here is text about one run, from its summary rows and the facts of it
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .agreement import BUG, broken_promise
 from .finding import LEVELS
 from .repetitions import AND, MIN_LAUNCHES
 from .summary import Summary, by_size
@@ -59,9 +60,10 @@ class Gap(NamedTuple):
 
 def findings(rows: Sequence[Summary], attempts: Sequence[dict]) -> list[Finding]:
     """What the launches and the summary say against the times, or for them; mere information comes last."""
-    of_rows = [*_of_checks(rows), *_of_accidents(rows), *_of_replicas(rows), *_of_gaps(rows), *_of_intervals(rows)]
-    of_rows += _of_floors(rows)
-    found = [*_of_launches(attempts), *of_rows, *_of_calls([row for row in rows if row["time_s"] is not None])]
+    of_bits = [*_of_replicas(rows), *_of_reproducibility(rows)]
+    of_rows = [*_of_checks(rows), *_of_accidents(rows), *of_bits, *_of_gaps(rows), *_of_intervals(rows)]
+    of_rows += [*_of_floors(rows), *_of_calls([row for row in rows if row["time_s"] is not None])]
+    found = [*_of_promises(rows), *_of_launches(attempts), *of_rows]
     return sorted(found, key=lambda finding: finding.level == "info")
 
 
@@ -146,6 +148,38 @@ def _of_replicas(rows: Sequence[Summary]) -> list[Finding]:
     names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
     text = f"different bits on different ranks, so that replicas of a model would drift apart: {names}"
     return [Finding("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
+
+
+def _of_reproducibility(rows: Sequence[Summary]) -> list[Finding]:
+    """Where a result is not the same when it is asked for again, and no schedule promised that it would be."""
+    found = []
+    for column, of in (("same_bits_calls", "calls"), ("same_bits_launches", "launches")):
+        changing: dict[str, set[int]] = {}
+        for row in rows:
+            if row.get(column) == 0 and not broken_promise(row):
+                changing.setdefault(str(row["algorithm"]), set()).add(int(str(row["ranks"])))
+        if changing:
+            names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
+            text = f"different bits in different {of} on the same floats, so that a result cannot be repeated: {names}"
+            found.append(Finding("caution", f"bits change between {of}: {', '.join(changing)}", (Note(text),)))
+    return found
+
+
+def _of_promises(rows: Sequence[Summary]) -> list[Finding]:
+    """Measurements that contradict what was proved of a schedule."""
+    broken: dict[tuple, list[str]] = {}
+    for row in rows:
+        if words := broken_promise(row):
+            sizes = broken.setdefault((str(row["algorithm"]), int(str(row["ranks"])), words), [])
+            sizes.append(format_size(int(str(row["nbytes"]))))
+    if not broken:
+        return []
+    notes = [
+        Note(f"{name} at {in_ranks([ranks])}, {', '.join(sizes)}: {words}", f"this is {BUG}; trust no result of it")
+        for (name, ranks, words), sizes in broken.items()
+    ]
+    names = ", ".join(dict.fromkeys(name for name, *_ in broken))
+    return [Finding("bad", f"BROKEN PROMISE: {names}", tuple(notes))]
 
 
 def _of_gaps(rows: Sequence[Summary]) -> list[Finding]:

@@ -10,12 +10,13 @@ from zlib import crc32
 import numpy as np
 from mpi4py import MPI
 
-from . import measure, wire
+from . import bits, measure, wire
 from .algorithms import Algorithm, AlgorithmError
 from .dtypes import is_float
 from .execute import EXECUTORS, Prepared, Unsupported, floor, native
 from .plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
 from .predict import price
+from .random_floats import CALLS
 from .rendezvous import Refusal
 from .schedule import Step, elements
 from .schema import FLOOR
@@ -143,7 +144,8 @@ def _too_long(launched: Launched, call_s: float, words: str) -> dict | None:
     plan = launched.plan
     if launched.deadline is not None:
         left_s = max(0.0, launched.deadline - time.time())
-        if call_s * CALLS_AFTER_FIRST > LARGEST_SHARE * left_s:
+        calls = CALLS_AFTER_FIRST + (CALLS if plan.check == "bits" else 0)
+        if call_s * calls > LARGEST_SHARE * left_s:
             return {"state": "left out", "reason": "its calls take too long for the time that --within left"}
     if plan.iters is None and call_s > LONGEST_CALL * max(plan.cell_time_s, plan.min_time_s):
         limit = f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; raise that to measure it"
@@ -167,6 +169,9 @@ def _proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> Proof:
         "proved": True,
         "steps": proof.steps,
         "sent_nbytes": proof.sent * itemsize,
+        "promised_same_bits": proof.same_bits,
+        "promised_rank_order": proof.rank_ordered,
+        "promised_depth": proof.depth,
         **_path_facts(path.messages, path.elements, path.reduced, itemsize),
     }
     return Proof(facts, [_fingerprint(steps) for steps in schedules])
@@ -205,7 +210,9 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
         if refusal := comm.bcast(_after_first_call(launched, cell, first.time_s)):
             return Outcome(facts | refusal)
         if is_float(plan.dtype):
-            facts["same_bits"] = measure.same_bits(call, sendbuf, recvbuf, comm, plan.seed)
+            facts |= _bits(launched, call, sendbuf, recvbuf, facts.get("promised_depth", comm.size - 1))
+            if facts.get("wrong"):
+                return Outcome({**facts, "state": "wrong"})
         with _turns(launched, cell, bind, sendbuf, len(steps or ())) as rotation:
             before = launched.counters()
             turn = rotation.turn if rotation else None
@@ -241,6 +248,16 @@ def _turns(launched: Launched, cell: Cell, bind: Bind, vector: np.ndarray, steps
 
     places = launched.comm.allreduce(places_for(vector.nbytes, launched.cold_nbytes, steps), MPI.MIN)
     return closing(Rotation(bind, vector, launched.cold_nbytes, places))
+
+
+def _bits(launched: Launched, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
+    """What random floats show; with --check bits also over repeated calls and against the exact result."""
+    comm, seed, op = launched.comm, launched.plan.seed, launched.plan.op
+    facts = bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
+    if launched.plan.check == "bits":
+        facts |= bits.accuracy_of_first(recvbuf, comm, seed, op, depth)
+        facts["same_bits_calls"] = bits.same_bits_calls(call.run, recvbuf, comm)
+    return facts
 
 
 def _wire(launched: Launched, before: dict[str, int] | None, times: measure.Times) -> str | None:

@@ -1,10 +1,8 @@
 """One cell: check it, warm it up, repeat it; raw times come out."""
 
 from collections.abc import Callable
-from random import Random
 from time import perf_counter
 from typing import NamedTuple
-from zlib import crc32
 
 import numpy as np
 from mpi4py import MPI
@@ -61,18 +59,6 @@ def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str) -> Check:
         wrong += np.count_nonzero(recvbuf != reference)
     wrong += np.count_nonzero(sendbuf != exact.operand(comm.rank, count, dtype, op))
     return Check(comm.allreduce(wrong), time_s)
-
-
-def same_bits(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, seed: int) -> bool:
-    """Run `call` once on random floats in [-1, 1); whether the result has the same bits on all ranks.
-
-    Beyond 65,537 elements the random numbers repeat. numpy's generators would cost every rank their import.
-    """
-    numbers = Random(f"{seed} {comm.rank}").randbytes(4 * min(sendbuf.size, 65537))
-    sendbuf[:] = np.resize((np.frombuffer(numbers, np.int32) / 2**31).astype(sendbuf.dtype), sendbuf.size)
-    call.run()
-    bits = comm.allgather(crc32(recvbuf))
-    return len(set(bits)) == 1
 
 
 def repeat(run: Callable[[], None], comm: MPI.Comm, budget: Budget, turn: Turn | None = None) -> Times:

@@ -68,7 +68,8 @@ def prove_all(
 ) -> Iterator[Line]:
     """Prove every case; one line per algorithm, or one that names the first refusal."""
     yield Line(
-        f"{'algorithm':<26}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  rank order  same bits",
+        f"{'algorithm':<26}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
+        "rank order  same bits",
         False,
     )
     for algorithm in algorithms.values():
@@ -89,8 +90,8 @@ def _prove(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> Lin
     case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
     sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
     ordered, same = (_when([getattr(p, key) for _, p in proofs]) for key in ("rank_ordered", "same_bits"))
-    text = f"{algorithm.name:<26}{len(proofs):>9}  {case.size:>8}  {proof.steps:>6}  {sent:>8}  {ordered:<10}  {same}"
-    return Line(text, False)
+    costs = f"{proof.steps:>6}  {sent:>8}  {proof.depth:>5}"
+    return Line(f"{algorithm.name:<26}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}", False)
 
 
 def _proved(schedules: list[Schedule], case: Case) -> Proof:

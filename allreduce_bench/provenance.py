@@ -11,8 +11,12 @@ from decimal import Decimal
 from itertools import chain
 
 from . import wire
+from .accuracy import COMPARED
+from .agreement import why_not_compared
 from .algorithms import builtin
+from .dtypes import is_float
 from .plan import Plan
+from .random_floats import CALLS, EXPONENTS
 from .repetitions import AND
 from .schema import REPETITIONS
 from .start import Start
@@ -43,6 +47,7 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
         ("cache", _cache(plan, attempts)),
         ("floors", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
         ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
+        *([("bits", _bits(plan))] if plan.check == "bits" else []),
         (
             "thread level",
             f"{_said(attempts, lambda fact: [_mpi(fact, 'thread_level')])}; asked for: {plan.thread_level}",
@@ -60,6 +65,17 @@ def _cache(plan: Plan, attempts: Sequence[dict]) -> str:
         "cold": f"cold: between two uses of a buffer each rank touches {wide}, twice its share of the node's caches",
     }
     return "; ".join(words[cache] for cache in plan.caches)
+
+
+def _bits(plan: Plan) -> str:
+    if not is_float(plan.dtype):
+        return why_not_compared(plan).removeprefix("bits: ")
+    exponents, below = (2, 2) if plan.op == "prod" else (EXPONENTS[plan.dtype], 1)
+    inputs = (
+        f"floats below {below} of random signs, significands and {exponents} exponents, drawn with seed {plan.seed}"
+    )
+    exact = "" if plan.op == "prod" else f"; rank 0's result held against the exact one at up to {COMPARED} elements"
+    return f"{inputs}; compared between ranks, {CALLS} calls, and launches{exact}"
 
 
 def _order(plan: Plan, attempts: Sequence[dict]) -> str:

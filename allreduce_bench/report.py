@@ -18,7 +18,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from . import __version__, caveats, distribution, figures, provenance
+from . import __version__, agreement, caveats, distribution, figures, provenance
+from .dtypes import is_float
 from .fit import bounds, fit
 from .plan import Plan
 from .runfolder import RunFolder
@@ -67,7 +68,7 @@ def _template():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    engine.filters |= {"size": format_size, "digits": three_digits, "in_ranks": in_ranks}
+    engine.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
     return engine.get_template("report.html.j2")
 
 
@@ -87,6 +88,8 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
         "pictures": _pictures(frame, fits),
         "carried": [words for _, words in provenance.carried(rows)],
         "gaps": caveats.gaps(rows),
+        "bits": agreement.lines(rows) if plan.check == "bits" else [],
+        "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
         "tables": [
             _table(plan, ranks, cache, [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
             for ranks in plan.ranks

@@ -90,23 +90,26 @@ _BITS = (
         "max_ulp",
         "ULP",
         "real",
-        "largest distance of the compared elements from the exactly rounded sum; empty: not compared",
+        "largest distance of rank 0's compared elements from the exactly rounded sum; empty: not compared",
     ),
     Column("mean_ulp", "ULP", "real", "mean distance of the compared elements from the exactly rounded sum"),
     Column(
-        "promised_same_bits", "", "flag", "1: by its schedule all ranks evaluate the same expression; empty for native"
+        "promised_same_bits",
+        "",
+        "flag",
+        "1: by its schedule all ranks evaluate the same expression; empty: native, or not proved",
     ),
     Column(
         "promised_rank_order",
         "",
         "flag",
-        "1: by its schedule every reduction joins neighbouring ranks; empty for native",
+        "1: by its schedule every reduction joins neighbouring ranks; empty: native, or not proved",
     ),
     Column(
         "promised_depth",
         "",
         "whole",
-        "most roundings on the way of an element by the schedule: bounds its error; empty for native",
+        "most roundings on the way of an input by the schedule: bounds the error; empty: native, or not proved",
     ),
 )
 _OTHERS = (

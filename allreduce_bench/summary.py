@@ -85,8 +85,7 @@ def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str,
         row |= {key: _whole(best[key]) for key in PATH}
         row["wire"] = _median_wire(marks)
         row["wrong"] = _sum(_whole(mark["wrong"]) for mark in marks)
-        bits = [mark["same_bits"] for mark in marks if mark["same_bits"]]
-        row["same_bits"] = min(map(int, bits)) if bits else None
+        row |= _bits(marks)
     row["accidents"] = [f"in launch {mark['launch']}: {mark['reason']}" for mark in marks if mark["state"] == "hung"]
     if wrong := [mark for mark in marks if mark["state"] in ("wrong", "refused")]:
         row |= {"state": wrong[0]["state"], "reason": wrong[0]["reason"] or f"{wrong[0]['wrong']} wrong elements"}
@@ -113,6 +112,27 @@ def _median_wire(marks: list[dict]) -> str | None:
     names = {name for count in counts for name in count}
     middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
     return wire.written(middle) or None
+
+
+def _bits(marks: list[dict]) -> Summary:
+    """What all launches say of bits: an equality holds where none denies it, a distance is the largest.
+
+    `schedules` is the number of schedules that they ran.
+    """
+
+    def known(name: str, kind: type = int) -> list:
+        return [kind(mark[name]) for mark in marks if mark[name]]
+
+    equal = ("same_bits", "same_bits_calls", "promised_same_bits", "promised_rank_order")
+    row: Summary = {name: min(known(name), default=None) for name in equal}
+    row["promised_depth"] = max(known("promised_depth"), default=None)
+    row |= {name: max(known(name, float), default=None) for name in ("max_ulp", "mean_ulp")}
+    found = known("bits", str)
+    row["same_bits_launches"] = int(len(set(found)) == 1) if len(found) > 1 else None
+    stable = all(row[name] != 0 for name in ("same_bits", "same_bits_calls", "same_bits_launches"))
+    row["bits"] = found[0] if found and stable else None
+    row["schedules"] = len({mark["schedule_digest"] for mark in marks if mark["bits"]})
+    return row
 
 
 def _limit(plan: Plan, rows: list[Summary], folder: RunFolder) -> None:

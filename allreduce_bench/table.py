@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from . import wire
+from . import agreement, wire
 from .dtypes import arithmetic_note
 from .plan import Plan
 from .summary import Summary
@@ -37,6 +37,7 @@ def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
         *(f"{verdict.sizes}: {verdict.sentence}" for verdict in verdicts(rows)),
         *_floors(rows),
         *_notes(rows),
+        *agreement.sentences(plan, rows),
         *([carried] if (carried := wire.sentence(rows)) else []),
         "",
     ]
@@ -159,4 +160,6 @@ def _notes(rows: Sequence[Summary]) -> list[str]:
     diverging = sorted({str(row["algorithm"]) for row in rows if row.get("same_bits") == 0})
     if diverging:
         notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
+    broken = {str(row["algorithm"]): words for row in rows if (words := agreement.broken_promise(row))}
+    notes += [f"BROKEN PROMISE: {name}: {words}: {agreement.BUG}" for name, words in broken.items()]
     return notes

@@ -20,6 +20,8 @@ DOING = {
     "repeat": "between calls",
     "check": "checking the result",
     "same_bits": "comparing bits",
+    "same_bits_calls": "comparing the bits of repeated calls",
+    "accuracy_of_first": "comparing with the exact result",
     "_own_steps": "making its schedule",
     "_proof": "proving the schedule",
     "_bound": "binding the schedule",

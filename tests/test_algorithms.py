@@ -180,6 +180,30 @@ def test_equal_bits_and_rank_order_are_as_known(name):
         assert proof.rank_ordered == KEEPS_RANK_ORDER[name](size), size
 
 
+DEPTH = {  # by hand, at 2 to 9 ranks: p-1 one after the other; a heap's node adds its children as they arrive
+    "naive": [1, 2, 3, 4, 5, 6, 7, 8],
+    "parameter_server": [1, 2, 3, 4, 5, 6, 7, 8],
+    "parameter_server_sharded": [1, 2, 3, 4, 5, 6, 7, 8],
+    "ring": [1, 2, 3, 4, 5, 6, 7, 8],
+    "tree": [1, 2, 2, 3, 3, 4, 4, 4],
+}
+
+
+@pytest.mark.parametrize("name", sorted(DEPTH))
+def test_the_depth_of_its_sums_is_as_by_hand(name):
+    for size, depth in enumerate(DEPTH[name], start=2):
+        schedules = ALGORITHMS[name].schedules(size, Topology.one_node(size), 4 * size, size)
+        assert verify(schedules, 4 * size).depth == depth, size
+
+
+@every_algorithm
+def test_no_sum_is_deeper_than_a_chain_or_flatter_than_a_binary_tree(name):
+    for size in SIZES:
+        for topology, count, segment in cases(name, size):
+            depth = verify(ALGORITHMS[name].schedules(size, topology, count, segment), count).depth
+            assert (size - 1).bit_length() <= depth <= size - 1 or count == depth == 0, (size, count, segment)
+
+
 def test_hierarchical_ring_keeps_rank_order_only_on_two_nodes_of_two_in_a_row():
     for labels, ordered in (("aabb", True), ("abab", False), ("aaaabbbb", False), ("aabbccdd", False)):
         schedules = ALGORITHMS["hierarchical_ring"].schedules(len(labels), Topology.from_labels(labels), 16, 16)

@@ -39,9 +39,10 @@ def test_verify_says_in_one_line_what_was_proved(name):
     result = bench("verify", name, "-n", "1-6,9")
     assert result.exit_code == 0
     title, line = result.stdout.splitlines()
-    assert re.match(r"algorithm +schedules +at ranks +steps +max sent +rank order +same bits", title)
+    assert re.match(r"algorithm +schedules +at ranks +steps +max sent +depth +rank order +same bits", title)
     found, schedules, ranks, steps, *_ = line.split()
     assert (found, ranks) == (name, "9") and int(schedules) >= 20 and int(steps) > 0
+    assert re.search(r" n +[48]  ", line)  # the depth: a tree over 9 ranks, or one rank after the other
 
 
 def test_verify_without_names_proves_all():
@@ -84,6 +85,9 @@ def test_explain_prints_rounds_and_cost():
     assert result.exit_code == 0 and not result.stderr
     assert "rank 1 (b) sends a1+b1 to rank 2 (c), which adds it" in result.stdout
     assert f"cost: {builtin()['ring'].formula} (exact)" in result.stdout
+    promises = "same bits on all ranks: yes, rank order: no, roundings on the way of an input: at most 3\n"
+    assert result.stdout.endswith(promises)
+    assert "same bits on all ranks: no, rank order: no" in bench("explain", "naive", "-n", "3").stdout
 
 
 def test_explain_follows_count_segment_and_layout():

@@ -299,7 +299,7 @@ def test_a_proof_counts_what_the_busiest_rank_does():
         [Step(None, (), 1, WHOLE, reduce=True), Step(1, A, None, ()), Step(1, B, None, ())],
         [Step(0, WHOLE, None, ()), Step(None, (), 0, A), Step(None, (), 0, B)],
     ]
-    assert verify(schedules, 4) == Proof(steps=3, sent=4, reduced=4, rank_ordered=True, same_bits=True)
+    assert verify(schedules, 4) == Proof(steps=3, sent=4, reduced=4, rank_ordered=True, same_bits=True, depth=1)
 
 
 def test_rank_order_is_lost_where_a_sum_has_a_gap():
@@ -314,9 +314,31 @@ def test_rank_order_is_lost_where_a_sum_has_a_gap():
     assert verify([up + down for up, down in zip(to_root, back)], 1).rank_ordered
 
 
+def test_the_depth_is_that_of_the_deepest_sum_of_any_rank():
+    one = (range(1),)
+    into, out = [recv(source, one, True) for source in (1, 2, 3)], [send(to, one) for to in (1, 2, 3)]
+    flat = [into + out, *([send(0, one), recv(0, one)],) * 3]
+    assert verify(flat, 1).depth == 3
+    pairs = [
+        [recv(1, one, True), recv(2, one, True), *out],
+        [send(0, one), recv(0, one)],
+        [recv(3, one, True), send(0, one), recv(0, one)],
+        [send(2, one), recv(0, one)],
+    ]
+    assert verify(pairs, 1).depth == 2
+    longer = (range(2),)  # one element through the flat sum, the other in pairs
+    mixed = [
+        [recv(1, longer, True), recv(2, longer, True), recv(3, one, True), *(send(to, longer) for to in (1, 2, 3))],
+        [send(0, longer), recv(0, longer)],
+        [recv(3, (range(1, 2),), True), send(0, longer), recv(0, longer)],
+        [send(2, (range(1, 2),)), send(0, one), recv(0, longer)],
+    ]
+    assert verify(mixed, 2).depth == 3
+
+
 def test_nothing_to_reduce_needs_nothing():
-    assert verify([[], []], 0) == Proof(0, 0, 0, True, True)
-    assert verify([[]], 5) == Proof(0, 0, 0, True, True)
+    assert verify([[], []], 0) == Proof(0, 0, 0, True, True, 0)
+    assert verify([[]], 5) == Proof(0, 0, 0, True, True, 0)
 
 
 def test_a_flag_without_its_half_changes_nothing():

@@ -146,6 +146,7 @@ def _display() -> Callable[[Place], Lines]:
 def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
     """Write the summary, print it as --format says, judge it by the limits; what failed, empty where nothing did."""
     from ..acceptance import judge
+    from ..agreement import broken_promise
     from ..formats import FORMATS, Result
     from ..summary import summarise
 
@@ -158,6 +159,8 @@ def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
     talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
     bad = {"wrong", "refused"} if options["skip_hung"] else {"wrong", "refused", "hung"}
     failed = ["a check failed, see the table"] if any(row["state"] in bad for row in rows) else []
+    if broken := sorted({row["algorithm"] for row in rows if broken_promise(row)}):
+        failed.append(f"bits differ that a proved schedule fixes: {', '.join(broken)}")
     if missed := [judgement.cell for judgement in judgements if not judgement.met]:
         failed.append(f"not accepted: {'; '.join(missed)}")
     return "; ".join(failed)

@@ -8,6 +8,7 @@ from ..algorithms import Algorithm, builtin, find
 from ..rendezvous import Refusal
 from ..schema import FLOORS
 from ..topology import Topology
+from ..verify import Proof
 from .words import RANKS, OneLine, errors_in_one_line
 
 MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
@@ -62,10 +63,9 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
         _refuse_unmet(found, size, topology)
         schedules = found.schedules(size, topology, count, segment or max(count, 1))
         try:
-            prove(schedules, count)
-            texts.append(
-                rounds(found.name, schedules, count, f"{found.formula} ({'exact' if found.exact else 'bound'})")
-            )
+            proof = prove(schedules, count)
+            cost = f"{found.formula} ({'exact' if found.exact else 'bound'})"
+            texts.append(f"{rounds(found.name, schedules, count, cost)}\n{_promises(proof)}")
         except Refusal as refusal:
             raise OneLine(f"{found.name}, {size} ranks: {refusal}", 1) from refusal
     text = "\n".join(texts)
@@ -74,6 +74,13 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
             file.write(text + "\n")
     else:
         click.echo(text)
+
+
+def _promises(proof: Proof) -> str:
+    same, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
+    return (
+        f"same bits on all ranks: {same}, rank order: {order}, roundings on the way of an input: at most {proof.depth}"
+    )
 
 
 @click.command()
