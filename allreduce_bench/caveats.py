@@ -21,6 +21,8 @@ BADGES = {  # in this order
     "loaded": "machine was loaded",
     "governor": "clocks varied",
     "timer": "coarse clock",
+    "clock": "clocks disagree",
+    "sync": "other start of calls",
 }
 SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}

@@ -10,12 +10,16 @@ from mpi4py import MPI
 
 from . import measure, wire
 from .algorithms import Algorithm, AlgorithmError
+from .budget import Budget
+from .calls import Times
+from .clock import Clock
 from .dtypes import is_float
 from .execute import EXECUTORS, Prepared, Unsupported, native
 from .plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
 from .predict import price
 from .rendezvous import Refusal
 from .schedule import Step, elements
+from .sync import Sync
 from .topology import Topology
 from .units import format_size, format_time
 from .verify import verify
@@ -35,7 +39,7 @@ class Outcome(NamedTuple):
     """What became of a cell: facts for its mark, and its times (None: not measured)."""
 
     facts: dict
-    times: measure.Times | None = None
+    times: Times | None = None
 
 
 class Launched(NamedTuple):
@@ -51,6 +55,8 @@ class Launched(NamedTuple):
     deadline: float | None  # seconds since the epoch; None: none
     counters: Callable[[], dict[str, int] | None]  # of the interfaces of this node; None on all but one of its ranks
     first_calls: dict[str, tuple[int, float]]  # algorithm -> nbytes and seconds of its first call at the largest size
+    clock: Clock | None = None  # of all ranks; None: nothing is timed yet
+    sync: Sync | None = None  # how they enter a call together
 
 
 def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
@@ -186,23 +192,33 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
         if is_float(plan.dtype):
             facts["same_bits"] = measure.same_bits(call, sendbuf, recvbuf, comm, plan.seed)
         before = launched.counters()
-        times = measure.repeat(call.run, comm, _budget(launched, cells_left))
+        times = measure.repeat(call.run, comm, _budget(launched, cells_left), launched.sync, launched.clock)
         facts["wire"] = _wire(launched, before, times)
+        facts["nccl_tests_s"] = _back_to_back(launched, call)
         wrong = measure.check(call, sendbuf, recvbuf, comm, plan.op).wrong
     finally:
         call.close()
-    facts |= {"state": "wrong" if wrong else "done", "wrong": wrong, "repetitions": times.time_s.size - times.warmups}
-    return Outcome(facts, times)
+    facts |= {**times.facts, "wrong": wrong, "repetitions": times.number - times.warmups}
+    if times.unusable and not wrong:
+        return Outcome({**facts, "state": "skipped", "reason": times.unusable}, times)
+    return Outcome({**facts, "state": "wrong" if wrong else "done"}, times)
 
 
-def _wire(launched: Launched, before: dict[str, int] | None, times: measure.Times) -> str | None:
+def _back_to_back(launched: Launched, call: Prepared) -> float | None:
+    """Seconds of a call in a loop without a common start, on rank 0; None where nobody asked, or no time is left."""
+    calls, in_time = launched.plan.back_to_back, launched.deadline is None or time.time() < launched.deadline
+    if not calls or not launched.comm.bcast(in_time):
+        return None
+    return measure.back_to_back(call.run, launched.comm, launched.clock, calls)
+
+
+def _wire(launched: Launched, before: dict[str, int] | None, times: Times) -> str | None:
     """What the interfaces of all nodes sent in a call; rank 0 only."""
     after = launched.counters()
     counts = launched.comm.gather((before, after))
     if counts is None:
         return None
-    calls = times.time_s.size
-    return wire.written(wire.added(wire.per_call(before, after, calls) for before, after in counts)) or None
+    return wire.written(wire.added(wire.per_call(before, after, times.number) for before, after in counts)) or None
 
 
 def _internode(launched: Launched, steps: list[Step]) -> int:
@@ -231,11 +247,12 @@ def _bound(steps, sendbuf, recvbuf, comm: MPI.Comm, op: str, executor: str) -> t
         return Prepared(lambda: None, lambda: None), str(error)
 
 
-def _budget(launched: Launched, cells_left: int) -> measure.Budget:
+def _budget(launched: Launched, cells_left: int) -> Budget:
     """An equal share of what is left of the launch's time, at most the plan's time for a cell."""
     plan = launched.plan
     if launched.deadline is None:
-        return measure.Budget(plan.warmups, plan.iters, plan.cell_time_s, plan.min_time_s)
+        return Budget(plan.warmups, plan.iters, plan.cell_time_s, plan.min_time_s, None, plan.precision)
     left = max(0.0, launched.deadline - time.time())
-    share = min(plan.cell_time_s, left / cells_left)
-    return measure.Budget(plan.warmups, plan.iters, share, plan.min_time_s, time.perf_counter() + left)
+    share, over = left / cells_left, time.perf_counter() + left
+    time_s, short = min(plan.cell_time_s, share), share < plan.cell_time_s
+    return Budget(plan.warmups, plan.iters, time_s, plan.min_time_s, over, plan.precision, short)
