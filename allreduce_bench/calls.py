@@ -93,7 +93,7 @@ class Calls:
         calls = {"valid": valid, "time_definition": np.array(list(map(time_definition, self._ways)))}
         calls |= stamps.durations(entry, exit)
         unsteady, common = [rank for rank, line in enumerate(lines) if line is None], None
-        if not unsteady:
+        if not unsteady and not back.any():
             common = np.array(
                 [np.column_stack([line.common(own) for line, own in zip(lines, kind.T)]) for kind in (entry, exit)]
             )

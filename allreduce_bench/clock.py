@@ -10,6 +10,7 @@ bound it.
 """
 
 from collections.abc import Callable
+from functools import partial
 from math import inf, nan
 from time import perf_counter
 from typing import NamedTuple
@@ -50,9 +51,9 @@ class Line(NamedTuple):
 class Clock:
     """The common clock of the ranks of `comm`, on each of them; `now` reads the own one, in seconds."""
 
-    def __init__(self, comm: MPI.Comm, now: Callable[[], float] = perf_counter):
-        """Compare for the first time; all ranks must."""
-        self.comm, self.now, self.tick_s = comm, now, tick_of(now)
+    def __init__(self, comm: MPI.Comm, now: Callable[[], float] = perf_counter, drift: float = DRIFT):
+        """Compare for the first time; all ranks must. `drift`: from rank 0's clock at most, seconds a second."""
+        self.comm, self.now, self.drift, self.tick_s = comm, now, drift, tick_of(now)
         self.jumps = 0  # times that no straight line led from the windows before to a new one
         self._windows: list[Window] = []
         self._first: Window | None = None
@@ -91,7 +92,7 @@ class Clock:
 
     def error_s(self) -> float:
         """By how much `common` may be wrong now; nan or inf: nothing is known."""
-        return self._error_at(self.now())
+        return self._line.error_s + self._slope_error * abs(self.now() - self._line.origin)
 
     def line(self, first: float, last: float) -> Line | None:
         """The common time of readings from `first` to `last`, by the windows before, between and after them.
@@ -125,23 +126,24 @@ class Clock:
         least, most = (low_end - high) / (now - since), (high_end - low) / (now - since)
         return (least + most) / 2 * 1e6, (most - least) / 2 * 1e6
 
-    def _error_at(self, reading: float) -> float:
-        return self._line.error_s + self._slope_error * abs(reading - self._line.origin)
-
     def _ask(self, parent: int) -> Window | None:
         """The tightest window; None: the own clock or the parent's is of no use."""
-        comm, now, tick_s = self.comm, self.now, self.tick_s
-        question, answer = np.zeros(1), np.zeros(2)
+        now, state = self.now, np.empty(5)
+        self.comm.Recv(state, parent, TAG)
+        *of_parent, slope_error = state.tolist()
+        line = Line(*of_parent)
+        question, answer, send, receive = self._messages(parent)
         best, width, begun = None, inf, perf_counter()
         for number in range(1, EXCHANGES + 1):
             last = number == EXCHANGES or (number >= FEWEST and perf_counter() - begun > ENOUGH_S)
             question[0] = last
             asked = now()
-            comm.Send(question, parent, TAG)
-            comm.Recv(answer, parent, TAG)
+            send()
+            receive()
             heard = now()
-            said, error_s = answer.tolist()
-            low, high = said - error_s - heard - tick_s, said + error_s - asked
+            reading = answer.item()
+            said, error_s = line.common(reading), line.error_s + slope_error * abs(reading - line.origin)
+            low, high = said - error_s - heard - self.tick_s, said + error_s - asked
             if asked <= heard and high - low < width:  # no comparison with nan is true
                 best, width = Window((asked + heard) / 2, low, high), high - low
             if last:
@@ -149,13 +151,20 @@ class Clock:
         return best
 
     def _answer(self, child: int) -> None:
-        comm, now = self.comm, self.now
-        question, answer = np.zeros(1), np.zeros(2)
+        """Give the own line, then a reading for every question; to convert it would make the way back longer."""
+        now, state = self.now, np.array([*self._line, self._slope_error])
+        self.comm.Send(state, child, TAG)
+        answer, question, send, receive = self._messages(child)
         while not question[0]:
-            comm.Recv(question, child, TAG)
-            reading = now()
-            answer[:] = self.common(reading), self._error_at(reading)
-            comm.Send(answer, child, TAG)
+            receive()
+            answer[0] = now()
+            send()
+
+    def _messages(self, partner: int) -> tuple[np.ndarray, np.ndarray, Callable, Callable]:
+        """A number to be sent to `partner`, one to be received, and what does so."""
+        out, back = np.zeros(1), np.zeros(1)
+        send = partial(self.comm.Send, [out, 1, MPI.DOUBLE], partner, TAG)
+        return out, back, send, partial(self.comm.Recv, [back, 1, MPI.DOUBLE], partner, TAG)
 
     def _take(self, window: Window | None) -> None:
         """Note a window, forget those to which no straight line leads, and point the line ahead."""
@@ -184,12 +193,12 @@ class Clock:
         time, low, high = np.array(self._windows).T
         early, late = np.triu_indices(time.size, 1)
         if early.size == 0:
-            return -DRIFT, DRIFT
+            return -self.drift, self.drift
         span = time[late] - time[early]
         if span.min() <= 0:
             return inf, -inf
         least, most = ((low[late] - high[early]) / span).max(), ((high[late] - low[early]) / span).min()
-        return max(-DRIFT, float(least)), min(DRIFT, float(most))
+        return max(-self.drift, float(least)), min(self.drift, float(most))
 
     def _bounds(self, reading: float) -> tuple[float, float]:
         """Between what the offset lies at a reading: no line through all windows is outside."""

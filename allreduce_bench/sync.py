@@ -3,6 +3,7 @@
 `begin` is called right before each timed call; whether this rank was on time is what it gives back.
 """
 
+from collections.abc import Callable
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple, Protocol
@@ -19,7 +20,7 @@ MOST_SLACK_S = 10e-3  # whoever is late by more was not on a processor
 LOOKS = range(1_000_000)  # at a clock that stands still or runs backwards: less than a second, then the start is missed
 TRIALS, CALLS = 5, 20  # of round_time, each with twice the slack of the one before
 LATE, LATE_BEFORE = 0.1, 0.5  # share of late starts: to choose round_time, and to keep what an earlier launch chose
-LARGEST_ERROR = 2.0  # barriers: with a worse clock, the ranks of round_time enter no closer together than after one
+LARGEST_ERROR = 1.0  # small all-reduces: with a worse clock, nobody knows whether ranks enter together
 
 
 class Sync(Protocol):
@@ -124,7 +125,7 @@ class Earlier(NamedTuple):
 
 
 def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Earlier | None) -> Chosen:
-    """The way that is `asked`; of `auto` what `earlier` chose if that holds here, else round_time or, failing it, barrier.
+    """The way that is `asked`; of `auto` what `earlier` chose if that holds here, else round_time or barrier.
 
     All ranks must call it with the same arguments. `crowded`: some node has more ranks than cores.
     """
@@ -135,7 +136,8 @@ def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Ear
         return Chosen(Barrier(comm), why, unexpected=earlier is not None)
     if asked not in ("auto", RoundTime.name):
         return Chosen(make(asked, comm, clock), "asked for")
-    barrier_s = _barrier_time(comm)
+    clock.compare()
+    barrier_s, small_s = _time_of(comm.Barrier, comm), _time_of(partial(comm.Allreduce, np.zeros(1), np.zeros(1)), comm)
     error_s = comm.allreduce(clock.error_s(), MPI.MAX) if comm.allreduce(clock.ready, MPI.LAND) else None
     if error_s is None:
         why = "a rank has no common clock"
@@ -144,30 +146,30 @@ def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Ear
     late = _tried(sync, comm)
     figures = (
         f"{late:.0%} of {CALLS} starts were late, the clock is right to {format_time(error_s)}, "
-        f"a barrier takes {format_time(barrier_s)}"
+        f"a small all-reduce takes {format_time(small_s)}"
     )
     if asked != "auto":
         return Chosen(sync, f"asked for; {figures}", unexpected=late > LATE_BEFORE)
     if earlier is not None:
         holds, words = late <= LATE_BEFORE, f"as in launch {earlier.launch}; {figures}"
     else:
-        holds, words = late <= LATE and error_s <= LARGEST_ERROR * barrier_s, figures
+        holds, words = late <= LATE and error_s <= LARGEST_ERROR * small_s, figures
     return Chosen(sync, words) if holds else Chosen(Barrier(comm), f"round_time does not hold: {figures}", True)
 
 
 def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
     """The way of that name of schema.SYNCS; all ranks must ask for the same."""
     if way == RoundTime.name:
-        return RoundTime(comm, clock, FIRST_SLACK * _barrier_time(comm))
+        return RoundTime(comm, clock, FIRST_SLACK * _time_of(comm.Barrier, comm))
     return {Barrier.name: Barrier, Dissemination.name: Dissemination}[way](comm)
 
 
-def _barrier_time(comm: MPI.Comm) -> float:
-    """The median time of a barrier on the rank where that is longest, seconds."""
+def _time_of(collective: Callable[[], object], comm: MPI.Comm) -> float:
+    """The median time of a call on the rank where that is longest, seconds."""
     spent = np.empty(CALLS)
     for i in range(CALLS):
         begun = perf_counter()
-        comm.Barrier()
+        collective()
         spent[i] = perf_counter() - begun
     spent.sort()
     return comm.allreduce(float(spent[CALLS // 2]), MPI.MAX)
