@@ -1,4 +1,4 @@
-"""The common clock over a real MPI: its bound holds whatever the clocks of the ranks show, or it says that there is none.
+"""The common clock over a real MPI: its bound holds whatever the ranks' clocks show, or it says that there is none.
 
 No time is asserted but the bound, which must hold on the slowest machine; the figures are printed.
 """
