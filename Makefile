@@ -20,8 +20,8 @@ lint: .venv/test.stamp
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
-# Side by side, from one run: native at each thread level, the schedule's ring, a plain mpi4py ring, the start of a rank,
-# and the file-system calls it makes
+# Side by side, from one run: native at each thread level, the schedule's ring, a plain mpi4py ring, native as the suite
+# times it and as a plain loop does, the start of a rank, and the file-system calls it makes
 ratios: .venv/test.stamp .venv-mpich/test.stamp
 	.venv/bin/python tests/mpi/ratios.py .venv/bin/python .venv-mpich/bin/python
 

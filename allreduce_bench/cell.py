@@ -55,8 +55,8 @@ class Launched(NamedTuple):
     deadline: float | None  # seconds since the epoch; None: none
     counters: Callable[[], dict[str, int] | None]  # of the interfaces of this node; None on all but one of its ranks
     first_calls: dict[str, tuple[int, float]]  # algorithm -> nbytes and seconds of its first call at the largest size
-    clock: Clock | None = None  # of all ranks; None: nothing is timed yet
-    sync: Sync | None = None  # how they enter a call together
+    clock: Clock  # of all ranks
+    sync: Sync  # how they enter a call together
 
 
 def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:

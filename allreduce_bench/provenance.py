@@ -76,7 +76,9 @@ def _common_clock(attempts: Sequence[dict]) -> str:
         words.append(f"to {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
     if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
         most = max(drifts, key=lambda clock: abs(clock["drift_ppm"]))
-        words.append(f"drift {most['drift_ppm']:.3g} ppm (to {most['drift_error_ppm']:.2g} ppm) at most")
+        drift, error = abs(most["drift_ppm"]), most["drift_error_ppm"]
+        seen = f"drift up to {drift:.3g} ppm" if drift > error else f"no drift seen (below {drift + error:.2g} ppm)"
+        words.append(seen)
     return ", ".join(words)
 
 

@@ -139,7 +139,7 @@ def _earlier(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> Earlier | None:
     """How the first launch of as many ranks entered its calls, where that decides; rank 0 only."""
     if comm.rank or plan.sync != "auto" or comm.size == 1:
         return None
-    told = [fact for fact in folder.attempts() if fact["ranks"] == comm.size and "sync" in fact]
+    told = [fact for fact in folder.attempts() if fact["ranks"] == comm.size and fact.get("sync")]
     return Earlier(told[0]["launch"], told[0]["sync"]["way"]) if told else None
 
 

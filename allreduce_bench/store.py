@@ -64,7 +64,7 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
                 columns = {"repetition": call, "rank": rank, "entry_s": entry, "exit_s": exit}
                 frame = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
                 for place, name in enumerate(same):
-                    frame.insert(place, name, _typed(name, [mark[name]]).repeat(len(frame)).to_numpy())
+                    frame.insert(place, name, _typed(name, [mark[name]]).repeat(len(frame)).reset_index(drop=True))
                 frame.insert(0, "run", run)
                 frames.append(frame)
     empty = pd.DataFrame(columns=["run", *same, "repetition", "rank", "entry_s", "exit_s"])

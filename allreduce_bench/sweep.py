@@ -17,7 +17,7 @@ from .planned import algorithms_of
 from .recorder import Recorder
 from .runfolder import CellKey
 from .startup import STARTUP, slowest
-from .sync import Earlier, choose
+from .sync import Barrier, Earlier, choose
 from .topology import Topology
 from .units import format_ranges, format_size, format_time
 
@@ -45,6 +45,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         counters=_counters(comm, real),
         first_calls={},
         clock=Clock(ours, drift=0.0 if real.node_of[comm.rank] == real.node_of[0] else DRIFT),  # one node has one clock
+        sync=Barrier(ours),  # until another is chosen
     )
 
 

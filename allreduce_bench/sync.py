@@ -161,7 +161,7 @@ def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
     """The way of that name of schema.SYNCS; all ranks must ask for the same."""
     if way == RoundTime.name:
         return RoundTime(comm, clock, FIRST_SLACK * _time_of(comm.Barrier, comm))
-    return {Barrier.name: Barrier, Dissemination.name: Dissemination}[way](comm)
+    return Dissemination(comm) if way == Dissemination.name else Barrier(comm)
 
 
 def _time_of(collective: Callable[[], object], comm: MPI.Comm) -> float:
