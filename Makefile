@@ -21,7 +21,7 @@ lint: .venv/test.stamp
 	.venv/bin/lint-imports
 
 # Side by side, from one run: native at each thread level, the schedule's ring, a plain mpi4py ring, a warm and a cold cache,
-# the start of a rank, and the file-system calls it makes
+# native as the suite times it and as a plain loop does, the start of a rank, and the file-system calls it makes
 ratios: .venv/test.stamp .venv-mpich/test.stamp
 	.venv/bin/python tests/mpi/ratios.py .venv/bin/python .venv-mpich/bin/python
 

@@ -24,6 +24,8 @@ BADGES = {  # in this order
     "governor": "clocks varied",
     "timer": "coarse clock",
     "caches": "size of the caches unknown",
+    "clock": "clocks disagree",
+    "sync": "other start of calls",
 }
 SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
 MUCH_INVALID = 0.1  # of the calls of a cell

@@ -12,6 +12,9 @@ from mpi4py import MPI
 
 from . import bits, measure, wire
 from .algorithms import Algorithm, AlgorithmError
+from .budget import Budget
+from .calls import Times
+from .clock import Clock
 from .dtypes import is_float
 from .execute import EXECUTORS, Prepared, Unsupported, floor, native
 from .plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
@@ -20,6 +23,7 @@ from .random_floats import CALLS
 from .rendezvous import Refusal
 from .schedule import Step, elements
 from .schema import FLOOR
+from .sync import Sync
 from .topology import Topology
 from .units import format_size, format_time
 from .verify import verify
@@ -43,7 +47,7 @@ class Outcome(NamedTuple):
     """What became of a cell: facts for its mark, and its times (None: not measured)."""
 
     facts: dict
-    times: measure.Times | None = None
+    times: Times | None = None
 
 
 class Launched(NamedTuple):
@@ -59,6 +63,8 @@ class Launched(NamedTuple):
     deadline: float | None  # seconds since the epoch; None: none
     counters: Callable[[], dict[str, int] | None]  # of the interfaces of this node; None on all but one of its ranks
     first_calls: dict[str, tuple[int, float]]  # algorithm -> nbytes and seconds of its first call at the largest size
+    clock: Clock  # of all ranks
+    sync: Sync  # how they enter a call together
     cold_nbytes: int = 0  # what a rank touches between two uses of a buffer, where calls are cold
 
 
@@ -215,15 +221,17 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
                 return Outcome({**facts, "state": "wrong"})
         with _turns(launched, cell, bind, sendbuf, len(steps or ())) as rotation:
             before = launched.counters()
-            turn = rotation.turn if rotation else None
-            times = measure.repeat(call.run, comm, _budget(launched, cell, cells_left), turn)
+            times = _repeated(launched, cell, rotation.turn if rotation else lambda: call.run, cells_left)
             facts["wire"] = _wire(launched, before, times)
+            facts["nccl_tests_s"] = _back_to_back(launched, call)
             timed, sent, received = rotation.places[-1] if rotation else (call, sendbuf, recvbuf)
             wrong = measure.check(timed, sent, received, comm, plan.op).wrong
     finally:
         call.close()
-    facts |= {"state": "wrong" if wrong else "done", "wrong": wrong, "repetitions": times.time_s.size - times.warmups}
-    return Outcome(facts, times)
+    facts["wrong"] = wrong
+    if wrong:
+        return Outcome({**_ended(facts, times).facts, "state": "wrong", "reason": None}, times)
+    return _ended(facts, times)
 
 
 def _floor(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
@@ -235,9 +243,20 @@ def _floor(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
     if reasons := [why for why in comm.allgather(unsupported) if why]:
         return Outcome({"state": "skipped", "reason": reasons[0]})
     with _turns(launched, cell, bind, sendbuf, 1) as rotation:
-        turn = rotation.turn if rotation else None
-        times = measure.repeat(call.run, comm, _budget(launched, cell, cells_left), turn)
-    return Outcome({"state": "done", "repetitions": times.time_s.size - times.warmups}, times)
+        times = _repeated(launched, cell, rotation.turn if rotation else lambda: call.run, cells_left)
+    return _ended({}, times)
+
+
+def _repeated(launched: Launched, cell: Cell, turn: measure.Turn, cells_left: int) -> Times:
+    return measure.repeat(turn, launched.comm, _budget(launched, cell, cells_left), launched.sync, launched.clock)
+
+
+def _ended(facts: dict, times: Times) -> Outcome:
+    """A cell whose results are right, or need not be: done, if any of its calls is valid."""
+    facts = {**facts, **times.facts, "repetitions": times.number - times.warmups}
+    if times.unusable:
+        return Outcome({**facts, "state": "skipped", "reason": times.unusable}, times)
+    return Outcome({**facts, "state": "done"}, times)
 
 
 def _turns(launched: Launched, cell: Cell, bind: Bind, vector: np.ndarray, steps: int):
@@ -260,14 +279,21 @@ def _bits(launched: Launched, call: Prepared, sendbuf, recvbuf, depth: int) -> d
     return facts
 
 
-def _wire(launched: Launched, before: dict[str, int] | None, times: measure.Times) -> str | None:
+def _back_to_back(launched: Launched, call: Prepared) -> float | None:
+    """Seconds of a call in a loop without a common start, on rank 0; None where nobody asked, or no time is left."""
+    calls, in_time = launched.plan.back_to_back, launched.deadline is None or time.time() < launched.deadline
+    if not calls or not launched.comm.bcast(in_time):
+        return None
+    return measure.back_to_back(call.run, launched.comm, launched.clock, calls)
+
+
+def _wire(launched: Launched, before: dict[str, int] | None, times: Times) -> str | None:
     """What the interfaces of all nodes sent in a call; rank 0 only."""
     after = launched.counters()
     counts = launched.comm.gather((before, after))
     if counts is None:
         return None
-    calls = times.time_s.size
-    return wire.written(wire.added(wire.per_call(before, after, calls) for before, after in counts)) or None
+    return wire.written(wire.added(wire.per_call(before, after, times.number) for before, after in counts)) or None
 
 
 def _internode(launched: Launched, steps: list[Step]) -> int:
@@ -303,13 +329,14 @@ def _tried(bind: Bind, sendbuf: np.ndarray, recvbuf: np.ndarray) -> tuple[Prepar
         return Prepared(lambda: None, lambda: None), str(error)
 
 
-def _budget(launched: Launched, cell: Cell, cells_left: int) -> measure.Budget:
+def _budget(launched: Launched, cell: Cell, cells_left: int) -> Budget:
     """An equal share of what is left of the launch's time, at most the plan's time for a cell; a tenth for a floor."""
     plan = launched.plan
     part = FLOOR_SHARE if cell.executor == FLOOR else 1.0
     cell_time_s, min_time_s = part * plan.cell_time_s, part * plan.min_time_s
     if launched.deadline is None:
-        return measure.Budget(plan.warmups, plan.iters, cell_time_s, min_time_s)
+        return Budget(plan.warmups, plan.iters, cell_time_s, min_time_s, None, plan.precision)
     left = max(0.0, launched.deadline - time.time())
-    share = min(cell_time_s, part * left / max(1, cells_left))
-    return measure.Budget(plan.warmups, plan.iters, share, min_time_s, time.perf_counter() + left)
+    share, over = part * left / max(1, cells_left), time.perf_counter() + left
+    time_s, short = min(cell_time_s, share), share < cell_time_s
+    return Budget(plan.warmups, plan.iters, time_s, min_time_s, over, plan.precision, short)

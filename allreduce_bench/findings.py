@@ -56,6 +56,21 @@ def singletons(started: int, seen: int) -> list[dict]:
     ]
 
 
+def together(way: str, why: str, earlier: str | None) -> dict:
+    """The finding that the ranks of a launch enter its calls by `way`, which one would not expect; `why` in a sentence.
+
+    `earlier`: the launch of as many ranks that chose another way; None: there is none.
+    """
+    other = f", other than in launch {earlier}" if earlier else ""
+    return finding(
+        "sync",
+        "caution" if earlier else "info",
+        f"ranks enter calls by {way}{other}: {why}",
+        "times of small messages depend on how close together ranks begin",
+        "measure where nobody else is at work, or choose a way for all launches with --sync",
+    )
+
+
 def _room(machine: dict) -> int:
     told = [machine.get("threads") or machine["cores"], machine.get("cpus_of_ranks")]
     return min(number for number in told if number)

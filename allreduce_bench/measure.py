@@ -8,28 +8,13 @@ import numpy as np
 from mpi4py import MPI
 
 from . import exact
+from .budget import Budget, warmups_left
+from .calls import Calls, Times
+from .clock import Clock
 from .execute import Prepared, native, native_datatype
+from .sync import Barrier, Sync
 
 Turn = Callable[[], Callable[[], None]]
-MIN_REPETITIONS, MAX_REPETITIONS = 5, 100  # where a time budget decides
-
-
-class Budget(NamedTuple):
-    """How long to repeat a cell."""
-
-    warmups: int
-    iterations: int | None  # exactly so many; None: as many as fit `time_s`, 5 to 100
-    time_s: float
-    min_time_s: float = 0.0  # however many calls that takes
-    deadline_s: float | None = None  # on rank 0's perf_counter; None: none
-
-
-class Times(NamedTuple):
-    """The time of every call, warm-ups first: float64 [call], seconds; all but rank 0 get empty arrays."""
-
-    time_s: np.ndarray  # the maximum over ranks of exit - entry
-    slowest_rank: np.ndarray
-    warmups: int
 
 
 class Check(NamedTuple):
@@ -61,61 +46,50 @@ def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str) -> Check:
     return Check(comm.allreduce(wrong), time_s)
 
 
-def repeat(run: Callable[[], None], comm: MPI.Comm, budget: Budget, turn: Turn | None = None) -> Times:
-    """Warm up and time `run` on all ranks, each call after a barrier, until the budget of rank 0 is used.
+def repeat(turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock) -> Times:
+    """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
 
-    `turn` gives another call to time each time; it is asked before the barrier.
+    `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.
     """
-    turn = turn or (lambda: run)
-    blocks = [_timed(turn, comm, min(1, budget.warmups))]
+    clock.compare_if_due()
+    jumps, calls, done = clock.jumps, Calls(comm), 0
+    calls.add(_timed(turn, sync, clock.now, min(1, budget.warmups)), sync)
     if budget.warmups > 1:
-        blocks.append(_timed(turn, comm, _agree(comm, _warmups_left(budget))))
-    warmups = sum(map(len, blocks))
-    done, start = 0, perf_counter()
-    while batch := _agree(comm, _next_batch(budget, done, perf_counter() - start)):
-        blocks.append(_timed(turn, comm, batch))
-        done += batch
-    return _over_ranks(np.concatenate(blocks), comm, warmups)
+        calls.add(_timed(turn, sync, clock.now, _agree(comm, warmups_left(budget))), sync)
+    calls.end_warmups()
+    start = perf_counter()
+    while (batch := _agree(comm, calls.ahead(budget, done, perf_counter() - start))).calls:
+        if batch.fall_back:
+            sync, done, start = Barrier(comm), 0, perf_counter()
+        calls.add(_timed(turn, sync, clock.now, batch.calls), sync)
+        done += batch.calls
+    clock.compare()
+    return calls.times(clock.line(*calls.span) if clock.jumps == jumps else None, batch.stopped)
 
 
-def _agree(comm: MPI.Comm, number: int) -> int:
-    return comm.bcast(number)
+def back_to_back(run: Callable[[], None], comm: MPI.Comm, clock: Clock, calls: int) -> float | None:
+    """Time a loop of `calls` calls without a common start; its mean over ranks, for each call, in seconds on rank 0."""
+    comm.Barrier()
+    entry = clock.now()
+    for call in range(calls):  # noqa: B007 - the monitor reads it
+        run()
+    total = comm.reduce(clock.now() - entry)
+    return None if total is None else total / comm.size / calls
 
 
-def _warmups_left(budget: Budget) -> int:
-    """After the first: all of them, or none where the time of the launch has run out."""
-    return 0 if budget.deadline_s is not None and perf_counter() > budget.deadline_s else budget.warmups - 1
+def _agree(comm: MPI.Comm, decision):
+    return comm.bcast(decision)
 
 
-def _next_batch(budget: Budget, done: int, spent_s: float) -> int:
-    """The number of calls until the clock is looked at again; 0 ends the cell."""
-    if budget.deadline_s is not None and done and perf_counter() > budget.deadline_s:
-        return 0
-    if budget.iterations is not None:
-        return min(budget.iterations - done, 10)
-    if done == 0:
-        return 1
-    left, needed = (int((time_s - spent_s) / (spent_s / done)) for time_s in (budget.time_s, budget.min_time_s))
-    wanted = min(max(left, MIN_REPETITIONS - done), MAX_REPETITIONS - done)
-    return max(0, min(max(wanted, needed + (spent_s < budget.min_time_s)), 2 * done))
-
-
-def _timed(turn: Turn, comm: MPI.Comm, calls: int) -> np.ndarray:
-    """exit - entry of each of `calls` calls on this rank: float64 [call], seconds."""
-    durations = np.empty(calls)
-    clock, barrier = perf_counter, comm.Barrier
+def _timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
+    """Entry, exit (seconds on the own clock) and whether it was on time, of `calls` calls of this rank: [3, call]."""
+    entries, exits, on_times = [0.0] * calls, [0.0] * calls, [False] * calls
+    begin = sync.begin
     for call in range(calls):
         run = turn()
-        barrier()
-        entry = clock()
+        on_time = begin()
+        entry = now()
         run()
-        durations[call] = clock() - entry
-    return durations
-
-
-def _over_ranks(durations: np.ndarray, comm: MPI.Comm, warmups: int) -> Times:
-    everyone = np.empty((comm.size, durations.size)) if comm.rank == 0 else None
-    comm.Gather(durations, everyone)
-    if everyone is None:
-        return Times(np.empty(0), np.empty(0, int), warmups)
-    return Times(everyone.max(axis=0), everyone.argmax(axis=0), warmups)
+        exit = now()
+        entries[call], exits[call], on_times[call] = entry, exit, on_time
+    return np.array([entries, exits, on_times], float)

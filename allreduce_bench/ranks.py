@@ -14,7 +14,8 @@ from .planned import algorithms_of
 from .progress import Lines, Place
 from .recorder import Recorder
 from .runfolder import RunError, RunFolder
-from .sweep import enter, facts_of, sweep
+from .sweep import end_together, enter, facts_of, start_together, sweep
+from .sync import Earlier
 from .watch import Watch
 from .whereabouts import step_of
 
@@ -120,14 +121,26 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
 def _measure(comm: MPI.Comm, part: Part, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
     launched = enter(comm, plan, launch, part.place.deadline)
     facts = facts_of(comm, launched, part.command, part.transport, first=part.place.number == 1)
+    launched = start_together(launched, facts, _earlier(comm, folder, plan))
     recorder, finished = None, set()
     if facts is not None:
         finished = folder.finished(launch, part.skip_hung)
         recorder = Recorder(folder, launch.name, facts)
-        warnings = [finding for finding in facts["findings"] if finding["level"] != "info" and launch.number == 1]
-        for finding in warnings:
-            print(f"warning: {finding['text']}; {finding['effect']}", file=sys.stderr, flush=True)
-    return sweep(launched, recorder, finished, _Teller(watch, part))
+        for finding in facts["findings"]:
+            warning, of_sync = finding["level"] != "info", finding["code"] == "sync"
+            if (warning or of_sync) and (launch.number == 1 or (warning and of_sync)):
+                recorder.warn(finding)
+    failed = sweep(launched, recorder, finished, _Teller(watch, part))
+    end_together(launched, recorder)
+    return failed
+
+
+def _earlier(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> Earlier | None:
+    """How the first launch of as many ranks entered its calls, where that decides; rank 0 only."""
+    if comm.rank or plan.sync != "auto" or comm.size == 1:
+        return None
+    told = [fact for fact in folder.attempts() if fact["ranks"] == comm.size and fact.get("sync")]
+    return Earlier(told[0]["launch"], told[0]["sync"]["way"]) if told else None
 
 
 class _Teller:

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -67,11 +68,12 @@ class Recorder:
                         "attempt": self.attempt,
                         "started": now(),
                     }
-                    json.dump({**head, **facts}, file, indent=1)
+                    self._facts = {**head, **facts}
+                    json.dump(self._facts, file, indent=1)
                 break
             except FileExistsError:
                 self.attempt += 1
-        self.launch = launch
+        self.launch, self._stem, self._kept_stamps = launch, stem, 0
         self._repetitions = Path(f"{stem}.csv")
         self._cells = Path(f"{stem}.cells.csv")
         _append(self._repetitions, [names(REPETITIONS)])
@@ -82,6 +84,46 @@ class Recorder:
         common = {"launch": self.launch, "attempt": self.attempt, **facts}
         _append(self._repetitions, [_fields(REPETITIONS, {**common, **row}) for row in repetitions], sync=True)
         _append(self._cells, [_fields(CELLS, common)])
+
+    def stamps(self, stamps) -> str:
+        """Keep entry and exit of every rank and call of the cell that comes next, float64 [2, call, rank] in seconds.
+
+        Returns where, relative to the folder of the launches.
+        """
+        from numpy import save  # late: few runs keep them
+
+        folder = Path(f"{self._stem}.stamps")
+        folder.mkdir(exist_ok=True)
+        self._kept_stamps += 1
+        path = folder / f"{self._kept_stamps:04}.npy"
+        with open(path, "xb") as file:
+            save(file, stamps, allow_pickle=False)
+            file.flush()
+            os.fsync(file.fileno())
+        return f"{folder.name}/{path.name}"
+
+    def found(self, finding: dict) -> None:
+        """Say a finding and add it to the launch's facts, unless it is there."""
+        known = self._facts.setdefault("findings", [])
+        if finding not in known:
+            known.append(finding)
+            self.warn(finding)
+            self._write_facts()
+
+    def warn(self, finding: dict) -> None:
+        """Say a finding on stderr."""
+        print(f"warning: {finding['text']}; {finding['effect']}", file=sys.stderr, flush=True)
+
+    def amend(self, name: str, **facts) -> None:
+        """Add to the launch's facts under `name` what is known only at its end."""
+        self._facts[name] = {**self._facts.get(name, {}), **facts}
+        self._write_facts()
+
+    def _write_facts(self) -> None:
+        """All at once: others may read them at any time."""
+        temporary = Path(f"{self._stem}.json.tmp")
+        temporary.write_text(json.dumps(self._facts, indent=1), encoding="utf-8")
+        temporary.replace(f"{self._stem}.json")
 
 
 def mark(folder: RunFolder, launch: str, facts: dict) -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 
-from .runfolder import RunFolder
+from .runfolder import KEY, Row, RunError, RunFolder
 from .schema import KINDS, REPETITIONS, SUMMARY, Column, names
 from .summary import Summary, summarise
 
@@ -26,6 +27,48 @@ def summary(folders: Sequence[RunFolder]) -> pd.DataFrame:
     """
     named = zip(run_names(folders), folders)
     return pd.concat([summary_frame(summarise(folder), name) for name, folder in named], ignore_index=True)
+
+
+def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
+    """Entry and exit of every rank and call, warm-ups first, of a cell that was measured with --record all.
+
+    float64 [2, call, rank], seconds on the common clock (rank 0's); `mark` is a row of `folder.marks()` whose `stamps`
+    is not empty. Raises RunError.
+    """
+    path = folder.launches / mark["stamps"]
+    expected = f"expected float64 [2, call, {mark['ranks']}] in a file of its launch"
+    if path.parent.parent != folder.launches or path.parent.name != f"{mark['launch']}.{mark['attempt']}.stamps":
+        raise RunError(f"{path}: damaged: {expected}")
+    try:
+        stamps = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise RunError(f"{path}: damaged: {error}; {expected}") from error
+    if not isinstance(stamps, np.ndarray) or stamps.dtype != float or stamps.shape[::2] != (2, int(mark["ranks"])):
+        raise RunError(f"{path}: damaged: {expected}")
+    return stamps
+
+
+def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
+    """One row per rank and call of the finished cells whose stamps were kept: see --record all.
+
+    The columns after `run`: `launch`, `attempt`, those that tell a cell from the others of its launch, `ranks`,
+    `repetition` as in the raw times, `rank`, and `entry_s` and `exit_s`, seconds on the common clock of the launch.
+    Raises RunError.
+    """
+    same, frames = ("launch", "attempt", *KEY, "ranks"), []
+    for run, folder in zip(run_names(folders), folders):
+        for mark in folder.marks():
+            if mark["state"] == "done" and mark["stamps"]:
+                entry, exit = stamps_of(folder, mark)
+                call, rank = np.indices(entry.shape)
+                columns = {"repetition": call, "rank": rank, "entry_s": entry, "exit_s": exit}
+                frame = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
+                for place, name in enumerate(same):
+                    frame.insert(place, name, _typed(name, [mark[name]]).repeat(len(frame)).reset_index(drop=True))
+                frame.insert(0, "run", run)
+                frames.append(frame)
+    empty = pd.DataFrame(columns=["run", *same, "repetition", "rank", "entry_s", "exit_s"])
+    return pd.concat(frames, ignore_index=True) if frames else empty
 
 
 def summary_frame(rows: Iterable[Summary], run: str) -> pd.DataFrame:

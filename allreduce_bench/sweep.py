@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from mpi4py import MPI
-from numpy import ndarray, sort
 
 from . import environment
+from .calls import Times
 from .cell import Launched, Outcome, outcome_of
+from .clock import DRIFT, METHOD, Clock
 from .dtypes import arithmetic_findings, teach_numpy
-from .measure import Times
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
 from .runfolder import CellKey
-from .schema import FLOOR, time_definition
+from .schema import FLOOR
 from .startup import STARTUP, slowest
+from .sync import Barrier, Earlier, choose
 from .topology import Topology
 from .units import format_ranges, format_size, format_time
 
@@ -32,8 +33,9 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     local = len(real.nodes[real.node_of[comm.rank]])
     free = environment.free_memory()
     shares = [share for share in comm.allgather(None if free is None else free // local) if share is not None]
+    ours = comm.Dup()
     return Launched(
-        comm=comm.Dup(),
+        comm=ours,
         plan=plan,
         launch=launch,
         real=real,
@@ -43,6 +45,8 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         deadline=deadline,
         counters=_counters(comm, real),
         first_calls={},
+        clock=Clock(ours, drift=0.0 if real.node_of[comm.rank] == real.node_of[0] else DRIFT),  # one node has one clock
+        sync=Barrier(ours),  # until another is chosen
         cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
     )
 
@@ -101,6 +105,33 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
     }
 
 
+def start_together(launched: Launched, facts: dict | None, earlier: Earlier | None) -> Launched:
+    """Choose how ranks enter a call together; rank 0 adds `sync`, `clock` and what there is to find to its `facts`.
+
+    `earlier` is known on rank 0 only. What would surprise is said on stderr.
+    """
+    comm, clock = launched.comm, launched.clock
+    crowded, earlier = comm.bcast(None if facts is None else (facts["oversubscribed"], earlier))
+    chosen = choose(launched.plan.sync, comm, clock, crowded, earlier)
+    now = clock.facts()
+    if facts is not None and now is not None:
+        facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}
+        facts["clock"] = {"method": METHOD, "error_start_s": now["error_s"]}
+        if chosen.unexpected:
+            from .findings import together  # late: rarely
+
+            facts["findings"].append(together(chosen.sync.name, chosen.why, earlier and earlier.launch))
+    return launched._replace(sync=chosen.sync)
+
+
+def end_together(launched: Launched, recorder: Recorder | None) -> None:
+    """Compare the clocks for the last time, and keep how far they went apart; all ranks must."""
+    launched.clock.compare()
+    now = launched.clock.facts()
+    if recorder is not None and now is not None:
+        recorder.amend("clock", error_end_s=now.pop("error_s"), **now)
+
+
 def _leads(comm: MPI.Comm, real: Topology) -> bool:
     """Whether this is the first rank of its node."""
     return comm.rank == real.nodes[real.node_of[comm.rank]][0]
@@ -140,7 +171,7 @@ def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey],
         left -= cell.executor != FLOOR
         failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
-            recorder.cell(*_rows(facts | outcome.facts, outcome.times))
+            _keep(launched, recorder, facts | outcome.facts, outcome.times)
             teller.end(number, len(cells), words + _result(outcome), failed[-1])
     return sum(failed)
 
@@ -181,25 +212,32 @@ def _facts(launched: Launched, cell: Cell) -> dict:
     }
 
 
-def _rows(facts: dict, times: Times | None) -> tuple[dict, list[dict]]:
-    """The cell as the recorder takes it: its facts, and one row per call."""
+def _keep(launched: Launched, recorder: Recorder, facts: dict, times: Times | None) -> None:
+    """Give the cell to the recorder: what was found, the stamps if they are wanted, its facts, and one row per call."""
     if times is None:
-        return facts, []
-    call = {"in_place": False, "time_definition": time_definition("barrier"), "valid": True, "iterations": 1}
-    return facts, [
-        {**facts, **call, "repetition": i, "warmup": i < times.warmups, "time_s": float(t), "slowest_rank": int(rank)}
-        for i, (t, rank) in enumerate(zip(times.time_s, times.slowest_rank))
-    ]
+        recorder.cell(facts, [])
+        return
+    for finding in times.findings:
+        recorder.found(finding)
+    if launched.plan.record == "all" and times.stamps is not None:
+        facts["stamps"] = recorder.stamps(times.stamps)
+    recorder.cell(facts, _rows(facts, times))
+
+
+def _rows(facts: dict, times: Times) -> Iterator[dict]:
+    common = {**facts, "in_place": False, "iterations": 1}
+    for i, values in enumerate(zip(*times.calls.values())):
+        yield {**common, "repetition": i, "warmup": i < times.warmups, **dict(zip(times.calls, values))}
 
 
 def _result(outcome: Outcome) -> str:
     facts = outcome.facts
     if outcome.times is None or facts["state"] != "done":
         return f": {facts['state']}: {facts.get('reason') or str(facts.get('wrong')) + ' wrong elements'}"
-    return f"  {format_time(_median(outcome.times.time_s[outcome.times.warmups :]))}"
+    return f"  {format_time(_median(outcome.times.valid_s()))}"
 
 
-def _median(times: ndarray) -> float:
-    """Without numpy.median, which imports numpy.ma."""
-    ordered = sort(times)
-    return float(ordered[(times.size - 1) // 2] + ordered[times.size // 2]) / 2
+def _median(times: list[float]) -> float:
+    """Without numpy.median, which imports numpy.ma, and without statistics, which imports more."""
+    ordered = sorted(times)
+    return (ordered[(len(times) - 1) // 2] + ordered[len(times) // 2]) / 2

@@ -12,11 +12,14 @@ from typing import Any
 
 PACKAGE = os.path.dirname(__file__) + os.sep
 ALGORITHMS = os.path.join(PACKAGE, "algorithms") + os.sep  # generators: a loop without an end is no progress
-LOOPS = {"sweep": "number", "repeat": "done", "_timed": "call"}  # function -> what counts its loop
+LOOPS = {"sweep": "number", "repeat": "done", "_timed": "call", "back_to_back": "call"}  # function -> its counter
 POLLING = frozenset({"wait_quietly"})  # they look again and again: their lines are no progress either
 CALL, EXECUTE = "run", PACKAGE + "execute.py"  # the function in whose frame a bound all-reduce runs
 DOING = {
-    "_timed": "in the barrier before a call",
+    "_timed": "in the common start of a call",
+    "back_to_back": "between calls",
+    "compare": "comparing clocks",
+    "choose": "trying common starts",
     "repeat": "between calls",
     "check": "checking the result",
     "same_bits": "comparing bits",

@@ -33,7 +33,7 @@ def launched():
     from allreduce_bench.cell import Launched
 
     real = Topology.one_node(128)
-    return Launched(Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {})
+    return Launched(Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, None, None)
 
 
 def reason(launched, cell) -> tuple[str, str] | None:

@@ -18,6 +18,8 @@ from statistics import median
 import filecalls
 
 ENOUGH_S = 1.0
+DEFINED = {"4 B": 1, "4 KiB": 1 << 10, "64 KiB": 1 << 14, "1 MiB": 1 << 18, "16 MiB": 1 << 22}  # float32 elements
+BLOCKS, BLOCK_S = 20, 0.05  # of the suite's calls, and as many of a plain loop between them
 COUNTS = {"4 B": (1, 2000), "16 MiB": (1 << 22, 11)}  # float32 elements, calls
 COLD_SIZES = "8,4K,64K,256K,1M,16M"
 COLD_COLUMNS = {"native": "time_s", "copy": "copy_floor_s", "reduction": "reduce_floor_s", "no call": "call_floor_s"}
@@ -70,6 +72,49 @@ def measure_ratios() -> None:
         watch.close()
 
 
+def measure_definition() -> None:
+    """The suite's native all-reduce against a plain mpi4py loop of the same definition, blocks of both in turns."""
+    import numpy as np
+    from mpi4py import MPI
+
+    from allreduce_bench.budget import Budget
+    from allreduce_bench.clock import Clock
+    from allreduce_bench.execute import native
+    from allreduce_bench.measure import repeat
+    from allreduce_bench.sync import Barrier
+
+    comm = MPI.COMM_WORLD.Dup()
+    clock, sync = Clock(comm), Barrier(comm)
+    for label, count in DEFINED.items():
+        send, recv = np.ones(count, "f"), np.empty(count, "f")
+        run = native(send, recv, comm, "sum").run
+        plain: list[float] = []
+        suite: list[float] = []
+        call_s = comm.bcast(median(plain_loop(comm, send, recv, 5)))
+        calls = max(3, min(1000, int(BLOCK_S / call_s)))
+        for _ in range(BLOCKS):
+            suite += repeat(run, comm, Budget(1, calls, BLOCK_S), sync, clock).valid_s()
+            plain += plain_loop(comm, send, recv, calls + 1)[1:]
+        if comm.rank == 0:
+            ours, theirs = median(suite) * 1e6, median(plain) * 1e6
+            print(f"{label:>8}  suite {ours:9.2f}   plain loop {theirs:9.2f}   ratio {ours / theirs:.3f}")
+
+
+def plain_loop(comm, send, recv, calls: int) -> list[float]:
+    """What anybody would write: a barrier, the clock, the call, the clock; the maximum over ranks, in seconds."""
+    import numpy as np
+    from mpi4py import MPI
+
+    times = np.empty(calls)
+    for call in range(calls):
+        comm.Barrier()
+        entry = time.perf_counter()
+        comm.Allreduce(send, recv)
+        times[call] = time.perf_counter() - entry
+    comm.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
+    return times.tolist()
+
+
 def start_everything(interpreters: list[str]) -> None:
     """Start the ranks with every interpreter at every thread level; print the tables."""
     for interpreter in interpreters:
@@ -80,6 +125,11 @@ def start_everything(interpreters: list[str]) -> None:
             lines = [line for text in texts for line in text.splitlines()]
             print_ratios(f"{library}, {ranks} ranks", lines)
         warm_and_cold(interpreter)
+        library, command = mpirun_of(interpreter, 2, [interpreter, __file__, "--definition-part"])
+        print(
+            f"\n{library}, 2 ranks: native as the suite times it and as a plain mpi4py loop does, in turns, median, us"
+        )
+        print(output(command, "single"), end="")
         start_of_ranks(interpreter)
         if shutil.which("strace"):
             filecalls.main([interpreter])
@@ -161,8 +211,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("interpreters", nargs="*")
     parser.add_argument("--ranks-part", action="store_true")
+    parser.add_argument("--definition-part", action="store_true")
     arguments = parser.parse_args()
     if arguments.ranks_part:
         measure_ratios()
+    elif arguments.definition_part:
+        measure_definition()
     else:
         start_everything(arguments.interpreters or [sys.executable])

@@ -1,0 +1,33 @@
+"""The common clock over a real MPI: its bound holds whatever the ranks' clocks show, or it says that there is none.
+
+No time is asserted but the bound, which must hold on the slowest machine; the figures are printed.
+"""
+
+import re
+
+import pytest
+from interpreters import interpreters
+from test_mpi import mpirun
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture(params=dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
+def python(request):
+    return request.param
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_the_bound_holds_in_every_trial_and_with_clocks_that_differ(python, ranks):
+    trials = 100 if ranks == 2 else 10
+    status, words = mpirun(python, ranks, "clock.py", str(trials))
+    held = re.search(r"^the bound holds in (\d+) of (\d+) trials; median \S+ us, largest \S+ us$", words, re.MULTILINE)
+    assert status == 0 and held and re.search(r"^17 checks, 0 failed$", words, re.MULTILINE), words
+    assert int(held[1]) == int(held[2]) == trials
+    print(held[0])
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_clocks_that_run_backwards_or_stand_are_noticed(python, ranks):
+    status, words = mpirun(python, ranks, "clock.py", "--bad")
+    assert status == 0 and re.search(r"^10 checks, 0 failed$", words, re.MULTILINE), words
