@@ -98,6 +98,14 @@ def test_a_rank_that_stops_or_dies_is_named_and_resuming_completes(python, tmp_p
     assert len(done(folder)) == len(set(done(folder))) == 12 and set(kept) <= set(done(folder))
 
 
+@pytest.mark.parametrize("way", ["round_time", "dissemination"])
+def test_whoever_keeps_the_others_from_a_common_start_is_named(python, tmp_path, way):
+    folder = tmp_path / "run"
+    command = [str(python), "-m", "allreduce_bench", *words(3, folder), "--sync", way]
+    status, said = strike(command, folder, 1, signal.SIGSTOP)
+    assert status == 1 and "rank 1 on " in said.splitlines()[-1] and "does not answer" in said.splitlines()[-1], said
+
+
 @pytest.mark.parametrize("victim", [0, 1] if not FULL else [0, 1, 2])
 def test_under_mpirun_the_ranks_watch_themselves(python, tmp_path, victim):
     folder = tmp_path / "run"
