@@ -19,6 +19,7 @@ import numpy as np
 from mpi4py import MPI
 
 METHOD = "binomial tree of ping-pong windows, lines through all of them (after HCA3)"
+ONE_CLOCK = "all ranks read the clock of one kernel, and no ping-pong said otherwise"
 DRIFT = 1e-3  # seconds a second between two clocks at most: NTP steers a clock by up to 500 ppm
 EXCHANGES, FEWEST, ENOUGH_S = 20, 3, 1e-3  # questions of one comparison, and fewer where they take longer
 DUE_S = 1.0  # after so long a new comparison precedes a cell
@@ -51,9 +52,13 @@ class Line(NamedTuple):
 class Clock:
     """The common clock of the ranks of `comm`, on each of them; `now` reads the own one, in seconds."""
 
-    def __init__(self, comm: MPI.Comm, now: Callable[[], float] = perf_counter, drift: float = DRIFT):
-        """Compare for the first time; all ranks must. `drift`: from rank 0's clock at most, seconds a second."""
-        self.comm, self.now, self.drift, self.tick_s = comm, now, drift, tick_of(now)
+    def __init__(self, comm: MPI.Comm, now: Callable[[], float] = perf_counter, shared: bool = False):
+        """Compare for the first time; all ranks must.
+
+        `shared`: this rank is on the node of rank 0, where one kernel's clock serves both. It is believed as long as no
+        window says otherwise, which those of containers with times of their own do.
+        """
+        self.comm, self.now, self.shared, self.tick_s = comm, now, shared, tick_of(now)
         self.jumps = 0  # times that no straight line led from the windows before to a new one
         self._windows: list[Window] = []
         self._first: Window | None = None
@@ -99,7 +104,7 @@ class Clock:
 
         None where nothing is known. Whether the clock jumped in between, `jumps` tells.
         """
-        if self.comm.rank == 0 or not self.ready:
+        if self.comm.rank == 0 or self.shared or not self.ready:
             return self._line if self.ready else None
         (low, high), (low_end, high_end) = self._bounds(first), self._bounds(last)
         offset, end = (low + high) / 2, (low_end + high_end) / 2
@@ -107,17 +112,17 @@ class Clock:
         return Line(first, offset, (end - offset) / (last - first) if last > first else 0.0, error_s)
 
     def facts(self) -> dict | None:
-        """{"error_s": over all ranks now, "drift_ppm", "drift_error_ppm": of the rank that drifts most since its first
-        window}; None on all but rank 0. What is not known is None. All ranks must ask.
+        """{"method", "error_s": over all ranks now, "drift_ppm", "drift_error_ppm": of the rank that drifts most since
+        its first window}; None on all but rank 0. What is not known is None. All ranks must ask.
         """
-        drift = self._drift_ppm()
-        told = self.comm.gather((self.error_s(), drift))
+        told = self.comm.gather((self.error_s(), self._drift_ppm(), self.shared or self.comm.rank == 0))
         if told is None:
             return None
-        worst = max((drift for _, drift in told if drift), key=lambda drift: abs(drift[0]), default=(None, None))
-        known = all(error_s < inf for error_s, _ in told)
-        error_s = max(error_s for error_s, _ in told) if known else None
-        return {"error_s": error_s, "drift_ppm": worst[0], "drift_error_ppm": worst[1]}
+        errors_s, drifts, shared = zip(*told)
+        worst = max(filter(None, drifts), key=lambda drift: abs(drift[0]), default=(None, None))
+        error_s = max(errors_s) if all(error_s < inf for error_s in errors_s) else None
+        method = ONE_CLOCK if all(shared) else METHOD
+        return {"method": method, "error_s": error_s, "drift_ppm": worst[0], "drift_error_ppm": worst[1]}
 
     def _drift_ppm(self) -> tuple[float, float] | None:
         if self._first is None or not self._windows or self._windows[-1].time <= self._first.time:
@@ -173,6 +178,11 @@ class Clock:
             self._windows.clear()
             self._line = self._line._replace(error_s=nan)
             return
+        if self.shared:
+            if window.low <= 0 <= window.high:
+                self._line = Line(window.time, 0.0, 0.0, self.tick_s)
+                return
+            self.shared = False
         self._first = self._first or window
         self._windows = [old for old in self._windows if window.time - old.time < HISTORY_S]
         if len(self._windows) >= MOST_WINDOWS:
@@ -193,12 +203,12 @@ class Clock:
         time, low, high = np.array(self._windows).T
         early, late = np.triu_indices(time.size, 1)
         if early.size == 0:
-            return -self.drift, self.drift
+            return -DRIFT, DRIFT
         span = time[late] - time[early]
         if span.min() <= 0:
             return inf, -inf
         least, most = ((low[late] - high[early]) / span).max(), ((high[late] - low[early]) / span).min()
-        return max(-self.drift, float(least)), min(self.drift, float(most))
+        return max(-DRIFT, float(least)), min(DRIFT, float(most))
 
     def _bounds(self, reading: float) -> tuple[float, float]:
         """Between what the offset lies at a reading: no line through all windows is outside."""

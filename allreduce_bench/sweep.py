@@ -10,7 +10,7 @@ from mpi4py import MPI
 from . import environment
 from .calls import Times
 from .cell import Launched, Outcome, outcome_of
-from .clock import DRIFT, METHOD, Clock
+from .clock import Clock
 from .dtypes import arithmetic_findings, teach_numpy
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
@@ -45,7 +45,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         deadline=deadline,
         counters=_counters(comm, real),
         first_calls={},
-        clock=Clock(ours, drift=0.0 if real.node_of[comm.rank] == real.node_of[0] else DRIFT),  # one node has one clock
+        clock=Clock(ours, shared=real.node_of[comm.rank] == real.node_of[0]),
         sync=Barrier(ours),  # until another is chosen
         cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
     )
@@ -116,7 +116,7 @@ def start_together(launched: Launched, facts: dict | None, earlier: Earlier | No
     now = clock.facts()
     if facts is not None and now is not None:
         facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}
-        facts["clock"] = {"method": METHOD, "error_start_s": now["error_s"]}
+        facts["clock"] = {"method": now["method"], "error_start_s": now["error_s"]}
         if chosen.unexpected:
             from .findings import together  # late: rarely
 

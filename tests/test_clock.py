@@ -31,3 +31,27 @@ def test_the_bound_holds_in_every_trial_and_with_clocks_that_differ(python, rank
 def test_clocks_that_run_backwards_or_stand_are_noticed(python, ranks):
     status, words = mpirun(python, ranks, "clock.py", "--bad")
     assert status == 0 and re.search(r"^10 checks, 0 failed$", words, re.MULTILINE), words
+
+
+SHARED = """
+from mpi4py import MPI
+from time import perf_counter
+from allreduce_bench.clock import METHOD, ONE_CLOCK, Clock
+
+comm = MPI.COMM_WORLD.Dup()
+other = lambda: perf_counter() + 60.0 * (comm.rank == comm.size - 1)
+for now, method in ((perf_counter, ONE_CLOCK), (other, METHOD)):
+    clock = Clock(comm, now, shared=True)
+    line, facts = clock.line(now(), now()), clock.facts()
+    off = abs(line.common(now()) - perf_counter()) < 1 and clock.error_s() < 1
+    assert comm.allreduce(bool(off), MPI.LAND), (comm.rank, line)
+    assert facts is None or facts["method"] == method, facts
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_one_clock_of_a_node_is_believed_until_a_window_says_otherwise(python, ranks, tmp_path):
+    program = tmp_path / "shared.py"
+    program.write_text(SHARED)
+    status, words = mpirun(python, ranks, str(program))
+    assert status == 0, words

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import mpi4py
 
@@ -96,7 +97,8 @@ def trials(comm: MPI.Comm, number: int) -> Iterator[tuple[str, bool]]:
 def timed(comm: MPI.Comm, clock: Clock, way: str) -> Times:
     """A cell of small all-reduces."""
     one, total = np.ones(1), np.zeros(1)
-    return repeat(lambda: comm.Allreduce(one, total), comm, Budget(2, 12, 1.0), make(way, comm, clock), clock)
+    call = partial(comm.Allreduce, one, total)
+    return repeat(lambda: call, comm, Budget(2, 12, 1.0), make(way, comm, clock), clock)
 
 
 def consistent(times: Times, ranks: int) -> bool:
@@ -143,7 +145,7 @@ def bad(comm: MPI.Comm) -> Iterator[tuple[str, bool]]:
                 time.sleep(0.002 if next(calls) % 4 else 0.004)
                 comm.Allreduce(one, total)
 
-            times = repeat(run, comm, Budget(2, 12, 1.0), make(way, comm, clock), clock)
+            times = repeat(lambda run=run: run, comm, Budget(2, 12, 1.0), make(way, comm, clock), clock)
             noticed = comm.rank != 0 or (
                 not set(COMMON) & set(times.calls)
                 and "clock_error_s" not in times.facts

@@ -95,7 +95,7 @@ def measure_definition() -> None:
         call_s = comm.bcast(median(plain_loop(comm, *messages, 5)))
         calls = max(3, min(1000, int(BLOCK_S / call_s)))
         for _ in range(BLOCKS):
-            suite += repeat(run, comm, Budget(1, calls, BLOCK_S), sync, clock).valid_s()
+            suite += repeat(lambda run=run: run, comm, Budget(1, calls, BLOCK_S), sync, clock).valid_s()
             plain += plain_loop(comm, *messages, calls + 1)[1:]
             arrays += plain_loop(comm, send, recv, calls + 1)[1:]
         if comm.rank == 0:
