@@ -12,6 +12,7 @@ from itertools import chain
 from . import wire
 from .algorithms import builtin
 from .plan import Plan
+from .schema import time_definition
 from .start import Start
 from .summary import Summary
 from .units import format_ranges, format_size, format_time, in_ranks
@@ -31,7 +32,7 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
     wrong = [int(str(row["wrong"])) for row in rows if row.get("wrong") is not None]
     return [
         ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
-        ("time of a call", f"the maximum over ranks of exit - entry {_begun(attempts)}"),
+        ("time of a call", _definition(attempts)),
         *([("common start", words)] if (words := _common_start(attempts)) else []),
         *([("common clock", words)] if (words := _common_clock(attempts)) else []),
         ("time of a cell", "median over launches of the median over its timed calls"),
@@ -49,9 +50,10 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
     ]
 
 
-def _begun(attempts: Sequence[dict]) -> str:
+def _definition(attempts: Sequence[dict]) -> str:
     ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
-    return " or ".join(words for way, words in BEGUN.items() if way in ways)
+    told = [f"{time_definition(way)}: {begun}" for way, begun in BEGUN.items() if way in ways]
+    return f"the maximum over ranks of exit - entry; {'; '.join(told)}"
 
 
 def _common_start(attempts: Sequence[dict]) -> str:
