@@ -18,6 +18,7 @@ from .dtypes import is_float
 from .plan import Plan
 from .random_floats import CALLS, EXPONENTS
 from .repetitions import AND
+from .schema import time_definition
 from .start import Start
 from .summary import Summary
 from .units import format_ranges, format_size, format_time, in_ranks
@@ -40,7 +41,7 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
     wrong = [int(str(row["wrong"])) for row in rows if row.get("wrong") is not None]
     return [
         ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
-        ("time of a call", f"the maximum over ranks of exit - entry {_begun(attempts)} ({_definitions(done)})"),
+        ("time of a call", _definition(attempts)),
         *([("common start", words)] if (words := _common_start(attempts)) else []),
         *([("common clock", words)] if (words := _common_clock(attempts)) else []),
         ("time of a cell", "median over launches of the median over its timed calls"),
@@ -83,9 +84,10 @@ def _bits(plan: Plan) -> str:
     return f"{inputs}; compared between ranks, {CALLS} calls, and launches{exact}"
 
 
-def _begun(attempts: Sequence[dict]) -> str:
+def _definition(attempts: Sequence[dict]) -> str:
     ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
-    return " or ".join(words for way, words in BEGUN.items() if way in ways)
+    told = [f"{time_definition(way)}: {begun}" for way, begun in BEGUN.items() if way in ways]
+    return f"the maximum over ranks of exit - entry; {'; '.join(told)}"
 
 
 def _common_start(attempts: Sequence[dict]) -> str:
@@ -235,15 +237,6 @@ def _start_options(start: Start) -> dict[str, object]:
 def _exactly(number: float) -> str:
     """All digits of a number, without an exponent."""
     return format(Decimal(repr(number)), "f")
-
-
-def _definitions(done: Sequence[Summary]) -> str:
-    """The definitions of time_s that occurred, with the number of cells where there is more than one."""
-    counts = Counter(row["time_definition"] for row in done)
-    if len(counts) == 1:
-        return next(iter(counts))
-    found = ", ".join(f"{name} in {count}" for name, count in counts.items())
-    return f"{found} of {len(done)} cells" if found else "no cell was measured"
 
 
 def _end(plan: Plan, done: Sequence[Summary]) -> str:
