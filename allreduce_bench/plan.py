@@ -6,7 +6,6 @@ from math import log
 from typing import Any, NamedTuple
 
 from .dtypes import DTYPES, MOST_RANKS, is_float
-from .groups import groups_of
 from .schema import CACHES, FLOOR, FLOORS, SYNCS
 from .start import Start, StartError
 
@@ -115,13 +114,19 @@ class Plan:
             raise PlanError("a segment holds at least one element, found 0 bytes")
 
     def _refuse_layout(self) -> None:
-        for size in self.ranks if self.groups else ():
+        if self.groups:
+            self._refuse_groups()
+        if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
+            raise PlanError(f"{self.pretend_ranks_per_node} ranks a node make one node of {max(self.ranks)} ranks")
+
+    def _refuse_groups(self) -> None:
+        from .groups import groups_of  # late: few runs have groups
+
+        for size in self.ranks:
             try:
                 groups_of(self.groups, size)
             except ValueError as error:
                 raise PlanError(str(error)) from error
-        if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
-            raise PlanError(f"{self.pretend_ranks_per_node} ranks a node make one node of {max(self.ranks)} ranks")
 
     @property
     def itemsize(self) -> int:

@@ -9,9 +9,10 @@ from mpi4py import MPI
 
 from . import environment
 from .calls import Times
-from .cell import Launched, Outcome, outcome_of
+from .cell import Outcome, outcome_of
 from .clock import DRIFT, METHOD, Clock
 from .dtypes import arithmetic_findings, teach_numpy
+from .launched import Launched
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
