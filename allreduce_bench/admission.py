@@ -34,7 +34,8 @@ def reason_to_skip(launched: Launched, cell: Cell) -> dict | None:
 
 def _unfit(launched: Launched, cell: Cell) -> str | None:
     """Why this cell cannot, or shall not, run on these ranks."""
-    if cell.algorithm in launched.plan.bounded and launched.comm.size > BOUNDED_RANKS:
+    size = launched.party.comm.size
+    if cell.algorithm in launched.plan.bounded and size > BOUNDED_RANKS:
         return f"{cell.algorithm} stops at {BOUNDED_RANKS} ranks unless -a names it"
     need, free = _memory(launched, cell), launched.memory_per_rank
     if free is not None and need > MEMORY_SHARE * free:
@@ -43,7 +44,8 @@ def _unfit(launched: Launched, cell: Cell) -> str | None:
         return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
     if cell.executor in ("native", FLOOR):
         return None
-    return launched.algorithms[cell.algorithm].unmet(launched.comm.size, launched.topology)
+    layouts = dict.fromkeys(launched.layouts or (launched.topology,))
+    return next(filter(None, (launched.algorithms[cell.algorithm].unmet(size, layout) for layout in layouts)), None)
 
 
 def _memory(launched: Launched, cell: Cell) -> int:

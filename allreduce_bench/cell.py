@@ -45,20 +45,20 @@ def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
 
 
 def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int) -> Outcome:
-    comm, plan = launched.comm, launched.plan
+    comm, us, plan = launched.comm, launched.party, launched.plan
     sendbuf, recvbuf = np.empty(cell.count, plan.dtype), np.empty(cell.count, plan.dtype)
-    bind = partial(_bound, cell, steps, comm, plan.op)
+    bind = partial(_bound, cell, steps, us.comm, plan.op)
     call, unsupported = _tried(bind, sendbuf, recvbuf)
     if reasons := [why for why in comm.allgather(unsupported) if why]:
         return Outcome({**facts, "state": "skipped", "reason": reasons[0]})
     try:
-        first = measure.check(call, sendbuf, recvbuf, comm, plan.op)
+        first = _checked(launched, call, sendbuf, recvbuf)
         if first.wrong:
             return Outcome({**facts, "state": "wrong", "wrong": first.wrong})
         if refusal := comm.bcast(after_first_call(launched, cell, first.time_s)):
             return Outcome(facts | refusal)
         if is_float(plan.dtype):
-            facts |= _bits(launched, call, sendbuf, recvbuf, facts.get("promised_depth", comm.size - 1))
+            facts |= _bits(launched, call, sendbuf, recvbuf, facts.get("promised_depth", us.comm.size - 1))
             if facts.get("wrong"):
                 return Outcome({**facts, "state": "wrong"})
         with _turns(launched, cell, bind, sendbuf, len(steps or ())) as rotation:
@@ -67,7 +67,7 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
             facts["wire"] = _wire(launched, before, times)
             facts["nccl_tests_s"] = _back_to_back(launched, call)
             timed, sent, received = rotation.places[-1] if rotation else (call, sendbuf, recvbuf)
-            wrong = measure.check(timed, sent, received, comm, plan.op).wrong
+            wrong = _checked(launched, timed, sent, received).wrong
     finally:
         call.close()
     facts["wrong"] = wrong
@@ -90,7 +90,17 @@ def _floor(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
 
 
 def _repeated(launched: Launched, cell: Cell, turn: measure.Turn, cells_left: int) -> Times:
-    return measure.repeat(turn, launched.comm, budget_of(launched, cell, cells_left), launched.sync, launched.clock)
+    budget = budget_of(launched, cell, cells_left)
+    return measure.repeat(turn, launched.comm, budget, launched.sync, launched.clock, launched.groups)
+
+
+def _checked(launched: Launched, call: Prepared, sendbuf, recvbuf) -> measure.Check:
+    """One checked call of all groups at once, each on inputs of its own, so that a leak between them is seen."""
+    comm = launched.party.comm
+    check = measure.check(call, sendbuf, recvbuf, comm, launched.plan.op, launched.number)
+    if launched.group is None:
+        return check
+    return check._replace(wrong=launched.comm.allreduce(check.wrong if comm.rank == 0 else 0))
 
 
 def _ended(facts: dict, times: Times) -> Outcome:
@@ -113,12 +123,12 @@ def _turns(launched: Launched, cell: Cell, bind: Bind, vector: np.ndarray, steps
 
 def _bits(launched: Launched, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
     """What random floats show; with --check bits also over repeated calls and against the exact result."""
-    comm, seed, op = launched.comm, launched.plan.seed, launched.plan.op
+    comm, seed, op = launched.party.comm, launched.plan.seed, launched.plan.op
     facts = bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
     if launched.plan.check == "bits":
         facts |= bits.accuracy_of_first(recvbuf, comm, seed, op, depth)
         facts["same_bits_calls"] = bits.same_bits_calls(call.run, recvbuf, comm)
-    return facts
+    return bits.of_groups(launched.comm.allgather(facts)) if launched.group else facts
 
 
 def _back_to_back(launched: Launched, call: Prepared) -> float | None:

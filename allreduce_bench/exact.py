@@ -22,34 +22,34 @@ PLACES = {"float16": 251, "bfloat16": 61}  # numbers that tell the place of an e
 EVERYWHERE = 64  # ranks that contribute to every element of a 16-bit sum
 
 
-def operand(rank: int, count: int, dtype: str, op: str) -> np.ndarray:
-    """The input of `rank`: `count` elements."""
+def operand(rank: int, count: int, dtype: str, op: str, first: int = 0) -> np.ndarray:
+    """The input of `rank`: `count` elements from number `first`; groups that begin elsewhere have other inputs."""
     if op == "prod":
-        return _vector(count, dtype, lambda i: np.where(i % 3, _factor(rank), _sign(i)))
+        return _vector(count, dtype, first, lambda i: np.where(i % 3, _factor(rank), _sign(i)))
     if op in ("sum", "avg") and dtype in PLACES:
-        return _vector(count, dtype, lambda i: (_units(rank, dtype) * _unit())[i % 3063])
-    return _vector(count, dtype, lambda i: _place(i, dtype) + _weight(rank) * (i % 3))
+        return _vector(count, dtype, first, lambda i: (_units(rank, dtype) * _unit())[i % 3063])
+    return _vector(count, dtype, first, lambda i: _place(i, dtype) + _weight(rank) * (i % 3))
 
 
-def expected(size: int, count: int, dtype: str, op: str) -> np.ndarray:
+def expected(size: int, count: int, dtype: str, op: str, first: int = 0) -> np.ndarray:
     """What all-reducing the inputs of `size` ranks must give, computed without MPI: `count` elements."""
     if op == "prod":
         factor = prod(map(_factor, range(size)))
-        return _vector(count, dtype, lambda i: np.where(i % 3, factor, _sign(i) ** size))
+        return _vector(count, dtype, first, lambda i: np.where(i % 3, factor, _sign(i) ** size))
     weights = [_weight(rank) for rank in range(size)]
     if op in ("max", "min"):
         extreme = max(weights) if op == "max" else min(weights)
-        return _vector(count, dtype, lambda i: _place(i, dtype) + extreme * (i % 3))
+        return _vector(count, dtype, first, lambda i: _place(i, dtype) + extreme * (i % 3))
     if dtype in PLACES:
         units = sum(_units(rank, dtype) for rank in range(size))
-        total = _vector(count, dtype, lambda i: (units * _unit())[i % 3063])
+        total = _vector(count, dtype, first, lambda i: (units * _unit())[i % 3063])
     else:
-        total = _vector(count, dtype, lambda i: size * _place(i, dtype) + sum(weights) * (i % 3))
+        total = _vector(count, dtype, first, lambda i: size * _place(i, dtype) + sum(weights) * (i % 3))
     return np.divide(total, size, out=total) if op == "avg" else total
 
 
-def _vector(count: int, dtype: str, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    period = formula(np.arange(1, PERIOD + 1)).astype(dtype)
+def _vector(count: int, dtype: str, first: int, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    period = formula(np.arange(first + 1, first + PERIOD + 1)).astype(dtype)
     vector = np.empty(count, dtype)
     whole = count - count % PERIOD
     vector[:whole].reshape(-1, PERIOD)[:] = period

@@ -10,6 +10,7 @@ from .clock import Clock
 from .plan import Launch, Plan
 from .sync import Sync
 from .topology import Topology
+from .units import format_ranges
 
 
 class Launched(NamedTuple):
@@ -28,3 +29,18 @@ class Launched(NamedTuple):
     clock: Clock  # of all ranks
     sync: Sync  # how they enter a call together
     cold_nbytes: int = 0  # what a rank touches between two uses of a buffer, where calls are cold
+    groups: tuple[tuple[int, ...], ...] = ()  # the ranks of each of --groups; none: all ranks all-reduce together
+    number: int = 0  # of the group that this rank is in
+    group: "Launched | None" = None  # that group, as if nobody else had been launched; None: there are none
+    ranks: tuple[int, ...] = ()  # of a group: what its ranks are called among all
+    layouts: tuple[Topology, ...] = ()  # the declared one of each group
+
+    @property
+    def party(self) -> "Launched":
+        """Those that all-reduce with this rank: its group, or all."""
+        return self.group or self
+
+    @property
+    def within(self) -> str:
+        """What goes before words that count the ranks of a group from 0: `within ranks 4-7: `; of all nothing."""
+        return f"within ranks {format_ranges(self.ranks)}: " if self.ranks else ""

@@ -9,9 +9,12 @@ from .plan import Cell
 from .predict import price
 from .rendezvous import Refusal
 from .schedule import Step, elements
+from .topology import Topology
+from .units import format_ranges
 from .verify import verify
 
 PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
+LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several groups the least counts
 NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: decide between nearly equal paths only
 
 
@@ -40,21 +43,40 @@ class Proof(NamedTuple):
 
 def own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
     """The steps of this rank, or why a user's generator gave none."""
-    algorithm, comm = launched.algorithms[cell.algorithm], launched.comm
+    algorithm, us = launched.algorithms[cell.algorithm], launched.party
     try:
-        return algorithm.schedule(comm.rank, comm.size, launched.topology, cell.count, cell.segment or 1), None
+        return algorithm.schedule(us.comm.rank, us.comm.size, us.topology, cell.count, cell.segment or 1), None
     except AlgorithmError as error:
-        return [], str(error)
+        return [], f"{us.within}{error}"
 
 
 def proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> Proof:
-    """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only."""
-    size, itemsize = launched.comm.size, launched.plan.itemsize
+    """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
+
+    Of groups once for each layout; their facts are those of the group that takes most, or promises least.
+    """
+    if not launched.groups:
+        return _of_layout(launched, algorithm, cell, launched.topology)
+    proofs = {layout: _of_layout(launched, algorithm, cell, layout) for layout in dict.fromkeys(launched.layouts)}
+    known: list[tuple[int, int]] = []  # rank, and the fingerprint of its steps
+    for ranks, layout in zip(launched.groups, launched.layouts):
+        facts, fingerprints = proofs[layout]
+        if facts.get("state") == "refused":
+            return Proof(facts | {"reason": f"within ranks {format_ranges(ranks)}: {facts['reason']}"}, [])
+        known += zip(ranks, fingerprints)
+    each = [proof.facts for proof in proofs.values()]
+    facts = {name: (min if name in LEAST else max)(facts[name] for facts in each) for name in each[0]}
+    return Proof(facts, [fingerprint for _, fingerprint in sorted(known)])
+
+
+def _of_layout(launched: Launched, algorithm: Algorithm, cell: Cell, layout: Topology) -> Proof:
+    """The same of the ranks of one layout."""
+    size, itemsize = len(layout.node_of), launched.plan.itemsize
     if size > PROVED_UP_TO:
-        cost = algorithm.cost(size, launched.topology, cell.count, cell.segment or 1)
+        cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
         return Proof({"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}, [])
     try:
-        schedules = algorithm.schedules(size, launched.topology, cell.count, cell.segment or 1)
+        schedules = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
         proof = verify(schedules, cell.count)
     except (AlgorithmError, Refusal) as refusal:
         return Proof({"state": "refused", "reason": str(refusal), "proved": False}, [])
@@ -91,8 +113,9 @@ def differing(made: list[int], proved: list[int]) -> str | None:
 
 
 def _internode(launched: Launched, steps: list[Step]) -> int:
-    """Bytes that the schedule sends between real nodes in one call."""
-    node_of = launched.real.node_of
-    here = node_of[launched.comm.rank]
+    """Bytes that the schedule sends between real nodes in one call, of all groups together."""
+    us = launched.party
+    node_of = us.real.node_of
+    here = node_of[us.comm.rank]
     away = [step for step in steps if step.dest is not None and node_of[step.dest] != here]
     return launched.comm.allreduce(sum(elements(step.send) for step in away)) * launched.plan.itemsize

@@ -283,7 +283,8 @@ def test_cold_buffers_count_as_memory():
         size = 2
 
     plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1, cache="both"), Topology.one_node(2)
-    launched = Launched(Comm(), plan, Launch(2, 1), real, real, {}, 13 << 20, None, lambda: None, {}, None, None, 32 << 20)
+    known = (13 << 20, None, lambda: None, {}, None, None, 32 << 20)
+    launched = Launched(Comm(), plan, Launch(2, 1), real, real, {}, *known)
     warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
     assert _unfit(launched, warm) is None
     assert _unfit(launched, cold).startswith("needs 89 MiB of buffers a rank, more than half of the 13 MiB")
