@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .agreement import BUG, broken_promise
 from .finding import LEVELS
+from .groups import ALONE
 from .repetitions import AND, MIN_LAUNCHES
 from .summary import Summary, by_size
 from .units import format_size, format_time, in_ranks
@@ -81,8 +82,12 @@ def gaps(rows: Sequence[Summary]) -> list[Gap]:
 
 
 def _size(row: Summary) -> str:
-    """`8 B`, or `8 B cold`."""
-    return format_size(int(str(row["nbytes"]))) + (" cold" if row["cache"] == "cold" else "")
+    """`8 B`, or `8 B cold`, `8 B alone`."""
+    return (
+        format_size(int(str(row["nbytes"])))
+        + (" cold" if row["cache"] == "cold" else "")
+        + (" alone" if row["groups"] == ALONE else "")
+    )
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Finding]:
