@@ -32,6 +32,7 @@ SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level i
 MUCH_INVALID = 0.1  # of the calls of a cell
 STRONG_LAG1, STRONG_DRIFT = 0.5, 1.1
 COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
+UNUSUAL = ("cold", ALONE)  # what is said of a cell beside its size
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
 
 
@@ -83,11 +84,8 @@ def gaps(rows: Sequence[Summary]) -> list[Gap]:
 
 def _size(row: Summary) -> str:
     """`8 B`, or `8 B cold`, `8 B alone`."""
-    return (
-        format_size(int(str(row["nbytes"])))
-        + (" cold" if row["cache"] == "cold" else "")
-        + (" alone" if row["groups"] == ALONE else "")
-    )
+    words = [format_size(int(str(row["nbytes"]))), *(word for word in (row["cache"], row["groups"]) if word in UNUSUAL)]
+    return " ".join(words)
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Finding]:

@@ -20,8 +20,8 @@ FEW = 8  # groups that are told one by one
 def columns(plan: Plan, ranks: int, cell: Cell, together: Timed, alone: Timed, stands: Mapping) -> dict[str, Any]:
     """The columns of SUMMARY about the groups of `cell`, whose calls are in `together` and `alone`.
 
-    `stands`: launch -> for each group the one that was measured alone in its place. Beside the columns `groups_in_words`
-    and, where all groups ran together, `losses`: group -> launch -> its loss.
+    `stands`: launch -> for each group the one that was measured alone in its place. Beside the columns
+    `groups_in_words` and, where all groups ran together, `losses`: group -> launch -> its loss.
     """
     groups = groups_of(plan.groups, ranks)
     row: dict[str, Any] = {"groups_in_words": describe(plan.groups, ranks)}
@@ -116,9 +116,9 @@ def alone_of(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, A
 
 
 def lines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of every measured cell of all groups together what a table shows: nbytes, algorithm, and in seconds `alone`,
-    `fastest` and `slowest` (of the groups), each None where not known; `losses` in words; whether the largest `is_sure`;
-    and `spread`, slowest over fastest group.
+    """Of every measured cell of all groups together what a table shows: nbytes, algorithm, `alone` in seconds, the
+    `times` of the groups in us and their `losses` in words, whether the largest loss `is_sure`, and `spread`, the
+    slowest over the fastest group.
     """
     found = []
     for row in rows:
@@ -131,8 +131,6 @@ def lines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
                 "nbytes": row["nbytes"],
                 "algorithm": row["algorithm"],
                 "alone": other and other["time_s"],
-                "fastest": min(times),
-                "slowest": max(times),
                 "times": _told(row["group_times_s"], 1e6),
                 "losses": _told(row["group_loss"], 1) if row.get("group_loss") else "",
                 "is_sure": is_sure(worst(row)),

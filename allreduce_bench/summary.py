@@ -90,8 +90,8 @@ def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cal
     """The columns about groups; see `losses`."""
     from .losses import columns  # late: few runs have groups
 
-    kinds = (timed.get((ranks, replace(cell, groups=kind).key), {}) for kind in plan.kinds)
-    return columns(plan, ranks, cell, *kinds, stands)
+    together, alone = (timed.get((ranks, replace(cell, groups=kind).key), {}) for kind in plan.kinds)
+    return columns(plan, ranks, cell, together, alone, stands)
 
 
 def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, Calls]) -> Summary:

@@ -45,7 +45,10 @@ class Table(NamedTuple):
 
 
 def tables(result: Result) -> list[Table]:
-    """The tables of what competes, in the plan's order: all algorithms of the first rank count, warm before cold, then of the next."""
+    """The tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the next.
+
+    Of groups that ran at the same time; one alone is no result.
+    """
     groups: dict[tuple, list[Summary]] = {}
     for row in competing(result.rows):
         groups.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
