@@ -267,7 +267,7 @@ def _cells(rows: Sequence[Summary]) -> str:
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
         of = sizes.setdefault(row["ranks"], {}).setdefault(row["algorithm"], [])
-        of.append(format_size(row["nbytes"]))
+        of.append(_size(row))
     return "; ".join(
         ", ".join(f"{name} ({', '.join(of)})" for name, of in algorithms.items()) + f" at {in_ranks([ranks])}"
         for ranks, algorithms in sizes.items()
