@@ -11,7 +11,6 @@ from .reading import Run
 
 SAME = {  # word of --despite -> what has to be the same
     "time": ("time of a call",),
-    "groups": ("groups",),
     "library": ("MPI library",),
     "thread-level": ("thread level",),
     "transport": ("transport, as the MPI says",),
@@ -20,6 +19,7 @@ SAME = {  # word of --despite -> what has to be the same
     "binding": ("bound to cores",),
     "oversubscribed": ("more ranks than cores",),
     "interface": ("interface asked for", "link between nodes"),
+    "groups": ("groups",),
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # what each library has of its own
 NOTED = ("kernel", "container", "frequency governor", "memory of a node", "Python", *PACKAGES, "allreduce-bench")
