@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .plan import Plan, PlanError
-from .summary import Summary
+from .summary import Summary, competing
 from .units import format_size, parse_duration, parse_rate, parse_size, three_digits
 
 FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
@@ -83,12 +83,12 @@ def refuse_unplanned(limits: Iterable[Limit], plan: Plan) -> None:
 def judge(limits: Iterable[Limit], plan: Plan, rows: Sequence[Summary]) -> list[Judgement]:
     """One judgement per limit and rank count above 1: by the fastest algorithm that was measured, or by the named one.
 
-    With a cold cache only where nothing is planned with a warm one.
+    With a cold cache only where nothing is planned with a warm one; of groups, the slowest of all at the same time.
 
     Nothing measured fails the limit.
     """
     counts = [ranks for ranks in plan.ranks if ranks > 1]
-    rows = [row for row in rows if row["cache"] == plan.caches[0]]
+    rows = [row for row in competing(rows) if row["cache"] == plan.caches[0]]
     return [_judge(limit, ranks, rows) for limit in limits for ranks in counts]
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .dtypes import is_float
 from .plan import Plan
-from .summary import Summary
+from .summary import Summary, competing
 from .units import format_size, format_time, three_digits
 
 EXACT = {"sum": "exactly rounded sum", "avg": "exactly rounded average", "max": "exact maximum", "min": "exact minimum"}
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 def lines(rows: Sequence[Summary]) -> list[Line]:
     """What was found of the bits of every algorithm, at the sizes where they were compared."""
-    compared = [row for row in rows if row.get("same_bits") is not None]
+    compared = [row for row in competing(rows) if row.get("same_bits") is not None]
     order = list(dict.fromkeys((row["ranks"], row["algorithm"]) for row in compared))
     groups: dict[tuple, list[Summary]] = {}
     for row in sorted(compared, key=lambda row: order.index((row["ranks"], row["algorithm"]))):
@@ -48,7 +48,7 @@ def sentences(plan: Plan, rows: Sequence[Summary]) -> list[str]:
         return []
     if not is_float(plan.dtype):
         return [why_not_compared(plan)]
-    compared = [row for row in rows if row.get("same_bits") is not None]
+    compared = [row for row in competing(rows) if row.get("same_bits") is not None]
     found = [_equality(compared), _classes(compared), _distance(plan, compared)]
     return [f"bits: {words}" for words in found if words]
 

@@ -3,7 +3,7 @@
 An all-reduce that is free in its order of additions may give other bits to another rank, or in another call.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from zlib import adler32, crc32
 
 import numpy as np
@@ -38,6 +38,16 @@ def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, d
 
         found = accuracy(recvbuf, comm.size, seed, op, depth)
     return comm.bcast(found)
+
+
+def of_groups(found: Sequence[dict]) -> dict:
+    """What the groups say together, from the facts of every rank: an equality holds where none denies it, a distance is
+    the largest, and the bits are those of the first group. All groups have the same inputs, and are not compared.
+    """
+    facts = {name: value for one in reversed(found) for name, value in one.items()}
+    equal, largest = ("same_bits", "same_bits_calls"), ("max_ulp", "mean_ulp")
+    facts |= {name: all(one[name] for one in found) for name in equal if name in facts}
+    return facts | {name: max(one[name] for one in found if name in one) for name in largest if name in facts}
 
 
 def _call(run: Callable[[], None], recvbuf: np.ndarray) -> str:

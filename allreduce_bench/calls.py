@@ -8,6 +8,7 @@ from mpi4py import MPI
 from . import stamps
 from .budget import TRIED, Ahead, Budget, ahead
 from .clock import Line
+from .groups import MOST_GROUPS, Groups, written
 from .schema import time_definition
 from .sync import Barrier, Sync
 from .units import format_ranges
@@ -39,8 +40,9 @@ class Times(NamedTuple):
 class Calls:
     """The calls so far: all of them on rank 0, on the others only from when to when they were."""
 
-    def __init__(self, comm: MPI.Comm):
-        self.comm, self.warmups = comm, 0
+    def __init__(self, comm: MPI.Comm, groups: Groups = ()):
+        """`groups`: the ranks of each group whose own times are wanted."""
+        self.comm, self.groups, self.warmups = comm, groups, 0
         self.span: list[float] = []  # first entry and last exit on the own clock
         self._blocks: list[np.ndarray] = []  # [rank, 3, call] each
         self._ways: list[str] = []  # of each call
@@ -92,6 +94,8 @@ class Calls:
         facts = {"stopped": stopped, "imb_t_max_s": stamps.longest_mean(entry[timed], exit[timed])}
         calls = {"valid": valid, "time_definition": np.array(list(map(time_definition, self._ways)))}
         calls |= stamps.durations(entry, exit)
+        if 0 < len(self.groups) <= MOST_GROUPS:
+            calls["group_times_s"] = np.array(list(map(written, stamps.of_groups(entry, exit, self.groups))))
         unsteady, common = [rank for rank, line in enumerate(lines) if line is None], None
         if not unsteady and not back.any():
             common = np.array(

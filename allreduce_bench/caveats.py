@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .agreement import BUG, broken_promise
 from .finding import LEVELS
+from .groups import ALONE
 from .repetitions import AND, MIN_LAUNCHES
 from .summary import Summary, by_size
 from .units import format_size, format_time, in_ranks
@@ -31,6 +32,7 @@ SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level i
 MUCH_INVALID = 0.1  # of the calls of a cell
 STRONG_LAG1, STRONG_DRIFT = 0.5, 1.1
 COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
+UNUSUAL = ("cold", ALONE)  # what is said of a cell beside its size
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
 
 
@@ -81,8 +83,9 @@ def gaps(rows: Sequence[Summary]) -> list[Gap]:
 
 
 def _size(row: Summary) -> str:
-    """`8 B`, or `8 B cold`."""
-    return format_size(int(str(row["nbytes"]))) + (" cold" if row["cache"] == "cold" else "")
+    """`8 B`, or `8 B cold`, `8 B alone`."""
+    words = [format_size(int(str(row["nbytes"]))), *(word for word in (row["cache"], row["groups"]) if word in UNUSUAL)]
+    return " ".join(words)
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Finding]:
@@ -264,7 +267,7 @@ def _cells(rows: Sequence[Summary]) -> str:
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
         of = sizes.setdefault(row["ranks"], {}).setdefault(row["algorithm"], [])
-        of.append(format_size(row["nbytes"]))
+        of.append(_size(row))
     return "; ".join(
         ", ".join(f"{name} ({', '.join(of)})" for name, of in algorithms.items()) + f" at {in_ranks([ranks])}"
         for ranks, algorithms in sizes.items()

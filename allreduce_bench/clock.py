@@ -82,7 +82,12 @@ class Clock:
         self._compared = perf_counter()
 
     def compare_if_due(self) -> None:
-        """The same where the last comparison is long ago by rank 0's clock; all ranks must."""
+        """Before a cell: the same where the last comparison is long ago by rank 0's clock; all ranks must.
+
+        What is old is forgotten here only: of a long cell the windows before it are needed at its end.
+        """
+        now = self.now()
+        self._windows[:-1] = [old for old in self._windows[:-1] if now - old.time < HISTORY_S]
         if self.comm.bcast(perf_counter() - self._compared > DUE_S):
             self.compare()
 
@@ -184,7 +189,6 @@ class Clock:
                 return
             self.shared = False
         self._first = self._first or window
-        self._windows = [old for old in self._windows if window.time - old.time < HISTORY_S]
         if len(self._windows) >= MOST_WINDOWS:
             del self._windows[: MOST_WINDOWS // 2 : 2]
         self._windows.append(window)

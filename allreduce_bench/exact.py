@@ -9,6 +9,9 @@ result, and so does an element of a sum in another's place.
 every rank contributes one or two units to it, as a bit of its number says; rank 0 adds a number that tells the place
 again. Ranks from 64 on contribute to one element in 32 only. So a sum has at most 2^11 units in float16 up to 16,384
 ranks, 2^8 in bfloat16 up to 1024, and a rank is missed within any 4 elements, or within any 64 if it is above 63.
+
+Groups that all-reduce at the same time begin at elements of their own, so that what goes to another group is wrong
+there: of a sum only groups 3063 apart have equal inputs, of a product 6.
 """
 
 from collections.abc import Callable
@@ -22,34 +25,34 @@ PLACES = {"float16": 251, "bfloat16": 61}  # numbers that tell the place of an e
 EVERYWHERE = 64  # ranks that contribute to every element of a 16-bit sum
 
 
-def operand(rank: int, count: int, dtype: str, op: str) -> np.ndarray:
-    """The input of `rank`: `count` elements."""
+def operand(rank: int, count: int, dtype: str, op: str, first: int = 0) -> np.ndarray:
+    """The input of `rank`: `count` elements from number `first`; groups that begin elsewhere have other inputs."""
     if op == "prod":
-        return _vector(count, dtype, lambda i: np.where(i % 3, _factor(rank), _sign(i)))
+        return _vector(count, dtype, first, lambda i: np.where(i % 3, _factor(rank), _sign(i)))
     if op in ("sum", "avg") and dtype in PLACES:
-        return _vector(count, dtype, lambda i: (_units(rank, dtype) * _unit())[i % 3063])
-    return _vector(count, dtype, lambda i: _place(i, dtype) + _weight(rank) * (i % 3))
+        return _vector(count, dtype, first, lambda i: (_units(rank, dtype) * _unit())[i % 3063])
+    return _vector(count, dtype, first, lambda i: _place(i, dtype) + _weight(rank) * (i % 3))
 
 
-def expected(size: int, count: int, dtype: str, op: str) -> np.ndarray:
+def expected(size: int, count: int, dtype: str, op: str, first: int = 0) -> np.ndarray:
     """What all-reducing the inputs of `size` ranks must give, computed without MPI: `count` elements."""
     if op == "prod":
         factor = prod(map(_factor, range(size)))
-        return _vector(count, dtype, lambda i: np.where(i % 3, factor, _sign(i) ** size))
+        return _vector(count, dtype, first, lambda i: np.where(i % 3, factor, _sign(i) ** size))
     weights = [_weight(rank) for rank in range(size)]
     if op in ("max", "min"):
         extreme = max(weights) if op == "max" else min(weights)
-        return _vector(count, dtype, lambda i: _place(i, dtype) + extreme * (i % 3))
+        return _vector(count, dtype, first, lambda i: _place(i, dtype) + extreme * (i % 3))
     if dtype in PLACES:
         units = sum(_units(rank, dtype) for rank in range(size))
-        total = _vector(count, dtype, lambda i: (units * _unit())[i % 3063])
+        total = _vector(count, dtype, first, lambda i: (units * _unit())[i % 3063])
     else:
-        total = _vector(count, dtype, lambda i: size * _place(i, dtype) + sum(weights) * (i % 3))
+        total = _vector(count, dtype, first, lambda i: size * _place(i, dtype) + sum(weights) * (i % 3))
     return np.divide(total, size, out=total) if op == "avg" else total
 
 
-def _vector(count: int, dtype: str, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    period = formula(np.arange(1, PERIOD + 1)).astype(dtype)
+def _vector(count: int, dtype: str, first: int, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    period = formula(np.arange(first + 1, first + PERIOD + 1)).astype(dtype)
     vector = np.empty(count, dtype)
     whole = count - count % PERIOD
     vector[:whole].reshape(-1, PERIOD)[:] = period

@@ -217,6 +217,9 @@ def _title(rows: pd.DataFrame) -> str:
     """`4 ranks`, and what a reader must know of them before looking at the lines."""
     ranks, declared = rows["ranks"].iloc[0], rows["nodes_declared"].dropna()
     words = [f"{ranks} ranks" if ranks > 1 else "1 rank"]
+    groups = rows["group_ranks"].dropna()
+    if len(groups):
+        words.append(f"in groups of {groups.iloc[0].split()[0]}")
     if set(rows["cache"]) == {"cold"}:
         words.append("(cold cache)")
     if rows["oversubscribed"].fillna(False).any():

@@ -120,6 +120,8 @@ def _fit_one(group: pd.DataFrame) -> dict:
         "median_error": np.nan,
         "reason": None,
     }
+    if group["groups"].notna().any():
+        return result | {"reason": "several groups at the same time share links, which is another model"}
     if group["ranks"].iloc[0] == 1:
         return result | {"reason": "one rank sends no messages"}
     if timed["nbytes"].nunique() < MIN_SIZES:

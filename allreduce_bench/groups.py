@@ -5,8 +5,14 @@
 """
 
 import re
+from collections.abc import Hashable, Iterable, Sequence
 
 NO_GROUPS = ""
+TOGETHER, ALONE = "together", "alone"  # of all groups at the same time, and of one while the others wait
+MOST_GROUPS = 256  # whose times are kept one by one
+MOST_ALONE = 4  # groups that are measured alone: one of each of the layouts that most groups have
+SILENT = "-"
+Groups = tuple[tuple[int, ...], ...]  # the ranks of each group
 
 
 def parse_groups(text: str) -> str:
@@ -17,7 +23,7 @@ def parse_groups(text: str) -> str:
     return f"{match[1]}:{match[2]}" if match[1] else match[2]
 
 
-def groups_of(groups: str, size: int) -> tuple[tuple[int, ...], ...]:
+def groups_of(groups: str, size: int) -> Groups:
     """The ranks of each group, ascending, the group of rank 0 first; NO_GROUPS makes one of all `size` ranks.
 
     Raises ValueError where that makes a single group, groups of one rank, or groups of different sizes, since a loss
@@ -48,3 +54,25 @@ def describe(groups: str, size: int) -> str:
     """`2 groups of 4 ranks (div:4)`. Raises as `groups_of`."""
     members = groups_of(groups, size)
     return f"{len(members)} groups of {len(members[0])} ranks ({groups if ':' in groups else 'consecutive'})"
+
+
+def stand_ins(layouts: Sequence[Hashable]) -> list[int | None]:
+    """For each group the one that is measured alone in its place: the first of the same layout.
+
+    None where its layout is not among the MOST_ALONE that most groups have.
+    """
+    first: dict[Hashable, int] = {}
+    for number, layout in enumerate(layouts):
+        first.setdefault(layout, number)
+    often = sorted(first, key=lambda layout: -sum(other == layout for other in layouts))[:MOST_ALONE]
+    return [first[layout] if layout in often else None for layout in layouts]
+
+
+def written(times_s: Iterable[float | None]) -> str:
+    """The times of the groups as they stand in a column, seconds: `1.234e-05 1.4e-05`; who was silent has `-`."""
+    return " ".join(SILENT if time_s is None else f"{time_s:.4g}" for time_s in times_s)
+
+
+def read(text: str) -> list[float | None]:
+    """What `written` wrote."""
+    return [None if word == SILENT else float(word) for word in text.split()]

@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from . import exact
 from .budget import Budget, warmups_left
-from .calls import Calls, Times
+from .calls import Calls, Groups, Times
 from .clock import Clock
 from .execute import Prepared, native, native_datatype
 from .sync import Barrier, Sync
@@ -24,35 +24,36 @@ class Check(NamedTuple):
     time_s: float  # of the call on rank 0, not a measurement: the others may have entered later
 
 
-def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str) -> Check:
+def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int = 0) -> Check:
     """Run `call` once on exact inputs; count the wrong elements over all ranks, inputs that it changed included.
 
     The result is held against the one computed without MPI, and that against the library's `MPI_Allreduce` where it has
-    this type.
+    this type. `first`: where the inputs begin, see `exact`.
     """
     dtype, count = sendbuf.dtype.name, sendbuf.size
-    sendbuf[:] = exact.operand(comm.rank, count, dtype, op)
+    sendbuf[:] = exact.operand(comm.rank, count, dtype, op, first)
     recvbuf[:] = exact.POISON
     comm.Barrier()
     entry = perf_counter()
     call.run()
     time_s = perf_counter() - entry
-    reference = exact.expected(comm.size, count, dtype, op)
+    reference = exact.expected(comm.size, count, dtype, op, first)
     wrong = np.count_nonzero(recvbuf != reference)
     if native_datatype(dtype) is not None:
         native(sendbuf, reference, comm, op).run()
         wrong += np.count_nonzero(recvbuf != reference)
-    wrong += np.count_nonzero(sendbuf != exact.operand(comm.rank, count, dtype, op))
+    wrong += np.count_nonzero(sendbuf != exact.operand(comm.rank, count, dtype, op, first))
     return Check(comm.allreduce(wrong), time_s)
 
 
-def repeat(turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock) -> Times:
+def repeat(turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock, groups: Groups = ()) -> Times:
     """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
 
     `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.
+    `groups`: the ranks of each group whose times are wanted, too.
     """
     clock.compare_if_due()
-    jumps, calls, done = clock.jumps, Calls(comm), 0
+    jumps, calls, done = clock.jumps, Calls(comm, groups), 0
     calls.add(_timed(turn, sync, clock.now, min(1, budget.warmups)), sync)
     if budget.warmups > 1:
         calls.add(_timed(turn, sync, clock.now, _agree(comm, warmups_left(budget))), sync)

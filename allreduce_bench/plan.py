@@ -6,7 +6,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from .dtypes import DTYPES, MOST_RANKS, is_float
-from .groups import groups_of
+from .groups import ALONE, NO_GROUPS, TOGETHER, groups_of
 from .schema import CACHES, FLOOR, FLOORS, SYNCS
 from .start import Start, StartError
 
@@ -84,9 +84,9 @@ class Plan:
     start: Start = field(default_factory=Start)
 
     def __post_init__(self) -> None:
+        self._refuse_layout()
         self._refuse_arithmetic()
         self._refuse_repeating()
-        self._refuse_layout()
 
     def _refuse_arithmetic(self) -> None:
         if self.dtype not in DTYPES:
@@ -95,7 +95,7 @@ class Plan:
             raise PlanError(f"unknown op '{self.op}'; known: {', '.join(OPS)}")
         if self.op == "avg" and not is_float(self.dtype):
             raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
-        ranks, most = max(self.ranks, default=0), MOST_RANKS.get((self.dtype, self.op))
+        ranks, most = max(map(self.group_size, self.ranks), default=0), MOST_RANKS.get((self.dtype, self.op))
         if most is not None and ranks > most:
             what = f"{self.op} of {self.dtype} over {ranks} ranks"
             raise PlanError(
@@ -115,13 +115,21 @@ class Plan:
             raise PlanError("a segment holds at least one element, found 0 bytes")
 
     def _refuse_layout(self) -> None:
-        for size in self.ranks if self.groups else ():
-            try:
-                groups_of(self.groups, size)
-            except ValueError as error:
-                raise PlanError(str(error)) from error
+        if self.groups:
+            self._refuse_groups()
         if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
             raise PlanError(f"{self.pretend_ranks_per_node} ranks a node make one node of {max(self.ranks)} ranks")
+
+    def _refuse_groups(self) -> None:
+        for size in self.ranks:
+            try:
+                self.group_size(size)
+            except ValueError as error:
+                raise PlanError(str(error)) from error
+
+    def group_size(self, ranks: int) -> int:
+        """How many of `ranks` ranks all-reduce together."""
+        return len(groups_of(self.groups, ranks)[0]) if self.groups else ranks
 
     @property
     def itemsize(self) -> int:
@@ -132,6 +140,11 @@ class Plan:
     def caches(self) -> tuple[str, ...]:
         """The states of the cache in which each cell is measured."""
         return CACHES if self.cache == "both" else (self.cache,)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What a cell may say of groups; the first is what competes."""
+        return (TOGETHER, ALONE) if self.groups else (NO_GROUPS,)
 
     def planned_launches(self) -> list[Launch]:
         """All launches; the rank counts take turns, so that a drift of the machine touches all of them."""
@@ -147,11 +160,10 @@ class Plan:
             for name in self.algorithms:
                 executor = "native" if name == "native" else "sendrecv"
                 segment = self.segment_nbytes // self.itemsize if name in self.segmented else None
-                cells += [Cell(name, executor, count, segment, cache) for count in counts]
+                cells += [Cell(name, executor, count, segment, cache, kind) for count in counts for kind in self.kinds]
             for name in FLOORS if self.floors else ():
-                cells += [
-                    Cell(name, FLOOR, count, None, cache) for count in counts if name != "null" or count == min(counts)
-                ]
+                of = counts if name != "null" else [min(counts)]
+                cells += [Cell(name, FLOOR, count, None, cache, self.kinds[0]) for count in of]
         random.Random(f"{self.seed} {launch.name}").shuffle(cells)
         return cells
 

@@ -15,6 +15,7 @@ from .accuracy import COMPARED
 from .agreement import why_not_compared
 from .algorithms import builtin
 from .dtypes import is_float
+from .groups import describe
 from .plan import Plan
 from .random_floats import CALLS, EXPONENTS
 from .repetitions import AND
@@ -51,6 +52,7 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
         ("warm-ups", f"{plan.warmups} calls a cell, kept in the raw files, in no statistic"),
         ("interval", _interval(done)),
         ("cache", _cache(plan, attempts)),
+        *([("groups", _groups(plan))] if plan.groups else []),
         ("floors", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
         ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
         *([("bits", _bits(plan))] if plan.check == "bits" else []),
@@ -71,6 +73,11 @@ def _cache(plan: Plan, attempts: Sequence[dict]) -> str:
         "cold": f"cold: between two uses of a buffer each rank touches {wide}, twice its share of the node's caches",
     }
     return "; ".join(words[cache] for cache in plan.caches)
+
+
+def _groups(plan: Plan) -> str:
+    words = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
+    return f"{words}; all at the same time from a common start, and one of each layout alone while the others sleep"
 
 
 def _bits(plan: Plan) -> str:

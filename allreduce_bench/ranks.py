@@ -15,7 +15,7 @@ from .progress import Lines, Place
 from .recorder import Recorder
 from .runfolder import RunError, RunFolder
 from .sweep import end_together, enter, facts_of, start_together, sweep
-from .sync import Earlier
+from .sync import Earlier, wait_quietly
 from .watch import Watch
 from .whereabouts import step_of
 
@@ -80,13 +80,6 @@ def _in_words(error: BaseException) -> str:
     """One line; an MPI library's own words may be many."""
     words = [line.strip() for line in str(error).splitlines() if line.strip()]
     return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {'; '.join(words[-2:])}"
-
-
-def wait_quietly(comm: MPI.Comm) -> None:
-    """Wait without taking the processor away from rank 0, which works alone; MPI's own waiting would spin."""
-    request = comm.Ibarrier()
-    while not request.Test():
-        time.sleep(0.001)
 
 
 def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened | None:

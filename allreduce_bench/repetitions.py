@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from .groups import read
 from .runfolder import CellKey, Row, RunFolder, key_of
 from .schema import SHARES
 from .stats import drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
@@ -31,6 +32,7 @@ class Calls:
     invalid: int = 0  # without warm-ups
     others: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in OTHERS})
     definitions: set[str] = field(default_factory=set)  # of time_s
+    of_groups: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
 
     def add(self, row: Row) -> None:
         """Count one row of REPETITIONS."""
@@ -42,11 +44,20 @@ class Calls:
         if not valid:
             self.invalid += 1
             return
+        if row["group_times_s"] and self._add_groups(row["group_times_s"]):
+            return
         self.time_s.append(float(row["time_s"]))
         self.definitions.add(row["time_definition"])
         for name, values in self.others.items():
             if row[name]:
                 values.append(float(row[name]))
+
+    def _add_groups(self, text: str) -> bool:
+        """Take in the times of the groups; whether only another than the first one that was measured alone has one."""
+        times = [(number, time_s) for number, time_s in enumerate(read(text)) if time_s is not None]
+        for number, time_s in times:
+            self.of_groups[number].append(time_s)
+        return times[0][0] > min(self.of_groups)
 
 
 def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, Calls]]:

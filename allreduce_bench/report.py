@@ -18,13 +18,13 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from . import __version__, agreement, caveats, distribution, figures, provenance
+from . import __version__, agreement, caveats, distribution, figures, losses, provenance
 from .dtypes import is_float
 from .fit import bounds, fit
 from .plan import Plan
 from .runfolder import RunFolder
 from .store import run_names, summary_frame
-from .summary import Summary, summarise
+from .summary import Summary, competing, summarise
 from .table import MARK
 from .units import format_size, in_ranks, three_digits
 from .verdict import verdicts
@@ -75,7 +75,7 @@ def _template():
 def _section(folder: RunFolder, name: str) -> dict[str, Any]:
     """What the template says about one run. Raises RunError."""
     run, plan, rows, attempts = folder.open(), folder.plan(), summarise(folder), folder.attempts()
-    frame = summary_frame(rows, name)
+    frame = summary_frame(competing(rows), name)
     fits = fit(frame)
     return {
         "name": name,
@@ -120,7 +120,7 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
     """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
     lines = []
     for nbytes in plan.sizes:
-        row_of = {str(row["algorithm"]): row for row in rows if row["nbytes"] == nbytes}
+        row_of = {str(row["algorithm"]): row for row in competing(rows) if row["nbytes"] == nbytes}
         best = next((row for row in row_of.values() if row.get("rank_of_best") == "best"), None)
         some = next(iter(row_of.values()))
         lines.append(
@@ -131,6 +131,7 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
     limited = any(row.get("of_limit") for row in rows)
     floors = any(row[name] for row in rows for name in figures.FLOORS)
     marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited, "floors": floors}
+    marks |= {"groups": rows[0].get("groups_in_words"), "losses": losses.lines(rows) if plan.groups else []}
     return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": distribution.tables(rows), **marks}
 
 

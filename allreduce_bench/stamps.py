@@ -4,6 +4,8 @@
 compares ranks does.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 
@@ -18,6 +20,12 @@ def durations(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
         "shortest_s": spent.min(axis=1),
         "osu_avg_s": spent.mean(axis=1),
     }
+
+
+def of_groups(entry: np.ndarray, exit: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
+    """Of every call the maximum of exit - entry over the ranks of each group, seconds: [call, group]."""
+    spent = exit - entry
+    return np.column_stack([spent[:, list(ranks)].max(axis=1) for ranks in groups])
 
 
 def arrivals(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:

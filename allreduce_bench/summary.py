@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from . import repetitions, wire
+from .groups import ALONE
 from .limits import least_s, link_of
 from .plan import Cell, Plan
 from .repetitions import MIN_LAUNCHES, Calls
@@ -25,6 +27,7 @@ def summarise(folder: RunFolder) -> list[Summary]:
     plan = folder.plan()
     timed = repetitions.by_cell(folder)
     oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in folder.attempts()}
+    stands = {fact["launch"]: fact["groups"]["alone"] for fact in folder.attempts() if "groups" in fact}
     marks = defaultdict(list)
     for mark in folder.marks():
         marks[int(mark["ranks"]), key_of(mark)].append(mark)
@@ -33,6 +36,8 @@ def summarise(folder: RunFolder) -> list[Summary]:
         row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
         row |= _floors(plan, ranks, cell, timed)
+        if plan.groups:
+            row |= _groups(plan, ranks, cell, timed, stands)
         rows.append(row)
     for group in by_size(rows).values():
         _compare(group)
@@ -40,10 +45,15 @@ def summarise(folder: RunFolder) -> list[Summary]:
     return rows
 
 
+def competing(rows: Iterable[Summary]) -> list[Summary]:
+    """All but those of one group alone, which are there to hold the others against."""
+    return [row for row in rows if row["groups"] != ALONE]
+
+
 def by_size(rows: Iterable[Summary]) -> dict[tuple, list[Summary]]:
-    """The measured rows of each (ranks, nbytes, cache): those that can be compared."""
+    """The measured rows of each (ranks, nbytes, cache): those that can be compared, and compete."""
     groups = defaultdict(list)
-    for row in rows:
+    for row in competing(rows):
         if row["time_s"] is not None:
             groups[row["ranks"], row["nbytes"], row["cache"]].append(row)
     return dict(groups)
@@ -53,7 +63,15 @@ def _planned(plan: Plan):
     order = {name: i for i, name in enumerate(plan.algorithms)}
     for launch in plan.planned_launches()[: len(plan.ranks)]:
         cells = [cell for cell in plan.cells(launch) if cell.executor != FLOOR]
-        for cell in sorted(cells, key=lambda cell: (cell.count, order[cell.algorithm], CACHES.index(cell.cache))):
+        for cell in sorted(
+            cells,
+            key=lambda cell: (
+                cell.count,
+                order[cell.algorithm],
+                CACHES.index(cell.cache),
+                plan.kinds.index(cell.groups),
+            ),
+        ):
             yield launch.ranks, cell
 
 
@@ -63,9 +81,17 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cal
     columns = dict(zip(FLOORS, ("call_floor_s", "copy_floor_s", "reduce_floor_s")))
     found: Summary = {}
     for name, column in columns.items():
-        floor = Cell(name, FLOOR, smallest if name == "null" else cell.count, None, cell.cache)
+        floor = Cell(name, FLOOR, smallest if name == "null" else cell.count, None, cell.cache, plan.kinds[0])
         found[column] = repetitions.middle(timed.get((ranks, floor.key), {}))
     return found
+
+
+def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]], stands: dict) -> Summary:
+    """The columns about groups; see `losses`."""
+    from .losses import columns  # late: few runs have groups
+
+    together, alone = (timed.get((ranks, replace(cell, groups=kind).key), {}) for kind in plan.kinds)
+    return columns(plan, ranks, cell, together, alone, stands)
 
 
 def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, Calls]) -> Summary:
@@ -76,6 +102,7 @@ def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str,
         "executor": cell.executor,
         "segment": cell.segment,
         "cache": cell.cache,
+        "groups": cell.groups,
         **count,
     }
     row |= {"launches": len(timed), "time_s": None, "state": "missing", "reason": "its launch was never finished"}
@@ -93,7 +120,7 @@ def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str,
         row |= repetitions.statistics(timed) | repetitions.of_marks(marks)
     if row["time_s"] is not None:
         row["algbw_bytes_per_s"] = algbw(int(row["nbytes"]), row["time_s"])
-        row["busbw_bytes_per_s"] = busbw(int(row["nbytes"]), row["time_s"], ranks)
+        row["busbw_bytes_per_s"] = busbw(int(row["nbytes"]), row["time_s"], plan.group_size(ranks))
     return row
 
 
@@ -143,7 +170,7 @@ def _limit(plan: Plan, rows: list[Summary], folder: RunFolder) -> None:
         link = link_of(plan.link_rate_bytes_per_s, [row for row in ours if row.get("wire")], attempts)
         for row in ours:
             row |= {"limit_s": None, "of_limit": None, "link": link.words if link else None}
-            if link and row["time_s"] and row["nbytes"]:
+            if link and row["time_s"] and row["nbytes"] and not plan.groups:  # which share the links in another way
                 row["limit_s"] = least_s(row["nbytes"], int(row["nodes"]), link)
                 row["of_limit"] = row["limit_s"] / row["time_s"]
 

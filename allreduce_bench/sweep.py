@@ -9,16 +9,18 @@ from mpi4py import MPI
 
 from . import environment
 from .calls import Times
-from .cell import Launched, Outcome, outcome_of
+from .cell import Outcome, outcome_of
 from .clock import Clock
 from .dtypes import arithmetic_findings, teach_numpy
+from .groups import ALONE
+from .launched import Launched
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
 from .runfolder import CellKey
 from .schema import FLOOR
 from .startup import STARTUP, slowest
-from .sync import Barrier, Earlier, choose
+from .sync import Barrier, Earlier, choose, make
 from .topology import Topology
 from .units import format_ranges, format_size, format_time
 
@@ -34,7 +36,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     free = environment.free_memory()
     shares = [share for share in comm.allgather(None if free is None else free // local) if share is not None]
     ours = comm.Dup()
-    return Launched(
+    launched = Launched(
         comm=ours,
         plan=plan,
         launch=launch,
@@ -49,6 +51,11 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         sync=Barrier(ours),  # until another is chosen
         cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
     )
+    if not plan.groups:
+        return launched
+    from .grouped import split  # late: few runs have groups
+
+    return split(launched, _counters)
 
 
 def _cold_region(comm: MPI.Comm, real: Topology) -> int:
@@ -96,6 +103,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
         "startup": slowest(phases),
         "in_haste": launched.deadline is not None,
         "cold_nbytes": launched.cold_nbytes,
+        **_groups(launched),
         "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
         "findings": [
             *findings(leaders, ranks_of_node, mpi, declared, first),
@@ -103,6 +111,14 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
             *(_cold_findings() if launched.cold_nbytes else ()),
         ],
     }
+
+
+def _groups(launched: Launched) -> dict:
+    if not launched.groups:
+        return {}
+    from .grouped import alone_for  # late: few runs have groups
+
+    return {"groups": {"ranks": launched.groups, "alone": alone_for(launched)}}
 
 
 def start_together(launched: Launched, facts: dict | None, earlier: Earlier | None) -> Launched:
@@ -121,7 +137,10 @@ def start_together(launched: Launched, facts: dict | None, earlier: Earlier | No
             from .findings import together  # late: rarely
 
             facts["findings"].append(together(chosen.sync.name, chosen.why, earlier and earlier.launch))
-    return launched._replace(sync=chosen.sync)
+    group = launched.group
+    if group is not None:
+        group = group._replace(sync=make(chosen.sync.name, group.comm, group.clock))
+    return launched._replace(sync=chosen.sync, group=group)
 
 
 def end_together(launched: Launched, recorder: Recorder | None) -> None:
@@ -165,15 +184,24 @@ def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey],
     left = sum(cell.executor != FLOOR for cell in cells)
     for number, cell in enumerate(_in_order(launched, cells), start=1):
         facts, words = _facts(launched, cell), f"{cell.algorithm} {format_size(cell.count * launched.plan.itemsize)}"
+        words += f" {cell.groups}" if cell.groups else ""
         if recorder is not None:
             teller.begin(words, facts)
-        outcome = outcome_of(launched, cell, left)
+        outcome = _outcome(launched, cell, left)
         left -= cell.executor != FLOOR
         failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
             _keep(launched, recorder, facts | outcome.facts, outcome.times)
             teller.end(number, len(cells), words + _result(outcome), failed[-1])
     return sum(failed)
+
+
+def _outcome(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
+    if cell.groups != ALONE:
+        return outcome_of(launched, cell, cells_left)
+    from .grouped import outcome_alone  # late: few runs have groups
+
+    return outcome_alone(launched, cell, cells_left)
 
 
 def _in_order(launched: Launched, cells: list[Cell]) -> Iterator[Cell]:

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -162,6 +162,13 @@ def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
     if way == RoundTime.name:
         return RoundTime(comm, clock, FIRST_SLACK * _time_of(comm.Barrier, comm))
     return Dissemination(comm) if way == Dissemination.name else Barrier(comm)
+
+
+def wait_quietly(comm: MPI.Comm, pause_s: float = 0.001) -> None:
+    """Wait for all ranks without taking the processor away from those at work; MPI's own waiting would spin."""
+    request = comm.Ibarrier()
+    while not request.Test():
+        sleep(pause_s)
 
 
 def _time_of(collective: Callable[[], object], comm: MPI.Comm) -> float:

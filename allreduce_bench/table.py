@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from . import agreement, wire
 from .dtypes import arithmetic_note
+from .groups import ALONE
 from .plan import Plan
-from .summary import Summary
+from .summary import Summary, competing
 from .units import format_size, format_time, three_digits
 from .verdict import verdicts
 
@@ -24,7 +25,8 @@ def table(plan: Plan, rows: Sequence[Summary], library: str) -> str:
     return "\n".join(_of_ranks(plan, group, library) for group in groups)
 
 
-def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
+def _of_ranks(plan: Plan, every: Sequence[Summary], library: str) -> str:
+    rows = competing(every)
     lines = [
         f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
         "time in us: maximum over ranks, median of repetitions, median of launches;  * fastest   = tie with it (95 %)",
@@ -33,15 +35,22 @@ def _of_ranks(plan: Plan, rows: Sequence[Summary], library: str) -> str:
         "",
         *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
         "",
-        _count(rows),
+        _count(every),
         *(f"{verdict.sizes}: {verdict.sentence}" for verdict in verdicts(rows)),
         *_floors(rows),
-        *_notes(rows),
+        *(_losses(every) if plan.groups else ()),
+        *_notes(every),
         *agreement.sentences(plan, rows),
         *([carried] if (carried := wire.sentence(rows)) else []),
         "",
     ]
     return "\n".join(lines)
+
+
+def _losses(rows: Sequence[Summary]) -> list[str]:
+    from .losses import sentences  # late: few runs have groups
+
+    return sentences(rows)
 
 
 def where(rows: Sequence[Summary]) -> str:
@@ -50,6 +59,8 @@ def where(rows: Sequence[Summary]) -> str:
     nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     words = [f"{first['ranks']} ranks" if first["ranks"] != 1 else "1 rank"]
+    if first.get("groups_in_words"):
+        words[0] += f", {first['groups_in_words']} at the same time,"
     if nodes:
         words.append(f"on {nodes} node{'s' if nodes != '1' else ''}")
     if declared:
@@ -134,7 +145,12 @@ def _count(rows: Sequence[Summary]) -> str:
 
 
 def _name(row: Summary) -> str:
-    return f"{row['algorithm']} {format_size(row['nbytes'])}"
+    return f"{_of(row)} {format_size(row['nbytes'])}"
+
+
+def _of(row: Summary) -> str:
+    """`ring`, or `ring alone`."""
+    return f"{row['algorithm']} {ALONE}" if row["groups"] == ALONE else str(row["algorithm"])
 
 
 def _cells(sizes: dict[int, list[str]], algorithms: int) -> str:
@@ -149,11 +165,12 @@ def _cells(sizes: dict[int, list[str]], algorithms: int) -> str:
 
 def _notes(rows: Sequence[Summary]) -> list[str]:
     """Why cells are missing, once per reason, and whose replicas diverge."""
-    algorithms = {row["algorithm"] for row in rows}
+    algorithms = {_of(row) for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}
     for row in rows:
         if row["state"] != "done":
-            reasons.setdefault((row["state"], row["reason"]), {}).setdefault(row["nbytes"], []).append(row["algorithm"])
+            cells = reasons.setdefault((row["state"], row["reason"]), {})
+            cells.setdefault(row["nbytes"], []).append(_of(row))
     notes = [f"{state}: {_cells(sizes, len(algorithms))}: {reason}" for (state, reason), sizes in reasons.items()]
     for row in rows:
         notes += [f"hung: {_name(row)} {words}" for words in row.get("accidents") or () if row["state"] == "done"]

@@ -24,6 +24,10 @@ class Topology(NamedTuple):
         """Consecutive ranks fill node after node; the last node may have fewer."""
         return cls(tuple(rank // ranks_per_node for rank in range(size)))
 
+    def of(self, ranks) -> "Topology":
+        """That of some of the ranks, which count from 0 in their order; equal for groups of equal layout."""
+        return Topology.from_labels(self.node_of[rank] for rank in ranks)
+
     @property
     def nodes(self) -> tuple[tuple[int, ...], ...]:
         """The ranks of each node, ascending."""

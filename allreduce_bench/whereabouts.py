@@ -7,12 +7,19 @@ the same code in the same order, so that comparing two places tells which rank i
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 PACKAGE = os.path.dirname(__file__) + os.sep
 ALGORITHMS = os.path.join(PACKAGE, "algorithms") + os.sep  # generators: a loop without an end is no progress
-LOOPS = {"sweep": "number", "repeat": "done", "_timed": "call", "back_to_back": "call"}  # function -> its counter
+LOOPS = {
+    "sweep": "number",
+    "outcome_alone": "turn",
+    "repeat": "done",
+    "_timed": "call",
+    "back_to_back": "call",
+}  # function -> its counter
 POLLING = frozenset({"wait_quietly"})  # they look again and again: their lines are no progress either
 CALL, EXECUTE = "run", PACKAGE + "execute.py"  # the function in whose frame a bound all-reduce runs
 DOING = {
@@ -25,13 +32,20 @@ DOING = {
     "same_bits": "comparing bits",
     "same_bits_calls": "comparing the bits of repeated calls",
     "accuracy_of_first": "comparing with the exact result",
-    "_own_steps": "making its schedule",
-    "_proof": "proving the schedule",
+    "own_steps": "making its schedule",
+    "proof": "proving the schedule",
     "_bound": "binding the schedule",
     "wait_quietly": "waiting for rank 0",
     "_agree": "waiting for rank 0",
     "start_mpi": "starting MPI",
 }
+_called: Sequence[int] = ()  # what the ranks of this rank's group are called among all; none: the same
+
+
+def call_ranks(ranks: Sequence[int]) -> None:
+    """From now on the partners of steps are ranks of a group, and these are their names among all ranks."""
+    global _called
+    _called = ranks
 
 
 def where() -> dict[str, Any]:
@@ -102,7 +116,7 @@ def _call(frame: FrameType) -> dict[str, Any]:
     sent, received = _counts(args[1] for args in steps), _counts(args[4] for args in steps)
     every = sum(getattr(call.func, "__name__", "") == "Sendrecv" for call in calls)
     _, dest, _, _, source, _ = steps[-1]
-    partners = {"dest": dest if dest >= 0 else None, "source": source if source >= 0 else None}
+    partners = {"dest": _name(dest) if dest >= 0 else None, "source": _name(source) if source >= 0 else None}
     return {"step": len(steps), "of": every, **partners, "sent": sent, "received": received}
 
 
@@ -110,5 +124,10 @@ def _counts(partners) -> dict[str, int]:
     counts: dict[str, int] = {}
     for partner in partners:
         if partner >= 0:  # MPI_PROC_NULL is negative
-            counts[str(partner)] = counts.get(str(partner), 0) + 1
+            name = str(_name(partner))
+            counts[name] = counts.get(name, 0) + 1
     return counts
+
+
+def _name(partner: int) -> int:
+    return _called[partner] if _called else partner

@@ -30,16 +30,16 @@ def launched():
 
     mpi4py.rc.initialize = False
     from allreduce_bench.algorithms import builtin
-    from allreduce_bench.cell import Launched
+    from allreduce_bench.launched import Launched
 
     real = Topology.one_node(128)
     return Launched(Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, None, None)
 
 
 def reason(launched, cell) -> tuple[str, str] | None:
-    from allreduce_bench.cell import _reason_to_skip
+    from allreduce_bench.admission import reason_to_skip
 
-    found = _reason_to_skip(launched, cell)
+    found = reason_to_skip(launched, cell)
     return found and (found["state"], found["reason"])
 
 
@@ -93,15 +93,15 @@ def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(launc
 
 
 def test_the_first_call_counts_too_and_is_remembered(launched):
-    from allreduce_bench.cell import _after_first_call
+    from allreduce_bench.admission import after_first_call
 
-    assert _after_first_call(launched, MIB, 0.5) is None and launched.first_calls == {"ring": (1 << 20, 0.5)}
-    refused = _after_first_call(launched, MIB, 11.0)
+    assert after_first_call(launched, MIB, 0.5) is None and launched.first_calls == {"ring": (1 << 20, 0.5)}
+    refused = after_first_call(launched, MIB, 11.0)
     assert refused["state"] == "skipped" and refused["reason"].startswith("its first call took 11.0 s, more than 20")
 
 
 def test_a_rank_with_other_steps_than_were_proved_is_named():
-    from allreduce_bench.cell import _differing
+    from allreduce_bench.proving import differing
 
-    assert _differing([1, 2, 3], [1, 2, 3]) is None
-    assert _differing([1, 2, 4], [1, 2, 3]).startswith("rank 2 made other steps than were proved for it")
+    assert differing([1, 2, 3], [1, 2, 3]) is None
+    assert differing([1, 2, 4], [1, 2, 3]).startswith("rank 2 made other steps than were proved for it")

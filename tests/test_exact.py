@@ -108,3 +108,13 @@ def test_any_count_is_the_beginning_of_the_same_vector(count):
     for op in ("sum", "prod"):
         assert np.array_equal(operand(3, count, "float64", op), operand(3, COUNT, "float64", op)[:count])
         assert np.array_equal(expected(3, count, "float64", op), expected(3, COUNT, "float64", op)[:count])
+
+
+@pytest.mark.parametrize("op, dtype", KINDS)
+def test_inputs_that_begin_elsewhere_are_exact_too_and_others(op, dtype):
+    results = [expected(4, COUNT, dtype, op, first) for first in range(3 if op == "prod" else 5)]
+    for first, result in enumerate(results):
+        operands = [operand(rank, COUNT, dtype, op, first) for rank in range(4)]
+        assert np.array_equal(combine(operands, op, 4, dtype), result)
+        assert np.array_equal(operand(1, COUNT, dtype, op)[first:], operands[1][: COUNT - first])
+        assert all(not np.array_equal(result[:64], other[:64]) for other in results[:first])

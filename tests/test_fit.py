@@ -16,9 +16,15 @@ def frame(algorithm="ring", ranks=4, messages=(6, 6, 6, 6), nbytes=(8, 1024, 655
         times = [ALPHA_S * m + BETA_S_PER_BYTE * b for m, b in zip(messages, moved)]
     count = len(times)
     known = {"path_messages": messages[:count], "path_nbytes": moved[:count], "nbytes": nbytes[:count], "time_s": times}
-    return pd.DataFrame(
-        {"run": "a", "ranks": ranks, "algorithm": algorithm, "executor": "sendrecv", "cache": "warm", **known}
-    )
+    common = {
+        "run": "a",
+        "ranks": ranks,
+        "algorithm": algorithm,
+        "executor": "sendrecv",
+        "cache": "warm",
+        "groups": None,
+    }
+    return pd.DataFrame({**common, **known})
 
 
 def test_recovers_alpha_and_beta_from_noisy_times(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.groups import describe, groups_of, parse_groups
+from allreduce_bench.groups import describe, groups_of, parse_groups, read, stand_ins, written
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,14 @@ def test_other_words_are_refused(text):
 def test_groups_in_words():
     assert describe("div:4", 8) == "2 groups of 4 ranks (div:4)"
     assert describe("2", 8) == "2 groups of 4 ranks (consecutive)"
+
+
+def test_one_group_of_each_of_the_most_frequent_layouts_stands_for_the_others():
+    assert stand_ins("aaaa") == [0, 0, 0, 0]
+    assert stand_ins("abab") == [0, 1, 0, 1]
+    assert stand_ins("abcdeabcd") == [0, 1, 2, 3, None, 0, 1, 2, 3]
+
+
+def test_times_of_groups_are_read_as_they_were_written():
+    assert written([1.23456e-5, None, 2.0]) == "1.235e-05 - 2"
+    assert read("1.235e-05 - 2") == [1.235e-5, None, 2.0]

@@ -18,8 +18,8 @@ MINE = """import os, sys, time
 from allreduce_bench.algorithms import Cost, algorithm, find
 from allreduce_bench.schedule import Step
 ME = int(os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK") or -1)
-if {unproved} and "allreduce_bench.cell" in sys.modules:
-    sys.modules["allreduce_bench.cell"].PROVED_UP_TO = 0  # as with many ranks
+if {unproved} and "allreduce_bench.proving" in sys.modules:
+    sys.modules["allreduce_bench.proving"].PROVED_UP_TO = 0  # as with many ranks
 @algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
 def mine(rank, size, topology, count, segment):
     for number, step in enumerate(find(["ring"])["ring"].generate(rank, size, topology, count, segment)):

@@ -27,7 +27,8 @@ class _Sides(click.Command):
     default=frozenset(),
     metavar="WORDS",
     help="Compare runs that differ in: time, library, thread-level, transport, machine, layout, binding, "
-    "oversubscribed, interface; or all. library implies what each has of its own: thread-level, transport, binding.",
+    "oversubscribed, interface, groups; or all. library implies what each has of its own: thread-level, transport, "
+    "binding.",
 )
 @click.option(
     "--format",

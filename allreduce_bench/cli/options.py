@@ -115,7 +115,7 @@ DEFINED = (
         type=GROUPS,
         default="",
         metavar="N",
-        help="All-reduce in groups at the same time: 2 halves, mod:8, or div:8 (consecutive ranks).",
+        help="All-reduce in groups at the same time, and in one alone: 2 halves, mod:8, or div:8 (consecutive ranks).",
     ),
 )
 

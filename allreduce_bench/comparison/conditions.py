@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from ..groups import describe
 from ..provenance import PACKAGES, environment
 from ..runfolder import RunError
 from ..units import in_ranks
@@ -18,6 +19,7 @@ SAME = {  # word of --despite -> what has to be the same
     "binding": ("bound to cores",),
     "oversubscribed": ("more ranks than cores",),
     "interface": ("interface asked for", "link between nodes"),
+    "groups": ("groups",),
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # what each library has of its own
 NOTED = ("kernel", "container", "frequency governor", "memory of a node", "Python", *PACKAGES, "allreduce-bench")
@@ -88,6 +90,7 @@ def _conditions(run: Run, ranks: int) -> dict[str, str]:
     links = sorted({row["link"] for row in rows if row.get("link")})
     return dict(environment(attempts)) | {
         "time of a call": " and ".join(sorted(run.definitions.get(ranks, ()))),
+        "groups": describe(run.plan.groups, ranks) if run.plan.groups else "none",
         "pretended nodes": f"of {pretended} ranks" if pretended else "none",
         "more ranks than cores": ", ".join(sorted({"yes" if fact["oversubscribed"] else "no" for fact in attempts})),
         "interface asked for": run.plan.start.interface or "none",

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ..plan import Plan
 from ..runfolder import RunFolder
 from ..schema import CACHES
-from ..summary import Summary
+from ..summary import Summary, competing
 from ..table import table, where
 from ..units import format_size
 
@@ -45,9 +45,12 @@ class Table(NamedTuple):
 
 
 def tables(result: Result) -> list[Table]:
-    """The tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the next."""
+    """The tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the next.
+
+    Of groups that ran at the same time; one alone is no result.
+    """
     groups: dict[tuple, list[Summary]] = {}
-    for row in result.rows:
+    for row in competing(result.rows):
         groups.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
     order = sorted(groups, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
     return [_table(algorithm, executor, groups[key]) for key in order for _, _, algorithm, executor in [key]]
