@@ -58,13 +58,8 @@ def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) ->
         raise Unsupported(f"mpi4py offers no {sendbuf.dtype.name} of {_library()}: native cannot be measured")
     _refuse_above_limit(sendbuf.size)
     send, recv = ([MPI.buffer(array), array.size, datatype] for array in (sendbuf, recvbuf))
-    allreduce, operation, division = comm.Allreduce, OPERATIONS[op], _division(recvbuf, comm, op)
-    if division:
-        return Prepared(_in_turn([partial(allreduce, send, recv, operation), *division]), lambda: None)
-
-    def run() -> None:  # no loop around it: at 4 bytes that would be seen
-        allreduce(send, recv, operation)
-
+    allreduce, division = partial(comm.Allreduce, send, recv, OPERATIONS[op]), _division(recvbuf, comm, op)
+    run = _in_turn([allreduce, *division]) if division else allreduce  # at 4 bytes a loop around it would be seen
     return Prepared(run, lambda: None)
 
 

@@ -21,6 +21,7 @@ LOOPS = {
     "back_to_back": "call",
 }  # function -> its counter
 POLLING = frozenset({"wait_quietly"})  # they look again and again: their lines are no progress either
+TIMING = "_timed"
 CALL, EXECUTE = "run", PACKAGE + "execute.py"  # the function in whose frame a bound all-reduce runs
 DOING = {
     "_timed": "in the common start of a call",
@@ -57,6 +58,8 @@ def where() -> dict[str, Any]:
     stack = _stack(sys._current_frames().get(threading.main_thread().ident or 0))
     call = next((frame for frame in stack if _is_call(frame)), None)
     outside = stack[: stack.index(call)] if call else stack
+    if call is None and stack and _is_timing(stack[-1]):
+        call = stack[-1]
     place = [_entry(frame) for frame in outside]
     inner = stack[-1] if stack else None
     known = [DOING[frame.f_code.co_name] for frame in outside if frame.f_code.co_name in DOING]
@@ -94,6 +97,14 @@ def _stack(frame: FrameType | None) -> list[FrameType]:
 
 def _is_call(frame: FrameType) -> bool:
     return frame.f_code.co_name == CALL and frame.f_code.co_filename == EXECUTE
+
+
+def _is_timing(frame: FrameType) -> bool:
+    """Whether the function that times calls has entered one and not left it: the library's own has no frame."""
+    names = frame.f_locals
+    return (
+        frame.f_code.co_name == TIMING and "entry" in names and ("exit" not in names or names["entry"] > names["exit"])
+    )
 
 
 def _entry(frame: FrameType) -> list:

@@ -36,10 +36,25 @@ def test_inside_a_call_the_step_its_partners_and_all_messages_so_far_are_told():
     assert len({json.dumps(at["at"]) for at in comm.seen}) == 3
 
 
-def test_the_loops_that_places_count_exist():
-    from allreduce_bench import measure, sweep
+def test_inside_the_librarys_own_call_it_says_so_and_between_calls_it_does_not():
+    from allreduce_bench.measure import _timed
 
-    found = {name: getattr(module, name) for module in (measure, sweep) for name in LOOPS if hasattr(module, name)}
+    class Sync:
+        def begin(self):
+            seen.append(where()["call"] is not None)
+            return True
+
+    seen, times = [], iter(range(100))
+    _timed(lambda: lambda: seen.append(where()["call"]["step"] == 0), Sync(), lambda: float(next(times)), 3)
+    assert seen == [False, True] * 3
+
+
+def test_the_loops_that_places_count_exist():
+    from allreduce_bench import grouped, measure, sweep
+
+    found = {
+        name: getattr(module, name) for module in (grouped, measure, sweep) for name in LOOPS if hasattr(module, name)
+    }
     assert set(found) == set(LOOPS)
     for name, variable in LOOPS.items():
         assert variable in found[name].__code__.co_varnames
