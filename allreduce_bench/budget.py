@@ -76,8 +76,6 @@ def _precise(budget: Budget, call_s: float, valid_s: Sequence[float]) -> bool:
     few = PRECISE_FROM * call_s > budget.time_s
     if len(valid_s) < (PRECISE_FROM_LONG if few else PRECISE_FROM):
         return False
-    from .stats import median, median_interval  # late: only rank 0 asks, and statistics is a large module
+    from .stats import relative_reach  # late: only rank 0 asks, and statistics is a large module
 
-    low, high = median_interval(valid_s)
-    middle = median(valid_s)
-    return max(high - middle, middle - low) <= budget.precision * middle
+    return relative_reach(valid_s) <= budget.precision
