@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import NamedTuple
 
-MIN_REPETITIONS, MAX_REPETITIONS = 5, 1000  # where neither --iters nor --min-time decides
+MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # where neither --iters nor --min-time decides; fewer have no interval
 PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # valid calls before an interval is believed; of calls too long for so many
 TRIED = 7  # calls of a cell after which a start to which none was on time is given up
 
@@ -13,7 +13,7 @@ class Budget(NamedTuple):
     """What a cell may take."""
 
     warmups: int
-    iterations: int | None  # exactly so many; None: until `precision` or `time_s`, 5 to 1000
+    iterations: int | None  # exactly so many; None: until `precision` or `time_s`, 6 to 1000
     time_s: float
     min_time_s: float = 0.0  # however many calls that takes
     deadline_s: float | None = None  # on rank 0's perf_counter; None: none
