@@ -186,7 +186,7 @@ def test_a_floor_gets_a_tenth_of_the_time_of_an_all_reduce():
     from allreduce_bench.topology import Topology
 
     plan, real = Plan(("ring",), (8,), (2,), 1, seed=1, min_time_s=0.2), Topology.one_node(2)
-    launched = Launched(None, plan, Launch(2, 1), real, real, {}, None, None, lambda: None, {})
+    launched = Launched(None, plan, Launch(2, 1), real, real, {}, None, None, lambda: None, {}, None, None)
     own, floor = (
         _budget(launched, Cell(name, kind, 2, None), 4) for name, kind in (("ring", "sendrecv"), ("copy", "floor"))
     )
@@ -281,7 +281,9 @@ def test_cold_buffers_count_as_memory():
         size = 2
 
     plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1, cache="both"), Topology.one_node(2)
-    launched = Launched(Comm(), plan, Launch(2, 1), real, real, {}, 13 << 20, None, lambda: None, {}, 32 << 20)
+    launched = Launched(
+        Comm(), plan, Launch(2, 1), real, real, {}, 13 << 20, None, lambda: None, {}, None, None, 32 << 20
+    )
     warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
     assert _unfit(launched, warm) is None
     assert _unfit(launched, cold).startswith("needs 89 MiB of buffers a rank, more than half of the 13 MiB")
