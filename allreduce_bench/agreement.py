@@ -18,9 +18,10 @@ BUG = "a bug of the executor, of the MPI, or broken hardware"
 
 
 class Line(NamedTuple):
-    """The sizes of one algorithm at one rank count for which promises and measurements are the same."""
+    """The sizes of one algorithm at one rank count and cache for which promises and measurements are the same."""
 
     ranks: int
+    cache: str
     algorithm: str
     sizes: str
     promised: dict[str, int | None]  # the columns of PROMISED; None: nothing is promised
@@ -34,12 +35,12 @@ class Line(NamedTuple):
 def lines(rows: Sequence[Summary]) -> list[Line]:
     """What was found of the bits of every algorithm, at the sizes where they were compared."""
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
-    order = list(dict.fromkeys((row["ranks"], row["algorithm"]) for row in compared))
+    order = list(dict.fromkeys(map(_series, compared)))
     groups: dict[tuple, list[Summary]] = {}
-    for row in sorted(compared, key=lambda row: order.index((row["ranks"], row["algorithm"]))):
+    for row in sorted(compared, key=lambda row: order.index(_series(row))):
         facts = (*(row.get(name) for name in (*PROMISED, *BETWEEN)), _sharing(row, compared))
-        groups.setdefault((row["ranks"], row["algorithm"], facts), []).append(row)
-    return [_line(group, compared, sharing) for (_, _, (*_, sharing)), group in groups.items()]
+        groups.setdefault((_series(row), facts), []).append(row)
+    return [_line(group, compared, sharing) for (_, (*_, sharing)), group in groups.items()]
 
 
 def sentences(plan: Plan, rows: Sequence[Summary]) -> list[str]:
@@ -71,13 +72,19 @@ def broken_promise(row: Summary) -> str | None:
     return None
 
 
+def _series(row: Summary) -> tuple:
+    """What a line is of: rank count, cache and algorithm."""
+    return row["ranks"], row["cache"], row["algorithm"]
+
+
 def _line(group: Sequence[Summary], compared: Sequence[Summary], sharing: str) -> Line:
     first = group[0]
     timed = max((row for row in group if row["time_s"] is not None), key=lambda row: row["nbytes"], default=None)
     return Line(
         first["ranks"],
+        first["cache"],
         first["algorithm"],
-        _sizes(group, [row for row in compared if row["ranks"] == first["ranks"]]),
+        _sizes(group, [row for row in compared if _series(row)[:2] == _series(first)[:2]]),
         {name: first.get(name) for name in PROMISED},
         {name: first.get(name) for name in BETWEEN},
         sharing,
@@ -89,8 +96,8 @@ def _line(group: Sequence[Summary], compared: Sequence[Summary], sharing: str) -
 
 def _sharing(row: Summary, compared: Iterable[Summary]) -> str:
     """The other algorithms whose results have the bits of this row: `ring, tree`, or `all others` of three or more."""
-    cell = row["ranks"], row["nbytes"]
-    rivals = [other for other in compared if (other["ranks"], other["nbytes"]) == cell]
+    cell = row["ranks"], row["cache"], row["nbytes"]
+    rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]
     others = {other["algorithm"]: other["bits"] for other in rivals if other["algorithm"] != row["algorithm"]}
     names = [name for name, bits in others.items() if bits is not None and bits == row["bits"]]
     return "all others" if len(names) == len(others) > 2 else ", ".join(names)

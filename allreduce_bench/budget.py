@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import NamedTuple
 
-MIN_REPETITIONS, MAX_REPETITIONS = 5, 1000  # where neither --iters nor --min-time decides
+MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # where neither --iters nor --min-time decides; fewer have no interval
 PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # valid calls before an interval is believed; of calls too long for so many
 TRIED = 7  # calls of a cell after which a start to which none was on time is given up
 
@@ -13,7 +13,7 @@ class Budget(NamedTuple):
     """What a cell may take."""
 
     warmups: int
-    iterations: int | None  # exactly so many; None: until `precision` or `time_s`, 5 to 1000
+    iterations: int | None  # exactly so many; None: until `precision` or `time_s`, 6 to 1000
     time_s: float
     min_time_s: float = 0.0  # however many calls that takes
     deadline_s: float | None = None  # on rank 0's perf_counter; None: none
@@ -76,8 +76,6 @@ def _precise(budget: Budget, call_s: float, valid_s: Sequence[float]) -> bool:
     few = PRECISE_FROM * call_s > budget.time_s
     if len(valid_s) < (PRECISE_FROM_LONG if few else PRECISE_FROM):
         return False
-    from .stats import median, median_interval  # late: only rank 0 asks, and statistics is a large module
+    from .stats import relative_reach  # late: only rank 0 asks, and statistics is a large module
 
-    low, high = median_interval(valid_s)
-    middle = median(valid_s)
-    return max(high - middle, middle - low) <= budget.precision * middle
+    return relative_reach(valid_s) <= budget.precision

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .agreement import BUG, broken_promise
+from .budget import MAX_REPETITIONS
 from .finding import LEVELS
 from .groups import ALONE
 from .repetitions import AND, MIN_LAUNCHES
+from .stats import LEAST_FOR_INTERVAL
 from .summary import Summary, by_size
 from .units import format_size, format_time, in_ranks
 
@@ -194,10 +196,15 @@ def _of_gaps(rows: Sequence[Summary]) -> list[Finding]:
 
 
 def _of_intervals(rows: Sequence[Summary]) -> list[Finding]:
-    if not any(row.get("interval") == "repetitions" for row in rows):
+    kinds = {row.get("interval") for row in rows}
+    if not kinds & {"repetitions", "range"}:
         return []
-    text = "The intervals hold the spread within launches only; another mpirun can differ by much more."
-    return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", (Note(text),))]
+    notes = [Note("How much launches differ is not known: the intervals hold the spread within launches only.")]
+    if "range" in kinds:
+        notes.append(
+            Note(f"Cells of fewer than {LEAST_FOR_INTERVAL} calls have no interval: nobody is told from the fastest.")
+        )
+    return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
 
 
 def _of_calls(done: Sequence[Summary]) -> list[Finding]:
@@ -219,7 +226,7 @@ def _of_calls(done: Sequence[Summary]) -> list[Finding]:
             [row for row in done if {"time", "calls", "within"} & set((row.get("stopped") or "").split(AND))],
             "cells ended, in some launch, before --precision was reached: their time or their most calls were used up",
             "their intervals are wider than was asked for",
-            "give them more by --cell-time",
+            f"give them more by --cell-time, beyond {MAX_REPETITIONS} calls by --min-time",
         ),
         "calls depend on each other": (
             [row for row in done if _is_strong(row)],

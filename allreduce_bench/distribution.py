@@ -43,7 +43,7 @@ def _first(row: Summary) -> str:
 
 
 def _interval(row: Summary) -> str:
-    return f"{_us('time_low_s')(row)} to {_us('time_high_s')(row)}"
+    return "" if row["interval"] == "range" else f"{_us('time_low_s')(row)} to {_us('time_high_s')(row)}"
 
 
 CELL = (

@@ -14,6 +14,7 @@ from . import wire
 from .accuracy import COMPARED
 from .agreement import why_not_compared
 from .algorithms import builtin
+from .budget import MAX_REPETITIONS
 from .dtypes import is_float
 from .groups import describe
 from .plan import Plan
@@ -21,6 +22,7 @@ from .random_floats import CALLS, EXPONENTS
 from .repetitions import AND
 from .schema import time_definition
 from .start import Start
+from .stats import LEAST_FOR_INTERVAL
 from .summary import Summary
 from .units import format_ranges, format_size, format_time, in_ranks
 
@@ -252,7 +254,10 @@ def _end(plan: Plan, done: Sequence[Summary]) -> str:
         rule = f"after {plan.iters} calls a launch"
     else:
         precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
-        rule = f"when the 95 % interval of its median reaches no further than {precision} from it, or after {most}"
+        rule = (
+            f"when the 95 % interval of its median reaches no further than {precision} from it, "
+            f"or after {most} or {MAX_REPETITIONS} calls"
+        )
     counts = Counter(word for row in done for word in (row["stopped"] or "").split(AND) if word)
     ended = ", ".join(f"{word} in {count}" for word, count in counts.items())
     return f"{rule}; ended by {ended} of {len(done)} cells, in some launch" if ended else rule
@@ -264,6 +269,7 @@ def _interval(done: Sequence[Summary]) -> str:
         "repetitions": "95 % within launches (too few launches): of the median over calls, by order statistics as far"
         " from the middle as the order of the calls says that they depend on each other (self-normalised, Shao 2010);"
         " of two launches the hull of both",
+        "range": f"none below {LEAST_FOR_INTERVAL} calls in a launch: their range",
     }
     return "; ".join(text for kind, text in kinds.items() if any(row.get("interval") == kind for row in done)) or "none"
 

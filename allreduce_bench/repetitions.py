@@ -12,7 +12,7 @@ from typing import Any
 from .groups import read
 from .runfolder import CellKey, Row, RunFolder, key_of
 from .schema import SHARES
-from .stats import drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
+from .stats import LEAST_FOR_INTERVAL, drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
 
 MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
 AND = " + "  # between words that differ from launch to launch
@@ -112,18 +112,20 @@ def statistics(timed: dict[str, Calls]) -> dict[str, Any]:
 def _interval(launches: list[Calls], medians: list[float]) -> dict[str, Any]:
     """The 95 % interval and where it comes from.
 
-    One or two launches do not tell how much launches differ; the hull of their own intervals holds both medians.
+    One or two launches do not tell how much launches differ; the hull of their own intervals holds both medians. Where
+    one of them has too few calls for an interval, it is their range and no interval.
     """
-    if enough := len(medians) >= MIN_LAUNCHES:
-        low, high = log_interval(medians)
+    if len(medians) >= MIN_LAUNCHES:
+        kind, (low, high) = "launches", log_interval(medians)
     else:
+        kind = "repetitions" if min(len(calls.time_s) for calls in launches) >= LEAST_FOR_INTERVAL else "range"
         low, high = hull([median_interval(calls.time_s) for calls in launches])
     return {
         "time_low_s": low,
         "time_high_s": high,
         "spread_low_s": min(medians) if len(medians) > 1 else low,
         "spread_high_s": max(medians) if len(medians) > 1 else high,
-        "interval": "launches" if enough else "repetitions",
+        "interval": kind,
     }
 
 

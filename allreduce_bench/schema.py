@@ -228,7 +228,7 @@ SUMMARY = (
         "interval",
         "",
         "text",
-        "launches: of the mean of launch medians; repetitions: of the median within launches (below 3)",
+        "launches: of the mean of launch medians; repetitions: of the median within launches (below 3); range: none",
     ),
     Column("min_s", "s", "real", "fastest repetition"),
     Column("max_s", "s", "real", "slowest repetition"),

@@ -179,12 +179,14 @@ def is_tie(one: Summary, other: Summary) -> bool:
     """Whether the data cannot tell two rows of one size apart (95 %).
 
     With three or more launches in common: the interval of the ratio of their medians, launch by launch, holds 1.
-    With fewer: the intervals of their medians over repetitions overlap.
+    With fewer: the intervals of their medians over repetitions overlap, or one has too few calls for an interval.
     """
     ratios = launch_ratios(one, other)
     if len(ratios) >= MIN_LAUNCHES:
         low, high = log_interval(ratios)
         return low <= 1 <= high
+    if "range" in (one["interval"], other["interval"]):
+        return True
     return one["time_low_s"] <= other["time_high_s"] and other["time_low_s"] <= one["time_high_s"]
 
 

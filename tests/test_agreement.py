@@ -8,6 +8,7 @@ from allreduce_bench.caveats import findings
 from allreduce_bench.report import write_report
 from allreduce_bench.summary import summarise
 from allreduce_bench.table import table
+from allreduce_bench.units import format_size, format_time
 
 SIZES, NAMES = (8, 1024, 65536), ("native", "ring", "two_tree", "naive")
 
@@ -152,3 +153,17 @@ def test_a_report_without_the_check_or_of_integers_has_none(tmp_path):
     assert sentences(folder.plan(), summarise(folder)) == [
         "bits: int32 is exact in any order of reduction: the check of the results covers the bits"
     ]
+
+
+def test_cold_cells_have_lines_of_their_own_with_their_own_times(tmp_path):
+    rows = summarise(run(tmp_path / "run", cache="both"))
+    for line in lines(rows):
+        size = line.time.partition(" at ")[2]
+        (row,) = (
+            row
+            for row in rows
+            if (row["ranks"], row["cache"], row["algorithm"]) == (line.ranks, line.cache, line.algorithm)
+            and format_size(row["nbytes"]) == size
+        )
+        assert line.time == f"{format_time(row['time_s'])} at {size}"
+    assert {line.cache for line in lines(rows)} == {"warm", "cold"}

@@ -31,9 +31,9 @@ def test_calls_too_long_for_twenty_stop_at_six():
 
 
 @pytest.mark.parametrize("short, word", [(False, "time"), (True, "within")])
-def test_time_ends_it_after_five_calls_at_least(short, word):
-    assert run(Budget(0, None, 0.5, precision=0.01, short=short), 0.1, WILD) == ([1, 1, 2, 1], word)
-    assert run(Budget(0, None, 0.5, precision=0.01, short=short), 9.0, WILD) == ([1, 1, 2, 1], word)
+def test_time_ends_it_after_six_calls_at_least(short, word):
+    assert run(Budget(0, None, 0.5, precision=0.01, short=short), 0.1, WILD) == ([1, 1, 2, 2], word)
+    assert run(Budget(0, None, 0.5, precision=0.01, short=short), 9.0, WILD) == ([1, 1, 2, 2], word)
 
 
 def test_iterations_are_exact_whatever_the_precision():

@@ -171,6 +171,12 @@ def test_one_rank_and_empty_vectors_have_a_page(tmp_path):
     assert "no fit: one rank sends no messages" in page.text
 
 
+def test_one_rank_alone_has_times_and_no_verdict(tmp_path):
+    run = build_run(tmp_path / "run", ranks=(1,), sizes=(8,))
+    text = Page(write_report([run], tmp_path / "report.html")).text
+    assert "Only one rank alone" in text and "No cell was measured" not in text
+
+
 def test_nothing_measured_is_said(tmp_path):
     run = build_run(tmp_path / "run", outcome=lambda launch, cell: {"state": "skipped", "reason": "no memory"})
     page = Page(write_report([run], tmp_path / "report.html"))

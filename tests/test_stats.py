@@ -12,6 +12,7 @@ from scipy.stats import iqr, rankdata, spearmanr
 from scipy.stats import t as student
 
 from allreduce_bench import stats
+from allreduce_bench.budget import Budget, ahead
 from allreduce_bench.stats import geometric_mean, hull, log_interval, median, median_interval, relative_reach, t95
 
 LUMI = Path(__file__).parent / "data" / "pico_lumi_series.txt"
@@ -162,23 +163,22 @@ def test_relative_reach_is_the_farther_end():
     assert relative_reach(values) == pytest.approx(0.1)
     assert relative_reach([9.0, *values[1:-1], 10.5]) == pytest.approx(0.1)
     assert relative_reach([10.0] * 10) == 0
-    assert relative_reach([10.0] * 9) == inf  # too few
     assert relative_reach([0.0] * 20) == inf
 
 
 def test_calling_until_the_reach_is_small_ends_near_the_long_run_median(lumi):
-    """What the docstring of `relative_reach` says of it; the calls are looked at again after every 20 % more."""
-    calls, errors = [], []
+    """What the docstring of `relative_reach` says of it."""
+    budget, calls, errors = Budget(0, None, 1e9, precision=0.03), [], []
     for series in lumi:
         truth = median(series)
         for start in range(10, 1000, 50):
-            n = 10
-            while n < 1000 and relative_reach(series[start : start + n]) > 0.03:
-                n = min(1000, max(n + 5, int(n * 1.2)))
-            calls.append(n)
-            errors.append(abs(median(series[start : start + n]) / truth - 1))
-    assert median(calls) == 25 and round(fmean(calls)) == 45 and sorted(calls)[len(calls) * 9 // 10] < 75
-    assert round(fmean([error <= 0.03 for error in errors]), 3) == 0.997
+            done = 0
+            while batch := ahead(budget, done, done * 1e-5, series[start : start + done]).calls:
+                done += batch
+            calls.append(done)
+            errors.append(abs(median(series[start : start + done]) / truth - 1))
+    assert median(calls) == 32 and round(fmean(calls)) == 70 and sorted(calls)[len(calls) * 9 // 10] == 128
+    assert round(fmean([error <= 0.03 for error in errors]), 3) == 0.998
 
 
 @given(times)

@@ -88,9 +88,16 @@ def errors_in_one_line(command: Callable) -> Callable:
         except (click.exceptions.Exit, OneLine):
             raise
         except (ValueError, OSError, RuntimeError) as error:
-            raise OneLine(str(error), getattr(error, "exit_code", 2)) from error
+            raise OneLine(_sentence(error), getattr(error, "exit_code", 2)) from error
 
     return guarded
+
+
+def _sentence(error: Exception) -> str:
+    """`x.xml: no such file or directory` of what the system refused; else what the error says of itself."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    return str(error)
 
 
 def talk(words: str) -> None:
