@@ -182,7 +182,10 @@ def test_resuming_measures_what_is_missing_of_either_kind(python, tmp_path):
     marks.write_text("".join(lines[:4]))
     assert bench(python, "run", "--resume", "-o", folder).returncode == 0
     keys = [key_of(mark) for mark in RunFolder(folder).marks()]
-    assert len(keys) == len(set(keys)) == 8 and len((folder / "launches" / "4r-1.2.cells.csv").read_text().split()) == 6
+    assert (
+        len(keys) == len(set(keys)) == 8
+        and len((folder / "launches" / "4r-1.2.cells.csv").read_text().splitlines()) == 6
+    )
 
 
 @needs_mpi
