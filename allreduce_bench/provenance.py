@@ -110,7 +110,8 @@ def _common_start(attempts: Sequence[dict]) -> str:
 
 def _common_clock(attempts: Sequence[dict]) -> str:
     """How it was made and how wrong it was at most over the launches; empty where there was none."""
-    clocks = [fact["clock"] for fact in attempts if fact.get("clock", {}).get("error_start_s") is not None]
+    several = [fact["clock"] for fact in attempts if fact["ranks"] > 1 and "clock" in fact]
+    clocks = [clock for clock in several if clock.get("error_start_s") is not None]
     if not clocks:
         return ""
     words = [

@@ -95,7 +95,7 @@ def statistics(timed: dict[str, Calls]) -> dict[str, Any]:
         **_interval(list(launches.values()), list(medians.values())),
         "min_s": min(pooled),
         "max_s": max(pooled),
-        **{f"p{share:g}_s".replace(".", "_"): quantile(pooled, share) for share in SHARES},
+        **_quantiles(launches, medians),
         **_within([calls.time_s for calls in launches.values()]),
         "first_penalty": _middle(
             calls.first_s / medians[launch] for launch, calls in launches.items() if calls.first_s is not None
@@ -107,6 +107,16 @@ def statistics(timed: dict[str, Calls]) -> dict[str, Any]:
         "time_definition": AND.join(sorted(set().union(*(calls.definitions for calls in launches.values())))),
         "launch_medians": medians,
     }
+
+
+def _quantiles(launches: dict[str, Calls], medians: dict[str, float]) -> dict[str, float | None]:
+    """Of all calls together, each over the median of its launch, and times the cell's time: launches that differ, or
+    timed more calls than others, then say nothing that the cell's time contradicts.
+    """
+    relative = [time_s / medians[launch] for launch, calls in launches.items() for time_s in calls.time_s]
+    found = {f"p{share:g}_s".replace(".", "_"): quantile(relative, share) for share in SHARES}
+    middle_s = median(medians.values())
+    return {name: None if value is None else value * middle_s for name, value in found.items()}
 
 
 def _interval(launches: list[Calls], medians: list[float]) -> dict[str, Any]:

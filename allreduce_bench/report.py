@@ -30,9 +30,9 @@ from .units import format_size, in_ranks, three_digits
 from .verdict import verdicts
 
 PNG_DPI = 120
-BARS = "Bars: from the lowest to the highest launch median (with one launch the 95 % interval of its median)."
+BARS = "Bars: from the lowest to the highest launch median (with one launch the interval of its median)."
 FLOORS = "Thin grey lines: floors, the same measurement of no call, of a local copy and of a local reduction."
-BEYOND = "The dashed bound is fitted over all sizes of all algorithms, so a single size can lie beyond it."
+BEYOND = " The dashed bound is fitted over all sizes of all algorithms, so a single size can lie beyond it."
 
 
 class Picture(NamedTuple):
@@ -141,13 +141,14 @@ def _pictures(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:
     if sizes.empty:
         return []
     limits = bounds(fits, sizes.min(), sizes.max())
+    beyond = BEYOND if limits["time_s"].notna().any() else ""
     floors = f" {FLOORS}" if frame[[*figures.FLOORS]].notna().any(axis=None) else ""
     cold = " Hollow and dashed: cold cache." if frame["cache"].nunique() > 1 else ""
     drawn = [
-        ("latency", f"Time over size. {BARS} {BEYOND}{floors}{cold}", figures.latency(frame, limits)),
+        ("latency", f"Time over size. {BARS}{beyond}{floors}{cold}", figures.latency(frame, limits)),
         (
             "bus_bandwidth",
-            f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS} {BEYOND}{cold}",
+            f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS}{beyond}{cold}",
             figures.bandwidth(frame, limits),
         ),
         (

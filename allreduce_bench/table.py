@@ -6,6 +6,7 @@ from . import agreement, wire
 from .dtypes import arithmetic_note
 from .groups import ALONE
 from .plan import Plan
+from .repetitions import MIN_LAUNCHES
 from .summary import Summary, competing
 from .units import format_size, format_time, three_digits
 from .verdict import verdicts
@@ -37,6 +38,7 @@ def _of_ranks(plan: Plan, every: Sequence[Summary], library: str) -> str:
         "",
         _count(every),
         *(f"{verdict.sizes}: {verdict.sentence}" for verdict in verdicts(rows)),
+        *_spread(rows),
         *_floors(rows),
         *(_losses(every) if plan.groups else ()),
         *_notes(every),
@@ -68,6 +70,15 @@ def where(rows: Sequence[Summary]) -> str:
     if any(row.get("oversubscribed") for row in rows):
         words.append("(OVERSUBSCRIBED: more ranks than cores)")
     return " ".join(words) + (", cold cache" if first["cache"] == "cold" else "")
+
+
+def _spread(rows: Sequence[Summary]) -> list[str]:
+    """What the marks and verdicts do not rest on."""
+    launches = [row["launches"] for row in rows if row["time_s"] is not None]
+    if not launches or min(launches) >= MIN_LAUNCHES:
+        return []
+    fewest = "1 launch tells" if min(launches) == 1 else "2 launches tell"
+    return [f"{fewest} little of how much launches differ: take {MIN_LAUNCHES} or more before believing a difference"]
 
 
 def _floors(rows: Sequence[Summary]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from .stats import geometric_mean
 from .summary import Summary, by_size
-from .units import format_size, format_time
+from .units import format_size, format_time, three_digits
 
 CLASSES = (("below 8 KiB", 0, 8 * 1024), ("8 KiB to 1 MiB", 8 * 1024, 1024**2), ("1 MiB and above", 1024**2, None))
 
@@ -92,7 +92,7 @@ def _tied_throughout(groups: dict[int, list[Summary]], winner: str, name: str) -
 
 
 def _sentence(winner: str, others: list[str], tied: list[str], score: dict[str, float], groups) -> str:
-    largest = max(groups)
+    largest, average = max(groups), "on average " if len(groups) > 1 else ""
     row = next(row for row in groups[largest] if row["algorithm"] == winner)
     where = f"{format_time(row['time_s'])} at {format_size(largest)}"
     near = [name for name in others if name in tied or score[name] < NEGLIGIBLE * score[winner]]
@@ -100,9 +100,10 @@ def _sentence(winner: str, others: list[str], tied: list[str], score: dict[str, 
         rivals = [name for name in [winner, *near] if name != "native"]
         return f"no clear winner among native, {', '.join(rivals)}; {winner} takes {where}"
     if winner == "native":
-        next_best = f"; {others[0]} comes next, {score[others[0]] / score[winner]:.1f} times slower" if others else ""
+        slower = three_digits(score[others[0]] / score[winner]) if others else ""
+        next_best = f"; {others[0]} comes next, {average}{slower} times slower" if others else ""
         return f"native, the library's own, {where}{next_best}"
     tie = f" (as fast: {', '.join(near)})" if near else ""
     rival = "native" if "native" in score else next((name for name in others if name not in near), None)
-    faster = f", {score[rival] / score[winner]:.1f} times faster than {rival}" if rival else ""
+    faster = f", {average}{three_digits(score[rival] / score[winner])} times faster than {rival}" if rival else ""
     return f"{winner}{tie}{faster}, {where}"

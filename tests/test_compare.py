@@ -403,3 +403,15 @@ def test_output_takes_the_format_and_stdout_the_table(awkward, tmp_path):
 def test_the_help_names_every_word_of_despite():
     (option,) = [parameter for parameter in command.params if parameter.name == "despite"]
     assert re.search(f"{', '.join(SAME)}; or all", option.help)
+
+
+def test_a_cell_that_was_timed_otherwise_is_judged_only_where_that_is_wanted(base, tmp_path):
+    def fell_back(launch, cell, number) -> dict:
+        other = cell.algorithm == "ring" and cell.count == 2
+        return {"time_definition": "dissemination_max_local"} if other else {}
+
+    new = run_of(tmp_path / "new", 2, call=fell_back).path
+    (cell,) = [cell for cell in judged(base, new)["cells"] if cell["name"] == "ring 8 B, 2 ranks"]
+    assert cell["verdict"] == "undecided"
+    assert cell["reason"].startswith("its times are barrier_max_local, dissemination_max_local; if that is what")
+    assert {cell["verdict"] for cell in judged(base, new, "--despite", "time")["cells"]} == {"same"}

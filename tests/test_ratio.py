@@ -174,3 +174,11 @@ def test_times_without_any_spread():
     found = estimate([[1.0] * 3], [[1.5] * 3], 0.05)
     assert (found.low, found.high) == pytest.approx((1.5, 1.5)) and found.hedges_g is None
     assert more_units(found, 0.5, 0.05) is None
+
+
+def test_launches_whose_medians_are_the_same_tick_are_not_known_better_than_the_clock():
+    same = [[105e-9] * 3], [[115e-9] * 3]
+    blind = estimate(*same, 0.05)
+    assert blind.low == blind.high
+    seeing = estimate(*same, 0.05, tick_s=10e-9)
+    assert seeing.low < 1.05 < seeing.ratio < seeing.high and verdict(seeing.low, seeing.high, 0.05) == "undecided"

@@ -57,6 +57,7 @@ def compare(runs, threshold, algorithms, sizes, despite, format_, output) -> Non
     before, after = _sides(runs)
     found = judge(*read_sides(before, after), threshold, despite, algorithms or (), sizes or ())
     if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(FORMATS[format_](found), encoding="utf-8")
         format_ = "table"
     click.echo(FORMATS[format_](found), nl=False)

@@ -49,7 +49,7 @@ REPEATED = (
         "--iters",
         type=click.IntRange(1),
         metavar="N",
-        help="Timed calls per cell and launch [default: until --precision or --cell-time].",
+        help="Timed calls per cell and launch [default: until --precision or --cell-time; at most 1000].",
     ),
     click.option(
         "--precision",

@@ -92,9 +92,18 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
 
     deadline = None if options["within"] is None else started + options["within"]
     here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
-    finish, command = partial(_finish, options), shlex.join(sys.orig_argv)
+    finish, command = partial(_finish_one_launch, options), shlex.join(sys.orig_argv)
     told = options["timeout"], options["skip_hung"], transport.words
     sys.exit(take_part(Part(begin, finish, command, here, *told, None)))
+
+
+def _finish_one_launch(options: dict, folder: RunFolder, plan: Plan) -> str:
+    """The same where this mpirun was one launch of several."""
+    missed = _finish(options, folder, plan)
+    if left := folder.pending(plan, options["skip_hung"]):
+        names = ", ".join(launch.name for launch in left)
+        talk(f"each mpirun measures one launch; left: {names}; start it again with: run --resume -o {folder.path}")
+    return missed
 
 
 def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:

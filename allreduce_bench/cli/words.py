@@ -87,6 +87,8 @@ def errors_in_one_line(command: Callable) -> Callable:
             return command(*args, **kwargs)
         except (click.exceptions.Exit, OneLine):
             raise
+        except KeyboardInterrupt as interrupt:
+            raise OneLine("interrupted", 1) from interrupt
         except (ValueError, OSError, RuntimeError) as error:
             raise OneLine(_sentence(error), getattr(error, "exit_code", 2)) from error
 

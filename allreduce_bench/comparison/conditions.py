@@ -1,11 +1,13 @@
 """Whether runs can be compared at all: what has to be the same, which differences were accepted, what else changed."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from ..groups import describe
 from ..provenance import PACKAGES, environment
 from ..runfolder import RunError
+from ..summary import Summary
 from ..units import in_ranks
 from .reading import Run
 
@@ -89,13 +91,19 @@ def _conditions(run: Run, ranks: int) -> dict[str, str]:
     pretended = run.plan.pretend_ranks_per_node
     links = sorted({row["link"] for row in rows if row.get("link")})
     return dict(environment(attempts)) | {
-        "time of a call": " and ".join(sorted(run.definitions.get(ranks, ()))),
+        "time of a call": _usual_definition(rows),
         "groups": describe(run.plan.groups, ranks) if run.plan.groups else "none",
         "pretended nodes": f"of {pretended} ranks" if pretended else "none",
         "more ranks than cores": ", ".join(sorted({"yes" if fact["oversubscribed"] else "no" for fact in attempts})),
         "interface asked for": run.plan.start.interface or "none",
         "link between nodes": " and ".join(links),
     }
+
+
+def _usual_definition(rows: Sequence[Summary]) -> str:
+    """What a time is in most cells; a cell that had to be measured otherwise is judged by itself."""
+    found = Counter(row["time_definition"] for row in rows if row["time_s"] is not None)
+    return found.most_common(1)[0][0] if found else ""
 
 
 def changes(baseline: Sequence[Run], new: Sequence[Run]) -> list[str]:

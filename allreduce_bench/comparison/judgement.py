@@ -6,7 +6,7 @@ intervals, and here a verdict, `same` included, is what the printed interval say
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from ..runfolder import RunError
@@ -121,7 +121,9 @@ def compare(
     measured = [key for key in common if not failures[key] and all(map(_medians, rows[key]))]
     error_share = ERROR_SHARE / max(1, sum(_enough(*map(_medians, rows[key])) for key in measured))
     cells = [Cell(key, names[key], "failed", failures[key]) for key in keys if failures[key]]
-    cells += [_judged(Cell(key, names[key], "undecided"), rows[key], threshold, error_share) for key in measured]
+    cells += [
+        _judged(Cell(key, names[key], "undecided"), rows[key], threshold, error_share, set(despite)) for key in measured
+    ]
     judged = {cell.key for cell in cells}
     return Comparison(
         baseline,
@@ -163,19 +165,31 @@ def _failed(run: Run, row: Summary) -> str:
     return f"hung ({'; '.join(accidents)}) in {run.name}" if accidents else ""
 
 
-def _judged(cell: Cell, rows: tuple[Rows, Rows], threshold: float, error_share: float) -> Cell:
+def _judged(
+    cell: Cell, rows: tuple[Rows, Rows], threshold: float, error_share: float, despite: Collection[str]
+) -> Cell:
     before, after = map(_medians, rows)
     launches = sum(map(len, before)), sum(map(len, after))
     cell = cell._replace(baseline_s=_centre(before), new_s=_centre(after), launches=launches)
+    if unlike := _unlike(rows, despite):
+        return cell._replace(reason=unlike)
     if not _enough(before, after):
         reason = f"{launches[0]} and {launches[1]} launches; a verdict takes {MIN_LAUNCHES} a side"
         return cell._replace(reason=reason, more=MIN_LAUNCHES - min(launches))
-    found = estimate(before, after, error_share)
+    found = estimate(before, after, error_share, max(run.tick_s for side in rows for run, _ in side))
     cell = cell._replace(estimate=found, verdict=verdict(found.low, found.high, threshold))
     if cell.verdict != "undecided":
         return cell
     more = more_units(found, threshold, error_share)
     return cell._replace(reason=f"{_more(more, found.unit)} a side would decide", more=more)
+
+
+def _unlike(rows: tuple[Rows, Rows], despite: Collection[str]) -> str:
+    """Why the times of a cell are not of one kind, though those of most others are; empty: they are, or may differ."""
+    definitions = list(dict.fromkeys(row["time_definition"] for side in rows for _, row in side if row["time_s"]))
+    if len(definitions) < 2 or "time" in despite:
+        return ""
+    return f"its times are {', '.join(definitions)}; if that is what you compare, add --despite time"
 
 
 def _enough(before: Side, after: Side) -> bool:

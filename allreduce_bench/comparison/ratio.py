@@ -43,10 +43,11 @@ class Estimate(NamedTuple):
     hedges_g: float | None  # the difference of logarithms over their pooled standard deviation; None: that is 0
 
 
-def estimate(baseline: Side, new: Side, error_share: float) -> Estimate:
+def estimate(baseline: Side, new: Side, error_share: float, tick_s: float = 0.0) -> Estimate:
     """The ratio with the interval that misses it in `error_share` of all cases.
 
-    Every time is above 0; with one run a side each has two launches or more.
+    Every time is above 0; with one run a side each has two launches or more. `tick_s` is the step of the clock:
+    launches whose medians are the same number are not taken to be known better than that.
     """
     sides = [[[log(time_s) for time_s in run] for run in side] for side in (baseline, new)]
     unit = "launch" if len(baseline) == len(new) == 1 else "run"
@@ -59,6 +60,8 @@ def estimate(baseline: Side, new: Side, error_share: float) -> Estimate:
     else:
         added = _of_fewer_launches(sides)
         variances = pooled + added[0], pooled + added[1]
+    least = [(tick_s / exp(fmean(side))) ** 2 / 12 for side in values]  # of what is rounded to whole ticks
+    variances = max(variances[0], least[0]), max(variances[1], least[1])
     difference = fmean(values[1]) - fmean(values[0])
     reach = float(_reach(variances, units, error_share))
     shrunk = 1 - 3 / (4 * (sum(units) - 2) - 1)  # Hedges, J. Educ. Stat. 6, 1981: d of small samples is too large

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ..plan import Plan
 from ..runfolder import RunError, RunFolder
+from ..schema import FLOOR
 from ..summary import Summary, summarise
 
 
@@ -17,8 +18,13 @@ class Run(NamedTuple):
     plan: Plan
     rows: Sequence[Summary]  # of `summarise`
     attempts: Sequence[dict[str, Any]]  # the facts of its launches
-    definitions: dict[int, set[str]]  # ranks -> what a time is, see time_definition
     unfinished: Sequence[str]  # names of launches that have cells left
+
+    @property
+    def tick_s(self) -> float:
+        """The coarsest step of its clocks, seconds; 0 where it does not say."""
+        timers = [machine.get("timer") or {} for fact in self.attempts for machine in fact.get("machines", ())]
+        return max((timer.get("step_s") or timer.get("resolution_s") or 0.0 for timer in timers), default=0.0)
 
 
 def read_sides(baseline: Sequence[Path], new: Sequence[Path]) -> tuple[list[Run], list[Run]]:
@@ -34,23 +40,20 @@ def read_sides(baseline: Sequence[Path], new: Sequence[Path]) -> tuple[list[Run]
 def _read(path: Path) -> Run:
     folder = RunFolder(path)
     plan = folder.plan()
-    definitions = _definitions(folder)
+    _refuse_bad_times(folder)
     unfinished = [launch.name for launch in folder.pending(plan)]
-    return Run(str(path), plan, summarise(folder), folder.attempts(), definitions, unfinished)
+    return Run(str(path), plan, summarise(folder), folder.attempts(), unfinished)
 
 
-def _definitions(folder: RunFolder) -> dict[int, set[str]]:
-    """What a time is at each rank count. Raises RunError where a time that counts is not above 0."""
-    definitions: dict[int, set[str]] = {}
+def _refuse_bad_times(folder: RunFolder) -> None:
+    """Raises RunError where a time that counts is not above 0."""
     for row in folder.repetitions():
         counts = row["warmup"] == "0" and row["valid"] != "0"
-        if counts and row["executor"] != "floor":  # which may take less than the clock can tell
-            if not _is_time(row["time_s"]):
-                cell = f"{row['algorithm']} {row['nbytes']} B, launch {row['launch']}, repetition {row['repetition']}"
-                found_s = f"time_s is '{row['time_s']}', expected seconds above 0"
-                raise RunError(f"{folder.path}: damaged: {cell}: {found_s}; measure anew")
-            definitions.setdefault(int(row["ranks"]), set()).add(row["time_definition"])
-    return definitions
+        is_floor = row["executor"] == FLOOR  # which may take less than the clock can tell
+        if counts and not is_floor and not _is_time(row["time_s"]):
+            cell = f"{row['algorithm']} {row['nbytes']} B, launch {row['launch']}, repetition {row['repetition']}"
+            found_s = f"time_s is '{row['time_s']}', expected seconds above 0"
+            raise RunError(f"{folder.path}: damaged: {cell}: {found_s}; measure anew")
 
 
 def _is_time(text: str) -> bool:
