@@ -58,8 +58,8 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         cache = "warm" if "warm" in set(rows["cache"]) else "cold"
         floors = rows[rows["cache"] == cache].drop_duplicates("nbytes").sort_values("nbytes")
         for name, style in FLOORS.items():
-            alone = {"marker": "."} if len(floors) == 1 else {}  # a line of one point is none
-            axes.plot(floors["nbytes"], floors[name] * 1e6, **FLOOR, **style, **alone)
+            marker = "." if len(floors) == 1 else ""  # a line of one point is none
+            axes.plot(floors["nbytes"], floors[name] * 1e6, marker=marker, **FLOOR, **style)
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **BOUND)
 
     note = "lower bound with the\nsmallest fitted α and β"
