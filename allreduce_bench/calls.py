@@ -8,7 +8,6 @@ from mpi4py import MPI
 from . import stamps
 from .budget import TRIED, Ahead, Budget, ahead
 from .clock import Line
-from .groups import MOST_GROUPS, Groups, written
 from .schema import time_definition
 from .sync import Barrier, Sync
 from .units import format_ranges
@@ -40,7 +39,7 @@ class Times(NamedTuple):
 class Calls:
     """The calls so far: all of them on rank 0, on the others only from when to when they were."""
 
-    def __init__(self, comm: MPI.Comm, groups: Groups = ()):
+    def __init__(self, comm: MPI.Comm, groups: tuple[tuple[int, ...], ...] = ()):
         """`groups`: the ranks of each group whose own times are wanted."""
         self.comm, self.groups, self.warmups = comm, groups, 0
         self.span: list[float] = []  # first entry and last exit on the own clock
@@ -94,8 +93,11 @@ class Calls:
         facts = {"stopped": stopped, "imb_t_max_s": stamps.longest_mean(entry[timed], exit[timed])}
         calls = {"valid": valid, "time_definition": np.array(list(map(time_definition, self._ways)))}
         calls |= stamps.durations(entry, exit)
-        if 0 < len(self.groups) <= MOST_GROUPS:
-            calls["group_times_s"] = np.array(list(map(written, stamps.of_groups(entry, exit, self.groups))))
+        if self.groups:
+            from .groups import MOST_GROUPS, written  # late: few runs have groups
+
+            if len(self.groups) <= MOST_GROUPS:
+                calls["group_times_s"] = np.array(list(map(written, stamps.of_groups(entry, exit, self.groups))))
         unsteady, common = [rank for rank, line in enumerate(lines) if line is None], None
         if not unsteady and not back.any():
             common = np.array(

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from .agreement import BUG, broken_promise
 from .budget import MAX_REPETITIONS
 from .finding import LEVELS
-from .groups import ALONE
 from .repetitions import AND, MIN_LAUNCHES
+from .schema import ALONE
 from .stats import LEAST_FOR_INTERVAL
 from .summary import Summary, by_size
 from .units import format_size, format_time, in_ranks

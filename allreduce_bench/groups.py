@@ -7,8 +7,8 @@
 import re
 from collections.abc import Hashable, Iterable, Sequence
 
-NO_GROUPS = ""
-TOGETHER, ALONE = "together", "alone"  # of all groups at the same time, and of one while the others wait
+from .schema import NO_GROUPS
+
 MOST_GROUPS = 256  # whose times are kept one by one
 MOST_ALONE = 4  # groups that are measured alone: one of each of the layouts that most groups have
 SILENT = "-"

@@ -7,9 +7,10 @@ launches. 1.3: the neighbours cost 30 % more time.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .groups import ALONE, MOST_GROUPS, TOGETHER, describe, groups_of, written
+from .groups import MOST_GROUPS, describe, groups_of, written
 from .plan import Cell, Plan
 from .repetitions import MIN_LAUNCHES, Calls
+from .schema import ALONE, TOGETHER
 from .stats import log_interval, median
 from .units import format_size, three_digits
 

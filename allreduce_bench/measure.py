@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from . import exact
 from .budget import Budget, warmups_left
-from .calls import Calls, Groups, Times
+from .calls import Calls, Times
 from .clock import Clock
 from .execute import Prepared, native, native_datatype
 from .sync import Barrier, Sync
@@ -46,7 +46,9 @@ def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int 
     return Check(comm.allreduce(wrong), time_s)
 
 
-def repeat(turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock, groups: Groups = ()) -> Times:
+def repeat(
+    turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock, groups: tuple[tuple[int, ...], ...] = ()
+) -> Times:
     """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
 
     `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.

@@ -1,13 +1,15 @@
 """What a run shall measure: decided once, written to run.json, never changed."""
 
-import random
 from dataclasses import asdict, dataclass, field, fields
 from math import log
 from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
 
 from .dtypes import DTYPES, MOST_RANKS, is_float
-from .groups import ALONE, NO_GROUPS, TOGETHER, groups_of
-from .schema import CACHES, FLOOR, FLOORS, SYNCS
+from .random_floats import splitmix64
+from .schema import ALONE, CACHES, FLOOR, FLOORS, NO_GROUPS, SYNCS, TOGETHER
 from .start import Start, StartError
 
 MAX_SIZES = 1000
@@ -129,7 +131,11 @@ class Plan:
 
     def group_size(self, ranks: int) -> int:
         """How many of `ranks` ranks all-reduce together."""
-        return len(groups_of(self.groups, ranks)[0]) if self.groups else ranks
+        if not self.groups:
+            return ranks
+        from .groups import groups_of  # late: few runs have groups
+
+        return len(groups_of(self.groups, ranks)[0])
 
     @property
     def itemsize(self) -> int:
@@ -164,8 +170,8 @@ class Plan:
             for name in FLOORS if self.floors else ():
                 of = counts if name != "null" else [min(counts)]
                 cells += [Cell(name, FLOOR, count, None, cache, self.kinds[0]) for count in of]
-        random.Random(f"{self.seed} {launch.name}").shuffle(cells)
-        return cells
+        drawn = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
+        return [cells[place] for place in drawn.argsort()]
 
     def to_json(self) -> dict:
         """The plan as JSON values."""

@@ -11,6 +11,7 @@ SYNCS = ("barrier", "dissemination", "round_time")  # how ranks enter a call tog
 FLOOR = "floor"  # the executor of what is measured beside the all-reduces, and is none:
 FLOORS = ("null", "copy", "reduce")  # no call at all, a local copy of the vector, a local reduction
 CACHES = ("warm", "cold")
+NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
 SHARES = (5, 25, 75, 95, 99, 99.9)  # per cent of the calls that are no slower: the quantiles of a cell
 
 

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from . import repetitions, wire
-from .groups import ALONE
 from .limits import least_s, link_of
 from .plan import Cell, Plan
 from .repetitions import MIN_LAUNCHES, Calls
 from .runfolder import RunFolder, key_of
-from .schema import CACHES, FLOOR, FLOORS
+from .schema import ALONE, CACHES, FLOOR, FLOORS
 from .stats import log_interval, median
 from .units import algbw, busbw
 

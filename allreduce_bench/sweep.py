@@ -12,13 +12,12 @@ from .calls import Times
 from .cell import Outcome, outcome_of
 from .clock import Clock
 from .dtypes import arithmetic_findings, teach_numpy
-from .groups import ALONE
 from .launched import Launched
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
 from .runfolder import CellKey
-from .schema import FLOOR
+from .schema import ALONE, FLOOR
 from .startup import STARTUP, slowest
 from .sync import Barrier, Earlier, choose, make
 from .topology import Topology

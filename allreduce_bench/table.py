@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from . import agreement, wire
 from .dtypes import arithmetic_note
-from .groups import ALONE
 from .plan import Plan
 from .repetitions import MIN_LAUNCHES
+from .schema import ALONE
 from .summary import Summary, competing
 from .units import format_size, format_time, three_digits
 from .verdict import verdicts

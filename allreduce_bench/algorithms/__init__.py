@@ -6,6 +6,7 @@ An algorithm is a pure generator `(rank, size, topology, count, segment) -> Step
 
 import importlib
 import importlib.util
+from functools import cache
 from pathlib import Path
 
 from ..schema import FLOORS
@@ -20,6 +21,7 @@ def _algorithms_of(module) -> list[Algorithm]:
     ]
 
 
+@cache  # the folder is read once: ranks ask several times, in thousands
 def builtin() -> dict[str, Algorithm]:
     """All algorithms of this folder by name, sorted."""
     files = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))

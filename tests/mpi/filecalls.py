@@ -26,9 +26,9 @@ def file_calls(interpreter: str) -> tuple[int, int]:
 
 def rank_command(interpreter: str, folder: Path) -> list[str]:
     """The command of the rank of a launch that has its cells to do; the launch before it byte-compiled the package."""
-    words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--iters", "1", "--launches", "2", "-o", str(folder)]
+    words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--no-floors", "--iters", "1", "--launches", "2"]
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    run = [interpreter, "-m", "allreduce_bench", "run", *words]
+    run = [interpreter, "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
     subprocess.run(run, env=environ, capture_output=True, text=True, check=True, timeout=120)
     command = shlex.split(json.loads((folder / "launches" / "1r-2.1.json").read_text())["command"])
     for path in folder.glob("launches/1r-2.*"):
