@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 
 from ..schema import FLOORS
-from ._registry import Algorithm, AlgorithmError, Cost, algorithm
+from ._registry import Algorithm, AlgorithmError, Cost, Hops, algorithm
 
-__all__ = ["Algorithm", "AlgorithmError", "Cost", "algorithm", "builtin", "find"]
+__all__ = ["Algorithm", "AlgorithmError", "Cost", "Hops", "algorithm", "builtin", "find"]
 
 
 def _algorithms_of(module) -> list[Algorithm]:

@@ -1,6 +1,7 @@
 """What an algorithm declares beside its steps."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -16,12 +17,34 @@ class AlgorithmError(ValueError):
     """An algorithm that does not exist, cannot be loaded, or does not fit the ranks it was asked for."""
 
 
+class Hops(NamedTuple):
+    """Messages of one size on a critical path, over links of one kind."""
+
+    messages: int
+    elements: float  # of each of them
+    between: bool = False  # between nodes, not within one
+
+
 class Cost(NamedTuple):
-    """The critical path of a schedule: T = alpha * messages + beta * elements moved + gamma * elements reduced."""
+    """The critical path of a schedule: T = alpha * messages + beta * elements moved + gamma * elements reduced.
+
+    `hops` tells its messages apart by size and kind of link; empty: all are alike, between nodes if there are several.
+    """
 
     messages: int
     elements: int
     reduced: int
+    hops: tuple[Hops, ...] = ()
+
+    @classmethod
+    def of(cls, hops: Sequence[Hops], reduced: int) -> "Cost":
+        """The cost of these messages, those of one size and link counted together, and of reducing `reduced`."""
+        number: Counter = Counter()
+        for hop in hops:
+            number[hop.elements, hop.between] += hop.messages
+        elements = round(sum(size * messages for (size, _), messages in number.items()))
+        alike = tuple(Hops(messages, size, between) for (size, between), messages in number.items())
+        return cls(sum(number.values()), elements, reduced, alike)
 
 
 class Algorithm(NamedTuple):

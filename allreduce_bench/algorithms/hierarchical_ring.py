@@ -22,7 +22,7 @@ Source: Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by 
 
 from collections.abc import Iterator, Sequence
 
-from allreduce_bench.algorithms import Cost, algorithm
+from allreduce_bench.algorithms import Cost, Hops, algorithm
 from allreduce_bench.algorithms._ring_phases import ring_allgather, ring_reduce_scatter
 from allreduce_bench.schedule import Step, longest_block, split
 from allreduce_bench.topology import Topology
@@ -70,11 +70,12 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     inside = max((local - 1) * longest_block(count, local) for local in sizes)
     across = (len(sizes) - 1) * longest_block(longest_block(count, rails), len(sizes))
     extra = max(len(moves_to_rails(split(range(count), local), split(range(count), rails))) for local in sizes)
-    return Cost(
-        2 * (max(sizes) - 1 + len(sizes) - 1 + extra),
-        2 * (inside + across + extra * longest_block(count, rails + 1)),
-        inside + across,
-    )
+    inner = [
+        Hops(2 * (max(sizes) - 1), inside / max(1, max(sizes) - 1)),
+        Hops(2 * extra, longest_block(count, rails + 1)),
+    ]
+    outer = Hops(2 * (len(sizes) - 1), across / max(1, len(sizes) - 1), between=True)
+    return Cost.of([hops for hops in (*inner, outer) if hops.messages], reduced=inside + across)
 
 
 @algorithm(

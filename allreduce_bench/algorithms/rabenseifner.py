@@ -1,0 +1,64 @@
+"""Rabenseifner's algorithm: recursive halving, then recursive doubling; 2 log2 p messages, the least traffic.
+
+The reduce-scatter exchanges halves: in round j a rank gives one half of its span to the rank at distance 2^j and
+reduces the other, so that after log2 p rounds each holds one finished block of p. The allgather goes the same way
+back. Where p is no power of two, the first ranks are folded into their neighbours (see `_folding`). For p = 4:
+
+    round                rank a          rank b          rank c          rank d
+    1  reduce-scatter    keeps 1, 2      keeps 3, 4      keeps 1, 2      keeps 3, 4      exchange with the neighbour
+    2  reduce-scatter    keeps 1         keeps 3         keeps 2         keeps 4         with the rank two further
+    3  allgather         has 1, 2        has 3, 4        has 1, 2        has 3, 4        with the rank two further
+    4  allgather         has all         has all         has all         has all         with the neighbour
+
+Cost of n bytes (exact), q = 2^L, L = floor(log2 p), x = 1 if p is no power of two, else 0:
+(2L+2x) alpha + (2(q-1)/q + 2x) n beta + ((q-1)/q + x) n gamma. Steps: at most 2L+2x. Sent per rank: at most
+(2(q-1)/q + x) n.
+Best: large vectors on a power of two of ranks.
+Source: Rabenseifner, "Optimization of collective reduction operations", ICCS 2004; Thakur, Rabenseifner and Gropp, Int.
+J. High Performance Computing Applications 19(1), 2005.
+"""
+
+from collections.abc import Iterator
+
+from allreduce_bench.algorithms import Cost, Hops, algorithm
+from allreduce_bench.algorithms._folding import crossing, exchanging, fold, folding_hops, place_of, rank_at, unfold
+from allreduce_bench.schedule import Step, split
+from allreduce_bench.topology import Topology
+
+
+def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
+    """Halves of halves there and back, and two messages of the whole vector where ranks are folded."""
+    folding, across = folding_hops(size, topology, count), crossing(size, topology)
+    blocks = split(range(count), exchanging(size))
+    halves = [sum(map(len, blocks[: len(blocks) >> (j + 1)])) for j in range(len(across))]  # the longest come first
+    hops = folding + [Hops(2, half, between) for half, between in zip(halves, across)]
+    return Cost.of(hops, reduced=sum(halves) + len(folding) * count)
+
+
+@algorithm(
+    cost=cost,
+    exact=True,
+    formula="(2L+2x) alpha + (2(q-1)/q+2x) n beta + ((q-1)/q+x) n gamma, q = 2^L <= p, x = 1 unless p = q",
+    known_as="MPICH Rabenseifner (reduce-scatter, allgather), Open MPI tuned 6",
+)
+def rabenseifner(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
+    """Halves are exchanged and reduced at distances 1, 2, 4, ..., and gathered on the way back."""
+    block, place = split(range(count), exchanging(size)), place_of(rank, size)
+    yield from fold(rank, size, count)
+    if place is not None:
+        span, done = range(len(block)), []
+        for j in range(len(block).bit_length() - 1):  # reduce-scatter
+            low, high = span[: len(span) // 2], span[len(span) // 2 :]
+            mine, given = (high, low) if place >> j & 1 else (low, high)
+            partner = rank_at(place ^ 1 << j, size)
+            yield Step(partner, _elements(block, given), partner, _elements(block, mine), reduce=True)
+            done.append((partner, mine, given))
+            span = mine
+        for partner, mine, given in reversed(done):  # allgather
+            yield Step(partner, _elements(block, mine), partner, _elements(block, given))
+    yield from unfold(rank, size, count)
+
+
+def _elements(block: tuple[range, ...], blocks: range) -> tuple[range, ...]:
+    """The elements of consecutive blocks: one range."""
+    return (range(block[blocks[0]].start, block[blocks[-1]].stop),)
