@@ -5,11 +5,14 @@ reduction takes another m gamma (Hockney, Parallel Computing 20(3), 1994, with a
 Rabenseifner and Gropp, IJHPCA 19(1), 2005).
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from .rendezvous import rendezvous
 from .schedule import Schedule, elements
+from .topology import Topology
 
 
 class Path(NamedTuple):
@@ -21,7 +24,23 @@ class Path(NamedTuple):
     reduced: int
 
 
-START = Path(0.0, 0, 0, 0)
+class Link(NamedTuple):
+    """What a message costs over one kind of link: alpha a message, beta an element moved."""
+
+    alpha: float
+    beta: float
+
+
+class Walked(NamedTuple):
+    """A critical path with its messages one by one."""
+
+    path: Path
+    messages: dict[tuple[int, bool], int]  # (elements, whether between nodes) -> how many of them
+
+
+Reached = tuple[float, int, int, int, Any]  # a Path and its trail: (elements, between, the trail before), or None
+START: Reached = (0.0, 0, 0, 0, None)
+_longer = itemgetter(0, 1, 2, 3)  # of two paths; their trails do not count
 
 
 def price(schedules: Sequence[Schedule], alpha: float, beta: float, gamma: float = 0.0) -> Path:
@@ -29,21 +48,43 @@ def price(schedules: Sequence[Schedule], alpha: float, beta: float, gamma: float
 
     Raises Refusal where a rank waits for ever.
     """
-    began = [[START] for _ in schedules]  # when each rank began each of its steps
+    link = Link(alpha, beta)
+    return walk(schedules, Topology.one_node(len(schedules)), link, link, gamma).path
+
+
+def walk(schedules: Sequence[Schedule], topology: Topology, within: Link, between: Link, gamma: float = 0.0) -> Walked:
+    """The critical path where a message between nodes costs another alpha and beta than one within a node.
+
+    Raises Refusal where a rank waits for ever.
+    """
+    node_of, links = topology.node_of, (within, between)
+    began: list[list[Reached]] = [[START] for _ in schedules]  # when each rank began each of its steps
+
+    def arrival(rank: int, own: Reached, partner: int, place: int, moved: int) -> Reached:
+        across = node_of[rank] != node_of[partner]
+        time, messages, sent, reduced, trail = max(own, began[partner][place], key=_longer)
+        took = links[across].alpha + links[across].beta * moved
+        return time + took, messages + 1, sent + moved, reduced, (moved, across, trail)
+
     for rank, index, dest_index, source_index in rendezvous(schedules):
         step = schedules[rank][index]
         end = own = began[rank][index]
         if step.dest is not None and dest_index is not None:
-            end = _message(max(own, began[step.dest][dest_index]), elements(step.send), alpha, beta)
+            end = arrival(rank, own, step.dest, dest_index, elements(step.send))
         if step.source is not None and source_index is not None:
-            arrival = _message(max(own, began[step.source][source_index]), elements(step.recv), alpha, beta)
-            end = max(end, arrival)
+            end = max(end, arrival(rank, own, step.source, source_index, elements(step.recv)), key=_longer)
         if step.reduce:
             work = elements(step.recv)
-            end = Path(end.time + gamma * work, end.messages, end.elements, end.reduced + work)
+            end = (end[0] + gamma * work, end[1], end[2], end[3] + work, end[4])
         began[rank].append(end)
-    return max((paths[-1] for paths in began), default=START)
+    last = max((reached[-1] for reached in began), key=_longer, default=START)
+    return Walked(Path(*last[:4]), _messages(last[4]))
 
 
-def _message(start: Path, moved: int, alpha: float, beta: float) -> Path:
-    return Path(start.time + alpha + beta * moved, start.messages + 1, start.elements + moved, start.reduced)
+def _messages(trail: Any) -> dict[tuple[int, bool], int]:
+    """How many messages of each size and kind of link lie on a trail."""
+    found: Counter = Counter()
+    while trail:
+        moved, across, trail = trail
+        found[moved, across] += 1
+    return dict(found)

@@ -1,0 +1,43 @@
+"""Which of our algorithms a name in someone else's log stands for, so that its critical path is known.
+
+PICO writes `ring_over`, `recursive_doubling_mpich`, `default-ring`; NCCL `Ring`, `Tree`. For a power of two of ranks
+Bine and Swing exchange as many and as long messages as recursive doubling (whole vectors) or Rabenseifner's algorithm
+(halves), with other partners, and are priced as those.
+Sources of the names: PICO's algorithm catalogues (HLC-Lab/pico), NCCL_ALGO of the NCCL user guide.
+"""
+
+import re
+from collections.abc import Iterable
+
+ALIASES = {  # what is left of a name without decorations -> our algorithm
+    "recdoub_l": "recursive_doubling",
+    "recdoub_b_cont": "rabenseifner",
+    "ring_b_cont": "ring",
+    "bine_l": "recursive_doubling",
+    "bine_lat": "recursive_doubling",
+    "bine_b_cont": "rabenseifner",
+    "bine_bdw_remap": "rabenseifner",
+    "bine_bdw_static": "rabenseifner",
+    "swing_lat": "recursive_doubling",
+    "swing_bdw_remap": "rabenseifner",
+    "swing_bdw_static": "rabenseifner",
+    "double_tree": "two_tree",
+    "double_binary_tree": "two_tree",
+    "rab": "rabenseifner",
+    "rd": "recursive_doubling",
+    "basic_linear": "parameter_server",
+}
+DECORATIONS = r"^(default|native)[-:_]|[-_](over|mpich|ompi|openmpi|cray|impi|nccl|rccl|sendrecv)$|-utofu(-\d+)+$"
+
+
+def known_as(name: str, algorithms: Iterable[str]) -> str | None:
+    """The one of `algorithms` that `name` stands for; None: it is not known."""
+    known = set(algorithms)
+    plain = name.strip().lower()
+    while plain not in known:
+        stripped = re.sub(DECORATIONS, "", plain)
+        if stripped == plain:
+            break
+        plain = stripped
+    plain = plain.replace("-", "_")
+    return plain if plain in known else ALIASES.get(plain)

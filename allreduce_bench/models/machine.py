@@ -1,0 +1,88 @@
+"""A machine as its models: what `fit` found, in a file that `predict` reads; or bare, from alpha and beta alone."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from ..algorithms import builtin
+from .forms import Form
+from .model import Errors, Model, Parameter, Part
+
+KIND, MACHINE_VERSION = "allreduce-bench machine", 1
+
+
+class MachineError(ValueError):
+    """A file that is no machine file, or one without what is asked of it, in words."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Models of series, and where they are from."""
+
+    models: tuple[Model, ...]
+    program: str = ""
+    created: str = ""
+    runs: tuple[dict[str, Any], ...] = ()  # run, mpi, hosts, ranks, nodes: what was fitted
+    bare: bool = False  # nothing was measured: alpha and beta were given
+    notes: tuple[str, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"kind": KIND, "schema_version": MACHINE_VERSION, **asdict(self)}
+
+
+def bare_machine(alpha_s: float, beta_s_per_byte: float, gamma_s_per_byte: float = 0.0) -> Machine:
+    """Every built-in algorithm at these prices; none of it was measured."""
+    prices = {"alpha_s": alpha_s, "beta_s_per_byte": beta_s_per_byte, "gamma_s_per_byte": gamma_s_per_byte}
+    given = tuple(Parameter(name, "", 0.0, value, None, None, True) for name, value in prices.items())
+    parts = {name: (Part(name, Form(reduced=True), given),) for name in builtin()}
+    return Machine(tuple(Model(name, part) for name, part in parts.items()), bare=True)
+
+
+def write_machine(machine: Machine, path: Path) -> None:
+    """Write `machine` as JSON; missing parent folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(machine.to_json(), indent=1) + "\n", encoding="utf-8")
+
+
+def read_machine(path: Path) -> Machine:
+    """The machine that `write_machine` wrote. Raises MachineError: absent, no machine file, or of another schema."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise MachineError(
+            f"{path}: {error.strerror}; expected a machine file, as 'allreduce-bench fit' writes it"
+        ) from error
+    except ValueError as error:
+        raise MachineError(f"{path}: no JSON: {error}; expected a machine file, as 'fit' writes it") from error
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise MachineError(f"{path}: no machine file; expected one that 'allreduce-bench fit' wrote")
+    if content.get("schema_version") != MACHINE_VERSION:
+        found = content.get("schema_version")
+        raise MachineError(f"{path}: of schema {found}; this program reads {MACHINE_VERSION}: fit the runs anew")
+    try:
+        models = tuple(map(_model, content["models"]))
+        runs, notes = tuple(dict(run) for run in content["runs"]), tuple(map(str, content["notes"]))
+        return Machine(models, str(content["program"]), str(content["created"]), runs, bool(content["bare"]), notes)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MachineError(f"{path}: damaged: {type(error).__name__}: {error}; fit the runs anew") from error
+
+
+def _model(values: dict[str, Any]) -> Model:
+    known = {one.name for one in fields(Model)}
+    if set(values) != known:
+        raise ValueError(f"a model has other fields: {', '.join(sorted(set(values) ^ known))}")
+    lists = {name: tuple(values[name]) for name in ("ranks", "nbytes", "notes")}
+    errors = {name: {key: Errors(*of) for key, of in values[name].items()} for name in ("errors", "plain_errors")}
+    return Model(**{**values, **lists, **errors, "parts": tuple(map(_part, values["parts"]))})
+
+
+def _part(values: Sequence) -> Part:
+    priced_as, form, parameters, contention = values
+    call, reduced, levels, knots, contended = form
+    if priced_as not in builtin():
+        raise ValueError(f"it is priced as '{priced_as}', which is no algorithm of this version")
+    found = tuple(Parameter(*parameter) for parameter in parameters)
+    return Part(priced_as, Form(call, reduced, levels, tuple(knots), contended), found, float(contention))

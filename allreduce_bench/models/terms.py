@@ -1,0 +1,81 @@
+"""What lies on the critical path of an algorithm: its messages by size and link, and the bytes reduced.
+
+The priced schedule says so where it can be enumerated, the algorithm's declared cost where it is too long.
+"""
+
+from functools import lru_cache
+from itertools import islice
+from math import ceil
+from typing import NamedTuple
+
+from ..algorithms import Algorithm, Hops
+from ..predict import Link, walk
+from ..topology import Topology
+
+ENUMERATED = 50_000  # steps of all ranks together: a fraction of a second
+WITHIN, BETWEEN = Link(1e-6, 5e-11), Link(5e-6, 1e-10)  # decide which of several paths is the critical one, only
+GAMMA = 1e-11
+FAR_APART = 1_000_000_000  # elements: as good as endless
+
+
+class Message(NamedTuple):
+    """Messages of one size over one kind of link."""
+
+    nbytes: float
+    number: float
+    between: bool  # nodes
+
+
+class Terms(NamedTuple):
+    """What an all-reduce does on its critical path."""
+
+    messages: tuple[Message, ...]
+    reduced_nbytes: float
+    enumerated: bool  # by its schedule; False: as its declared cost says
+
+
+def terms(
+    algorithm: Algorithm, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None = None
+) -> Terms:
+    """The critical path of `algorithm` for a vector of `nbytes`, elements of `itemsize` bytes, pieces of `segment`.
+
+    `nodes` of equal size, or nearly so, are filled one after the other; None: unknown, all links are alike and count as
+    between nodes. `segment` is in elements; None: the whole vector.
+    """
+    count = nbytes // itemsize
+    found = _of_count(algorithm, ranks, nodes or ranks, count, segment or max(count, 1))
+    messages = tuple(Message(hop.elements * itemsize, hop.messages, hop.between) for hop in found.hops)
+    return Terms(messages, found.reduced * itemsize, found.enumerated)
+
+
+class _Counted(NamedTuple):
+    hops: tuple[Hops, ...]
+    reduced: float
+    enumerated: bool
+
+
+@lru_cache(maxsize=20_000)
+def _of_count(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int) -> _Counted:
+    """The same in elements. Equal blocks of two vectors differ by a factor only: one of them is counted."""
+    if count > ranks and count % ranks == 0 and not algorithm.segmented:
+        unit = _of_count(algorithm, ranks, nodes, ranks, FAR_APART)
+        factor = count // ranks
+        hops = tuple(hop._replace(elements=hop.elements * factor) for hop in unit.hops)
+        return _Counted(hops, unit.reduced * factor, unit.enumerated)
+    topology = Topology.filled(ranks, ceil(ranks / nodes))
+    if _is_short(algorithm, ranks, topology, count, segment):
+        schedules = algorithm.schedules(ranks, topology, count, segment)
+        walked = walk(schedules, topology, WITHIN, BETWEEN, GAMMA)
+        hops = tuple(Hops(number, size, between) for (size, between), number in walked.messages.items())
+        return _Counted(hops, walked.path.reduced, True)
+    cost = algorithm.cost(ranks, topology, count, segment)
+    alike = Hops(cost.messages, cost.elements / max(1, cost.messages), nodes > 1)
+    return _Counted(cost.hops or (alike,) * bool(cost.messages), cost.reduced, False)
+
+
+def _is_short(algorithm: Algorithm, ranks: int, topology: Topology, count: int, segment: int) -> bool:
+    """Whether all steps can be listed; told from the first rank's, since most have as many."""
+    if ranks > ENUMERATED:
+        return False
+    most = ENUMERATED // ranks
+    return sum(1 for _ in islice(algorithm.steps(0, ranks, topology, count, segment), most + 1)) <= most

@@ -1,0 +1,52 @@
+"""Machine files: what is written is read again; what is none is refused in a sentence."""
+
+import json
+
+import pytest
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.models.forms import Form
+from allreduce_bench.models.machine import MachineError, bare_machine, read_machine, write_machine
+from allreduce_bench.models.model import Errors, Model, Parameter, Part
+from allreduce_bench.models.terms import terms
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    found = (
+        Parameter("alpha_s", "", 0.0, 1e-6, 9e-7, 2e-6, True),
+        Parameter("beta_s_per_byte", "", 0.0, 0, None, 1, False),
+    )
+    part = Part("ring", Form(knots=(4096.0,)), found, 0.1)
+    errors = {"in_sample": Errors(0.1, 0.2, 12), "leave_largest_p_out": Errors(0.1, 0.2, 4, 0.75)}
+    model = Model("ring", (part,), "day", ranks=(2, 4), nbytes=(8, 64), reach_log=0.1, errors=errors, notes=("short",))
+    machine = bare_machine(1e-6, 1e-10).__class__((model,), "program 1", "today", ({"run": "day"},))
+    write_machine(machine, tmp_path / "new" / "machine.json")
+    assert read_machine(tmp_path / "new" / "machine.json") == machine
+
+
+def test_a_bare_machine_costs_what_the_formula_says():
+    ring = next(model for model in bare_machine(5e-6, 8e-11).models if model.algorithm == "ring")
+    predicted = ring.predict(16, [terms(builtin()["ring"], 16, None, 1 << 20, 4)])
+    assert predicted.time_s == pytest.approx(30 * 5e-6 + 30 / 16 * (1 << 20) * 8e-11)
+    assert (predicted.low_s, predicted.high_s, predicted.speculative) == (None, None, False)
+
+
+DAMAGED = {
+    "no JSON": "{",
+    "no machine file": json.dumps({"kind": "run"}),
+    "of schema 99": json.dumps({"kind": "allreduce-bench machine", "schema_version": 99}),
+    "damaged": json.dumps({"kind": "allreduce-bench machine", "schema_version": 1, "models": [{}]}),
+}
+
+
+@pytest.mark.parametrize("words", DAMAGED)
+def test_another_file_is_refused_in_a_sentence(words, tmp_path):
+    path = tmp_path / "machine.json"
+    path.write_text(DAMAGED[words])
+    with pytest.raises(MachineError, match=words):
+        read_machine(path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(MachineError, match="No such file"):
+        read_machine(tmp_path / "machine.json")
