@@ -75,7 +75,8 @@ def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + DIRECT)
     numbers = (1, 2, 3, 4, 5, 8) if FULL or dtype == "float32" else (2, 5)
-    words = ["-n", ",".join(map(str, numbers)), "-a", f"native,ring,tree,naive,{mine}", "--sizes", "0,8,4000", "--launches", 1]
+    words = ["-n", ",".join(map(str, numbers)), "-a", f"native,ring,tree,naive,{mine}"]
+    words += ["--sizes", "0,8,4000", "--launches", 1]
     result = run(python, folder, "-d", dtype, *words)
     assert result.returncode == 0, result.stderr
     rows = rows_of(folder / "summary.csv")
