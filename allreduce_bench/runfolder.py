@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 from math import isfinite
 from pathlib import Path
@@ -21,6 +21,7 @@ KEY = (
     "cache",
     "groups",
 )  # what tells a cell from the others of its launch
+NEEDED = ("ranks", "nbytes", "time_s")  # never empty
 BLOCK_ROWS = 512  # read at once: enough to handle them by columns, few enough to stay in the caches
 
 
@@ -128,6 +129,13 @@ def key_of(row: Row) -> CellKey:
     return tuple(row[name] for name in KEY)
 
 
+def run_names(folders: Sequence[RunFolder]) -> list[str]:
+    """A name for each folder that tells it from the others: its own, or its path where two are called the same."""
+    paths = [folder.path.resolve() for folder in folders]
+    own = [path.name for path in paths]
+    return [str(path) if own.count(path.name) > 1 else path.name for path in paths]
+
+
 def _launch_facts(path: Path) -> dict:
     facts = read_json(path)
     if missing := {"started", "launch", "ranks", "oversubscribed", "mpi", "findings"} - set(facts):
@@ -197,6 +205,8 @@ def _all_fit(name: str, values: tuple[str, ...]) -> bool:
     """Whether surely all values of a column hold what it says: the same question as `_fits`, answered at once."""
     if KINDS[name] != "real":
         return all(_fits(name, value, False) for value in set(values))
+    if name in NEEDED and not all(values):
+        return False
     try:
         numbers = list(map(float, filter(None, values)))
     except ValueError:
@@ -205,11 +215,13 @@ def _all_fit(name: str, values: tuple[str, ...]) -> bool:
 
 
 def _fits(name: str, value: str, signed: bool) -> bool:
-    """Whether a field holds what its column says; an empty one always does. Times are negative only where `signed`."""
+    """Whether a field holds what its column says; most may be empty. Times are negative only where `signed`."""
     if name == "state":
         return value in STATES
+    if not value:
+        return name not in NEEDED
     kind = KINDS[name]
-    if kind == "text" or not value:
+    if kind == "text":
         return True
     try:
         if kind == "real":

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from .runfolder import KEY, Row, RunError, RunFolder
+from .runfolder import KEY, Row, RunError, RunFolder, run_names
 from .schema import KINDS, REPETITIONS, SUMMARY, Column, names
 from .summary import Summary, summarise
 
@@ -74,13 +74,6 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
 def summary_frame(rows: Iterable[Summary], run: str) -> pd.DataFrame:
     """The rows that `summarise` gave for one run, as `summary` returns them."""
     return _frame(rows, SUMMARY, run)
-
-
-def run_names(folders: Sequence[RunFolder]) -> list[str]:
-    """A name for each folder that tells it from the others: its own, or its path where two are called the same."""
-    paths = [folder.path.resolve() for folder in folders]
-    own = [path.name for path in paths]
-    return [str(path) if own.count(path.name) > 1 else path.name for path in paths]
 
 
 def _frame(rows: Iterable[dict], columns: tuple[Column, ...], run: str) -> pd.DataFrame:

@@ -90,7 +90,7 @@ def _facts(plan: Plan, launch: Launch, cell: Cell) -> dict:
 
 
 def _lines(facts: dict, time_s: np.ndarray) -> list[str]:
-    """The calls of a cell as REPETITIONS has them; written by a template, since a million dictionaries take a minute."""
+    """The calls of a cell as REPETITIONS has them, by a template: a million dictionaries take their time."""
     varying = ("repetition", "warmup", "time_s", "slowest_rank", *_SHARES, "last_rank")
     known = {name: "" if facts.get(name) is None else facts[name] for name in names(REPETITIONS) if name in facts}
     line = ",".join("{" + name + "}" if name in varying else str(known.get(name, "")) for name in names(REPETITIONS))
@@ -138,10 +138,10 @@ PARTS = {"load points": load, "repetitions": frame, "summarise": summary, "repor
 
 def part(name: str, path: Path) -> None:
     """Do one part in this process, and print what it took."""
-    start_s = time.perf_counter()
+    start_s, start_cpu_s = time.perf_counter(), time.process_time()
     what = PARTS[name](RunFolder(path))
-    wall_s, used = time.perf_counter() - start_s, resource.getrusage(resource.RUSAGE_SELF)
-    cpu_s, peak_gib = used.ru_utime + used.ru_stime, used.ru_maxrss / (1 << 20)  # Linux counts in KiB
+    wall_s, cpu_s = time.perf_counter() - start_s, time.process_time() - start_cpu_s
+    peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)  # Linux counts in KiB
     print(f"{name:12} {wall_s:6.1f} s {cpu_s:6.1f} s of processor {peak_gib:6.2f} GiB   {what}", flush=True)
 
 
