@@ -8,7 +8,7 @@ from operator import and_
 
 import pandas as pd
 
-from .runfolder import Block, Row, RunFolder, key_of, run_names
+from .runfolder import Block, RunFolder, key_of, run_names
 from .schema import FLOOR, NO_GROUPS
 from .stats import median
 
@@ -25,7 +25,7 @@ TYPES = {
     "count": "Int64",  # elements
     "nbytes": "int64",
     "launch": "string",
-    "calls": "Int64",  # timed and valid ones, without warm-ups; where a log has their mean, those that it is the mean of
+    "calls": "Int64",  # timed and valid ones, without warm-ups; of an imported mean those that it is made of
     "time_s": "float64",  # the median of these calls, above 0
 }
 POINTS = tuple(TYPES)
@@ -48,7 +48,7 @@ def points(folders: Sequence[RunFolder]) -> pd.DataFrame:
 class _Calls:
     """The calls of one cell in one launch that count."""
 
-    same: Row  # what they have in common
+    same: dict[str, str | None]  # what they have in common; None: missing
     iterations: list[str] = field(default_factory=list)
     time_s: list[float] = field(default_factory=list)
 

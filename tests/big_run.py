@@ -50,7 +50,9 @@ def make(
 ) -> int:
     """Write a run of all algorithms of PATHS to `path`; return its rows of raw times. The same `seed`, the same run."""
     sizes = tuple(sorted(sizes))
-    plan = Plan(tuple(PATHS), sizes, tuple(ranks), launches, seed=seed, segmented=("two_tree",), warmups=WARMUPS, floors=False)
+    plan = Plan(
+        tuple(PATHS), sizes, tuple(ranks), launches, seed=seed, segmented=("two_tree",), warmups=WARMUPS, floors=False
+    )
     folder, noise, rows = RunFolder(path), np.random.default_rng(seed), 0
     create_run(folder, plan, ("allreduce-bench", "run"))
     for launch in plan.planned_launches():
