@@ -36,7 +36,7 @@ PATHS: dict[str, Callable[[int, int], tuple[int, float]]] = {  # messages and by
     "recursive_doubling": lambda p, n: (ceil(log2(p)), ceil(log2(p)) * n),
 }
 WARMUPS, TIMED, LAUNCHES = 3, 258, 5  # 8 rank counts x 5 launches x 8 algorithms x 12 sizes x 261 calls: 1,002,240 rows
-SPREAD = (0.8, 0.9, 0.85, 0.1)  # shortest_s, osu_avg_s, completion_s and arrival_skew_s: shares of time_s
+SHARES = {"shortest_s": 0.8, "osu_avg_s": 0.9, "completion_s": 0.85, "arrival_skew_s": 0.1}  # of time_s
 
 
 def make(
@@ -93,18 +93,15 @@ def _facts(plan: Plan, launch: Launch, cell: Cell) -> dict:
 
 def _lines(facts: dict, time_s: np.ndarray) -> list[str]:
     """The calls of a cell as REPETITIONS has them, by a template: a million dictionaries take their time."""
-    varying = ("repetition", "warmup", "time_s", "slowest_rank", *_SHARES, "last_rank")
-    known = {name: "" if facts.get(name) is None else facts[name] for name in names(REPETITIONS) if name in facts}
-    line = ",".join("{" + name + "}" if name in varying else str(known.get(name, "")) for name in names(REPETITIONS))
+    varying = ("repetition", "warmup", "time_s", "slowest_rank", *SHARES, "last_rank")
+    known = {name: str(value) for name, value in facts.items() if value is not None}
+    line = ",".join("{" + name + "}" if name in varying else known.get(name, "") for name in names(REPETITIONS))
     p, found = facts["ranks"], []
     for number, one_s in enumerate(time_s.tolist()):
-        shares = {name: share * one_s for name, share in _SHARES.items()}
+        shares = {name: share * one_s for name, share in SHARES.items()}
         who = {"slowest_rank": number % p, "last_rank": (number + 1) % p}
         found.append(line.format(repetition=number, warmup=int(number < WARMUPS), time_s=one_s, **who, **shares) + "\n")
     return found
-
-
-_SHARES = dict(zip(("shortest_s", "osu_avg_s", "completion_s", "arrival_skew_s"), SPREAD))
 
 
 def load(folder: RunFolder) -> str:
@@ -161,6 +158,8 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, help="the run; made anew, unless --part reads it")
     parser.add_argument("--part", choices=PARTS, help="only this, of a run that is there")
     options = parser.parse_args()
+    if options.part and not options.output:
+        parser.error("--part reads a run: name it with -o")
     if options.part:
         part(options.part, options.output)
     elif options.output:
