@@ -16,7 +16,7 @@ from math import log
 import numpy as np
 
 from .envelope import envelopes
-from .fitting import Fit, fit_form, solve
+from .fitting import Branch, Fit, fit_form, solve
 from .forms import Form
 from .observed import Columns, Observed
 
@@ -76,13 +76,14 @@ def _best_knot(observed: Observed, fit: Fit, places: Sequence[float], rows: np.n
     """The form of `fit` with one knot more where it helps most, its contention held; None: there is no room."""
     (branch,) = fit.branches
     columns, form = observed.paths[branch.priced_as], branch.form
-    log_time = (observed.log_time - branch.contention * observed.log_ranks)[rows]
+    log_time = observed.log_time[rows]
     tried = []
     for place in places:
         knots = tuple(sorted((*form.knots, place)))
         if all(high / low >= APART for low, high in zip(knots, knots[1:])) and _enough(columns, rows, knots):
             trial = form._replace(knots=knots)
-            tried.append((solve(columns.matrix(trial)[rows], log_time, hasty=True).loss, trial))
+            held = Branch(branch.priced_as, trial, np.empty(0), branch.contention)
+            tried.append((solve(held.columns(observed)[rows], log_time, hasty=True).loss, trial))
     return min(tried)[1] if tried else None
 
 

@@ -1,6 +1,6 @@
 """Fit one form to the cells of one series: non-negative, robust, in relative errors.
 
-Minimises the sum of soft_l1(log(T / measured)), T = (matrix @ theta) * p^contention, over theta >= 0: an error of 10 %
+Minimises the sum of soft_l1(log(T / measured)), T = crowded matrix @ theta (see `forms`), over theta >= 0: an error of 10 %
 counts alike at 8 bytes and at 512 MiB, and beyond about 10 % an error counts by its size, not by its square. theta is
 linear and starts at the non-negative least squares of the relative errors (rows / measured); each step is again a
 non-negative least squares, of the problem linearised at the last theta and reweighted (Gauss-Newton; the weights are
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-from .forms import Form, meanings
+from .forms import Form, crowded, meanings
 from .observed import Observed
 
 SOFT = 0.1  # log errors beyond it count by their size
@@ -41,8 +41,12 @@ class Branch(NamedTuple):
 
     def log_time(self, observed: Observed) -> np.ndarray:
         """float64 [cell]: log seconds of every cell of `observed`, fitted or not."""
-        time_s = observed.paths[self.priced_as].matrix(self.form) @ self.theta
-        return np.log(np.maximum(time_s, NOTHING)) + self.contention * observed.log_ranks
+        return np.log(np.maximum(self.columns(observed) @ self.theta, NOTHING))
+
+    def columns(self, observed: Observed) -> np.ndarray:
+        """float64 [cell, parameter]: what stands before each parameter, contention included."""
+        columns = observed.paths[self.priced_as].matrix(self.form)
+        return crowded(self.form, columns, observed.log_ranks, self.contention)
 
 
 class Fit(NamedTuple):
@@ -70,27 +74,33 @@ def soft_l1(residual: np.ndarray) -> np.ndarray:
 
 def fit_form(observed: Observed, priced_as: str, form: Form, rows: np.ndarray) -> Fit:
     """Fit `form` to the cells that `rows` (bool [cell]) chooses."""
-    log_ranks = observed.log_ranks[rows] if form.contention else None
-    found = solve(observed.paths[priced_as].matrix(form)[rows], observed.log_time[rows], log_ranks)
+    columns = observed.paths[priced_as].matrix(form)[rows]
+    found = solve(columns, observed.log_time[rows], observed.log_ranks[rows] if form.contention else None, form.call)
     return Fit((Branch(priced_as, form, found.theta, found.contention),), found.loss, int(rows.sum()))
 
 
 def solve(
-    matrix: np.ndarray, log_time: np.ndarray, log_ranks: np.ndarray | None = None, hasty: bool = False
+    matrix: np.ndarray,
+    log_time: np.ndarray,
+    log_ranks: np.ndarray | None = None,
+    call: bool = False,
+    hasty: bool = False,
 ) -> Solution:
     """The best non-negative theta for `matrix` [cell, parameter], and the contention where `log_ranks` is given.
 
-    A column that cannot be told from those before it (alpha before beta, see `separable`) gets 0. Starts from the
-    relative least squares and from equal shares of all columns, and takes the better end; `hasty`: a few steps from the
-    first, good enough to compare forms of equally many parameters.
+    `call`: the first column is that of the call, which contention leaves alone. A column that cannot be told from those
+    before it (alpha before beta, see `separable`) gets 0. Starts from the relative least squares and from equal shares
+    of all columns, and takes the better end; `hasty`: a few steps from the first, good enough to compare forms.
     """
     relative = matrix / np.exp(log_time)[:, None]
     kept = separable(relative)
     scale = np.sqrt((relative[:, kept] ** 2).mean(axis=0))
+    powers = np.zeros(matrix.shape) if log_ranks is None else np.repeat(log_ranks[:, None], matrix.shape[1], axis=1)
+    powers[:, : int(call)] = 0
     first, _ = nnls(relative[:, kept] / scale, np.ones(len(relative)))
     starts = [first + 1e-3] if hasty else [first + 1e-3, np.full(len(scale), 1 / len(scale))]
     steps = HASTY_STEPS if hasty else STEPS
-    ends = [_descend(matrix[:, kept] / scale, log_time, log_ranks, start, steps) for start in starts]
+    ends = [_descend(matrix[:, kept] / scale, powers[:, kept], log_time, start, steps) for start in starts]
     scaled, contention, loss = min(ends, key=itemgetter(2))
     theta = np.zeros(matrix.shape[1])
     theta[kept] = scaled / scale
@@ -98,28 +108,28 @@ def solve(
 
 
 def _descend(
-    matrix: np.ndarray,
-    log_time: np.ndarray,
-    log_ranks: np.ndarray | None,
-    theta: np.ndarray,
-    steps: int,
+    matrix: np.ndarray, powers: np.ndarray, log_time: np.ndarray, theta: np.ndarray, steps: int
 ) -> tuple[np.ndarray, float, float]:
-    """Gauss-Newton steps, each halved until the loss falls; theta stays non-negative, since both ends of a step are."""
-    powers, contention = np.zeros(len(matrix)) if log_ranks is None else log_ranks, 0.0
+    """Gauss-Newton steps, each halved until the loss falls; theta stays non-negative, since both ends of a step are.
+
+    T = (matrix * exp(contention * powers)) @ theta; all but theta are [cell, parameter].
+    """
 
     def residual_at(theta: np.ndarray, contention: float) -> np.ndarray:
-        return np.log(np.maximum(matrix @ theta, NOTHING)) + contention * powers - log_time
+        grown = matrix * np.exp(contention * powers) if contention else matrix
+        return np.log(np.maximum(grown @ theta, NOTHING)) - log_time
 
+    contention, crowding = 0.0, bool(powers.any())
     residual = residual_at(theta, contention)
     loss = soft_l1(residual).sum()
     for _ in range(steps):
-        slopes = np.column_stack([matrix / (matrix @ theta)[:, None], powers])
+        slopes = slopes_at(matrix, powers, theta, contention)[:, : len(theta) + crowding]
         weights = (1 + (residual / SOFT) ** 2) ** -0.25
-        wanted = 1 - residual + contention * powers  # what slopes @ (theta, contention) has to be
-        target, _ = nnls(slopes * weights[:, None], wanted * weights)
-        ahead = target[:-1] - theta, min(target[-1], MOST_CONTENTION) - contention
+        here = np.append(theta, contention)[: slopes.shape[1]]
+        target, _ = nnls(slopes * weights[:, None], (slopes @ here - residual) * weights)
+        aim = min(target[-1], MOST_CONTENTION) if crowding else 0.0
         for share in 0.5 ** np.arange(7):
-            trial = theta + share * ahead[0], contention + share * ahead[1]
+            trial = theta + share * (target[: len(theta)] - theta), contention + share * (aim - contention)
             trial_residual = residual_at(*trial)
             trial_loss = soft_l1(trial_residual).sum()
             if trial_loss < loss:
@@ -131,6 +141,13 @@ def _descend(
         if gained < CLOSE * loss:
             break
     return theta, float(contention), float(loss)
+
+
+def slopes_at(matrix: np.ndarray, powers: np.ndarray, theta: np.ndarray, contention: float) -> np.ndarray:
+    """float64 [cell, parameter and contention]: the derivatives of log T."""
+    grown = matrix * np.exp(contention * powers)
+    time_s = grown @ theta
+    return np.column_stack([grown, (grown * powers) @ theta]) / time_s[:, None]
 
 
 def separable(relative: np.ndarray) -> np.ndarray:

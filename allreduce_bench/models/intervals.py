@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.stats import t as student
 
-from .fitting import SOFT, Branch, Fit, separable
+from .fitting import SOFT, Branch, Fit, separable, slopes_at
 from .forms import Meaning, meanings
 from .model import COVERAGE, Parameter, Part
 from .observed import Observed
@@ -113,25 +113,23 @@ def _median(logs: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
 def _steps(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """float64 [draw, parameter and contention]: one step from the branch towards each draw, of its `own` cells."""
     matrix = observed.paths[branch.priced_as].matrix(branch.form)[own]
-    fitted, powers = branch.log_time(observed)[own], observed.log_ranks[own] * branch.form.contention
-    residual = fitted - observed.log_time[own]
-    kept = separable(matrix / np.exp(fitted)[:, None])
-    time_s = np.exp(fitted - branch.contention * powers)
-    slopes = np.column_stack([matrix[:, kept] / time_s[:, None], powers])
-    scale = np.maximum(np.linalg.norm(slopes, axis=0), 1e-300)
-    weights = (1 + (residual / SOFT) ** 2) ** -0.25
-    left = slopes / scale * weights[:, None]
-    wanted = 1 + (drawn[:, own] - fitted) + branch.contention * powers
-    found = np.zeros((len(drawn), matrix.shape[1] + 1))
-    places = np.append(np.flatnonzero(kept), matrix.shape[1])
-    for row, one in zip(found, wanted):
-        row[places] = nnls(left, one * weights)[0] / scale
+    fitted = branch.log_time(observed)[own]
+    powers = np.repeat(observed.log_ranks[own][:, None], matrix.shape[1], axis=1) * branch.form.contention
+    powers[:, : int(branch.form.call)] = 0
+    slopes = slopes_at(matrix, powers, branch.theta, branch.contention)
+    places = np.flatnonzero(np.append(separable(slopes[:, :-1]), branch.form.contention))
+    scale = np.linalg.norm(slopes[:, places], axis=0)
+    weights = (1 + ((fitted - observed.log_time[own]) / SOFT) ** 2) ** -0.25
+    left = slopes[:, places] / scale * weights[:, None]
+    here = slopes @ np.append(branch.theta, branch.contention)
+    found = np.zeros((len(drawn), slopes.shape[1]))
+    for row, one in zip(found, (here + drawn[:, own] - fitted) * weights):
+        row[places] = nnls(left, one)[0] / scale
     return found
 
 
 def _part(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarray, expand: float) -> Part:
-    matrix = observed.paths[branch.priced_as].matrix(branch.form)[own]
-    time_s = np.exp(observed.log_time - branch.contention * observed.log_ranks)[own]
+    matrix, time_s = branch.columns(observed)[own], np.exp(observed.log_time[own])
     kept = separable(matrix / time_s[:, None]) if own.any() else np.zeros(matrix.shape[1], dtype=bool)
     parameters = []
     for place, meaning in enumerate(meanings(branch.form)):
