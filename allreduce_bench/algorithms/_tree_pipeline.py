@@ -9,7 +9,9 @@ Source: the scheduling argument of Sanders, Speck and Träff, Parallel Computing
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..schedule import Step, split
+from ..schedule import Step, longest_block, split
+from ..topology import Topology
+from ._registry import Cost, Hops
 
 
 class Tree(NamedTuple):
@@ -56,7 +58,12 @@ def timetable(tree: Tree, colours: int) -> Timetable:
 
 def pieces(span: range, segment: int) -> tuple[range, ...]:
     """Cut `span` into the fewest nearly equal pieces of at most `segment` elements."""
-    return split(span, max(1, -(-len(span) // segment)))
+    return split(span, number_of_pieces(len(span), segment))
+
+
+def number_of_pieces(length: int, segment: int) -> int:
+    """How many `pieces` a span of `length` elements is cut into."""
+    return max(1, -(-length // segment))
 
 
 def pipelined(
@@ -87,3 +94,48 @@ def pipelined(
             recv=() if recv is None else (recv,),
             reduce=number < turn,
         )
+
+
+class Starts(NamedTuple):
+    """The rounds in which the first block crosses an edge: any edge, and one between nodes; upwards and downwards."""
+
+    up: frozenset[int]
+    down: frozenset[int]
+    up_between: frozenset[int]
+    down_between: frozenset[int]
+
+
+def starts(trees: Sequence[Timetable], topology: Topology) -> Starts:
+    """The rounds of `trees` on `topology`."""
+    node_of = topology.node_of
+    edges = [(tree, rank, parent) for tree in trees for rank, parent in enumerate(tree.parent) if parent is not None]
+    between = [(tree, rank) for tree, rank, parent in edges if node_of[rank] != node_of[parent]]
+    return Starts(
+        frozenset(tree.up[rank] for tree, rank, _ in edges),
+        frozenset(tree.down[rank] for tree, rank, _ in edges),
+        frozenset(tree.up[rank] for tree, rank in between),
+        frozenset(tree.down[rank] for tree, rank in between),
+    )
+
+
+def pipeline_cost(first: Starts, spans: Sequence[int], segment: int, colours: int) -> Cost:
+    """The cost of a tree for each of `spans` (their elements) as if ranks kept time: a round in which some block moves
+    takes as long as one of the longest block, between nodes where one of those that move crosses them. Ranks that go
+    ahead are a little faster.
+    """
+    numbers = [number_of_pieces(span, segment) for span in spans]
+    blocks, length = max(numbers), max(longest_block(span, number) for span, number in zip(spans, numbers))
+    up, down, up_between, down_between = (_busy_rounds(found, blocks, colours) for found in first)
+    between = up_between + down_between
+    hops = [Hops(up + down - between, length), Hops(between, length, between=True)]
+    return Cost.of([hop for hop in hops if hop.messages], reduced=up * length)
+
+
+def _busy_rounds(first: frozenset[int], blocks: int, colours: int) -> int:
+    """How many rounds see one of `blocks` that follow each other `colours` rounds apart from the rounds `first` on."""
+    busy, reached = 0, [-colours] * colours  # by parity: up to which round all are counted
+    for start in sorted(first):
+        begin, end = max(start, reached[start % colours] + colours), start + colours * (blocks - 1)
+        busy += (end - begin) // colours + 1
+        reached[start % colours] = end
+    return busy

@@ -69,7 +69,9 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     rails = min(sizes)
     inside = max((local - 1) * longest_block(count, local) for local in sizes)
     across = (len(sizes) - 1) * longest_block(longest_block(count, rails), len(sizes))
-    extra = max(len(moves_to_rails(split(range(count), local), split(range(count), rails))) for local in sizes)
+    slices = split(range(count), rails)
+    unequal = set(sizes) - {rails}
+    extra = max((len(moves_to_rails(split(range(count), local), slices)) for local in unequal), default=0)
     inner = [
         Hops(2 * (max(sizes) - 1), inside / max(1, max(sizes) - 1)),
         Hops(2 * extra, longest_block(count, rails + 1)),

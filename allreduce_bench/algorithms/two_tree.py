@@ -24,7 +24,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from allreduce_bench.algorithms import Cost, algorithm
-from allreduce_bench.algorithms._tree_pipeline import Timetable, Tree, pieces, pipelined, timetable
+from allreduce_bench.algorithms._tree_pipeline import (
+    Starts,
+    Timetable,
+    Tree,
+    pipeline_cost,
+    pipelined,
+    starts,
+    timetable,
+)
 from allreduce_bench.schedule import Step, split
 from allreduce_bench.topology import Topology
 
@@ -90,12 +98,13 @@ def two_trees(size: int) -> tuple[Timetable, Timetable]:
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """At most 2(h+k-1) rounds up and as many down, each of one segment of half the vector."""
-    if size == 1:
-        return Cost(0, 0, 0)
-    halves = [pieces(half, segment) for half in split(range(count), 2)]
-    height, longest = size.bit_length() - 1, max(len(blocks[0]) for blocks in halves)
-    rounds = 2 * (height + len(halves[0]) - 1)
-    return Cost(2 * rounds, 2 * rounds * longest, rounds * longest)
+    halves = [count - count // 2, count // 2]
+    return pipeline_cost(_starts(size, topology), halves, segment, colours=min(2, size - 1) or 1)
+
+
+@lru_cache(maxsize=1024)
+def _starts(size: int, topology: Topology) -> Starts:
+    return starts(two_trees(size) if size > 1 else (), topology)
 
 
 @algorithm(
