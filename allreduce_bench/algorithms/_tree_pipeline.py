@@ -44,11 +44,12 @@ def timetable(tree: Tree, colours: int) -> Timetable:
     order = [rank for rank, parent in enumerate(tree.parent) if parent is None]
     for rank in order:  # grows while it is walked: parents come before their children
         order.extend(children[rank])
-    up, down = [-1] * size, [-1] * size
+    up, down, ready = [-1] * size, [-1] * size, [0] * size
     for rank in reversed(order):
-        ready = max((up[child] + 1 for child in children[rank]), default=0)
-        if tree.parent[rank] is not None:
-            up[rank] = _next_round(ready, tree.colour[rank], colours)
+        parent = tree.parent[rank]
+        if parent is not None:
+            up[rank] = _next_round(ready[rank], tree.colour[rank], colours)
+            ready[parent] = max(ready[parent], up[rank] + 1)
     for rank in order:
         parent = tree.parent[rank]
         if parent is not None:
@@ -108,14 +109,15 @@ class Starts(NamedTuple):
 def starts(trees: Sequence[Timetable], topology: Topology) -> Starts:
     """The rounds of `trees` on `topology`."""
     node_of = topology.node_of
-    edges = [(tree, rank, parent) for tree in trees for rank, parent in enumerate(tree.parent) if parent is not None]
-    between = [(tree, rank) for tree, rank, parent in edges if node_of[rank] != node_of[parent]]
-    return Starts(
-        frozenset(tree.up[rank] for tree, rank, _ in edges),
-        frozenset(tree.down[rank] for tree, rank, _ in edges),
-        frozenset(tree.up[rank] for tree, rank in between),
-        frozenset(tree.down[rank] for tree, rank in between),
-    )
+    found: tuple[set[int], ...] = (set(), set(), set(), set())
+    for tree in trees:
+        edges = [(rank, parent) for rank, parent in enumerate(tree.parent) if parent is not None]
+        between = [rank for rank, parent in edges if node_of[rank] != node_of[parent]]
+        found[0].update(tree.up[rank] for rank, _ in edges)
+        found[1].update(tree.down[rank] for rank, _ in edges)
+        found[2].update(tree.up[rank] for rank in between)
+        found[3].update(tree.down[rank] for rank in between)
+    return Starts(*map(frozenset, found))
 
 
 def pipeline_cost(first: Starts, spans: Sequence[int], segment: int, colours: int) -> Cost:

@@ -20,6 +20,7 @@ wherever messages inside a node are much cheaper than between nodes.
 Source: Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by Jeaugey (NCCL 2.4, 2019).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from allreduce_bench.algorithms import Cost, Hops, algorithm
@@ -65,18 +66,17 @@ def redistribute(node: Sequence[int], local: int, rounds: Sequence[Sequence[Move
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """The slowest node's two phases, its redistribution there and back, and the longest slice's ring between nodes."""
-    sizes = [len(node) for node in topology.nodes]
-    rails = min(sizes)
+    each = Counter(topology.node_of).values()
+    nodes, sizes, rails = len(each), set(each), min(each)
     inside = max((local - 1) * longest_block(count, local) for local in sizes)
-    across = (len(sizes) - 1) * longest_block(longest_block(count, rails), len(sizes))
-    slices = split(range(count), rails)
-    unequal = set(sizes) - {rails}
+    across = (nodes - 1) * longest_block(longest_block(count, rails), nodes)
+    unequal, slices = sizes - {rails}, split(range(count), rails)
     extra = max((len(moves_to_rails(split(range(count), local), slices)) for local in unequal), default=0)
     inner = [
         Hops(2 * (max(sizes) - 1), inside / max(1, max(sizes) - 1)),
         Hops(2 * extra, longest_block(count, rails + 1)),
     ]
-    outer = Hops(2 * (len(sizes) - 1), across / max(1, len(sizes) - 1), between=True)
+    outer = Hops(2 * (nodes - 1), across / max(1, nodes - 1), between=True)
     return Cost.of([hops for hops in (*inner, outer) if hops.messages], reduced=inside + across)
 
 

@@ -14,6 +14,7 @@ from .model import Model, Part, Prediction, seconds
 from .terms import Terms, terms
 
 BEST = "best"  # the segment with which the model is fastest
+EQUAL = 1e-9  # relative: sums of the same terms in another order
 FINE = 1.02  # between two numbers of pieces so near each other a pipeline's time hardly differs
 
 
@@ -23,6 +24,9 @@ class Layout(NamedTuple):
     ranks_per_node: int | None = None  # None: as where it was measured
     segment: int | str | None = None  # bytes, or BEST; None: as where it was measured, else the default
     itemsize: int | None = None  # bytes of an element; None: as where it was measured
+
+
+AS_MEASURED = Layout()
 
 
 class Predicted(NamedTuple):
@@ -40,7 +44,7 @@ class Predicted(NamedTuple):
 class Group:
     """Models that compete: of one run, cache, dtype and op. Predictions are kept."""
 
-    def __init__(self, models: Sequence[Model], layout: Layout = Layout()):
+    def __init__(self, models: Sequence[Model], layout: Layout = AS_MEASURED):
         self.models = dict(zip(_labels(models), models))
         self.layout = layout
         self._kept: dict[tuple[str, int, int], Predicted] = {}
@@ -63,12 +67,16 @@ class Group:
         return self._kept[key]
 
     def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
-        """The least time of all series; None: none of them can run."""
-        all_of_them = [self.at(series, ranks, nbytes) for series in self.models]
-        return min((one for one in all_of_them if one.prediction), key=_time, default=None)
+        """The least time of all series; None: none of them can run. Of equals, such as a ring and one on nodes of one
+        rank, the one with the shortest name.
+        """
+        able = [one for one in (self.at(series, ranks, nbytes) for series in self.models) if one.prediction]
+        least = min(map(_time, able), default=0.0)
+        equal = [one for one in able if _time(one) <= least * (1 + EQUAL)]
+        return min(equal, key=lambda one: len(one.series), default=None)
 
 
-def groups(machine: Machine, algorithms: Iterable[str] = (), layout: Layout = Layout()) -> list[Group]:
+def groups(machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS_MEASURED) -> list[Group]:
     """The models of `machine` that compete, those of `algorithms` only where some are named.
 
     A name is ours or the log's. Raises AlgorithmError for a name that nobody knows, MachineError for an algorithm that
