@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .models.bounds import Bounds, bounds
-from .models.crossings import Crossing, Stretch, at_powers_of_two, over_ranks, over_sizes, winner_map
+from .models.crossings import Found, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
 from .models.machine import Machine
 from .models.model import COVERAGE, FAR
 from .models.prediction import BEST, Group, Predicted
@@ -81,18 +81,15 @@ def as_map(forecast: Forecast) -> str:
     return "\n".join(line for group in forecast.groups for line in _of_group(forecast, group, _map(forecast, group)))
 
 
-def crossings_of(forecast: Forecast, group: Group) -> list[Crossing | Stretch]:
+def crossings_of(forecast: Forecast, group: Group) -> list[Found]:
     """Over sizes at the numbers of ranks, over numbers of ranks at the sizes; one number stands for all up to it."""
     ranks, sizes = forecast.ranks, forecast.sizes
     asked = ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
     fewest = ranks[0] if len(ranks) > 1 else min(FEWEST, ranks[0])
-    found: list[Crossing | Stretch] = []
-    for number in asked:
-        found += over_sizes(group, number, sizes[0], sizes[-1])
-    for nbytes in sizes:
-        found += over_ranks(group, nbytes, fewest, ranks[-1])
-        found += at_powers_of_two(group, nbytes, fewest, ranks[-1])
-    return found
+    changing: list[Found] = [one for number in asked for one in over_sizes(group, number, sizes[0], sizes[-1])]
+    growing: list[Found] = [one for nbytes in sizes for one in over_ranks(group, nbytes, fewest, ranks[-1])]
+    powers: list[Found] = [one for nbytes in sizes for one in at_powers_of_two(group, nbytes, fewest, ranks[-1])]
+    return changing + merged(growing, sizes) + merged(powers, sizes)
 
 
 def _of_group(forecast: Forecast, group: Group, body: list[str]) -> list[str]:

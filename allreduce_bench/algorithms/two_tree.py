@@ -37,6 +37,7 @@ from allreduce_bench.schedule import Step, split
 from allreduce_bench.topology import Topology
 
 
+@lru_cache(maxsize=4)
 def in_order_tree(size: int) -> list[int | None]:
     """The parent of each rank in the in-order binary tree whose leaves are the even ranks; None at the root."""
     parents: list[int | None] = [None] * size
@@ -65,25 +66,28 @@ def colour_edges(edges: list[tuple[int, int]]) -> list[int]:
     Every edge shares its tail with at most one other edge and its head with at most one, so the conflicts form paths
     and cycles that alternate between tails and heads, which are of even length: walking along them alternates colours.
     """
-    conflicts: list[list[int]] = [[] for _ in edges]
-    for end in (0, 1):
-        seen: dict[int, int] = {}
-        for number, edge in enumerate(edges):
-            if edge[end] in seen:
-                other = seen[edge[end]]
-                conflicts[number].append(other)
-                conflicts[other].append(number)
-            seen[edge[end]] = number
+    conflicts = [_sharing([edge[end] for edge in edges]) for end in (0, 1)]
     colour = [-1] * len(edges)
     for start in range(len(edges)):
-        walk = [start] if colour[start] < 0 else []
-        colour[start] = max(colour[start], 0)
-        for number in walk:  # grows while it is walked
-            for other in conflicts[number]:
-                if colour[other] < 0:
+        if colour[start] < 0:
+            colour[start] = 0
+            for end in (0, 1):  # along the path in both directions
+                number, other = start, conflicts[end][start]
+                while other >= 0 and colour[other] < 0:
                     colour[other] = 1 - colour[number]
-                    walk.append(other)
+                    end = 1 - end
+                    number, other = other, conflicts[end][other]
     return colour
+
+
+def _sharing(ends: list[int]) -> list[int]:
+    """For each of `ends` the number of the other one that is the same rank, or -1."""
+    found, seen = [-1] * len(ends), dict[int, int]()
+    for number, rank in enumerate(ends):
+        if rank in seen:
+            found[number], found[seen[rank]] = seen[rank], number
+        seen[rank] = number
+    return found
 
 
 @lru_cache(maxsize=4)

@@ -31,7 +31,7 @@ def bounds(models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int) 
 
 
 def _least(models: list[Model], name: str, link: str) -> float:
-    """The least price over links of one kind. Jumps at knots only make messages dearer, slopes may be less steep there."""
+    """The least price over links of one kind; jumps at knots only make messages dearer, slopes may become cheaper."""
     values = [
         parameter.value
         for model in models

@@ -14,14 +14,15 @@ FINEST = 1000  # a size at which two curves cross is known to one part in so man
 
 
 class Crossing(NamedTuple):
-    """`faster` is the fastest from just above `above` on, up to where `slower` was; `at` is what was kept fixed."""
+    """`faster` is the fastest from just above `above` on, up to where `slower` was."""
 
     faster: str
     slower: str
     over: str  # sizes, or ranks
     above: int  # bytes, or ranks
-    at: int  # ranks, or bytes
-    speculative: bool = False
+    at: int  # ranks, or bytes: what was kept fixed
+    last: int  # from `at` up to which it is so
+    speculative: bool
 
     @property
     def sentence(self) -> str:
@@ -30,7 +31,7 @@ class Crossing(NamedTuple):
         if self.over == "sizes":
             words += f"{_size(self.above)} on {self.at} ranks"
         else:
-            words += f"{self.above} ranks at {format_size(self.at)}"
+            words += f"{self.above} ranks at {_sizes(self.at, self.last)}"
         return words + (" (speculative)" if self.speculative else "")
 
 
@@ -39,16 +40,32 @@ class Stretch(NamedTuple):
 
     fastest: str
     first: int
-    last: int
-    nbytes: int
+    final: int
+    at: int  # bytes
+    last: int  # from `at` up to which it is so
 
     @property
     def sentence(self) -> str:
-        """`at powers of two from 4 to 16384 ranks rabenseifner is fastest at 64 MiB`."""
-        where = (
-            f"powers of two from {self.first} to {self.last} ranks" if self.first < self.last else f"{self.first} ranks"
-        )
-        return f"{self.fastest} is fastest at {where} at {format_size(self.nbytes)}"
+        """`rabenseifner is fastest at powers of two from 4 to 16384 ranks at 64 MiB`."""
+        several = f"powers of two from {self.first} to {self.final} ranks"
+        where = several if self.first < self.final else f"{self.first} ranks"
+        return f"{self.fastest} is fastest at {where} at {_sizes(self.at, self.last)}"
+
+
+Found = Crossing | Stretch
+
+
+def merged(found: Sequence[Found], sizes: Sequence[int]) -> list[Found]:
+    """What is so at several of `sizes` in a row, said once: `at 8 B to 32 KiB`. `found` is in their order."""
+    before = dict(zip(sizes[1:], sizes))
+    kept: list[Found] = []
+    for one in found:
+        same = [place for place, other in enumerate(kept) if one._replace(at=other.at, last=other.last) == other]
+        if same and kept[same[-1]].last == before.get(one.at):
+            kept[same[-1]] = kept[same[-1]]._replace(last=one.at)
+        else:
+            kept.append(one)
+    return kept
 
 
 def winner_map(group: Group, ranks: Sequence[int], sizes: Sequence[int]) -> list[list[str | None]]:
@@ -58,21 +75,28 @@ def winner_map(group: Group, ranks: Sequence[int], sizes: Sequence[int]) -> list
 
 def over_sizes(group: Group, ranks: int, smallest: int, largest: int) -> list[Crossing]:
     """Where the fastest series changes on `ranks` between two sizes in bytes."""
-    grid = [smallest, *(1 << power for power in range(smallest.bit_length(), largest.bit_length())), largest]
-    changes = _changes(lambda nbytes: _winner(group, ranks, nbytes), sorted(set(grid)), _between_sizes)
+    grid = {smallest, *(1 << power for power in range(smallest.bit_length(), largest.bit_length())), largest}
+    changes = _changes(lambda nbytes: _winner(group, ranks, nbytes), sorted(grid), _between_sizes)
     return [
-        Crossing(faster, slower, "sizes", above, ranks, _is_speculative(group, faster, slower, ranks, above))
+        Crossing(faster, slower, "sizes", above, ranks, ranks, _is_speculative(group, faster, slower, ranks, above))
         for above, slower, faster in changes
     ]
 
 
 def over_ranks(group: Group, nbytes: int, fewest: int, most: int) -> list[Crossing]:
-    """Where the fastest series changes at `nbytes` between two numbers of ranks; powers of two are passed over."""
-    grid = [3 << power for power in range(most.bit_length()) if fewest < 3 << power < most]
-    ends = [number for number in (_no_power(fewest, 1), _no_power(most, -1)) if fewest <= number <= most]
-    changes = _changes(lambda ranks: _winner(group, ranks, nbytes), sorted({*grid, *ends}), _between_ranks)
+    """Where the fastest series changes at `nbytes` between two numbers of ranks.
+
+    Powers of two are passed over, and where nodes have several ranks all numbers that leave one of them half empty.
+    """
+    step = group.step
+    first, last = -(-fewest // step), most // step
+    grid = {3 << power for power in range(last.bit_length())} | {first, first + 1, last - 1, last}
+    numbers = sorted(nodes * step for nodes in grid if first <= nodes <= last and not _is_power(nodes * step))
+    changes = _changes(
+        lambda ranks: _winner(group, ranks, nbytes), numbers, lambda low, high: _between_ranks(low, high, step)
+    )
     return [
-        Crossing(faster, slower, "ranks", above, nbytes, _is_speculative(group, faster, slower, above, nbytes))
+        Crossing(faster, slower, "ranks", above, nbytes, nbytes, _is_speculative(group, faster, slower, above, nbytes))
         for above, slower, faster in changes
     ]
 
@@ -82,15 +106,14 @@ def at_powers_of_two(group: Group, nbytes: int, fewest: int, most: int) -> list[
     found: list[Stretch] = []
     for ranks in (1 << power for power in range(2, most.bit_length()) if fewest <= 1 << power <= most):
         winner = _winner(group, ranks, nbytes)
-        beside = [
-            _winner(group, number, nbytes) for number in (ranks * 3 // 4, ranks * 3 // 2) if fewest <= number <= most
-        ]
-        if winner is None or winner in beside or not beside:
+        between = [number for number in (ranks * 3 // 4, ranks * 3 // 2) if fewest <= number <= most]
+        others = [_winner(group, number, nbytes) for number in between if number % group.step == 0]
+        if ranks % group.step or not others or winner is None or winner in others:
             continue
-        if found and found[-1].fastest == winner and found[-1].last == ranks // 2:
-            found[-1] = found[-1]._replace(last=ranks)
+        if found and found[-1].fastest == winner and found[-1].final == ranks // 2:
+            found[-1] = found[-1]._replace(final=ranks)
         else:
-            found.append(Stretch(winner, ranks, ranks, nbytes))
+            found.append(Stretch(winner, ranks, ranks, nbytes, nbytes))
     return found
 
 
@@ -128,17 +151,18 @@ def _between_sizes(low: int, high: int) -> int | None:
     return (low + high) // 2 if high - low > max(1, low // FINEST) else None
 
 
-def _between_ranks(low: int, high: int) -> int | None:
-    """A number between two that is no power of two, if there is one."""
-    middle = (low + high) // 2
-    return next((number for number in (middle, middle + 1) if low < number < high and number & (number - 1)), None)
+def _between_ranks(low: int, high: int, step: int) -> int | None:
+    """A multiple of `step` between two that is no power of two, if there is one."""
+    middle = (low + high) // 2 // step * step
+    return next((number for number in (middle, middle + step) if low < number < high and not _is_power(number)), None)
 
 
-def _no_power(ranks: int, step: int) -> int:
-    """`ranks`, or the next number in the direction of `step` that is no power of two."""
-    while ranks > 0 and not ranks & (ranks - 1):
-        ranks += step
-    return ranks
+def _is_power(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
+def _sizes(first: int, last: int) -> str:
+    return format_size(first) + (f" to {format_size(last)}" if last > first else "")
 
 
 def _size(nbytes: int) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
-from ..algorithms import AlgorithmError, builtin, find
+from ..algorithms import AlgorithmError, builtin
 from ..plan import DEFAULT_SEGMENT_NBYTES
 from ..topology import Topology
 from .known import known_as
@@ -55,6 +55,11 @@ class Group:
         first = next(iter(self.models.values()))
         cache = f"{first.cache} cache" if first.run else ""
         return ", ".join(filter(None, [first.run, f"{first.dtype} {first.op}".strip(), cache]))
+
+    @property
+    def step(self) -> int:
+        """Numbers of ranks that fill whole nodes are multiples of this."""
+        return max(_per_node(model, self.layout) or 1 for model in self.models.values())
 
     def at(self, series: str, ranks: int, nbytes: int) -> Predicted:
         """The time of `series` on `ranks` for a vector of `nbytes`.
@@ -132,11 +137,8 @@ def _not_fitted(machine: Machine, name: str) -> ValueError:
     if machine.bare:
         if name == "native":
             return MachineError("native: what a library does is not known without measurements; fit a run with it")
-        try:
-            find([name])
-        except AlgorithmError as error:
-            return error
-    if known_as(name, builtin()) or name == "native" or machine.bare:
+        return AlgorithmError(f"unknown algorithm '{name}'; known: {', '.join(builtin())}")
+    if known_as(name, builtin()) or name == "native":
         return MachineError(f"{name} was not fitted; this machine file has {', '.join(fitted) or 'no model at all'}")
     return AlgorithmError(f"unknown algorithm '{name}'; this machine file has {', '.join(fitted) or 'no model at all'}")
 
@@ -153,7 +155,7 @@ def _labels(models: Sequence[Model]) -> list[str]:
 
 
 def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layout) -> Predicted:
-    per_node = layout.ranks_per_node or (ceil(model.ranks_per_node) if model.ranks_per_node else None)
+    per_node = _per_node(model, layout)
     if per_node is None and any(part.form.levels == 2 for part in model.parts):
         raise MachineError(f"{series}: its model tells links within nodes from those between; say --ranks-per-node")
     nodes = ceil(ranks / per_node) if per_node else None
@@ -165,6 +167,10 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     counted = [_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in able]
     prediction = replace(model, parts=tuple(able)).predict(ranks, counted)
     return Predicted(series, ranks, nodes, nbytes, segment * itemsize if segment else None, prediction)
+
+
+def _per_node(model: Model, layout: Layout) -> int | None:
+    return layout.ranks_per_node or (ceil(model.ranks_per_node) if model.ranks_per_node else None)
 
 
 def _unmet(part: Part, ranks: int, nodes: int | None) -> str | None:
