@@ -7,11 +7,14 @@ Source: the scheduling argument of Sanders, Speck and Träff, Parallel Computing
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from ..schedule import Step, longest_block, split
 from ..topology import Topology
 from ._registry import Cost, Hops
+
+NO_EDGE = -1  # in place of a round: the root's
 
 
 class Tree(NamedTuple):
@@ -30,10 +33,6 @@ class Timetable(NamedTuple):
     down: Sequence[int]
 
 
-def _next_round(earliest: int, colour: int, colours: int) -> int:
-    return earliest + (colour - earliest) % colours
-
-
 def timetable(tree: Tree, colours: int) -> Timetable:
     """The earliest rounds in which the first block can cross each edge of `tree`."""
     size = len(tree.parent)
@@ -44,16 +43,19 @@ def timetable(tree: Tree, colours: int) -> Timetable:
     order = [rank for rank, parent in enumerate(tree.parent) if parent is None]
     for rank in order:  # grows while it is walked: parents come before their children
         order.extend(children[rank])
-    up, down, ready = [-1] * size, [-1] * size, [0] * size
+    up, down, ready = [NO_EDGE] * size, [NO_EDGE] * size, [0] * size
     for rank in reversed(order):
         parent = tree.parent[rank]
         if parent is not None:
-            up[rank] = _next_round(ready[rank], tree.colour[rank], colours)
-            ready[parent] = max(ready[parent], up[rank] + 1)
+            earliest = ready[rank]
+            up[rank] = start = earliest + (tree.colour[rank] - earliest) % colours
+            if start >= ready[parent]:
+                ready[parent] = start + 1
     for rank in order:
         parent = tree.parent[rank]
         if parent is not None:
-            down[rank] = _next_round(down[parent] + 1, tree.colour[rank], colours)
+            earliest = down[parent] + 1
+            down[rank] = earliest + (tree.colour[rank] - earliest) % colours
     return Timetable(tree.parent, children, up, down)
 
 
@@ -111,13 +113,13 @@ def starts(trees: Sequence[Timetable], topology: Topology) -> Starts:
     node_of = topology.node_of
     found: tuple[set[int], ...] = (set(), set(), set(), set())
     for tree in trees:
-        edges = [(rank, parent) for rank, parent in enumerate(tree.parent) if parent is not None]
-        between = [rank for rank, parent in edges if node_of[rank] != node_of[parent]]
-        found[0].update(tree.up[rank] for rank, _ in edges)
-        found[1].update(tree.down[rank] for rank, _ in edges)
-        found[2].update(tree.up[rank] for rank in between)
-        found[3].update(tree.down[rank] for rank in between)
-    return Starts(*map(frozenset, found))
+        crossing = [
+            node_of[rank] != node_of[rank if parent is None else parent] for rank, parent in enumerate(tree.parent)
+        ]
+        for place, rounds in enumerate((tree.up, tree.down)):
+            found[place].update(rounds)
+            found[place + 2].update(compress(rounds, crossing))
+    return Starts(*(frozenset(rounds - {NO_EDGE}) for rounds in found))
 
 
 def pipeline_cost(first: Starts, spans: Sequence[int], segment: int, colours: int) -> Cost:

@@ -203,13 +203,13 @@ def _best_segment(part: Part, ranks: int, nodes: int | None, nbytes: int, itemsi
     """
     count = max(1, nbytes // itemsize)
 
-    def time_s(pieces: int) -> float:
+    def cost(pieces: int) -> tuple[float, int]:
         counted = _terms(part, ranks, nodes, nbytes, itemsize, ceil(count / pieces))
-        return float(seconds(part, [counted], [ranks])[0])
+        return float(seconds(part, [counted], [ranks])[0]), -pieces  # of equals the shortest segment
 
-    best = min((4**power for power in range(count.bit_length() // 2 + 1)), key=time_s)
+    best = min((4**power for power in range(count.bit_length() // 2 + 1)), key=cost)
     factor = 2.0
     while factor > FINE:
         near = {max(1, round(best / factor)), best, min(count, round(best * factor))}
-        best, factor = min(sorted(near), key=time_s), factor**0.5
+        best, factor = min(near, key=cost), factor**0.5
     return ceil(count / best)
