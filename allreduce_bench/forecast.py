@@ -101,8 +101,9 @@ def _of_group(forecast: Forecast, group: Group, body: list[str]) -> list[str]:
 
 
 def _tables(forecast: Forecast, group: Group) -> list[str]:
-    lines = ["time in us;  * fastest  ? speculative  bounds: least for messages in a row, and for bytes through a port"]
-    lines[0] += f"  {COVERAGE:.0%}: interval of the fastest" if _has_intervals(forecast, group) else ""
+    marks = ["* fastest", *["? speculative"] * bool(_far(_cells(forecast, group)))]
+    marks += [f"{COVERAGE:.0%}: interval of the fastest"] * _has_intervals(group)
+    lines = [f"time in us;  {'  '.join(marks)}  bounds: least for messages in a row, for bytes through a port"]
     for ranks in forecast.ranks:
         nodes = group.at(next(iter(group.models)), ranks, forecast.sizes[0]).nodes
         where = f"{ranks} ranks" + (f" on {nodes} node{'s' if nodes > 1 else ''}" if nodes else "")
@@ -110,13 +111,27 @@ def _tables(forecast: Forecast, group: Group) -> list[str]:
     return lines
 
 
-def _has_intervals(forecast: Forecast, group: Group) -> bool:
+def _cells(forecast: Forecast, group: Group) -> list[Predicted]:
+    return [
+        group.at(series, ranks, nbytes)
+        for series in group.models
+        for ranks in forecast.ranks
+        for nbytes in forecast.sizes
+    ]
+
+
+def _far(cells: Sequence[Predicted]) -> list[int]:
+    """The numbers of ranks at which a prediction is speculative."""
+    return sorted({one.ranks for one in cells if one.prediction and one.prediction.speculative})
+
+
+def _has_intervals(group: Group) -> bool:
     return any(model.reach_log is not None for model in group.models.values())
 
 
 def _grid(forecast: Forecast, group: Group, ranks: int) -> list[str]:
     heads = [in_two_lines(series) for series in group.models]
-    interval = _has_intervals(forecast, group)
+    interval = _has_intervals(group)
     upper = ["", *(f"{first}  " if first else "" for first, _ in heads), "", *[""] * interval, "latency", "bandwidth"]
     lower = ["size", *(f"{second}  " for _, second in heads), "fastest", *["90 %"] * interval, "bound", "bound"]
     lines = [upper, lower]
@@ -156,14 +171,8 @@ def _bounds(group: Group, ranks: int, nbytes: int) -> Bounds:
 
 def _notes(forecast: Forecast, group: Group) -> list[str]:
     """What a reader must know of these numbers: what was far away, what cannot run, how vectors are cut."""
-    cells = [
-        group.at(series, ranks, nbytes)
-        for series in group.models
-        for ranks in forecast.ranks
-        for nbytes in forecast.sizes
-    ]
-    notes = []
-    far = sorted({one.ranks for one in cells if one.prediction and one.prediction.speculative})
+    cells, notes = _cells(forecast, group), []
+    far = _far(cells)
     if far:
         most = max(max(model.ranks, default=0) for model in group.models.values())
         notes.append(

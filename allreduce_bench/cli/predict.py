@@ -22,7 +22,9 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
 @click.option("--sizes", type=SIZES, default=DEFAULT_SIZES, show_default=True, help="Sizes in bytes.")
 @click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks that share a node.")
 @click.option("-a", "--algorithms", type=NAMES, default=(), help="Names [default: all, or all that were fitted].")
-@click.option("--segment", type=SEGMENT, help="Of pipelined algorithms: 64K, or best [default: 128K].")
+@click.option(
+    "--segment", type=SEGMENT, help="Of pipelined algorithms: 64K, or best [default: as measured, else 128K]."
+)
 @click.option("--alpha", type=PRICE, help="Without MACHINE: seconds of a message, e.g. 5us.")
 @click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 100Gbit.")
 @click.option("--beta", type=PRICE, help="Instead of --bandwidth: seconds of a byte, e.g. 8e-11.")
