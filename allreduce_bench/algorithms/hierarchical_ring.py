@@ -37,17 +37,24 @@ def moves_to_rails(owned: Sequence[range], slices: Sequence[range]) -> list[list
     In a round no local rank sends or receives twice. Reversed, the rounds bring everything back.
     """
     rounds: list[list[Move]] = []
+    busy: list[set[tuple[str, int]]] = []  # who sends and who receives in each round
+    first = 0
     for source, own in enumerate(owned):
-        for dest, part in enumerate(slices):
-            span = range(max(own.start, part.start), min(own.stop, part.stop))
+        while first < len(slices) and slices[first].stop <= own.start:
+            first += 1  # both are in order: what ended before this one began is over for the later ones, too
+        for dest in range(first, len(slices)):
+            span = range(max(own.start, slices[dest].start), min(own.stop, slices[dest].stop))
+            if slices[dest].start >= own.stop:
+                break
             if source == dest or not span:
                 continue
-            for moves in rounds:
-                if all(source != other[0] and dest != other[1] for other in moves):
-                    moves.append((source, dest, span))
-                    break
-            else:
-                rounds.append([(source, dest, span)])
+            both = {("from", source), ("to", dest)}
+            place = next((number for number, others in enumerate(busy) if not others & both), len(rounds))
+            if place == len(rounds):
+                rounds.append([])
+                busy.append(set())
+            rounds[place].append((source, dest, span))
+            busy[place] |= both
     return rounds
 
 
