@@ -7,7 +7,7 @@ from typing import Any
 
 from . import repetitions, wire
 from .limits import least_s, link_of
-from .plan import Cell, Plan
+from .plan import Cell, ImportedPlan, Plan
 from .repetitions import MIN_LAUNCHES, Calls
 from .runfolder import RunFolder, key_of
 from .schema import ALONE, CACHES, FLOOR, FLOORS
@@ -31,7 +31,7 @@ def summarise(folder: RunFolder) -> list[Summary]:
     for mark in folder.marks():
         marks[int(mark["ranks"]), key_of(mark)].append(mark)
     rows = []
-    for ranks, cell in _planned(plan):
+    for ranks, cell in _found(plan, marks) if isinstance(plan, ImportedPlan) else _planned(plan):
         row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
         row |= _floors(plan, ranks, cell, timed)
