@@ -84,10 +84,13 @@ class Recorder:
         _append(self._repetitions, [names(REPETITIONS)])
         _append(self._cells, [names(CELLS)])
 
-    def cell(self, facts: dict, repetitions: Iterable[dict]) -> None:
-        """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete."""
+    def cell(self, facts: dict, repetitions: Iterable[dict], sync: bool = True) -> None:
+        """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete.
+
+        Without `sync` nobody waits for the disk: for what can be made again at any time.
+        """
         common = {"launch": self.launch, "attempt": self.attempt, **facts}
-        _append(self._repetitions, [_fields(REPETITIONS, {**common, **row}) for row in repetitions], sync=True)
+        _append(self._repetitions, [_fields(REPETITIONS, {**common, **row}) for row in repetitions], sync)
         _append(self._cells, [_fields(CELLS, common)])
 
     def stamps(self, stamps) -> str:

@@ -35,7 +35,6 @@ ALIASES = {  # our name -> what others call it, in small letters; the first one 
     "system": ("system", "machine", "cluster"),
     "library": ("library", "mpi", "mpi_lib"),
     "library_version": ("mpi_version", "mpi_lib_version"),
-    "version": ("version", "osu_version"),
     "path_messages": ("path_messages",),
     "path_nbytes": ("path_nbytes",),
     "path_reduced_nbytes": ("path_reduced_nbytes",),
@@ -60,7 +59,9 @@ def found_columns(header: Sequence[str], asked: Mapping[str, str], place: str) -
             given.setdefault(ours, Column(name))
     for measure, bases, units in (("time", TIMES, SECONDS), ("busbw", ("busbw",), RATES), ("algbw", ("algbw",), RATES)):
         if measure not in given:
-            measured = {base: (name, units[unit]) for name in reversed(header) for base, unit in [split(name, units)] if unit}
+            measured = {
+                base: (name, units[unit]) for name in reversed(header) for base, unit in [split(name, units)] if unit
+            }
             base = next((base for base in bases if base in measured), None)
             if base:
                 given[measure] = Column(*measured[base])
@@ -99,6 +100,5 @@ def _given(header: Sequence[str], asked: Mapping[str, str], place: str):
 
 
 def are_columns(header: Sequence[str]) -> bool:
-    """Whether a header has a size and a time or a bandwidth, as any CSV that can be read has."""
-    given = found_columns(header, {}, "")
-    return bool({"nbytes", "count"} & set(given)) and bool(set(MEASURES) & set(given))
+    """Whether a header has a size, a time or a bandwidth: then a sentence can say what else a CSV needs."""
+    return bool({"nbytes", "count", *MEASURES} & set(found_columns(header, {}, "")))

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from ..stats import median
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
 NATIVE, OTHER = "native", "imported"  # executors: a library's own all-reduce, an algorithm of another program
 
 
@@ -27,10 +25,15 @@ class Asked:
     nodes: int | None = None
     dtype: str | None = None
     op: str | None = None
-    columns: Mapping[str, str] = NOTHING  # of a CSV: our name, such as time_us -> the column's name
-    where: Mapping[str, str] = NOTHING  # only rows in which the column has this value; * and ? stand for anything
+    columns: Mapping[str, str] = field(default_factory=dict)  # of a CSV: our name, such as time_us -> the column's name
+    where: Mapping[str, str] = field(
+        default_factory=dict
+    )  # only rows in which the column has this value; * and ? stand for anything
     in_place: bool = False  # of nccl-tests, which times both
     algorithm: str | None = None  # what to call a library's own all-reduce, such as native:ring
+
+
+NOTHING = Asked()
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,9 @@ class Imported:
     osu_avg_s: float | None = None
     imb_t_max_s: float | None = None
     nccl_tests_s: float | None = None
-    path: Mapping[str, int] = NOTHING  # the columns of CELLS about the critical path
-    facts: Mapping[str, Any] = NOTHING  # of its launch, as in launches/*.json: hosts, mpi, ...
-    fields: Mapping[str, str] = field(default=NOTHING, repr=False)  # of a CSV: the row as it stands there
+    path: Mapping[str, int] = field(default_factory=dict)  # the columns of CELLS about the critical path
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of its launch, as in launches/*.json: hosts, mpi, ...
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # of a CSV: the row as it stands there
 
     @property
     def place(self) -> str:

@@ -119,7 +119,7 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
     for row in rows:
         cells[row.algorithm, row.executor, row.count, row.segment, row.cache].append(row)
     for of in cells.values():
-        recorder.cell(*_cell(launch, of))
+        recorder.cell(*_cell(launch, of), sync=False)
 
 
 def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -14,7 +14,9 @@ from .rates import factor_fits, ranks_of_factors
 from .values import US, dtype_of, is_number, is_whole, listed, op_of, seconds, shown, timed, whole, wrong_elements
 
 TOOL = "nccl-tests"
-PROGRAM = re.compile(r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|alltoallv?|sendrecv|gather|scatter|hypercube)_perf\b")
+PROGRAM = re.compile(
+    r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|alltoallv?|sendrecv|gather|scatter|hypercube)_perf\b"
+)
 CONCLUDED = "Collective test concluded"
 BEGIN = re.compile(r"#\s*(nThread\b|Collective test starting)")
 VERSION = re.compile(r"#\s*nccl-tests version (\S+)")
@@ -26,6 +28,17 @@ STAMP = re.compile(r"\s+[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(?:[0-9]+\s+)?(OK|FAILED)")
 COUNT = r"[0-9]+(?:\.[0-9]+)?(?:e\+[0-9]+)?"  # of wrong elements; a largest error, 2e-07, is none
 HALF, HALF_PER_ITERATION = 4, 8  # columns from one time to the next: time algbw busbw #wrong, and those of -I
+
+
+class Columns(NamedTuple):
+    """What a header says."""
+
+    half: int  # number of columns of a half
+    counted: bool  # whether wrong elements are counted, #wrong; older ones have the largest error
+    cpu: bool  # whether the time is that of the CPU
+
+
+PLAIN = Columns(HALF, True, False)
 
 
 class Half(NamedTuple):
@@ -55,7 +68,7 @@ class Table(NamedTuple):
     version: str | None
     hosts: list[str]  # of each rank; empty: not said
     iterations: int | None
-    columns: tuple[int, bool, bool]  # of a half; whether errors are counted (#wrong), and the CPU is timed
+    columns: Columns
     rows: list[Row]
     checked: bool | None  # whether the line below the table says that nothing was out of bounds
 
@@ -72,13 +85,15 @@ def _rows_of(text: str) -> list[str]:
 
 def read_nccl(file: str, lines: Sequence[Line], in_place: bool) -> list[Imported]:
     """The rows of the all-reduce tables of a log, one half of each. Raises LogError."""
-    rows, others = [], []
-    for count, table in enumerate(_tables(file, lines), start=1):
+    rows, others, reader = [], [], _Reader(file)
+    for line in lines:
+        reader.take(line)
+    for count, table in enumerate(reader.tables, start=1):
         ranks = _ranks(file, table)
         if _is_allreduce(table, ranks):
             common = {"file": file, "launch": f"{file}, table {count}", **_common(table, ranks)}
             halves = [half_of(file, row, table.columns, in_place) for row in table.rows]
-            rows += [Imported(**common, **fields, **_checked(table, fields)) for fields in halves if fields]
+            rows += [Imported(**common, **fields, **_checked(table)) for fields in halves if fields]
         else:
             others.append(table.program or "one whose bus bandwidth is not that of an all-reduce")
     if rows and not any(row.times_s for row in rows):
@@ -90,49 +105,61 @@ def read_nccl(file: str, lines: Sequence[Line], in_place: bool) -> list[Imported
     return rows
 
 
-def _tables(file: str, lines: Sequence[Line]) -> list[Table]:
-    """All tables, of whatever collective."""
-    tables: list[Table] = []
-    program, version, hosts, iterations, fresh = "", None, list[str](), None, True
-    columns, width = (HALF, True, False), 0
-    for line in lines:
-        text = line.text
-        if match := RANK.search(text):
-            if match[1] == "0" and (match[2] or "0") == "0":
-                hosts = []
-            hosts = [*hosts, match[3]]
-        elif match := VERSION.search(text):
-            version = match[1]
-        elif BEGIN.search(text):
-            fresh = True
-            iterations = int(match[1]) if (match := ITERATIONS.search(text)) else iterations
-            program = match[1] if (match := PROGRAM.search(text)) else program
-        elif HEADER.search(text):
-            columns, fresh, width = _columns(text), True, 0
-        elif match := OUT_OF_BOUNDS.search(text):
-            if tables:
-                tables[-1] = tables[-1]._replace(checked=match[1] == "OK")
-        elif match := PROGRAM.search(text):
-            if CONCLUDED not in text:
-                program, fresh = match[1], True
-        elif is_whole((text.split() or [""])[0]) and (ROW.match(text) or not line.ended or text.split()[1:2] == []):
-            row = None if is_cut(line, width) else parsed(line, columns[0])
-            if row is None:
-                dropped(file, line, f"{shown(text)} is no whole row")
-                continue
-            if fresh or not tables:
-                tables.append(Table(program, version, hosts, iterations, columns, [], None))
-                fresh = False
-            tables[-1].rows.append(row)
-            width = len(text)
-    return tables
+class _Reader:
+    """What was said so far, line by line, and all tables, of whatever collective."""
+
+    def __init__(self, file: str):
+        self.file, self.tables = file, list[Table]()
+        self.program, self.version = "", None
+        self.hosts: list[str] = []
+        self.iterations: int | None = None
+        self.columns = PLAIN
+        self.fresh, self.width = True, 0  # whether the next row begins a table; the length of the row before
+
+    def take(self, line: Line) -> None:
+        """Take in one line."""
+        if (line.text.split() or [""])[0].isdigit():
+            self._row(line)
+        elif match := RANK.search(line.text):
+            first = match[1] == "0" and match[2] in (None, "0")
+            self.hosts = [match[3]] if first else [*self.hosts, match[3]]
+        elif HEADER.search(line.text):
+            self.columns, self.fresh, self.width = _columns(line.text), True, 0
+        elif match := OUT_OF_BOUNDS.search(line.text):
+            self.tables[-1:] = [table._replace(checked=match[1] == "OK") for table in self.tables[-1:]]
+        else:
+            self._head(line.text)
+
+    def _head(self, text: str) -> None:
+        if match := VERSION.search(text):
+            self.version = match[1]
+        if match := ITERATIONS.search(text):
+            self.iterations = int(match[1][:9])
+        program = PROGRAM.search(text)
+        if BEGIN.search(text) or program and CONCLUDED not in text:
+            self.fresh = True
+            self.program = program[1] if program else self.program
+
+    def _row(self, line: Line) -> None:
+        if not ROW.match(line.text) and line.ended and len(line.text.split()) > 1:
+            return  # words of somebody else that begin with a number
+        row = None if is_cut(line, self.width) else parsed(line, self.columns.half)
+        if row is None:
+            dropped(self.file, line, f"{shown(line.text)} is no whole row")
+            return
+        if self.fresh or not self.tables:
+            said = self.program, self.version, self.hosts, self.iterations, self.columns
+            self.tables.append(Table(*said, [], None))
+            self.fresh = False
+        self.tables[-1].rows.append(row)
+        self.width = len(line.text)
 
 
-def _columns(header: str) -> tuple[int, bool, bool]:
+def _columns(header: str) -> Columns:
     names = header.lstrip("# ").split()
     times = [place for place, name in enumerate(names) if name in ("time", "cputime")]
     half = times[1] - times[0] if len(times) > 1 else HALF
-    return half, "#wrong" in names, "cputime" in names
+    return Columns(half, "#wrong" in names, "cputime" in names)
 
 
 def parsed(line: Line, half: int) -> Row | None:
@@ -185,10 +212,10 @@ def _is_allreduce(table: Table, ranks: int | None) -> bool:
     return factor_fits(rates, ranks)
 
 
-def _checked(table: Table, fields: dict[str, Any]) -> dict[str, Any]:
+def _checked(table: Table) -> dict[str, Any]:
     """An old table has a largest error instead of wrong elements, and below it whether that is too much anywhere."""
-    counted, checked = table.columns[1], any(half.wrong != "N/A" for row in table.rows for half in row.halves)
-    return {"wrong": 0} if table.checked and checked and not counted else {}
+    checked = any(half.wrong != "N/A" for row in table.rows for half in row.halves)
+    return {"wrong": 0} if table.checked and checked and not table.columns.counted else {}
 
 
 def _common(table: Table, ranks: int | None) -> dict[str, Any]:
@@ -203,12 +230,11 @@ def _common(table: Table, ranks: int | None) -> dict[str, Any]:
     }
 
 
-def half_of(file: str, row: Row, columns: tuple[int, bool, bool], in_place: bool) -> dict[str, Any] | None:
+def half_of(file: str, row: Row, columns: Columns, in_place: bool) -> dict[str, Any] | None:
     """The fields of Imported of one half of a row; None where the row has no such half. Raises LogError."""
     if len(row.halves) <= in_place:
         return None
     half, place = row.halves[in_place], f"{file}, line {row.line.number}"
-    _, counted, cpu = columns
     fields: dict[str, Any] = {
         "line": row.line.number,
         "nbytes": whole(row.nbytes, "the size", place),
@@ -216,12 +242,12 @@ def half_of(file: str, row: Row, columns: tuple[int, bool, bool], in_place: bool
         "dtype": dtype_of(row.dtype),
         "op": op_of(row.op),
         "in_place": in_place,
-        "time_definition": "nccl_tests_cputime" if cpu else "nccl_tests",
+        "time_definition": "nccl_tests_cputime" if columns.cpu else "nccl_tests",
     }
     if half.time == "N/A":
         return fields | {"state": "skipped", "reason": "the log says N/A"}
     time_s = seconds(half.time, US, "the time", place)
-    fields |= timed(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not cpu else None}
-    if half.wrong != "N/A" and counted and re.fullmatch(COUNT, half.wrong):
+    fields |= timed(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
+    if half.wrong != "N/A" and columns.counted and re.fullmatch(COUNT, half.wrong):
         fields |= wrong_elements(half.wrong, place)
     return fields

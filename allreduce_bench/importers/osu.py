@@ -18,7 +18,13 @@ HEADER = re.compile(r"#\s*Size\b", re.IGNORECASE)
 DATATYPE = re.compile(r"#\s*Datatype:\s*(\w+)")
 COLLECTIVE = re.compile(r"(?<!Persistent )(?<!Neighborhood )\bAllreduce$")
 NAMES = {"OSU": "OSU Micro-Benchmarks", "OMB": "OMB-Py"}
-COLUMNS = {"Avg Latency": "avg", "Latency": "avg", "Min Latency": "min", "Max Latency": "max", "Iterations": "iterations"}
+COLUMNS = {
+    "Avg Latency": "avg",
+    "Latency": "avg",
+    "Min Latency": "min",
+    "Max Latency": "max",
+    "Iterations": "iterations",
+}
 CHECKS = ("Pass", "Fail")
 FULL = ("size", "avg", "min", "max", "iterations")  # of -f: version 7.3 prints them below a header of two columns
 

@@ -12,7 +12,7 @@ from ..schema import STATES
 from ..units import parse_size
 from .imported import NATIVE, Imported, LogError
 from .lines import Line, dropped
-from .nccl import HALF, half_of, parsed
+from .nccl import HALF, PLAIN, half_of, parsed
 from .osu import FULL, table_rows
 from .values import dtype_of, ranks_of, shown, whole
 
@@ -52,7 +52,9 @@ def read_own(file: str, lines: Sequence[Line]) -> list[Imported]:
             common["time_definition"] = DEFINITION
             rows += [Imported(**{**common, **said, **title, **row}) for row in _rows(file, line, layout)]
     if not rows:
-        raise LogError(f"{file}, line {lines[-1].number}: no cell up to here; expected tables of 'run --format {layout}'")
+        raise LogError(
+            f"{file}, line {lines[-1].number}: no cell up to here; expected tables of 'run --format {layout}'"
+        )
     return rows
 
 
@@ -83,9 +85,13 @@ def _rows(file: str, line: Line, layout: str) -> Iterator[dict[str, Any]]:
         return
     elif layout == "osu_allreduce":
         for row in table_rows(file, FULL, [line]):
-            yield {name: row[name] for name in ("line", "nbytes", "times_s", "iterations", "state", "reason") if name in row}
+            yield {
+                name: row[name]
+                for name in ("line", "nbytes", "times_s", "iterations", "state", "reason")
+                if name in row
+            }
     elif row := parsed(line, HALF):
-        fields = half_of(file, row, (HALF, True, False), False)
+        fields = half_of(file, row, PLAIN, False)
         yield {name: value for name, value in (fields or {}).items() if name not in ("time_definition", "nccl_tests_s")}
     else:
         dropped(file, line, f"{shown(line.text)} is no whole row")

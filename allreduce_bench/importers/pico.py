@@ -65,7 +65,11 @@ def _read_metadata(file: Path) -> Iterator[dict[str, str]]:
     reader = csv.DictReader(read_text(file).replace("\r", "").splitlines())
     try:
         for test in reader:
-            yield {name: value or "" for name, value in test.items() if isinstance(name, str) and not isinstance(value, list)}
+            yield {
+                name: value or ""
+                for name, value in test.items()
+                if isinstance(name, str) and not isinstance(value, list)
+            }
     except csv.Error as error:
         raise LogError(f"{file}, line {reader.line_num}: damaged: {error}") from error
 
@@ -74,7 +78,9 @@ def _cell(path: Path, test: dict[str, str]) -> Imported:
     """The calls of one file."""
     match = NAME.fullmatch(path.name)
     if match is None:
-        raise LogError(f"{path}: the name of a PICO file says count, algorithm and type: expected 512_ring_over_int32.csv")
+        raise LogError(
+            f"{path}: the name of a PICO file says count, algorithm and type: expected 512_ring_over_int32.csv"
+        )
     lines = lines_of(read_text(path))
     header = lines[0].text.strip().lower().split(",")
     if not is_pico(lines[0].text):
@@ -84,10 +90,14 @@ def _cell(path: Path, test: dict[str, str]) -> Imported:
         raise LogError(f"{path}, line {lines[-1].number}: no calls; expected one time a line")
     dtype = dtype_of(match[3])
     count = whole(match[1], "the count in its name", str(path))
-    fields: dict[str, Any] = {"times_s": times_s} if all(times_s) else {
-        "state": "left out",
-        "reason": "the log has times of 0",
-    }
+    fields: dict[str, Any] = (
+        {"times_s": times_s}
+        if all(times_s)
+        else {
+            "state": "left out",
+            "reason": "the log has times of 0",
+        }
+    )
     return Imported(
         file=str(path),
         line=2,

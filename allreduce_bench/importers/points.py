@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from .imported import Asked, Imported
+from .imported import NOTHING, Asked, Imported
 from .reading import read
 
 KINDS = {  # column -> type, as `points` of runs has them
@@ -25,7 +25,7 @@ KINDS = {  # column -> type, as `points` of runs has them
 }
 
 
-def points(path: Path, asked: Asked = Asked()) -> pd.DataFrame:
+def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
     """One row for each row of a log that has a time, in its order: the columns of KINDS; what it does not say is NA.
 
     `run` is the name of the log; of a CSV with a column of systems, or with several numbers of ranks per node, system

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from .imb import is_imb, read_imb
-from .imported import NATIVE, OTHER, Asked, Imported, LogError
+from .imported import NATIVE, NOTHING, OTHER, Asked, Imported, LogError
 from .lines import lines_of, read_text
 from .nccl import is_nccl, read_nccl
 from .nccl_json import is_nccl_json, read_nccl_json
@@ -27,7 +27,20 @@ TELL: dict[str, Callable[[str], bool]] = {  # in this order: our layouts hold th
 }
 OURS = {"osu": r"Allreduce", "imb": r"Allreduce", "nccl-tests": r"all_reduce"}  # what the tool calls it
 EXPECTED = "expected a log of OSU, Intel MPI Benchmarks, nccl-tests, PICO or allreduce-bench, or a CSV with a header"
-WHERE = ("algorithm", "executor", "ranks", "nodes", "dtype", "op", "count", "nbytes", "launch", "system", "cache", "file")
+WHERE = (
+    "algorithm",
+    "executor",
+    "ranks",
+    "nodes",
+    "dtype",
+    "op",
+    "count",
+    "nbytes",
+    "launch",
+    "system",
+    "cache",
+    "file",
+)
 
 
 def recognise(text: str) -> str | None:
@@ -36,7 +49,7 @@ def recognise(text: str) -> str | None:
     return next((tool for tool in tools if OURS.get(tool, "") in text), tools[0] if tools else None)
 
 
-def read(path: Path, asked: Asked = Asked()) -> list[Imported]:
+def read(path: Path, asked: Asked = NOTHING) -> list[Imported]:
     """The rows of a log, or of a folder of PICO: its all-reduces only, in the order of the log.
 
     Raises LogError. Warns with LogWarning of what was left out: lines that were cut off, tables of groups.
@@ -75,7 +88,12 @@ def _read(path: Path, asked: Asked) -> list[Imported]:
 def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
     """The rows with what the user says where the log says nothing. Raises LogError where it says something else."""
     found = []
-    given = {"ranks": asked.ranks, "nodes": asked.nodes, "dtype": dtype_of(asked.dtype or ""), "op": op_of(asked.op or "")}
+    given = {
+        "ranks": asked.ranks,
+        "nodes": asked.nodes,
+        "dtype": dtype_of(asked.dtype or ""),
+        "op": op_of(asked.op or ""),
+    }
     for row in rows:
         more = {}
         for name, value in given.items():

@@ -62,7 +62,9 @@ def read_tidy(file: str, text: str, asked: Asked) -> list[Imported]:
     if not {"nbytes", "count"} & set(table):
         raise LogError(f"{place}: no column of a size; say --column nbytes=COLUMN; it has: {listed(header, 30)}")
     if not set(MEASURES) & set(table):
-        raise LogError(f"{place}: no time in a unit that its name says; say --column time_us=COLUMN; it has: {listed(header, 30)}")
+        raise LogError(
+            f"{place}: no time in a unit that its name says; say --column time_us=COLUMN; it has: {listed(header, 30)}"
+        )
     found = []
     for number, fields in _records(file, text, skipped, header, table):
         if _is_ours(fields, table):
@@ -73,7 +75,9 @@ def read_tidy(file: str, text: str, asked: Asked) -> list[Imported]:
     return found
 
 
-def _records(file: str, text: str, skipped: int, header: list[str], table: Table) -> Iterator[tuple[int, dict[str, str]]]:
+def _records(
+    file: str, text: str, skipped: int, header: list[str], table: Table
+) -> Iterator[tuple[int, dict[str, str]]]:
     """The number of each line and its fields by name. A last line that may be cut off is dropped with a warning."""
     lines = text.splitlines(keepends=True)[skipped:]
     reader = csv.reader(lines, delimiter=_delimiter(lines[0]))
@@ -146,7 +150,6 @@ def _row(file: str, number: int, fields: dict[str, str], table: Table, asked: As
         file=file,
         line=number,
         tool=TOOL,
-        version=text("version"),
         launch=text("launch") or file,
         nbytes=nbytes,
         algorithm=algorithm,

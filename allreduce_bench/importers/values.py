@@ -31,7 +31,9 @@ SPELLINGS = {  # other names of types that we know
 ITEMSIZES = {**DTYPES, "char": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "uint32": 4, "uint64": 8}
 ITEMSIZES |= {"fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, "f8e5m2": 1}
 WHOLE = re.compile(r"[+]?[0-9]{1,40}(?:\.0*)?")
-NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?|[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
+NUMBER = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?|[+-]?(?:nan|inf|infinity)", re.IGNORECASE
+)
 
 
 def shown(text: str) -> str:
