@@ -10,7 +10,18 @@ from .values import listed
 SECONDS = {"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
 RATES = {"bytes_per_s": 1.0, "B/s": 1.0, "MBps": 1e6, "MB/s": 1e6, "GBps": 1e9, "GB/s": 1e9, "Gbps": 1e9 / 8}
 RATES |= {"Gbit/s": 1e9 / 8, "Gbit": 1e9 / 8}
-TIMES = ("time", "median", "median_time", "time_median", "p50", "mean", "mean_time", "time_mean", "avg", "average")
+TIMES: tuple[str, ...] = (
+    "time",
+    "median",
+    "median_time",
+    "time_median",
+    "p50",
+    "mean",
+    "mean_time",
+    "time_mean",
+    "avg",
+    "average",
+)
 TIMES += ("avg_time", "average_time", "avg_latency", "average_latency", "latency", "t_max", "duration", "runtime")
 ALIASES = {  # our name -> what others call it, in small letters; the first one that the file has is taken
     "ranks": ("ranks", "nranks", "num_ranks", "n_ranks", "np", "nprocs", "procs", "processes", "ngpus", "gpus", "p"),

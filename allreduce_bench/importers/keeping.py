@@ -2,7 +2,8 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,10 @@ def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], sa
     """
     _refuse_missing(rows)
     for name in SAME:
-        _refuse_several(rows, name, lambda row, name=name: getattr(row, name))
+        _refuse_several(rows, name)
     for ranks in _order(row.ranks for row in rows):
         ours = [row for row in rows if row.ranks == ranks]
-        _refuse_several(ours, "nodes", lambda row: row.nodes, f" at {ranks} ranks")
+        _refuse_several(ours, "nodes", f" at {ranks} ranks")
     launches = _launches(rows)
     create_run(folder, _plan(rows, launches), command, _imported(rows, said))
     try:
@@ -52,8 +53,9 @@ def _refuse_missing(rows: Sequence[Imported]) -> None:
             raise LogError(f"{row.place}: the log does not say of how many ranks; say --ranks N")
 
 
-def _refuse_several(rows: Sequence[Imported], name: str, value: Callable[[Imported], Any], where: str = "") -> None:
+def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> None:
     """Raises LogError where rows differ in what one folder has one of."""
+    value = attrgetter(name)
     found = _order(map(value, rows))
     if len(found) > 1:
         first, other = (next(row for row in rows if value(row) == one) for one in found[:2])

@@ -55,7 +55,7 @@ class Row(NamedTuple):
 
     line: Line
     nbytes: str
-    count: str
+    elements: str
     dtype: str
     op: str
     halves: tuple[Half, ...]  # out of place, in place
@@ -110,7 +110,8 @@ class _Reader:
 
     def __init__(self, file: str):
         self.file, self.tables = file, list[Table]()
-        self.program, self.version = "", None
+        self.program = ""
+        self.version: str | None = None
         self.hosts: list[str] = []
         self.iterations: int | None = None
         self.columns = PLAIN
@@ -238,7 +239,7 @@ def half_of(file: str, row: Row, columns: Columns, in_place: bool) -> dict[str, 
     fields: dict[str, Any] = {
         "line": row.line.number,
         "nbytes": whole(row.nbytes, "the size", place),
-        "count": whole(row.count, "the count", place),
+        "count": whole(row.elements, "the count", place),
         "dtype": dtype_of(row.dtype),
         "op": op_of(row.op),
         "in_place": in_place,

@@ -6,7 +6,7 @@ and each table is a launch; so is a table whose sizes begin again, as where a sc
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .flux import job_of, jobs
 from .imported import Imported, LogError
@@ -50,9 +50,14 @@ def read_osu(file: str, lines: Sequence[Line]) -> list[Imported]:
     found, rows = jobs(lines), []
     for count, table in enumerate(_tables(file, lines), start=1):
         job = job_of(table.number, found)
-        layout = {"ranks": job.ranks, "nodes": job.nodes} if job else {}
+        layout: dict[str, Any] = {"ranks": job.ranks, "nodes": job.nodes} if job else {}
         for row in table_rows(file, table.columns, table.rows):
-            common = {"file": file, "tool": table.tool, "version": table.version, "launch": f"{file}, table {count}"}
+            common: dict[str, Any] = {
+                "file": file,
+                "tool": table.tool,
+                "version": table.version,
+                "launch": f"{file}, table {count}",
+            }
             rows.append(Imported(**common, dtype=table.dtype, op="sum", time_definition="osu_avg", **layout, **row))
     return rows
 

@@ -90,8 +90,8 @@ def _rows(file: str, line: Line, layout: str) -> Iterator[dict[str, Any]]:
                 for name in ("line", "nbytes", "times_s", "iterations", "state", "reason")
                 if name in row
             }
-    elif row := parsed(line, HALF):
-        fields = half_of(file, row, PLAIN, False)
+    elif found := parsed(line, HALF):
+        fields = half_of(file, found, PLAIN, False)
         yield {name: value for name, value in (fields or {}).items() if name not in ("time_definition", "nccl_tests_s")}
     else:
         dropped(file, line, f"{shown(line.text)} is no whole row")

@@ -131,7 +131,7 @@ def _times(path: Path, lines: list[Line], columns: int) -> Iterator[float]:
         yield seconds(words[0].strip(), NS, "the time", f"{path}, line {line.number}")
 
 
-def _layout(path: Path, test: dict[str, str], columns: int) -> dict[str, int | None]:
+def _layout(path: Path, test: dict[str, str], columns: int) -> dict[str, Any]:
     """Ranks and nodes: of the metadata, where nodes of a torus are 8x8x8, else of the columns of ranks or alloc.csv."""
     place = test.get("file", str(path))
     if test.get("nnodes"):

@@ -1,13 +1,14 @@
 """A log as the frame that fits read."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from .imported import NOTHING, Asked, Imported
 from .reading import read
 
-KINDS = {  # column -> type, as `points` of runs has them
+KINDS: dict[str, Any] = {  # column -> type, as `points` of runs has them
     "run": "string",
     "algorithm": "string",
     "executor": "string",
@@ -36,7 +37,7 @@ def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
     several = len({each for row in rows if (each := _each(row))}) > 1
     data = {name: [getattr(row, name) for row in rows] for name in KINDS if name != "run"}
     data["run"] = [_run(path, row, several) for row in rows]
-    return pd.DataFrame({name: pd.array(data[name], dtype=kind) for name, kind in KINDS.items()})
+    return pd.DataFrame({name: pd.Series(data[name], dtype=object).astype(kind) for name, kind in KINDS.items()})
 
 
 def _each(row: Imported) -> int | None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from .imb import is_imb, read_imb
 from .imported import NATIVE, NOTHING, OTHER, Asked, Imported, LogError
@@ -95,7 +96,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
         "op": op_of(asked.op or ""),
     }
     for row in rows:
-        more = {}
+        more: dict[str, Any] = {}
         for name, value in given.items():
             said = getattr(row, name)
             if value is not None and said not in (None, value):

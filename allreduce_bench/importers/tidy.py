@@ -163,7 +163,7 @@ def _row(file: str, number: int, fields: dict[str, str], table: Table, asked: As
         cache=cache if cache in CACHES else "warm",
         system=text("system"),
         iterations=number_of("iterations", 1),
-        path={name: value for name in PATH if (value := number_of(name)) is not None},
+        path={name: counted for name in PATH if (counted := number_of(name)) is not None},
         facts={"mpi": {"library": library}} if library else {},
         fields=fields,
         **measured,
