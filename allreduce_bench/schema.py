@@ -75,7 +75,8 @@ _DEFINITION = Column(
     "time_definition",
     "",
     "text",
-    "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; other starts alike; imported: see below",
+    "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; other starts alike; "
+    "imported: see below",
 )
 _DIGEST = Column("schedule_digest", "", "text", "fingerprint of the steps of all ranks; empty for native")
 _INTERNODE = Column(

@@ -70,6 +70,8 @@ def _fields(result: Mapping[str, Any], half: str, place: str) -> dict[str, Any]:
         "in_place": half == "in_place",
         "time_definition": "nccl_tests",
     }
+    if result.get("actual_iterations") is not None:
+        fields["iterations"] = whole(str(result["actual_iterations"]), "actual_iterations", place, 1)
     times = result.get(half)
     if times is None:
         return fields | {"state": "skipped", "reason": "the log has no such time"}
@@ -78,8 +80,6 @@ def _fields(result: Mapping[str, Any], half: str, place: str) -> dict[str, Any]:
     time_s = seconds(printed, US, "time", place)
     fields |= timed(time_s, f"{printed} us")
     fields |= {"time_definition": "nccl_tests_cputime"} if cpu else {"nccl_tests_s": time_s or None}
-    if result.get("actual_iterations") is not None:
-        fields["iterations"] = whole(str(result["actual_iterations"]), "actual_iterations", place, 1)
     if times.get("nwrong") is not None:
         fields |= wrong_elements(str(times["nwrong"]), place)
     return fields

@@ -56,7 +56,7 @@ def read(path: Path, asked: Asked = NOTHING) -> list[Imported]:
     Raises LogError. Warns with LogWarning of what was left out: lines that were cut off, tables of groups.
     """
     rows = _completed(_read(path, asked), asked)
-    chosen = _chosen(rows, asked)
+    chosen = [_counted(row) for row in _chosen(rows, asked)]
     if not chosen:
         said = ", ".join(f"{name}={value}" for name, value in asked.where.items())
         raise LogError(f"{path}: none of its {len(rows)} rows has {said}")
@@ -106,7 +106,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
         if asked.algorithm and row.executor == NATIVE:
             native = asked.algorithm.split(":")[0] == NATIVE
             more |= {"algorithm": asked.algorithm, "executor": NATIVE if native else OTHER}
-        found.append(_counted(replace(row, **more) if more else row))
+        found.append(replace(row, **more) if more else row)
     return found
 
 
