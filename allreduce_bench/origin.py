@@ -14,6 +14,7 @@ CSV = "csv_"  # the name of a column follows
 MOST_FILES = 20  # named one by one
 DEFINITIONS = {  # what a tool's time is
     "osu_avg": "mean over ranks of each rank's mean over its calls (osu_allreduce, Avg Latency)",
+    "omb_py_avg": "mean over ranks of each rank's mean over a loop of calls without a common start (OMB-Py)",
     "imb_t_max": "maximum over ranks of each rank's mean over its calls (Intel MPI Benchmarks, t_max)",
     "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a says other",
     "nccl_tests_cputime": "time of the CPU in a loop of calls, divided by its length (nccl-tests -C)",

@@ -125,6 +125,11 @@ def test_an_osu_log_is_read_whatever_is_around_it(tmp_path, text):
     assert times(read(log(tmp_path, text))) == EXPECTED
 
 
+def test_the_times_of_omb_py_are_not_those_of_osu(tmp_path):
+    row = read(log(tmp_path, "# OMB Python MPI Allreduce Test\n# Size (B)       Latency (us)\n4       1.50\n"))[0]
+    assert (row.tool, row.version, row.time_definition) == ("OMB-Py", None, "omb_py_avg")
+
+
 def test_each_table_of_an_osu_log_is_a_launch(tmp_path):
     rows = read(log(tmp_path, OSU + "Allreduce iteration 2\n" + OSU))
     assert len(rows) == 6 and len({row.launch for row in rows}) == 2
@@ -158,9 +163,9 @@ def test_a_failed_validation_makes_a_cell_wrong(tmp_path, word):
     assert (row.state, row.time_s) == (("wrong", None) if word == "Fail" else ("done", 2.5 * US))
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-1.00", "1e300"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-1.00", "1e300", "1e-300"])
 def test_a_time_that_is_none_is_refused_with_file_and_line(tmp_path, value):
-    with pytest.raises(LogError, match=rf"a\.log, line 5: the time is '{value}'"):
+    with pytest.raises(LogError, match=rf"a\.log, line 5: the time is '{value}"):
         read(log(tmp_path, OSU.replace("2.50", value)))
 
 

@@ -1,6 +1,7 @@
 """OSU Micro-Benchmarks, C and Python: osu_allreduce with any of its options, several tables in a file.
 
-time_s is the column Avg Latency, the mean over ranks of each rank's mean over its calls. Each banner begins a table,
+time_s is the column Avg Latency, the mean over ranks of each rank's mean over its calls; the Python one has no barrier
+between them. Each banner begins a table,
 and each table is a launch; so is a table whose sizes begin again, as where a script repeats the program.
 """
 
@@ -18,6 +19,7 @@ HEADER = re.compile(r"#\s*Size\b", re.IGNORECASE)
 DATATYPE = re.compile(r"#\s*Datatype:\s*(\w+)")
 COLLECTIVE = re.compile(r"(?<!Persistent )(?<!Neighborhood )\bAllreduce$")
 NAMES = {"OSU": "OSU Micro-Benchmarks", "OMB": "OMB-Py"}
+DEFINITIONS = {"OSU Micro-Benchmarks": "osu_avg", "OMB-Py": "omb_py_avg"}
 COLUMNS = {
     "Avg Latency": "avg",
     "Latency": "avg",
@@ -58,7 +60,11 @@ def read_osu(file: str, lines: Sequence[Line]) -> list[Imported]:
                 "version": table.version,
                 "launch": f"{file}, table {count}",
             }
-            rows.append(Imported(**common, dtype=table.dtype, op="sum", time_definition="osu_avg", **layout, **row))
+            rows.append(
+                Imported(
+                    **common, dtype=table.dtype, op="sum", time_definition=DEFINITIONS[table.tool], **layout, **row
+                )
+            )
     return rows
 
 

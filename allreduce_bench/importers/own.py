@@ -6,6 +6,7 @@ algorithm, executor, ranks and nodes; the comments below them the cells without 
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..schema import STATES
@@ -55,7 +56,12 @@ def read_own(file: str, lines: Sequence[Line]) -> list[Imported]:
         raise LogError(
             f"{file}, line {lines[-1].number}: no cell up to here; expected tables of 'run --format {layout}'"
         )
-    return rows
+    return [replace(row, **{name: getattr(row, name) or _one(rows, name) for name in ("dtype", "op")}) for row in rows]
+
+
+def _one(rows: Sequence[Imported], name: str) -> Any:
+    """What the rows say of a run, which has one type and one operation: cells without a time say nothing."""
+    return next((value for row in rows if (value := getattr(row, name))), None)
 
 
 def _titled(match: re.Match, file: str, line: Line) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from .imported import LogError
 
 US = 1e-6
 LARGEST = 10**17  # of any whole number in a log: beyond, it is damaged
-LONGEST_S = 1e7  # of any call: 115 days
+SHORTEST_S, LONGEST_S = 1e-12, 1e7  # of any call: a picosecond, 115 days
 OPS = ("sum", "avg", "prod", "max", "min")
 SPELLINGS = {  # other names of types that we know
     "float": "float32",
@@ -76,8 +76,8 @@ def real(text: str, what: str, place: str) -> float:
 def seconds(text: str, unit_s: float, what: str, place: str) -> float:
     """The seconds of a field of so many units; 0 where the log says 0. Raises LogError."""
     value = real(text, what, place) * unit_s
-    if value > LONGEST_S:
-        raise LogError(f"{place}: {what} is {shown(text)}: longer than {LONGEST_S:.0e} s, which no call takes")
+    if value and not SHORTEST_S < value < LONGEST_S:
+        raise LogError(f"{place}: {what} is {shown(text)}: {value:.0e} s, which no call takes")
     return value
 
 
