@@ -48,6 +48,7 @@ def method(
     more = f" and {len(files) - MOST_FILES} more, see run.json" if len(files) > MOST_FILES else ""
     several = [row for row in done if row["launches"] >= MIN_LAUNCHES]
     dates = list(dict.fromkeys(str(fact["date"]) for fact in attempts if fact.get("date")))[:MOST_FILES]
+    ways = [fact["ranks_from"] for fact in attempts if fact.get("ranks_from")]
     given = "; ".join(f"{name} {_said(value)}" for name, value in imported["said"].items())
     checks = f"of {checked} of {len(rows)} cells the logs say that results were checked" if checked else "not said"
     return [
@@ -63,6 +64,7 @@ def method(
             " within launches, where the logs have single calls",
         ),
         ("checks", checks),
+        *([("ranks", f"from {ways[0]}")] if ways else []),
         *([("date of the logs", ", ".join(dates))] if dates else []),
         *([("said by option", given)] if given else []),
         (

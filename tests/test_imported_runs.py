@@ -180,7 +180,7 @@ def test_the_report_of_a_ragged_run_with_a_failed_cell(tmp_path):
     assert "WRONG RESULTS: tree" in text and "16 ranks" in text and "128 B" in text
 
 
-@pytest.mark.parametrize("log, words", [(IMB, ()), (GOOD, ()), (FLUX, ("--dtype", "float32")), (GOOD, ("--in-place",))])
+@pytest.mark.parametrize("log, words", [(IMB, ()), (GOOD, ("--in-place",))])
 def test_every_kind_of_import_has_a_report(tmp_path, log, words):
     run("import", log, *words, "-o", tmp_path / "run")
     assert "Fitted" in page(tmp_path / "run")
@@ -248,6 +248,7 @@ def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
     assert (row["repetitions"], row["interval"], row["nbytes"]) == (16, "repetitions", 256)
     assert row["time_s"] == pytest.approx(12.5e-6) and row["first_penalty"] == pytest.approx(1 / 12.5)
     assert store.repetitions([RunFolder(tmp_path / "run")])["warmup"].sum() == 8
+    assert [path.name for path in (tmp_path / "run" / "launches").glob("*.json")] == ["8r-1.1.json"]  # one allocation
 
 
 def test_names_of_the_libraries_own(tmp_path):
@@ -263,6 +264,29 @@ def test_an_unknown_type_is_kept_as_the_log_says(tmp_path):
     assert {row["dtype"] for row in rows} == {"fp8_x"}
     assert (rows[0]["count"], rows[0]["nbytes"]) == (2, 8)  # both as the log has them
     assert "fp8_x" in page(tmp_path / "run")
+
+
+def test_words_of_a_csv_cannot_break_its_run(tmp_path):
+    odd = CSV.replace("tree", '"tr\nee\u2028 <b>"').replace("here", '"he\x1bre"')
+    run("import", write(tmp_path / "a.csv", odd), "-o", tmp_path / "run")
+    assert {row["algorithm"] for row in rows_of(tmp_path / "run")} == {"ring", "tr?ee? <b>"}
+    assert "&lt;b&gt;" in page(tmp_path / "run")
+
+
+def test_launches_of_two_csvs_are_told_apart_though_they_are_called_the_same(tmp_path):
+    logs = [write(tmp_path / name, CSV) for name in ("a.csv", "b.csv")]
+    run("import", *logs, "-o", tmp_path / "run")
+    assert {row["launches"] for row in rows_of(tmp_path / "run") if row["algorithm"] == "tree"} == {2}
+
+
+def test_a_run_without_any_time_has_a_report(tmp_path):
+    run("import", write(tmp_path / "a.csv", "ranks,nbytes,time_us\n4,8,0.0\n4,16,\n"), "-o", tmp_path / "run")
+    assert "No cell was measured" in page(tmp_path / "run")
+
+
+def test_ranks_that_follow_from_the_rates_are_said_to(tmp_path):
+    run("import", LOGS / "nccl_msccl_leaderboard_headerless.txt", "-o", tmp_path / "run")
+    assert "from busbw / algbw of the rows" in page(tmp_path / "run")
 
 
 def test_the_command_of_the_page_imports_the_same_again(tmp_path, monkeypatch):

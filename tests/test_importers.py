@@ -317,6 +317,14 @@ def test_other_collectives_of_nccl_tests_are_no_all_reduce(tmp_path):
         )
 
 
+def test_an_old_log_with_errors_out_of_bounds_warns(tmp_path):
+    text = (LOGS / "nccl_allreduce_old_error_col.log").read_text().replace("N/A", "1e-07")
+    assert {row.wrong for row in read(log(tmp_path, text))} == {0}
+    with pytest.warns(LogWarning, match="results out of bounds, and the log does not say at which size"):
+        rows = read(log(tmp_path, text.replace(": 0 OK", ": 1 FAILED")))
+    assert {row.wrong for row in rows} == {None}
+
+
 def test_lines_of_nccl_itself_and_cut_rows_are_left_out(tmp_path):
     text = NCCL.replace("\n    67108864", "\nn1:77:79 [0] NCCL INFO Connected all rings\n    67108864")
     assert len(read(log(tmp_path, text))) == 25
@@ -463,7 +471,8 @@ def test_a_csv_row_that_may_be_cut_off_is_dropped_with_a_warning(tmp_path):
 
 def test_other_collectives_and_quoted_fields_of_a_csv(tmp_path):
     text = 'collective,ranks,nbytes,time_us,note\nMPI_Allreduce,4,8,1,"a,b"\nbcast,4,8,2,c\nALLREDUCE,4,16,3,\n'
-    assert times(read(log(tmp_path, text))) == {8: 1, 16: 3}
+    with pytest.warns(LogWarning, match="column 'note'"):
+        assert times(read(log(tmp_path, text))) == {8: 1, 16: 3}
 
 
 def test_columns_that_are_not_read_but_differ_are_named(tmp_path):

@@ -17,7 +17,7 @@ class LogWarning(UserWarning):
     """Something in a log that was left out, with file and line."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Asked:
     """What the user says beside the logs; None: nothing. What a log says itself goes before it."""
 
@@ -36,7 +36,7 @@ class Asked:
 NOTHING = Asked()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Imported:
     """One row of a log: a cell in one launch, with one mean or with the times of its calls. None: it does not say."""
 

@@ -73,7 +73,8 @@ def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
     for row in rows:
         ranks = int(row.ranks or 0)
         known = numbers[ranks]
-        number = known.setdefault((row.launch, "" if row.fields else row.file), len(known) + 1)
+        # a CSV's words for its launches are its own
+        number = known.setdefault((row.launch, row.file if row.fields else ""), len(known) + 1)
         found[Launch(ranks, number)].append(row)
     return dict(found)
 

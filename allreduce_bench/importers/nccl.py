@@ -5,10 +5,11 @@ time_s is the time of one half, out of place or in place: that of a loop divided
 """
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .imported import Imported, LogError
+from .imported import Imported, LogError, LogWarning
 from .lines import Line, dropped, is_cut
 from .rates import factor_fits, ranks_of_factors
 from .values import US, dtype_of, is_number, is_whole, listed, op_of, seconds, shown, timed, whole, wrong_elements
@@ -92,6 +93,9 @@ def read_nccl(file: str, lines: Sequence[Line], in_place: bool) -> list[Imported
         ranks = _ranks(file, table)
         if _is_allreduce(table, ranks):
             common = {"file": file, "launch": f"{file}, table {count}", **_common(table, ranks)}
+            if table.checked is False and not table.columns.counted:
+                what = "results out of bounds, and the log does not say at which size"
+                warnings.warn(f"{file}, table of line {table.rows[0].line.number}: {what}", LogWarning, stacklevel=2)
             halves = [half_of(file, row, table.columns, in_place) for row in table.rows]
             rows += [Imported(**common, **fields, **_checked(table)) for fields in halves if fields]
         else:
@@ -123,7 +127,8 @@ class _Reader:
             self._row(line)
         elif match := RANK.search(line.text):
             first = match[1] == "0" and match[2] in (None, "0")
-            self.hosts = [match[3]] if first else [*self.hosts, match[3]]
+            self.hosts = [] if first else self.hosts  # a new list: tables above keep theirs
+            self.hosts.append(match[3])
         elif HEADER.search(line.text):
             self.columns, self.fresh, self.width = _columns(line.text), True, 0
         elif match := OUT_OF_BOUNDS.search(line.text):
@@ -220,7 +225,9 @@ def _checked(table: Table) -> dict[str, Any]:
 
 
 def _common(table: Table, ranks: int | None) -> dict[str, Any]:
-    facts = {"hosts": table.hosts} if table.hosts else {}
+    facts: dict[str, Any] = {"hosts": table.hosts} if table.hosts else {}
+    if ranks and not table.hosts:
+        facts["ranks_from"] = "busbw / algbw of the rows, which is 2(p-1)/p"
     return {
         "tool": TOOL,
         "version": table.version,

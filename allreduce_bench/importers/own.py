@@ -15,7 +15,7 @@ from .imported import NATIVE, Imported, LogError
 from .lines import Line, dropped
 from .nccl import HALF, PLAIN, half_of, parsed
 from .osu import FULL, table_rows
-from .values import dtype_of, ranks_of, shown, whole
+from .values import dtype_of, printable, ranks_of, shown, whole
 
 TOOL = "allreduce-bench"
 BANNER = re.compile(r"#\s*allreduce-bench (\S+), in the layout of (nccl-tests|osu_allreduce)")
@@ -73,7 +73,7 @@ def _titled(match: re.Match, file: str, line: Line) -> dict[str, Any] | None:
     place = f"{file}, line {line.number}"
     nodes = re.search(r"\bon ([0-9]+) node", rest)
     return {
-        "algorithm": algorithm,
+        "algorithm": printable(algorithm),
         "executor": executor or NATIVE,
         "ranks": ranks_of(ranks, place),
         "nodes": whole(nodes[1], "the number of nodes", place, 1) if nodes else None,
@@ -86,7 +86,7 @@ def _rows(file: str, line: Line, layout: str) -> Iterator[dict[str, Any]]:
     if match := MISSING.match(line.text):
         size, state, reason = match.groups()
         if state in STATES:
-            yield {"line": line.number, "nbytes": parse_size(size), "state": state, "reason": reason}
+            yield {"line": line.number, "nbytes": parse_size(size), "state": state, "reason": printable(reason)}
     elif line.text[:1].strip() and not line.text[:1].isdigit() or not line.text.strip():
         return
     elif layout == "osu_allreduce":

@@ -14,7 +14,7 @@ from typing import Any
 from ..units import MAX_RANKS
 from .imported import OTHER, Imported, LogError
 from .lines import Line, dropped, lines_of, read_text
-from .values import dtype_of, itemsize_of, op_of, seconds, shown, whole
+from .values import dtype_of, itemsize_of, op_of, printable, seconds, shown, whole
 
 TOOL = "PICO"
 NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)
@@ -103,7 +103,7 @@ def _cell(path: Path, test: dict[str, str]) -> Imported:
         line=2,
         tool=TOOL,
         launch=_launch(path, test),
-        algorithm=match[2],
+        algorithm=printable(match[2]),
         executor=OTHER,
         dtype=dtype,
         op=op_of(test.get("MPI_Op", "")),

@@ -15,7 +15,7 @@ from .osu import is_osu, read_osu
 from .own import is_own, read_own
 from .pico import is_pico, read_pico
 from .tidy import is_tidy, looks_tidy, read_tidy
-from .values import dtype_of, itemsize_of, listed, op_of, shown
+from .values import dtype_of, itemsize_of, listed, op_of, printable, shown
 
 TELL: dict[str, Callable[[str], bool]] = {  # in this order: our layouts hold the banner of OSU, a CSV may hold anything
     "allreduce-bench": is_own,
@@ -105,7 +105,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
                 more[name] = value
         if asked.algorithm and row.executor == NATIVE:
             native = asked.algorithm.split(":")[0] == NATIVE
-            more |= {"algorithm": asked.algorithm, "executor": NATIVE if native else OTHER}
+            more |= {"algorithm": printable(asked.algorithm), "executor": NATIVE if native else OTHER}
         found.append(replace(row, **more) if more else row)
     return found
 

@@ -13,7 +13,20 @@ from typing import Any
 from ..schema import CACHES, FLOOR, STATES
 from .columns import MEASURES, Column, are_columns, found_columns
 from .imported import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
-from .values import dtype_of, is_number, itemsize_of, listed, op_of, ranks_of, real, seconds, shown, timed, whole
+from .values import (
+    dtype_of,
+    is_number,
+    itemsize_of,
+    listed,
+    op_of,
+    printable,
+    ranks_of,
+    real,
+    seconds,
+    shown,
+    timed,
+    whole,
+)
 
 TOOL = "CSV"
 PATH = ("path_messages", "path_nbytes", "path_reduced_nbytes")
@@ -108,7 +121,7 @@ def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
     if name not in table:
         return None
     value = fields[table[name].name]
-    return None if value.lower() in ABSENT else value
+    return None if value.lower() in ABSENT else printable(value)
 
 
 def _is_ours(fields: Mapping[str, str], table: Table) -> bool:
@@ -187,7 +200,7 @@ def _measured(fields: Mapping[str, str], table: Table, nbytes: int, ranks: int |
     else:
         rate = real(printed, column.name, place) * column.factor
         time_s, definition = _of_rate(measure, rate, nbytes, ranks, place), f"csv_{column.name}"
-    return {"time_definition": definition, **timed(time_s, shown(printed))}
+    return {"time_definition": definition, **timed(time_s, printed)}
 
 
 def _of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: str) -> float:

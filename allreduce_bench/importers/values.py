@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from math import isfinite
 
 from ..dtypes import DTYPES
@@ -38,8 +39,13 @@ NUMBER = re.compile(
 
 def shown(text: str) -> str:
     """`'text'`, short and in one line, for a message."""
-    printable = "".join(letter if letter.isprintable() else "?" for letter in text.strip())
-    return f"'{printable[:40]}...'" if len(printable) > 40 else f"'{printable}'"
+    line = printable(text.strip())
+    return f"'{line[:40]}...'" if len(line) > 40 else f"'{line}'"
+
+
+def printable(text: str) -> str:
+    """The text without what would begin a new line in a file, or steer a terminal."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def is_number(text: str) -> bool:
@@ -81,6 +87,7 @@ def seconds(text: str, unit_s: float, what: str, place: str) -> float:
     return value
 
 
+@lru_cache
 def dtype_of(text: str) -> str | None:
     """Our name of a type where there is one, else the log's, in small letters without MPI_; None for none."""
     name = text.strip().strip(".").lower().removeprefix("mpi_").removeprefix("nccl")
@@ -93,6 +100,7 @@ def itemsize_of(dtype: str | None) -> int:
     return ITEMSIZES.get(dtype or "", 1)
 
 
+@lru_cache
 def op_of(text: str) -> str | None:
     """Our name of an operation where there is one, else the log's; None for none."""
     name = re.sub(r"\W", "_", text.strip().lower().removeprefix("mpi_"))[:40]
