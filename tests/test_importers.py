@@ -501,6 +501,7 @@ def test_content_and_not_its_name_tells_a_log(tmp_path):
     told = {recognise((LOGS / name).read_text()) for name in CASES}
     assert told == {"osu", "imb", "nccl-tests"} and recognise(CSV) == "csv" and recognise("highest\n1\n") == "pico"
     assert recognise("hello\n") is None and recognise(NCCL + OSU) == "osu"
+    assert recognise(OTHER + IMB) == "imb" and recognise(OTHER) == "osu"
 
 
 MUTATED = 2000

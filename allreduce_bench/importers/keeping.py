@@ -62,7 +62,8 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
         words = listed("not said" if one is None else one for one in found)
         choice = next((one for one in found if one is not None), "")
         way = {"tool": "import them one by one", "in_place": "import them one by one"}
-        how = way.get(name, f"choose by --where {name}={choice}, or import them one by one")
+        say = f"say --{name}, " if None in found and name in ("dtype", "op", "nodes") else ""
+        how = way.get(name, f"{say}choose by --where {name}={choice}, or import them one by one")
         raise LogError(f"{other.place}: {name} is {words}{where} (the first in {first.place}); a run has one: {how}")
 
 

@@ -1,8 +1,8 @@
 """OSU Micro-Benchmarks, C and Python: osu_allreduce with any of its options, several tables in a file.
 
 time_s is the column Avg Latency, the mean over ranks of each rank's mean over its calls; the Python one has no barrier
-between them. Each banner begins a table,
-and each table is a launch; so is a table whose sizes begin again, as where a script repeats the program.
+between them. Each banner begins a table, and each table is a launch; so is a table whose sizes begin again, as where a
+script repeats the program.
 """
 
 import re
@@ -103,9 +103,9 @@ def _tables(file: str, lines: Sequence[Line]) -> list[Table]:
 
 
 def _begins_again(rows: Sequence[Line], line: Line) -> bool:
-    """Whether a table has had the size of this line already."""
-    size = line.text.split()[0]
-    return len(line.text.split()) > 1 and any(row.text.split()[0] == size for row in rows)
+    """Whether the first size of a table comes again."""
+    words = line.text.split()
+    return bool(rows) and len(words) > 1 and rows[0].text.split()[0] == words[0]
 
 
 def _columns(header: str) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Any log to its rows: told by its content, read by its tool's reader, completed by what the user says."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -26,7 +27,7 @@ TELL: dict[str, Callable[[str], bool]] = {  # in this order: our layouts hold th
     "pico": is_pico,
     "csv": is_tidy,
 }
-OURS = {"osu": r"Allreduce", "imb": r"Allreduce", "nccl-tests": r"all_reduce"}  # what the tool calls it
+OURS = {"osu": r"# *O\w+ .*\bAllreduce\b", "imb": r"# Benchmarking Allreduce", "nccl-tests": r"all_reduce"}
 EXPECTED = "expected a log of OSU, Intel MPI Benchmarks, nccl-tests, PICO or allreduce-bench, or a CSV with a header"
 WHERE = (
     "algorithm",
@@ -47,7 +48,7 @@ WHERE = (
 def recognise(text: str) -> str | None:
     """The tool that wrote a text: a key of TELL; None for no log. Of several the first one with an all-reduce."""
     tools = [tool for tool, tells in TELL.items() if tells(text)]
-    return next((tool for tool in tools if OURS.get(tool, "") in text), tools[0] if tools else None)
+    return next((tool for tool in tools if re.search(OURS.get(tool, ""), text)), tools[0] if tools else None)
 
 
 def read(path: Path, asked: Asked = NOTHING) -> list[Imported]:
