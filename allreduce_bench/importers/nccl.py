@@ -22,7 +22,7 @@ CONCLUDED = "Collective test concluded"
 BEGIN = re.compile(r"#\s*(nThread\b|Collective test starting)")
 VERSION = re.compile(r"#\s*nccl-tests version (\S+)")
 RANK = re.compile(r"#\s+Rank\s+([0-9]+)\s+(?:Group\s+([0-9]+)\s+)?Pid\s+[0-9]+\s+on\s+(\S+)\s+device")
-ITERATIONS = re.compile(r"\biters: ([0-9]+)(?! agg)")
+ITERATIONS = re.compile(r"\bwarmup iters: [0-9]+ iters: ([0-9]+)")
 HEADER = re.compile(r"#\s*size\s+count\b.*\bbusbw\b")
 ROW = re.compile(r"\s*[0-9]+\s+[0-9]+\s+[A-Za-z]\w*\s+\S")
 STAMP = re.compile(r"\s+[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
@@ -140,7 +140,7 @@ class _Reader:
         if match := VERSION.search(text):
             self.version = match[1]
         if match := ITERATIONS.search(text):
-            self.iterations = int(match[1][:9])
+            self.iterations = int(match[1][:9]) or None
         program = PROGRAM.search(text)
         if BEGIN.search(text) or program and CONCLUDED not in text:
             self.fresh = True

@@ -27,7 +27,11 @@ TELL: dict[str, Callable[[str], bool]] = {  # in this order: our layouts hold th
     "pico": is_pico,
     "csv": is_tidy,
 }
-OURS = {"osu": r"# *O\w+ .*\bAllreduce\b", "imb": r"# Benchmarking Allreduce", "nccl-tests": r"all_reduce"}
+OURS = {  # what says that there is an all-reduce
+    "osu": r"# *O\w+ .*\bAllreduce\b",
+    "imb": r"# Benchmarking Allreduce",
+    "nccl-tests": r"all_reduce",
+}
 EXPECTED = "expected a log of OSU, Intel MPI Benchmarks, nccl-tests, PICO or allreduce-bench, or a CSV with a header"
 WHERE = (
     "algorithm",
