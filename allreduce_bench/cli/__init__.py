@@ -13,6 +13,7 @@ COMMANDS = {  # name -> module, attribute
     "report": ("read", "report"),
     "compare": ("compare", "compare"),
     "predict": ("predict", "predict"),
+    "import": ("import_", "import_"),
     "list": ("show", "list_"),
     "explain": ("show", "explain"),
     "verify": ("show", "verify"),
