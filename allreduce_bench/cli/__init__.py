@@ -11,6 +11,7 @@ COMMANDS = {  # name -> module, attribute
     "demo": ("demo", "demo"),
     "doctor": ("doctor", "doctor"),
     "report": ("read", "report"),
+    "fit": ("fit", "fit"),
     "compare": ("compare", "compare"),
     "predict": ("predict", "predict"),
     "import": ("import_", "import_"),

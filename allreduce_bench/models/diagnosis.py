@@ -12,7 +12,7 @@ from .observed import Observed
 
 OFF = 0.2  # relative error of a cell that is named
 ONE_SIDED = 0.05  # chance of so many errors of one sign, by luck
-FEW_LAUNCHES = 5
+HARD = 10  # condition number of columns that are hard to tell apart
 
 
 def diagnose(observed: Observed, fit: Fit, found: Estimates) -> list[str]:
@@ -33,16 +33,18 @@ def _unidentified(observed: Observed, found: Estimates) -> list[str]:
     names = sorted({one.name.split("_")[0] for part in found.parts for one in part.parameters if not one.identified})
     told = {one.name.split("_")[0] for part in found.parts for one in part.parameters if one.identified}
     if len(set(observed.nbytes.tolist())) == 1:
-        only = " and ".join(sorted(told)) or "nothing"
+        only = " and ".join(sorted(told)) or "the sum of all"
         return [f"one size ({observed.nbytes[0]} bytes): only {only} can be told, and no time of another size"]
-    return [f"not identified, only bounded: {', '.join(names)}"] if names else []
+    hard = f" (condition number {found.condition:.2g})" if found.condition > HARD else ""
+    return [f"not identified, only bounded: {', '.join(names)}{hard}"] if names else []
 
 
 def _contention(fit: Fit, found: Estimates) -> list[str]:
     if found.contention is None:
         return []
     low, high = found.contention
-    return [f"times grow by p^{fit.branches[0].contention:.2f} beyond the schedule ({low:.2f} to {high:.2f})"]
+    words = f"p^{fit.branches[0].contention:.2f} ({low:.2f} to {high:.2f})"
+    return [f"contention: messages take {words} times what the schedule alone says"]
 
 
 def _why(observed: Observed) -> str:

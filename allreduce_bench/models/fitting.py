@@ -1,7 +1,7 @@
 """Fit one form to the cells of one series: non-negative, robust, in relative errors.
 
-Minimises the sum of soft_l1(log(T / measured)), T = crowded matrix @ theta (see `forms`), over theta >= 0: an error of 10 %
-counts alike at 8 bytes and at 512 MiB, and beyond about 10 % an error counts by its size, not by its square. theta is
+Minimises the sum of soft_l1(log(T / measured)), T = crowded matrix @ theta (see `forms`), over theta >= 0: an error of
+10 % counts alike at 8 bytes and at 512 MiB, and beyond about 10 % it counts by its size, not by its square. theta is
 linear and starts at the non-negative least squares of the relative errors (rows / measured); each step is again a
 non-negative least squares, of the problem linearised at the last theta and reweighted (Gauss-Newton; the weights are
 those of soft_l1 in scipy.optimize.least_squares). Parameters written as exp() would stick where they start at 0.

@@ -61,7 +61,7 @@ def matrix(form: Form, points: Sequence[Terms]) -> np.ndarray:
 
 
 def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: float) -> np.ndarray:
-    """`columns` (as of `matrix`) times p^contention, but for that of the call: who waits for none is not slowed down."""
+    """`columns` (as of `matrix`) times p^contention, but for that of the call: that waits for nobody."""
     grown = columns * np.exp(contention * log_ranks)[:, None]
     if form.call:
         grown[:, 0] = columns[:, 0]

@@ -44,6 +44,7 @@ class Estimates(NamedTuple):
     parts: tuple[Part, ...]
     contention: tuple[float, float] | None  # its interval
     method: str
+    condition: float  # number of the columns, each of length 1: 1 is best, beyond 100 or so they are hard to tell apart
 
 
 def reach(inside: np.ndarray, outside: np.ndarray) -> Reach:
@@ -69,14 +70,15 @@ def estimates(observed: Observed, fit: Fit, seed: int = 1) -> Estimates:
     drawn, expand, method = _drawn(observed, log_time, fit.size, np.random.default_rng(seed))
     logs = np.array([branch.log_time(observed) for branch in fit.branches])
     owner = logs.argmin(axis=0)
-    parts, contention = [], None
+    parts, contention, condition = [], None, 1.0
     for place, branch in enumerate(fit.branches):
         own = owner == place
         found = _steps(observed, branch, own, drawn) if own.any() else np.zeros((1, len(branch.theta) + 1))
+        condition = max(condition, _condition(branch.columns(observed)[own] / np.exp(log_time[own])[:, None]))
         parts.append(_part(observed, branch, own, found[:, :-1], expand))
         if branch.form.contention:
             contention = _interval(branch.contention, found[:, -1], expand)
-    return Estimates(tuple(parts), contention, method)
+    return Estimates(tuple(parts), contention, method, condition)
 
 
 def _drawn(
@@ -142,6 +144,12 @@ def _part(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarray
             bound = min(high, room) if kept[place] and high > value else room
             parameters.append(_unknown(meaning, value, bound))
     return Part(branch.priced_as, branch.form, tuple(parameters), branch.contention)
+
+
+def _condition(relative: np.ndarray) -> float:
+    lengths = np.linalg.norm(relative, axis=0)
+    used = relative[:, lengths > 0] / lengths[lengths > 0]
+    return float(np.linalg.cond(used)) if used.size else 1.0
 
 
 def _unknown(meaning: Meaning, value: float, bound: float) -> Parameter:

@@ -17,6 +17,7 @@ class Columns:
     """The terms of a series under one algorithm, as arrays; `matrix` is `forms.matrix` of all rows, quicker."""
 
     def __init__(self, terms: Sequence[Terms]):
+        self.terms = tuple(terms)
         most = max((len(one.messages) for one in terms), default=0)
         self.nbytes, self.number = np.zeros((2, len(terms), most))  # [cell, message]
         self.between = np.zeros((len(terms), most), dtype=bool)

@@ -48,6 +48,7 @@ class Fitted(NamedTuple):
     model: Model
     scores: Scores
     plain: Scores
+    observed: Observed
 
 
 class Lacking(ValueError):
@@ -113,7 +114,7 @@ def _fit(names: dict, points: pd.DataFrame, asked: str | None) -> Fitted:
         plain_errors=beside.errors,
         notes=(*notes, *diagnose(observed, chosen, found)),
     )
-    return Fitted(model, scores, beside)
+    return Fitted(model, scores, beside, observed)
 
 
 def _plain(priced_as: str, observed: Observed, counts) -> Fit:

@@ -1,0 +1,154 @@
+"""`fit`: from measured times to a model of each series, and a machine file that `predict` reads."""
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from .. import __version__
+from ..algorithms import find
+from .words import NAMES, OneLine, errors_in_one_line, talk
+
+FORMATS = ("table", "csv", "json")
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="RUN|LOG...", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the machine file for 'predict' there.")
+@click.option("-a", "--algorithms", type=NAMES, help="Fit these names only; * stands for anything [default: all].")
+@click.option(
+    "--as",
+    "priced_as",
+    multiple=True,
+    metavar="NAME=ALGORITHM",
+    help="NAME of a log sends the messages of ALGORITHM of 'list'; may be repeated.",
+)
+@click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Where nothing says how many nodes.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@errors_in_one_line
+def fit(runs, output, algorithms, priced_as, ranks_per_node, format_) -> None:
+    """Fit a latency/bandwidth model to each algorithm of RUNs, or of other tools' LOGs.
+
+    Prints the parameters with 95 % intervals, and how far the model is off: in sample; at each number of ranks when it
+    is left out; at the largest when it is left out. In the last two the model is chosen and fitted without them. Next
+    to it stands the plain alpha-beta fit. Series are never pooled over runs, executors, caches and types.
+    """
+    from ..models.joint import joints
+    from ..models.listing import Listing
+    from ..models.series import Fitted, Unfit, fit_series
+
+    points = _of_names(_points(runs), algorithms)
+    if ranks_per_node:
+        points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
+    found = list(fit_series(points, _names(priced_as, points)))
+    fitted = [one for one in found if isinstance(one, Fitted)]
+    unfit = [one for one in found if isinstance(one, Unfit)]
+    if not fitted:
+        raise OneLine(_nothing(unfit))
+    joint, refused = joints(fitted)
+    listing = Listing(fitted, unfit, joint, refused)
+    if output:
+        _write(output, points, listing)
+        talk(f"{output}: {len(fitted)} models")
+    click.echo(getattr(listing, format_)(), nl=False)
+
+
+def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
+    """The points of runs and logs: the columns of POINTS."""
+    frames = [_of_run(path) if (path / "run.json").exists() else _of_csv(path) for path in paths]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _of_run(path: Path) -> pd.DataFrame:
+    """The medians of the launches of a run."""
+    from ..models.series import KEYS
+    from ..runfolder import RunFolder
+    from ..store import repetitions
+
+    rows = repetitions([RunFolder(path)])
+    timed = rows[~rows["warmup"].fillna(False) & rows["valid"].fillna(True) & (rows["executor"] != "floor")]
+    timed = timed[timed["groups"].isna()]
+    keys = [*KEYS, "ranks", "nodes", "count", "nbytes", "launch"]
+    return timed.groupby(keys, dropna=False, sort=False)["time_s"].median().reset_index()
+
+
+def _of_csv(path: Path) -> pd.DataFrame:
+    """A tidy CSV of cells with their medians."""
+    if path.is_dir():
+        raise OneLine(f"{path}: no run.json in it; expected a run, or a log")
+    try:
+        rows = pd.read_csv(path)
+    except (ValueError, UnicodeDecodeError) as error:
+        raise OneLine(f"{path}: no table: {error}") from error
+    rows = rows.rename(columns={"median_s": "time_s", "allocation": "launch", "iterations": "calls"})
+    if missing := {"algorithm", "ranks", "nbytes", "time_s"} - set(rows):
+        raise OneLine(f"{path}: no column {', '.join(sorted(missing))}; found: {', '.join(map(str, rows))}")
+    system = rows["system"].astype(str) if "system" in rows else pd.Series(path.name, index=rows.index)
+    if "ranks_per_node" in rows:
+        system = system + ", " + rows["ranks_per_node"].astype(str) + " per node"
+    rows["run"] = system
+    usual = {"executor": "imported", "cache": "warm", "dtype": None, "op": None, "segment": None, "nodes": None}
+    usual |= {"count": rows["nbytes"], "launch": ""}
+    for name, value in usual.items():
+        if name not in rows:
+            rows[name] = value
+    for name in ("ranks", "nbytes", "nodes", "count", "segment", "time_s"):
+        rows[name] = pd.to_numeric(rows[name], errors="coerce")
+    return rows
+
+
+def _of_names(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
+    """The points of these algorithms. Raises OneLine where there is none of a name."""
+    known = sorted(set(points["algorithm"].dropna().astype(str)))
+    for name in names or ():
+        if not any(fnmatchcase(one, name) for one in known):
+            raise OneLine(f"-a {name}: not among the measured ones: {', '.join(known) or 'there are none'}")
+    if not names:
+        return points.copy()
+    wanted = [any(fnmatchcase(str(one), name) for name in names) for one in points["algorithm"]]
+    return points[wanted].copy()
+
+
+def _names(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
+    """By name of a log the algorithm of `--as`. Raises AlgorithmError for one that is not known."""
+    found = {}
+    for word in words:
+        name, equals, algorithm = word.partition("=")
+        if not equals or not name or not algorithm:
+            raise OneLine(f"--as {word}: expected NAME=ALGORITHM, such as ring_over=ring")
+        if name not in set(points["algorithm"].astype(str)):
+            raise OneLine(f"--as {word}: no points of '{name}'")
+        (found[name],) = find([algorithm]) if not algorithm.endswith(".py") else ("",)
+        if not found[name]:
+            raise OneLine(f"--as {word}: expected a name of 'allreduce-bench list'")
+    return found
+
+
+def _nothing(unfit) -> str:
+    """Why nothing could be fitted."""
+    if not unfit:
+        return "nothing to fit: there is no point of an all-reduce"
+    first, more = unfit[0], len(unfit) - 1
+    return f"{first.algorithm}: {first.reason}" + (f" (and {more} more series that cannot be fitted)" if more else "")
+
+
+def _write(path: Path, points: pd.DataFrame, listing) -> None:
+    """Write the machine file."""
+    from ..models.machine import Machine, write_machine
+
+    runs = []
+    for run, rows in points.groupby("run", sort=False, dropna=False):
+        known = {name: sorted({int(value) for value in rows[name].dropna()}) for name in ("ranks", "nodes")}
+        runs.append({"run": str(run), **known})
+    notes = [f"{one.algorithm}: {one.reason}" for one in listing.unfit] + list(listing.refused)
+    for one in listing.joint:
+        gamma = one.gamma
+        notes.append(
+            f"gamma {gamma.value:.3g} s/byte ({gamma.low:.2g} to {gamma.high:.2g}): {', '.join(one.algorithms)}"
+        )
+    created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    models = tuple(one.model for one in listing.fitted)
+    write_machine(Machine(models, f"allreduce-bench {__version__}", created, tuple(runs), notes=tuple(notes)), path)

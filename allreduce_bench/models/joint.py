@@ -1,0 +1,110 @@
+"""Gamma, the seconds of reducing a byte: it needs what one algorithm cannot give.
+
+In any one algorithm the bytes that are reduced grow with those that are moved, so that beta holds both. Two algorithms
+that reduce different shares of what they move (ring: half, recursive doubling: all) tell them apart, if one alpha, one
+beta and one gamma hold for both; or a local reduction that was measured beside them does.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .fitting import fit_form, separable, solve
+from .forms import Form, Meaning
+from .intervals import estimates
+from .model import Parameter
+from .observed import Columns, Observed
+from .series import Fitted, Lacking
+
+JOINT = "joint"
+MOST_CONDITION = 100.0
+APART = 0.25  # median error beyond which one alpha, beta and gamma do not describe all
+
+
+class Joint(NamedTuple):
+    """One alpha, beta and gamma of several algorithms of one run and executor."""
+
+    run: str
+    executor: str
+    algorithms: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    condition: float
+    median_error: float  # in sample
+
+    @property
+    def gamma(self) -> Parameter:
+        """In s/byte."""
+        return self.parameters[-1]
+
+
+def joints(fitted: Sequence[Fitted]) -> tuple[list[Joint], list[str]]:
+    """The joint fits of the runs and executors among `fitted`, and sentences why there is none."""
+    groups: dict[tuple, list[Fitted]] = {}
+    for one in fitted:
+        if not one.observed.switches:
+            model = one.model
+            groups.setdefault((model.run, model.executor, model.cache, model.dtype, model.op), []).append(one)
+    found, refused = [], []
+    for members in groups.values():
+        try:
+            found.append(joint(members))
+        except Lacking as why:
+            refused.append(f"{members[0].model.run}: {why}".removeprefix(": "))
+    return found, refused
+
+
+def joint(members: Sequence[Fitted]) -> Joint:
+    """Alpha, beta and gamma of series of one run, executor, cache, dtype and operation together.
+
+    Raises Lacking: one algorithm alone, or algorithms that reduce the same share of what they move.
+    """
+    names = tuple(one.model.algorithm for one in members)
+    priced = {one.model.parts[0].priced_as for one in members}
+    if len(priced) < 2:
+        raise Lacking(
+            f"gamma cannot be told from beta with one algorithm ({', '.join(sorted(priced))}): beta holds both; "
+            "measure another that reduces another share of what it moves, such as ring and recursive_doubling"
+        )
+    observed = _together(members)
+    everything = np.ones(len(observed.ranks), dtype=bool)
+    fit = fit_form(observed, JOINT, Form(reduced=True), everything)
+    found = estimates(observed, fit)
+    (part,), error = found.parts, np.abs(np.expm1(fit.log_time(observed) - observed.log_time))
+    if found.condition > MOST_CONDITION or not part.parameters[-1].identified:
+        raise Lacking(
+            f"gamma is not identified by {' and '.join(names)} (condition number {found.condition:.2g}): at most "
+            f"{part.parameters[-1].high:.2g} s/byte"
+        )
+    if np.median(error) > APART:
+        raise Lacking(
+            f"one alpha, beta and gamma do not describe {' and '.join(names)} together: half of the cells are off by "
+            f"{np.median(error):.0%} or more"
+        )
+    first = members[0].model
+    return Joint(first.run, first.executor, names, part.parameters, found.condition, float(np.median(error)))
+
+
+def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
+    """Gamma of local reductions (float64 [point]: bytes, seconds), the slope over their size; its interval is none.
+
+    Raises Lacking: fewer than three sizes.
+    """
+    known = (nbytes > 0) & (time_s > 0)
+    if len(set(nbytes[known].tolist())) < 3:
+        raise Lacking("gamma of a local reduction needs three sizes or more")
+    columns = np.column_stack([np.ones(known.sum()), nbytes[known]])
+    log_time = np.log(time_s[known])
+    found = solve(columns, log_time)
+    told = bool(separable(columns / np.exp(log_time)[:, None])[1] and found.theta[1] > 0)
+    return Parameter(*Meaning("gamma_s_per_byte", "", 0.0), float(found.theta[1]), None, None, told)
+
+
+def _together(members: Sequence[Fitted]) -> Observed:
+    """The cells of all members, each priced as its own algorithm."""
+    seen = [one.observed for one in members]
+    rows = max(len(one.logs) for one in seen)
+    logs = [np.pad(one.logs, ((0, rows - len(one.logs)), (0, 0)), constant_values=np.nan) for one in seen]
+    terms = [terms for one, each in zip(members, seen) for terms in each.paths[one.model.parts[0].priced_as].terms]
+    ranks, nbytes = (np.concatenate([getattr(one, name) for one in seen]) for name in ("ranks", "nbytes"))
+    return Observed(ranks, nbytes, np.hstack(logs), {JOINT: Columns(terms)})
