@@ -102,6 +102,30 @@ def test_pipelines_are_cut_as_they_were_measured_unless_one_asks():
     assert predict(BARE, [8], [M], algorithms=["ring"])[0].segment_nbytes is None
 
 
+def knotted() -> Part:
+    """Messages from 16 KiB up cost a rendezvous, and their bytes less."""
+    names = [(name, above) for above in (0.0, 16.0 * K) for name in ("alpha_s", "beta_s_per_byte")]
+    values = [1e-6, 4e-10, 2e-5, 1e-10]
+    found = [Parameter(name, "", above, value, None, None, True) for (name, above), value in zip(names, values)]
+    return Part("two_tree", Form(knots=(16.0 * K,)), tuple(found))
+
+
+@pytest.mark.parametrize("nbytes", [100, 64 * K, M, 16 * M])
+@pytest.mark.parametrize("found", [part("two_tree"), part("tree", alpha_s=1e-4), part("tree", beta=1e-12), knotted()])
+def test_no_other_segment_is_better_than_the_best(found, nbytes):
+    machine = Machine((replace(RING, algorithm=found.priced_as, parts=(found,)),))
+    (best,) = predict(machine, [24], [nbytes], segment=BEST)
+    pieces = [*range(1, 40), *(round(40 * 1.1**power) for power in range(70))]
+    others = [predict(machine, [24], [nbytes], segment=max(4, nbytes // number)) for number in pieces]
+    assert best.prediction.time_s <= min(other[0].prediction.time_s for other in others) * 1.005
+
+
+@pytest.mark.parametrize("alpha_s, beta, segment", [(0.0, 1e-10, 4), (1e-6, 0.0, M)])
+def test_what_costs_nothing_is_used_freely(alpha_s, beta, segment):
+    machine = Machine((replace(RING, algorithm="tree", parts=(part("tree", alpha_s, beta),)),))
+    assert predict(machine, [24], [M], segment=BEST)[0].segment_nbytes == segment
+
+
 def test_models_compete_where_run_cache_dtype_and_op_are_the_same():
     others = (replace(RING, run="tuesday"), replace(RING, executor="pipelined"), replace(RING, cache="cold"))
     found = groups(Machine((RING, TREE, *others)))

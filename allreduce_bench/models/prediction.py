@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import ceil
+from functools import cache
+from math import ceil, sqrt
 from typing import NamedTuple
 
 from ..algorithms import AlgorithmError, builtin
@@ -15,7 +16,9 @@ from .terms import Terms, terms
 
 BEST = "best"  # the segment with which the model is fastest
 EQUAL = 1e-9  # relative: sums of the same terms in another order
-FINE = 1.02  # between two numbers of pieces so near each other a pipeline's time hardly differs
+FINE = 1.03  # between two numbers of pieces so near each other a pipeline's time hardly differs
+THREE = (4, 16, 64)  # numbers of pieces
+FREE = 1 << 60  # pieces: more than any vector has
 
 
 class Layout(NamedTuple):
@@ -198,18 +201,32 @@ def _segment(
 def _best_segment(part: Part, ranks: int, nodes: int | None, nbytes: int, itemsize: int) -> int:
     """The elements of a segment with which `part` is fastest.
 
-    Where T(k) = (A + c k) (alpha + n beta / k) that are k = sqrt(A n beta / (c alpha)) pieces (Sanders, Speck and
-    Träff, 2009). Models with knots have no such formula: first powers of 4 are tried, then ever finer steps.
+    T(k) = (A + c k) (alpha + n beta / k) is least at k = sqrt(A n beta / (c alpha)) pieces (Sanders, Speck and Träff,
+    2009): the place is told from three values of k, or searched where knots bend T, and then improved step by step.
     """
     count = max(1, nbytes // itemsize)
 
+    @cache
     def cost(pieces: int) -> tuple[float, int]:
         counted = _terms(part, ranks, nodes, nbytes, itemsize, ceil(count / pieces))
         return float(seconds(part, [counted], [ranks])[0]), -pieces  # of equals the shortest segment
 
-    best = min((4**power for power in range(count.bit_length() // 2 + 1)), key=cost)
-    factor = 2.0
+    if part.form.knots or count < THREE[-1]:
+        best, factor = min((4**power for power in range(count.bit_length() // 2 + 1)), key=cost), 2.0
+    else:
+        best, factor = min(count, _least_place([cost(pieces)[0] for pieces in THREE])), 1.2
     while factor > FINE:
-        near = {max(1, round(best / factor)), best, min(count, round(best * factor))}
-        best, factor = min(near, key=cost), factor**0.5
+        step = max(1, round(best * (factor - 1)))
+        best = min({max(1, best - step), best, min(count, best + step)}, key=cost)
+        factor **= 0.5
     return ceil(count / best)
+
+
+def _least_place(times: Sequence[float]) -> int:
+    """The whole k >= 1 near to which P + Q k + R / k is least, from its values at THREE."""
+    rise, further = times[1] - times[0], times[2] - times[1]
+    over = (further - 4 * rise) * 64 / 45  # R
+    along = (rise + over * 3 / 16) / 12  # Q
+    if over <= 0:  # bytes cost nothing
+        return 1
+    return max(1, round(sqrt(over / along))) if along > 0 else FREE  # messages cost nothing
