@@ -3,7 +3,7 @@
 PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
 
-.PHONY: demo test test-full lint ratios regressions clean
+.PHONY: demo test test-full lint ratios regressions notebooks clean
 
 demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
@@ -28,6 +28,10 @@ ratios: .venv/test.stamp .venv-mpich/test.stamp
 # Does `compare` find real slow-downs of 10 and 30 %, and nothing in two runs of the same thing? About ten minutes
 regressions: .venv/test.stamp
 	.venv/bin/python tests/mpi/regressions.py
+
+# Run the notebooks of analysis/ and keep them with what they say now
+notebooks: .venv/test.stamp
+	.venv/bin/python tests/notebooks.py
 
 # editable_mode=compat: a plain path instead of an import hook, which would cost every rank's start 10 ms
 .venv/demo.stamp: $(SOURCES)
