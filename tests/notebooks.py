@@ -1,11 +1,11 @@
 """Runs the notebooks of `analysis/` and reads what they say. As a program it keeps them with what they say now.
 
-    python tests/notebooks.py [NAME.ipynb ...]      # all of them, without names; `make notebooks` does so
+`python tests/notebooks.py [NAME.ipynb ...]`, all of them without names; `make notebooks` does so.
 """
 
-import math
 import re
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import nbformat
@@ -16,7 +16,7 @@ from nbclient import NotebookClient
 ANALYSIS = Path(__file__).parents[1] / "analysis"
 NOTEBOOKS = sorted(ANALYSIS.glob("*.ipynb"))
 NUMBER = re.compile(r"(?<![\w.])[-+−]?\d[\d,]*(?:\.\d*)?(?:e[-+]?\d+)?")
-RELATIVE, ABSOLUTE = 0.02, 0.011  # of numbers with three digits, the last of which another library may round otherwise
+RELATIVE = 0.02  # by which numbers may differ; where they are not whole, by 1 in their last digit, too
 
 
 class ThisInterpreter(KernelManager):
@@ -34,7 +34,7 @@ def read(path: Path) -> nbformat.NotebookNode:
 
 
 def execute(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Run all cells from top to bottom in `analysis/`; the outputs are in the notebook itself. Raises where one fails."""
+    """Run all cells from top to bottom in `analysis/`, and keep their outputs in `notebook`. Raises where one fails."""
     resources = {"metadata": {"path": str(ANALYSIS)}}
     client = NotebookClient(
         notebook, timeout=120, resources=resources, kernel_manager_class=ThisInterpreter, record_timing=False
@@ -56,14 +56,17 @@ def same(one: str, other: str) -> bool:
     """Whether two texts have the same words, and numbers that differ by no more than a rounding."""
     if NUMBER.sub("#", one).split() != NUMBER.sub("#", other).split():
         return False
-    return all(
-        math.isclose(mine, yours, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
-        for mine, yours in zip(_numbers(one), _numbers(other))
-    )
+    return all(map(_close, NUMBER.findall(one), NUMBER.findall(other)))
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(found.replace(",", "").replace("−", "-")) for found in NUMBER.findall(text)]
+def _close(one: str, other: str) -> bool:
+    mine, yours = (Decimal(number.replace(",", "").replace("−", "-")) for number in (one, other))
+    return abs(mine - yours) <= max(RELATIVE * max(abs(float(mine)), abs(float(yours))), _last_digit(mine))
+
+
+def _last_digit(number: Decimal) -> float:
+    exponent = number.as_tuple().exponent
+    return 10.0**exponent if isinstance(exponent, int) and exponent < 0 else 0.0
 
 
 def main(names: list[str]) -> None:

@@ -35,6 +35,8 @@ def test_notebook_is_kept_with_its_output_and_without_paths(path):
         ("ring 1.23 us", "tree 1.23 us", False),
         ("error −3 %", "error 3 %", False),
         ("44,689 us", "44,690 us", True),
+        ("-0.0 %", "0.1 %", True),
+        ("8 ranks", "9 ranks", False),
         ("5e-06", "5e-05", False),
         ("ring 8", "ring 8 9", False),
     ],
