@@ -3,7 +3,7 @@
 PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
 
-.PHONY: demo test test-full lint ratios regressions notebooks clean
+.PHONY: demo test test-full lint ratios regressions big notebooks clean
 
 demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
@@ -29,7 +29,11 @@ ratios: .venv/test.stamp .venv-mpich/test.stamp
 regressions: .venv/test.stamp
 	.venv/bin/python tests/mpi/regressions.py
 
-# Run the notebooks of analysis/ and keep them with what they say now
+# Makes a run of a million rows and reads it: seconds and peak memory of loading, summing up and reporting it
+big: .venv/test.stamp
+	.venv/bin/python tests/big_run.py
+
+# Runs the notebooks of analysis/ and keeps them with what they say now
 notebooks: .venv/test.stamp
 	.venv/bin/python tests/notebooks.py
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from zlib import crc32
 
-from .algorithms import Algorithm, AlgorithmError, builtin, find
+from .algorithms import Algorithm, AlgorithmError, find
 from .plan import Plan
 
 
@@ -20,5 +20,5 @@ def algorithms_of(plan: Plan) -> dict[str, Algorithm]:
     for path, digest in zip(plan.files, plan.file_digests):
         if digest_of(path) != digest:
             raise AlgorithmError(f"{path}: has changed since the run began; begin a new run, or restore the file")
-    known = builtin()  # once: it reads a folder
-    return find([*plan.files, *(name for name in plan.algorithms if name in known)])
+    own = find([*plan.files])
+    return own | find([name for name in plan.algorithms if name not in own and name != "native"])

@@ -6,11 +6,13 @@ Every number is made within a launch first; a cell has the median over its launc
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
+from operator import and_
 from statistics import fmean
 from typing import Any
 
 from .groups import read
-from .runfolder import CellKey, Row, RunFolder, key_of
+from .runfolder import Block, CellKey, Row, RunFolder, key_of
 from .schema import SHARES
 from .stats import LEAST_FOR_INTERVAL, drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
 
@@ -34,23 +36,21 @@ class Calls:
     definitions: set[str] = field(default_factory=set)  # of time_s
     of_groups: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
 
-    def add(self, row: Row) -> None:
-        """Count one row of REPETITIONS."""
-        valid = row["valid"] != "0"
-        if row["repetition"] == "0" and valid:
-            self.first_s = float(row["time_s"])
-        if row["warmup"] != "0":
-            return
-        if not valid:
-            self.invalid += 1
-            return
-        if row["group_times_s"] and self._add_groups(row["group_times_s"]):
-            return
-        self.time_s.append(float(row["time_s"]))
-        self.definitions.add(row["time_definition"])
+    def add(self, block: Block) -> None:
+        """Count rows of REPETITIONS, all of this cell and launch."""
+        timed = [warmup == "0" for warmup in block["warmup"]]
+        valid = [flag != "0" for flag in block["valid"]]
+        if "0" in block["repetition"] and valid[first := block["repetition"].index("0")]:
+            self.first_s = float(block["time_s"][first])
+        counts = list(map(and_, timed, valid))
+        self.invalid += sum(timed) - sum(counts)
+        if any(block["group_times_s"]):
+            groups = block["group_times_s"]
+            counts = [one and not (text and self._add_groups(text)) for one, text in zip(counts, groups)]
+        self.time_s += map(float, compress(block["time_s"], counts))
+        self.definitions |= set(compress(block["time_definition"], counts))
         for name, values in self.others.items():
-            if row[name]:
-                values.append(float(row[name]))
+            values += map(float, filter(None, compress(block[name], counts)))
 
     def _add_groups(self, text: str) -> bool:
         """Take in the times of the groups; whether only another than the first one that was measured alone has one."""
@@ -63,8 +63,9 @@ class Calls:
 def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, Calls]]:
     """(ranks, key of the cell) -> launch -> its calls, for every finished cell. Raises RunError."""
     found: dict = defaultdict(lambda: defaultdict(Calls))
-    for row in folder.repetitions():
-        found[int(row["ranks"]), key_of(row)][row["launch"]].add(row)
+    for block in folder.blocks():
+        cell = {name: values[0] for name, values in block.items()}
+        found[int(cell["ranks"]), key_of(cell)][cell["launch"]].add(block)
     return found
 
 

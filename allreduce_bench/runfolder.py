@@ -2,7 +2,8 @@
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
 from math import isfinite
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from .plan import Launch, Plan, PlanError
 from .schema import CELLS, KINDS, REPETITIONS, SCHEMA_VERSION, STATES, names
 
 Row = dict[str, str]
+Block = dict[str, tuple[str, ...]]  # consecutive rows, column by column
 CellKey = tuple[str, ...]  # the values of KEY, as written
 KEY = (
     "algorithm",
@@ -19,6 +21,8 @@ KEY = (
     "cache",
     "groups",
 )  # what tells a cell from the others of its launch
+NEEDED = ("ranks", "nbytes", "time_s")  # never empty
+BLOCK_ROWS = 512  # read at once: enough to handle them by columns, few enough to stay in the caches
 
 
 class RunError(ValueError):
@@ -77,14 +81,27 @@ class RunFolder:
 
     def repetitions(self) -> Iterator[Row]:
         """The timed calls of finished cells, as in REPETITIONS; the rest of an interrupted cell is left out."""
-        done = {(row["launch"], row["attempt"], key_of(row)) for row in self.marks() if row["state"] == "done"}
+        for block in self.blocks():
+            for fields in zip(*block.values()):
+                yield dict(zip(block, fields))
+
+    def blocks(self) -> Iterator[Block]:
+        """What `repetitions` gives, several times as fast: all rows of a block are of one cell and attempt.
+
+        A cell may come in several blocks. Raises RunError.
+        """
+        done = {(row["launch"], row["attempt"], *key_of(row)) for row in self.marks() if row["state"] == "done"}
         for marks in sorted(self.launches.glob("*.cells.csv")):
             path = marks.with_name(marks.name.replace(".cells.csv", ".csv"))
             if not path.is_file():
                 raise RunError(f"{path}: damaged: the raw times of {marks.name} are missing")
-            for row in whole_rows(path, names(REPETITIONS)):
-                if (row["launch"], row["attempt"], key_of(row)) in done:
-                    yield row
+            for block in whole_blocks(path, names(REPETITIONS)):
+                start = 0
+                for cell, rows in groupby(zip(*(block[name] for name in ("launch", "attempt", *KEY)))):
+                    stop = start + len(list(rows))
+                    if cell in done:
+                        yield {name: values[start:stop] for name, values in block.items()}
+                    start = stop
 
     def pending(self, plan: Plan, skip_hung: bool = False) -> list[Launch]:
         """The planned launches that have cells left. Raises RunError."""
@@ -112,6 +129,13 @@ def key_of(row: Row) -> CellKey:
     return tuple(row[name] for name in KEY)
 
 
+def run_names(folders: Sequence[RunFolder]) -> list[str]:
+    """A name for each folder that tells it from the others: its own, or its path where two are called the same."""
+    paths = [folder.path.resolve() for folder in folders]
+    own = [path.name for path in paths]
+    return [str(path) if own.count(path.name) > 1 else path.name for path in paths]
+
+
 def _launch_facts(path: Path) -> dict:
     facts = read_json(path)
     if missing := {"started", "launch", "ranks", "oversubscribed", "mpi", "findings"} - set(facts):
@@ -132,34 +156,72 @@ def read_json(path: Path) -> dict:
 
 def whole_rows(path: Path, columns: list[str]) -> list[Row]:
     """The rows of a CSV file; a last line that was cut off is left out. Raises RunError for other columns."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    lines = text[: text.rfind("\n") + 1].splitlines()
-    if not lines:
-        return []
-    reader = csv.reader(lines)
-    header = next(reader)
-    if header != columns:
-        raise RunError(
-            f"{path}: damaged: its columns are not those of schema version {SCHEMA_VERSION}: {','.join(header)}"
-        )
-    rows = []
-    for fields in reader:
-        if len(fields) != len(columns):
-            raise RunError(f"{path}, line {reader.line_num}: damaged: {len(fields)} fields, expected {len(columns)}")
-        rows.append(dict(zip(columns, fields)))
-        signed = rows[-1].get("valid") == "0"  # a clock that ran backwards
-        for name, value in rows[-1].items():
-            if not _fits(name, value, signed):
-                raise RunError(f"{path}, line {reader.line_num}: damaged: {name} is '{value}'")
-    return rows
+    return [dict(zip(block, fields)) for block in whole_blocks(path, columns) for fields in zip(*block.values())]
+
+
+def whole_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
+    """What `whole_rows` gives, at most BLOCK_ROWS rows at once. Raises RunError."""
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
+        reader = csv.reader(line for line in file if line.endswith("\n"))
+        try:
+            header = next(reader, columns)
+            if header != columns:
+                raise RunError(
+                    f"{path}: damaged: its columns are not those of schema version {SCHEMA_VERSION}: {','.join(header)}"
+                )
+            while rows := [(reader.line_num, fields) for fields in islice(reader, BLOCK_ROWS)]:
+                yield _block(path, columns, rows)
+        except csv.Error as error:
+            raise RunError(f"{path}, line {reader.line_num}: damaged: {error}") from error
+
+
+def _block(path: Path, columns: list[str], rows: list[tuple[int, list[str]]]) -> Block:
+    """Rows, each after the number of its last line, column by column. Raises RunError."""
+    block = dict(zip(columns, map(_shared, zip(*(fields for _, fields in rows)))))
+    complete = {len(fields) for _, fields in rows} == {len(columns)}
+    if not complete or not all(_all_fit(name, values) for name, values in block.items()):
+        for line, fields in rows:
+            _refuse_damage(f"{path}, line {line}", columns, fields)
+    return block
+
+
+def _refuse_damage(place: str, columns: list[str], fields: list[str]) -> None:
+    """Raises RunError where a row does not hold what its columns say."""
+    if len(fields) != len(columns):
+        raise RunError(f"{place}: damaged: {len(fields)} fields, expected {len(columns)}")
+    row = dict(zip(columns, fields))
+    signed = row.get("valid") == "0"  # a clock that ran backwards
+    for name, value in row.items():
+        if not _fits(name, value, signed):
+            raise RunError(f"{place}: damaged: {name} is '{value}'")
+
+
+def _shared(values: tuple[str, ...]) -> tuple[str, ...]:
+    """`values`, as one object where they are all equal, as most columns are: compared and kept for less."""
+    return values[:1] * len(values) if values.count(values[0]) == len(values) else values
+
+
+def _all_fit(name: str, values: tuple[str, ...]) -> bool:
+    """Whether surely all values of a column hold what it says: the same question as `_fits`, answered at once."""
+    if KINDS[name] != "real":
+        return all(_fits(name, value, False) for value in set(values))
+    if name in NEEDED and not all(values):
+        return False
+    try:
+        numbers = list(map(float, filter(None, values)))
+    except ValueError:
+        return False
+    return all(map(isfinite, numbers)) and min(numbers, default=0) >= 0
 
 
 def _fits(name: str, value: str, signed: bool) -> bool:
-    """Whether a field holds what its column says; an empty one always does. Times are negative only where `signed`."""
+    """Whether a field holds what its column says; most may be empty. Times are negative only where `signed`."""
     if name == "state":
         return value in STATES
+    if not value:
+        return name not in NEEDED
     kind = KINDS[name]
-    if kind == "text" or not value:
+    if kind == "text":
         return True
     try:
         if kind == "real":

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from .runfolder import KEY, Row, RunError, RunFolder
+from .runfolder import KEY, Row, RunError, RunFolder, run_names
 from .schema import KINDS, REPETITIONS, SUMMARY, Column, names
 from .summary import Summary, summarise
 
@@ -16,7 +16,7 @@ def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:
     `run` is the name of the folder (see `run_names`). Times are float64 in seconds, flags boolean, the other numbers
     Int64, the rest string; what is missing is NA. Raises RunError.
     """
-    frames = [_frame(folder.repetitions(), REPETITIONS, name) for name, folder in zip(run_names(folders), folders)]
+    frames = [_calls(folder, name) for name, folder in zip(run_names(folders), folders)]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -76,11 +76,15 @@ def summary_frame(rows: Iterable[Summary], run: str) -> pd.DataFrame:
     return _frame(rows, SUMMARY, run)
 
 
-def run_names(folders: Sequence[RunFolder]) -> list[str]:
-    """A name for each folder that tells it from the others: its own, or its path where two are called the same."""
-    paths = [folder.path.resolve() for folder in folders]
-    own = [path.name for path in paths]
-    return [str(path) if own.count(path.name) > 1 else path.name for path in paths]
+def _calls(folder: RunFolder, run: str) -> pd.DataFrame:
+    """`repetitions` of one run, column by column: a dictionary for each of a million calls would take 2 GiB."""
+    columns: dict[str, list[str]] = {name: [] for name in names(REPETITIONS)}
+    for block in folder.blocks():
+        for name, values in block.items():
+            is_one = values.count(values[0]) == len(values)  # then kept once
+            columns[name] += values[:1] * len(values) if is_one else values
+    runs = pd.Series([run] * len(columns["launch"]), dtype="string")
+    return pd.DataFrame({"run": runs, **{name: _typed(name, columns.pop(name)) for name in names(REPETITIONS)}})
 
 
 def _frame(rows: Iterable[dict], columns: tuple[Column, ...], run: str) -> pd.DataFrame:

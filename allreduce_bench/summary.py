@@ -24,9 +24,9 @@ def summarise(folder: RunFolder) -> list[Summary]:
     By ranks, size, the plan's order of algorithms, and cache.
     """
     plan = folder.plan()
-    timed = repetitions.by_cell(folder)
-    oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in folder.attempts()}
-    stands = {fact["launch"]: fact["groups"]["alone"] for fact in folder.attempts() if "groups" in fact}
+    timed, attempts = repetitions.by_cell(folder), folder.attempts()
+    oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in attempts}
+    stands = {fact["launch"]: fact["groups"]["alone"] for fact in attempts if "groups" in fact}
     marks = defaultdict(list)
     for mark in folder.marks():
         marks[int(mark["ranks"]), key_of(mark)].append(mark)
@@ -40,7 +40,7 @@ def summarise(folder: RunFolder) -> list[Summary]:
         rows.append(row)
     for group in by_size(rows).values():
         _compare(group)
-    _limit(plan, rows, folder)
+    _limit(plan, rows, attempts)
     return rows
 
 
@@ -161,12 +161,12 @@ def _bits(marks: list[dict]) -> Summary:
     return row
 
 
-def _limit(plan: Plan, rows: list[Summary], folder: RunFolder) -> None:
+def _limit(plan: Plan, rows: list[Summary], attempts: list[dict]) -> None:
     """Hold the times against the links between the nodes."""
     for ranks in plan.ranks:
         ours = [row for row in rows if row["ranks"] == ranks]
-        attempts = [fact for fact in folder.attempts() if fact["ranks"] == ranks]
-        link = link_of(plan.link_rate_bytes_per_s, [row for row in ours if row.get("wire")], attempts)
+        facts = [fact for fact in attempts if fact["ranks"] == ranks]
+        link = link_of(plan.link_rate_bytes_per_s, [row for row in ours if row.get("wire")], facts)
         for row in ours:
             row |= {"limit_s": None, "of_limit": None, "link": link.words if link else None}
             if link and row["time_s"] and row["nbytes"] and not plan.groups:  # which share the links in another way

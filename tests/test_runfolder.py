@@ -1,15 +1,16 @@
 """What a run folder hands out: only what was finished, and words for whatever is wrong with it."""
 
+import csv
 import json
 
 import pytest
-from builders import build_run
+from builders import WARMUPS, build_run
 from click.testing import CliRunner
 
 from allreduce_bench.cli import main
 from allreduce_bench.plan import Launch
-from allreduce_bench.runfolder import RunError, RunFolder
-from allreduce_bench.schema import REPETITIONS, SCHEMA_VERSION
+from allreduce_bench.runfolder import BLOCK_ROWS, KEY, RunError, RunFolder
+from allreduce_bench.schema import REPETITIONS, SCHEMA_VERSION, names
 
 
 @pytest.fixture
@@ -73,6 +74,36 @@ def test_a_torn_row_in_the_middle_is_damage_with_file_and_line(folder):
     path.write_text("".join([*lines[:3], "4r-2,1,ring\n", *lines[3:]]))
     with pytest.raises(RunError, match=rf"4r-2\.1\.csv, line 4: damaged: 3 fields, expected {len(REPETITIONS)}"):
         list(folder.repetitions())
+
+
+def test_a_line_that_is_no_csv_is_damage_with_file_and_line(folder):
+    path = folder.launches / "4r-2.1.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:5], lines[5].replace("ring", "ri\rng").replace("native", "na\rtive"), *lines[6:]]))
+    with pytest.raises(RunError, match=r"4r-2\.1\.csv, line 6: damaged: "):
+        list(folder.repetitions())
+
+
+def test_a_block_is_of_one_cell_and_all_blocks_are_all_rows(tmp_path):
+    folder = build_run(tmp_path / "run", sizes=(8, 1024), launches=2, timed=3 * BLOCK_ROWS // 2)
+    blocks, rows = list(folder.blocks()), list(folder.repetitions())
+    assert all({len(values) for values in block.values()} == {len(block["launch"])} for block in blocks)
+    assert all(len({*zip(*(block[name] for name in ("launch", *KEY)))}) == 1 for block in blocks)
+    assert max(len(block["launch"]) for block in blocks) == BLOCK_ROWS
+    assert [list(block) for block in blocks] == [names(REPETITIONS)] * len(blocks)
+    together = {name: [value for block in blocks for value in block[name]] for name in names(REPETITIONS)}
+    assert together == {name: [row[name] for row in rows] for name in names(REPETITIONS)}
+    assert len(rows) == 2 * 2 * 3 * 2 * (WARMUPS + 3 * BLOCK_ROWS // 2)
+    with open(folder.launches / "2r-1.1.csv", newline="") as file:
+        assert [row for row in rows if row["launch"] == "2r-1"] == list(csv.DictReader(file))
+
+
+def test_a_quoted_reason_may_hold_anything(tmp_path):
+    reason = 'first line\nsecond, "quoted"\u2028third'
+    folder = build_run(
+        tmp_path / "run", sizes=(8,), ranks=(2,), outcome=lambda *_: {"state": "skipped", "reason": reason}
+    )
+    assert {mark["reason"] for mark in folder.marks()} == {reason}
 
 
 def test_what_had_no_time_is_pending_what_was_skipped_is_not(tmp_path):

@@ -35,22 +35,29 @@ def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
     Raises AlgorithmError for an unknown name (the message lists the known ones and `also`), for a name that is taken
     (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
     """
-    known = builtin()
     found: dict[str, Algorithm] = {}
     for word in words:
         if word.endswith(".py"):
             for mine in _from_file(Path(word)):
                 if mine.name in FLOORS:
                     raise AlgorithmError(f"{word}: '{mine.name}' is a floor that runs measure, no algorithm; rename it")
-                if mine.name in (*known, *found, "native"):
+                if mine.name in (*builtin(), *found, "native"):
                     raise AlgorithmError(f"{word}: the name '{mine.name}' is taken by another algorithm; rename it")
                 found[mine.name] = mine
-        elif word in known:
-            found[word] = known[word]
+        elif known := _in_own_file(word) or builtin().get(word):
+            found[word] = known
         else:
-            names = ", ".join([*known, *filter(None, [also])])
+            names = ", ".join([*builtin(), *filter(None, [also])])
             raise AlgorithmError(f"unknown algorithm '{word}'; known: {names}, or the path of your own .py file")
     return found
+
+
+def _in_own_file(name: str) -> Algorithm | None:
+    """The algorithm of this folder whose file is called as it is: ranks need not read the others, in thousands."""
+    if not name.isidentifier() or not Path(__file__).with_name(f"{name}.py").is_file():
+        return None
+    module = importlib.import_module(f"{__name__}.{name}")
+    return next((found for found in _algorithms_of(module) if found.name == name), None)
 
 
 def _from_file(path: Path) -> list[Algorithm]:

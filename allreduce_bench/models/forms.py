@@ -1,6 +1,6 @@
 """The shapes that a model of a time may have, all linear in their parameters but for one exponent.
 
-T = (call + sum over messages of g(bytes of the message) + gamma * bytes reduced) * p^contention, with
+T = call + (sum over messages of g(bytes of the message) + gamma * bytes reduced) * p^contention, with
 
     g(m) = alpha + beta m                       Hockney, Parallel Computing 20(3), 1994
     g of its own within and between nodes       two levels
@@ -26,7 +26,7 @@ class Form(NamedTuple):
     reduced: bool = False  # gamma apart from beta
     levels: int = 1  # 2: links within nodes and between them
     knots: tuple[float, ...] = ()  # bytes of a message at which its cost changes, ascending
-    contention: bool = False  # times p^contention
+    contention: bool = False  # all but the call times p^contention
 
     @property
     def name(self) -> str:
@@ -58,6 +58,14 @@ def meanings(form: Form) -> list[Meaning]:
 def matrix(form: Form, points: Sequence[Terms]) -> np.ndarray:
     """float64 [point, parameter]: what stands before each linear parameter; times = matrix @ parameters."""
     return np.array([_row(form, one) for one in points], dtype=float).reshape(len(points), len(meanings(form)))
+
+
+def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: float) -> np.ndarray:
+    """`columns` (as of `matrix`) times p^contention, but for that of the call: who waits for none is not slowed down."""
+    grown = columns * np.exp(contention * log_ranks)[:, None]
+    if form.call:
+        grown[:, 0] = columns[:, 0]
+    return grown
 
 
 def _row(form: Form, terms: Terms) -> list[float]:

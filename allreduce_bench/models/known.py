@@ -29,6 +29,9 @@ ALIASES = {  # what is left of a name without decorations -> our algorithm
 }
 DECORATIONS = r"^(default|native)[-:_]|[-_](over|mpich|ompi|openmpi|cray|impi|nccl|rccl|sendrecv)$|-utofu(-\d+)+$"
 
+AMBIGUOUS = {"tree": ("tree", "two_tree")}  # NCCL's Tree is a double binary tree, that of others a binomial one
+LIBRARY = r"native|(default|auto|non_blocking)([-_](default|mpich|ompi|openmpi|cray|impi|nccl|rccl))?"
+
 
 def known_as(name: str, algorithms: Iterable[str]) -> str | None:
     """The one of `algorithms` that `name` stands for; None: it is not known."""
@@ -41,3 +44,16 @@ def known_as(name: str, algorithms: Iterable[str]) -> str | None:
         plain = stripped
     plain = plain.replace("-", "_")
     return plain if plain in known else ALIASES.get(plain)
+
+
+def readings(name: str, algorithms: Iterable[str], ours: bool) -> tuple[str, ...]:
+    """All that `name` may stand for, to be decided by the times; empty: not known. `ours`: this program ran it."""
+    found = known_as(name, algorithms)
+    if found is None:
+        return ()
+    return (found,) if ours else AMBIGUOUS.get(found, (found,))
+
+
+def is_library(name: str) -> bool:
+    """Whether `name` says that a library chose the algorithm itself, and does not show which."""
+    return re.fullmatch(LIBRARY, name.strip().lower()) is not None

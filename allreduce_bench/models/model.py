@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .forms import Form, matrix
+from .forms import Form, crowded, matrix
 from .terms import Terms
 
 FAR = 2.0  # times the largest measured number of ranks: what lies beyond is speculative
@@ -91,4 +91,6 @@ class Model:
 def seconds(part: Part, terms: Sequence[Terms], ranks: Sequence[int]) -> np.ndarray:
     """float64 [point]: the times of a part."""
     values = np.array([parameter.value for parameter in part.parameters], dtype=float)
-    return matrix(part.form, terms) @ values * np.asarray(ranks, dtype=float) ** part.contention
+    return (
+        crowded(part.form, matrix(part.form, terms), np.log(np.asarray(ranks, dtype=float)), part.contention) @ values
+    )

@@ -1,0 +1,94 @@
+"""What a reader must know of a fit, in sentences: what was not identified, where it is off, and what noise there is."""
+
+from math import log
+
+import numpy as np
+from scipy.stats import binomtest
+
+from ..units import format_ranges
+from .fitting import Fit
+from .intervals import Estimates
+from .observed import Observed
+
+OFF = 0.2  # relative error of a cell that is named
+ONE_SIDED = 0.05  # chance of so many errors of one sign, by luck
+FEW_LAUNCHES = 5
+
+
+def diagnose(observed: Observed, fit: Fit, found: Estimates) -> list[str]:
+    """Sentences about a fit to all cells of `observed`."""
+    residual = fit.log_time(observed) - observed.log_time
+    return [
+        *_unidentified(observed, found),
+        *_contention(fit, found),
+        f"parameters: 95 % intervals by {found.method}{_why(observed)}",
+        *_bias(residual),
+        *_one_sided(observed, residual),
+        *_far_off(residual),
+        *_noise(observed, residual),
+    ]
+
+
+def _unidentified(observed: Observed, found: Estimates) -> list[str]:
+    names = sorted({one.name.split("_")[0] for part in found.parts for one in part.parameters if not one.identified})
+    told = {one.name.split("_")[0] for part in found.parts for one in part.parameters if one.identified}
+    if len(set(observed.nbytes.tolist())) == 1:
+        only = " and ".join(sorted(told)) or "nothing"
+        return [f"one size ({observed.nbytes[0]} bytes): only {only} can be told, and no time of another size"]
+    return [f"not identified, only bounded: {', '.join(names)}"] if names else []
+
+
+def _contention(fit: Fit, found: Estimates) -> list[str]:
+    if found.contention is None:
+        return []
+    low, high = found.contention
+    return [f"times grow by p^{fit.branches[0].contention:.2f} beyond the schedule ({low:.2f} to {high:.2f})"]
+
+
+def _why(observed: Observed) -> str:
+    few = int(observed.launches.min())
+    return ", since some ranks have one launch only" if few == 1 else f" ({few} or more of each number of ranks)"
+
+
+def _bias(residual: np.ndarray) -> list[str]:
+    bias = float(np.expm1(np.median(residual)))
+    return (
+        [f"half of the cells are predicted {abs(bias):.0%} too {'high' if bias > 0 else 'low'}, or more"]
+        if abs(bias) > OFF / 4
+        else []
+    )
+
+
+def _one_sided(observed: Observed, residual: np.ndarray) -> list[str]:
+    """The sign test, for each number of ranks; the chance is shared among them."""
+    counts = observed.counts
+    found = []
+    for p in counts:
+        own = residual[observed.ranks == p]
+        above = int((own > 0).sum())
+        if binomtest(above, len(own)).pvalue < ONE_SIDED / len(counts):
+            found.append((p, above > len(own) / 2))
+    words = []
+    for high, word in ((True, "high"), (False, "low")):
+        ranks = [p for p, side in found if side == high]
+        if ranks:
+            words.append(f"predicted too {word} at nearly all sizes of {format_ranges(ranks)} ranks")
+    return words
+
+
+def _far_off(residual: np.ndarray) -> list[str]:
+    off = int((np.abs(np.expm1(residual)) > OFF).sum())
+    return [f"{off} of {len(residual)} cells are off by more than {OFF:.0%}"] if off else []
+
+
+def _noise(observed: Observed, residual: np.ndarray) -> list[str]:
+    """The median over cells of how far a launch is from its cell's median: no model has to be closer."""
+    several = (~np.isnan(observed.logs)).sum(axis=0) > 1
+    if not several.any():
+        return []
+    apart = np.nanmedian(np.abs(observed.logs[:, several] - observed.log_time[several]), axis=0)
+    floor, error = float(np.expm1(np.median(apart))), float(np.median(np.abs(np.expm1(residual))))
+    words = [f"launches of one cell differ by {floor:.1%} from their median"] if floor > 0 else []
+    if floor > log(1 + error) * 2:
+        words.append("the model is closer than launches are to one another: it may follow noise")
+    return words

@@ -1,0 +1,171 @@
+"""Fit one form to the cells of one series: non-negative, robust, in relative errors.
+
+Minimises the sum of soft_l1(log(T / measured)), T = crowded matrix @ theta (see `forms`), over theta >= 0: an error of 10 %
+counts alike at 8 bytes and at 512 MiB, and beyond about 10 % an error counts by its size, not by its square. theta is
+linear and starts at the non-negative least squares of the relative errors (rows / measured); each step is again a
+non-negative least squares, of the problem linearised at the last theta and reweighted (Gauss-Newton; the weights are
+those of soft_l1 in scipy.optimize.least_squares). Parameters written as exp() would stick where they start at 0.
+"""
+
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import nnls
+
+from .forms import Form, crowded, meanings
+from .observed import Observed
+
+SOFT = 0.1  # log errors beyond it count by their size
+MOST_CONTENTION = 1.0  # exponent: beyond, the machine has no bisection to speak of
+STEPS, HASTY_STEPS, CLOSE = 25, 2, 1e-6
+SEPARATE = 1e-3  # share of a column that the others must leave over, or it cannot be told from them
+NOTHING = 1e-300
+
+
+class Solution(NamedTuple):
+    """Parameters of one matrix."""
+
+    theta: np.ndarray
+    contention: float
+    loss: float
+
+
+class Branch(NamedTuple):
+    """A form with its numbers, for one algorithm's critical path."""
+
+    priced_as: str
+    form: Form
+    theta: np.ndarray  # float64 [parameter], in the order of `forms.meanings`
+    contention: float = 0.0
+
+    def log_time(self, observed: Observed) -> np.ndarray:
+        """float64 [cell]: log seconds of every cell of `observed`, fitted or not."""
+        return np.log(np.maximum(self.columns(observed) @ self.theta, NOTHING))
+
+    def columns(self, observed: Observed) -> np.ndarray:
+        """float64 [cell, parameter]: what stands before each parameter, contention included."""
+        columns = observed.paths[self.priced_as].matrix(self.form)
+        return crowded(self.form, columns, observed.log_ranks, self.contention)
+
+
+class Fit(NamedTuple):
+    """The fastest of some branches, as fitted to some cells."""
+
+    branches: tuple[Branch, ...]
+    loss: float
+    cells: int
+
+    @property
+    def size(self) -> int:
+        """The number of parameters, knots included."""
+        forms = [branch.form for branch in self.branches]
+        return sum(len(meanings(form)) + len(form.knots) + form.contention for form in forms)
+
+    def log_time(self, observed: Observed) -> np.ndarray:
+        """float64 [cell]: log seconds by the model."""
+        return np.min([branch.log_time(observed) for branch in self.branches], axis=0)
+
+
+def soft_l1(residual: np.ndarray) -> np.ndarray:
+    """The loss of log errors: their square where they are small."""
+    return 2 * SOFT**2 * (np.sqrt(1 + (residual / SOFT) ** 2) - 1)
+
+
+def fit_form(observed: Observed, priced_as: str, form: Form, rows: np.ndarray) -> Fit:
+    """Fit `form` to the cells that `rows` (bool [cell]) chooses."""
+    columns = observed.paths[priced_as].matrix(form)[rows]
+    found = solve(columns, observed.log_time[rows], observed.log_ranks[rows] if form.contention else None, form.call)
+    return Fit((Branch(priced_as, form, found.theta, found.contention),), found.loss, int(rows.sum()))
+
+
+def solve(
+    matrix: np.ndarray,
+    log_time: np.ndarray,
+    log_ranks: np.ndarray | None = None,
+    call: bool = False,
+    hasty: bool = False,
+) -> Solution:
+    """The best non-negative theta for `matrix` [cell, parameter], and the contention where `log_ranks` is given.
+
+    `call`: the first column is that of the call, which contention leaves alone. A column that cannot be told from those
+    before it (alpha before beta, see `separable`) gets 0. Starts from the relative least squares and from equal shares
+    of all columns, and takes the better end; `hasty`: a few steps from the first, good enough to compare forms.
+    """
+    relative = matrix / np.exp(log_time)[:, None]
+    kept = separable(relative)
+    scale = np.sqrt((relative[:, kept] ** 2).mean(axis=0))
+    powers = np.zeros(matrix.shape) if log_ranks is None else np.repeat(log_ranks[:, None], matrix.shape[1], axis=1)
+    powers[:, : int(call)] = 0
+    first, _ = nnls(relative[:, kept] / scale, np.ones(len(relative)))
+    starts = [first + 1e-3] if hasty else [first + 1e-3, np.full(len(scale), 1 / len(scale))]
+    steps = HASTY_STEPS if hasty else STEPS
+    ends = [_descend(matrix[:, kept] / scale, powers[:, kept], log_time, start, steps) for start in starts]
+    scaled, contention, loss = min(ends, key=itemgetter(2))
+    theta = np.zeros(matrix.shape[1])
+    theta[kept] = scaled / scale
+    return Solution(theta, contention, loss)
+
+
+def _descend(
+    matrix: np.ndarray, powers: np.ndarray, log_time: np.ndarray, theta: np.ndarray, steps: int
+) -> tuple[np.ndarray, float, float]:
+    """Gauss-Newton steps, each halved until the loss falls; theta stays non-negative, since both ends of a step are.
+
+    T = (matrix * exp(contention * powers)) @ theta; all but theta are [cell, parameter].
+    """
+
+    def residual_at(theta: np.ndarray, contention: float) -> np.ndarray:
+        grown = matrix * np.exp(contention * powers) if contention else matrix
+        return np.log(np.maximum(grown @ theta, NOTHING)) - log_time
+
+    contention, crowding = 0.0, bool(powers.any())
+    residual = residual_at(theta, contention)
+    loss = soft_l1(residual).sum()
+    for _ in range(steps):
+        slopes = slopes_at(matrix, powers, theta, contention)[:, : len(theta) + crowding]
+        weights = (1 + (residual / SOFT) ** 2) ** -0.25
+        here = np.append(theta, contention)[: slopes.shape[1]]
+        target, _ = nnls(slopes * weights[:, None], (slopes @ here - residual) * weights)
+        aim = min(target[-1], MOST_CONTENTION) if crowding else 0.0
+        for share in 0.5 ** np.arange(7):
+            trial = theta + share * (target[: len(theta)] - theta), contention + share * (aim - contention)
+            trial_residual = residual_at(*trial)
+            trial_loss = soft_l1(trial_residual).sum()
+            if trial_loss < loss:
+                break
+        else:
+            break
+        gained, loss = loss - trial_loss, trial_loss
+        (theta, contention), residual = trial, trial_residual
+        if gained < CLOSE * loss:
+            break
+    return theta, float(contention), float(loss)
+
+
+def slopes_at(matrix: np.ndarray, powers: np.ndarray, theta: np.ndarray, contention: float) -> np.ndarray:
+    """float64 [cell, parameter and contention]: the derivatives of log T."""
+    grown = matrix * np.exp(contention * powers)
+    time_s = grown @ theta
+    return np.column_stack([grown, (grown * powers) @ theta]) / time_s[:, None]
+
+
+def separable(relative: np.ndarray) -> np.ndarray:
+    """bool [parameter]: the columns of `relative` [cell, parameter] that can be told from those kept before them."""
+    kept = np.zeros(relative.shape[1], dtype=bool)
+    basis: list[np.ndarray] = []
+    for place, column in enumerate(relative.T):
+        length = np.linalg.norm(column)
+        rest = column.copy()
+        for direction in basis:
+            rest -= (direction @ rest) * direction
+        left = np.linalg.norm(rest)
+        if left > SEPARATE * length:
+            kept[place] = True
+            basis.append(rest / left)
+    return kept
+
+
+def plain(observed: Observed, priced_as: str, rows: np.ndarray) -> Fit:
+    """The plain alpha-beta fit, which everything else is held against."""
+    return fit_form(observed, priced_as, Form(), rows)

@@ -1,0 +1,207 @@
+"""Points of many series -> a model of each, or a sentence that says what is lacking.
+
+A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation and
+segment. Executors, caches and types are never pooled, nor are runs.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ..algorithms import builtin
+from ..dtypes import DTYPES
+from ..plan import DEFAULT_SEGMENT_NBYTES
+from ..schema import FLOORS
+from ..units import format_ranges
+from .choice import choose
+from .diagnosis import diagnose
+from .fitting import Fit, plain
+from .intervals import estimates
+from .known import is_library, readings
+from .model import Model
+from .observed import Columns, Observed
+from .scores import Scores, score
+from .terms import terms
+
+KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment")
+LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between
+FEWEST_CELLS = 3  # two parameters need more
+FEWEST_COUNTS = 2  # numbers of ranks
+FEWEST_OF_ONE_SIZE = 3  # numbers of ranks, where there is one size
+
+
+class Unfit(NamedTuple):
+    """A series without a model, and why."""
+
+    run: str
+    algorithm: str
+    executor: str
+    reason: str  # a sentence
+
+
+class Fitted(NamedTuple):
+    """A model, and what it is worth in its cells; `plain`: the alpha-beta fit beside it."""
+
+    model: Model
+    scores: Scores
+    plain: Scores
+
+
+class Lacking(ValueError):
+    """What a series has too little of, in words."""
+
+
+def fit_all(points: pd.DataFrame, priced_as: Mapping[str, str] | None = None) -> list[Model]:
+    """The models of all series of `points` (columns as in POINTS) that can be fitted; see `fit_series` for the others.
+
+    `priced_as`: by a name of `points` the algorithm of ours whose critical path it has.
+    """
+    return [found.model for found in fit_series(points, priced_as) if isinstance(found, Fitted)]
+
+
+def fit_series(points: pd.DataFrame, priced_as: Mapping[str, str] | None = None) -> Iterator[Fitted | Unfit]:
+    """Each series of `points` in their order, fitted or not."""
+    for key, group in points.groupby(list(KEYS), sort=False, dropna=False):
+        names = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
+        if names["algorithm"] in FLOORS and names["executor"] == "floor":
+            continue
+        try:
+            yield _fit(names, group, (priced_as or {}).get(str(names["algorithm"])))
+        except Lacking as why:
+            run, algorithm, executor = (str(names[name] or "") for name in KEYS[:3])
+            yield Unfit(run, algorithm, executor, str(why))
+
+
+def _fit(names: dict, points: pd.DataFrame, asked: str | None) -> Fitted:
+    candidates = (asked,) if asked else _candidates(names)
+    usable, notes = _usable(points)
+    itemsize, segment = _itemsize(usable), names["segment"]
+    if segment is None and any(builtin()[name].segmented for name in candidates):
+        segment = max(1, DEFAULT_SEGMENT_NBYTES // itemsize)
+    observed = observe(usable, candidates, itemsize, segment)
+    _refuse_too_little(observed)
+    memory: dict[tuple[int, ...], Fit] = {}
+
+    def chosen_for(observed: Observed, counts) -> Fit:
+        if tuple(counts) not in memory:
+            memory[tuple(counts)] = choose(observed, counts)
+        return memory[tuple(counts)]
+
+    chosen = chosen_for(observed, observed.counts)
+    scores = score(observed, chosen_for)
+    beside = score(observed, partial(_plain, chosen.branches[0].priced_as))
+    found = estimates(observed, chosen)
+    per_node = {ranks / nodes for ranks, nodes in zip(usable["ranks"], usable["nodes"]) if not pd.isna(nodes)}
+    texts = {name: names[name] or "" for name in ("run", "executor", "dtype", "op")}
+    model = Model(
+        algorithm=str(names["algorithm"]),
+        parts=found.parts,
+        **texts,
+        cache=names["cache"] or "warm",
+        itemsize=itemsize,
+        segment=None if segment is None else int(segment),
+        ranks=tuple(observed.counts),
+        ranks_per_node=per_node.pop() if len(per_node) == 1 and usable["nodes"].notna().all() else None,
+        nbytes=(int(observed.nbytes.min()), int(observed.nbytes.max())),
+        launches=int(observed.launches.max()),
+        reach_log=scores.reach.log,
+        reach_log_per_doubling=scores.reach.log_per_doubling,
+        errors=scores.errors,
+        plain_errors=beside.errors,
+        notes=(*notes, *diagnose(observed, chosen, found)),
+    )
+    return Fitted(model, scores, beside)
+
+
+def _plain(priced_as: str, observed: Observed, counts) -> Fit:
+    return plain(observed, priced_as, observed.at(counts))
+
+
+def _candidates(names: dict) -> tuple[str, ...]:
+    """The algorithms as which a series may be priced."""
+    algorithm, executor = str(names["algorithm"]), names["executor"]
+    found = readings(algorithm, builtin(), ours=executor not in (None, "imported", "native"))
+    if found or is_library(algorithm):
+        return found or LIBRARY
+    raise Lacking(
+        f"which messages '{algorithm}' sends is not known, so nothing can be counted; "
+        "say with --as which algorithm of 'allreduce-bench list' it is"
+    )
+
+
+def _usable(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The points that say something, and what was left out."""
+    time_s, notes = points["time_s"], []
+    bad = time_s.isna() | ~(time_s > 0) | np.isinf(time_s.astype(float))
+    if bad.any():
+        notes.append(f"{int(bad.sum())} of {len(points)} points left out: their times are 0, negative or missing")
+    lacking = points["ranks"].isna() | points["nbytes"].isna()
+    if (lacking & ~bad).any():
+        notes.append(
+            f"{int((lacking & ~bad).sum())} of {len(points)} points left out: their ranks or sizes are missing"
+        )
+    known = points[~bad & ~lacking]
+    if known.empty:
+        raise Lacking(f"none of its points can be used: {notes[-1]}")
+    several = known[(known["ranks"] > 1) & (known["nbytes"] > 0)]
+    if several.empty:
+        what = "one rank sends no messages" if (known["ranks"] <= 1).all() else "vectors of 0 bytes move nothing"
+        raise Lacking(f"{what}: measure 2 ranks or more, and sizes above 0")
+    return several, notes
+
+
+def _itemsize(points: pd.DataFrame) -> int:
+    """Bytes of an element; 1 where nothing says so: then a vector has as many elements as bytes."""
+    known = points[points["count"].notna() & (points["count"] > 0)] if "count" in points else points.iloc[:0]
+    if len(known):
+        return max(1, round(float((known["nbytes"].astype(float) / known["count"].astype(float)).median())))
+    return DTYPES.get(str(points["dtype"].iloc[0]), 1)
+
+
+def observe(points: pd.DataFrame, names: tuple[str, ...], itemsize: int, segment: int | None) -> Observed:
+    """The cells of usable points of one series, priced as each of `names`."""
+    frame = pd.DataFrame({name: points[name].astype(float) for name in ("ranks", "nodes", "nbytes", "time_s")})
+    frame["log"] = np.log(frame["time_s"])
+    frame["launch"] = points["launch"].astype(object).where(points["launch"].notna(), "") if "launch" in points else ""
+    frame["nodes"] = frame["nodes"].fillna(0)
+    frame["cell"] = frame.groupby(["ranks", "nodes", "nbytes"], sort=True).ngroup()
+    cells = frame.groupby("cell")[["ranks", "nodes", "nbytes"]].first().astype(int)
+    frame["slot"] = frame.groupby("ranks")["launch"].transform(lambda launch: pd.factorize(launch)[0])
+    medians = frame.groupby(["slot", "cell"])["log"].median()
+    logs = np.full((int(frame["slot"].max()) + 1, len(cells)), np.nan)
+    logs[medians.index.get_level_values(0), medians.index.get_level_values(1)] = medians.to_numpy()
+    paths = {}
+    for name in names:
+        algorithm = builtin()[name]
+        paths[name] = Columns([
+            terms(algorithm, p, nodes or None, nbytes, itemsize, segment if algorithm.segmented else None)
+            for p, nodes, nbytes in cells.itertuples(index=False)
+        ])  # fmt: skip
+    switches = names == LIBRARY
+    return Observed(cells["ranks"].to_numpy(), cells["nbytes"].to_numpy(), logs, paths, switches)
+
+
+def _refuse_too_little(observed: Observed) -> None:
+    """Raises Lacking: the sentence says what is lacking and what to measure."""
+    cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.nbytes.tolist())
+    if cells == 1:
+        raise Lacking("one point fits any line: measure 2 numbers of ranks or more, and 3 sizes or more of each")
+    if len(counts) < FEWEST_COUNTS:
+        raise Lacking(
+            f"one number of ranks ({counts[0]}) does not tell how the time grows with the ranks: measure 2 or more"
+        )
+    if len(sizes) == 1 and len(counts) < FEWEST_OF_ONE_SIZE:
+        raise Lacking(
+            f"one size ({sizes.pop()} bytes) at {len(counts)} numbers of ranks ({format_ranges(counts)}): alpha and "
+            "beta cannot be told apart; measure 3 sizes or more"
+        )
+    if cells < FEWEST_CELLS:
+        raise Lacking(f"{cells} points for two parameters fit any line: measure {FEWEST_CELLS} or more")
+    if np.ptp(observed.log_time) == 0:
+        raise Lacking(
+            f"all {cells} times are equal ({np.exp(observed.log_time[0]):.3g} s), whatever the ranks and sizes: "
+            "they cannot be those of an all-reduce"
+        )
