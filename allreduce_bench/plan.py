@@ -187,6 +187,22 @@ class Plan:
         return cls(**_checked({**values, "start": None}, cls) | {"start": start})
 
 
+class ImportedPlan(Plan):
+    """What the logs of another tool hold. Logs are ragged: its cells are those of the marks, and none is planned."""
+
+    def _refuse_arithmetic(self) -> None:
+        """Type and operation are what the logs say; empty where they do not."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element; 1 where that is not known."""
+        return DTYPES.get(self.dtype, 1)
+
+    def cells(self, launch: Launch) -> list[Cell]:
+        """None: nothing is left to be measured."""
+        return []
+
+
 def _checked(values: dict, kind: type) -> dict[str, Any]:
     """The fields of the dataclass `kind` from a file. Raises PlanError for missing, unknown or odd ones."""
     known = {field.name for field in fields(kind)}

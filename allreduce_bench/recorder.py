@@ -20,13 +20,17 @@ def now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def create_run(folder: RunFolder, plan: Plan, command: Sequence[str]) -> None:
-    """Make the folder with its run.json. Raises RunError where it exists already."""
+def create_run(folder: RunFolder, plan: Plan, command: Sequence[str], imported: dict | None = None) -> None:
+    """Make the folder with its run.json, for logs with what `RunFolder.imported` returns.
+
+    Raises RunError where it exists already.
+    """
     content = {
         "schema_version": SCHEMA_VERSION,
         "program": f"allreduce-bench {__version__}",
         "created": now(),
         "command": list(command),
+        **({"imported": imported} if imported else {}),
         "plan": plan.to_json(),
     }
     folder.path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +38,8 @@ def create_run(folder: RunFolder, plan: Plan, command: Sequence[str]) -> None:
         folder.path.mkdir()
     except FileExistsError:
         raise RunError(
-            f"{folder.path}: exists already; choose another folder with -o, or go on with it by --resume"
+            f"{folder.path}: exists already; choose another folder with -o"
+            + ("" if imported else ", or go on with it by --resume")
         ) from None
     try:
         folder.launches.mkdir()
@@ -79,10 +84,13 @@ class Recorder:
         _append(self._repetitions, [names(REPETITIONS)])
         _append(self._cells, [names(CELLS)])
 
-    def cell(self, facts: dict, repetitions: Iterable[dict]) -> None:
-        """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete."""
+    def cell(self, facts: dict, repetitions: Iterable[dict], sync: bool = True) -> None:
+        """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete.
+
+        Without `sync` nobody waits for the disk: for what can be made again at any time.
+        """
         common = {"launch": self.launch, "attempt": self.attempt, **facts}
-        _append(self._repetitions, [_fields(REPETITIONS, {**common, **row}) for row in repetitions], sync=True)
+        _append(self._repetitions, [_fields(REPETITIONS, {**common, **row}) for row in repetitions], sync)
         _append(self._cells, [_fields(CELLS, common)])
 
     def stamps(self, stamps) -> str:

@@ -18,7 +18,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
-from . import __version__, agreement, caveats, distribution, figures, losses, provenance
+from . import __version__, agreement, caveats, distribution, figures, losses, origin, provenance
 from .dtypes import is_float
 from .fit import bounds, fit
 from .plan import Plan
@@ -75,14 +75,17 @@ def _template():
 def _section(folder: RunFolder, name: str) -> dict[str, Any]:
     """What the template says about one run. Raises RunError."""
     run, plan, rows, attempts = folder.open(), folder.plan(), summarise(folder), folder.attempts()
+    imported = folder.imported()
     frame = summary_frame(competing(rows), name)
     fits = fit(frame)
     return {
         "name": name,
         "plan": plan,
-        "date": str(run.get("created", ""))[:10],
+        "date": "" if imported else str(run.get("created", ""))[:10],
         "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
-        "libraries": list(dict.fromkeys(fact["mpi"]["library"] for fact in attempts if "mpi" in fact)),
+        "libraries": list(
+            dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
+        ),
         "findings": caveats.findings(rows, attempts),
         "verdicts": _matrix(rows),
         "pictures": _pictures(frame, fits),
@@ -91,16 +94,35 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
         "bits": agreement.lines(rows) if plan.check == "bits" else [],
         "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
         "tables": [
-            _table(plan, ranks, cache, [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
+            _table(plan, ranks, cache, of)
             for ranks in plan.ranks
             for cache in plan.caches
+            if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
         ],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "fits": fits.astype(object).where(fits.notna(), None).to_dict("records"),
-        "method": provenance.method(plan, rows, attempts),
+        **_words(plan, imported, rows, attempts),
         "environment": provenance.environment(attempts),
         "started_as": shlex.join(str(word) for word in run.get("command", [])),
-        "command": shlex.join(provenance.repeat_command(plan)),
+        "command": shlex.join(run.get("command", []) if imported else provenance.repeat_command(plan)),
+    }
+
+
+def _words(plan: Plan, imported: dict | None, rows: Sequence[Summary], attempts: Sequence[dict]) -> dict[str, Any]:
+    """What was measured and how: by us, or by another tool as far as its logs say."""
+    if imported:
+        done = [row for row in rows if row["time_s"] is not None]
+        return {
+            "imported": origin.source(imported),
+            "operation": origin.operation(plan, imported),
+            "times": f"times are {origin.definition(done)}; median over launches",
+            "method": origin.method(plan, imported, rows, attempts),
+        }
+    return {
+        "imported": "",
+        "operation": f"{plan.dtype} {plan.op}, out of place",
+        "times": "times are the maximum over ranks, median over calls and launches",
+        "method": provenance.method(plan, rows, attempts),
     }
 
 
@@ -119,7 +141,7 @@ def _matrix(rows: Sequence[Summary]) -> dict[str, dict[int, dict[str, str]]]:
 def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[str, Any]:
     """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
     lines = []
-    for nbytes in plan.sizes:
+    for nbytes in sorted({row["nbytes"] for row in rows}):
         row_of = {str(row["algorithm"]): row for row in competing(rows) if row["nbytes"] == nbytes}
         best = next((row for row in row_of.values() if row.get("rank_of_best") == "best"), None)
         some = next(iter(row_of.values()))

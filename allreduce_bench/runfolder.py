@@ -7,7 +7,7 @@ from itertools import groupby, islice
 from math import isfinite
 from pathlib import Path
 
-from .plan import Launch, Plan, PlanError
+from .plan import ImportedPlan, Launch, Plan, PlanError
 from .schema import CELLS, KINDS, REPETITIONS, SCHEMA_VERSION, STATES, names
 
 Row = dict[str, str]
@@ -60,10 +60,22 @@ class RunFolder:
 
     def plan(self) -> Plan:
         """The plan of the run. Raises RunError."""
+        run = self.open()
         try:
-            return Plan.from_json(self.open()["plan"])
+            return (ImportedPlan if run.get("imported") else Plan).from_json(run["plan"])
         except (KeyError, TypeError, AttributeError, PlanError) as error:
             raise RunError(f"{self.run_json}: damaged: {error}; restore it or measure anew") from error
+
+    def imported(self) -> dict | None:
+        """Where the times come from: tool, version, files with name and sha256, and what options said of them (`said`).
+
+        None: they were measured here. Raises RunError.
+        """
+        imported = self.open().get("imported")
+        known = {"tool": str, "files": list, "said": dict}
+        if imported and not (isinstance(imported, dict) and all(type(imported.get(k)) is v for k, v in known.items())):
+            raise RunError(f"{self.run_json}: damaged: imported is {imported!r:.60}; import the logs anew")
+        return imported or None
 
     def attempts(self) -> list[dict]:
         """The facts of every attempt that finished a cell, in the order in which they started. Raises RunError."""

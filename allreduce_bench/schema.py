@@ -42,7 +42,8 @@ _CELL = (
         "executor",
         "",
         "text",
-        "how its steps are run: sendrecv, one blocking MPI_Sendrecv a step; native: by the library; floor: no steps",
+        "how its steps are run: sendrecv, one blocking MPI_Sendrecv a step; native: by the library; floor: no steps; "
+        "imported: by another program",
     ),
     Column("segment", "elements", "whole", "pipelining piece; empty where the algorithm has none"),
     Column("ranks", "", "whole", "number of ranks p"),
@@ -74,7 +75,8 @@ _DEFINITION = Column(
     "time_definition",
     "",
     "text",
-    "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; other starts alike",
+    "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; other starts alike; "
+    "imported: see below",
 )
 _DIGEST = Column("schedule_digest", "", "text", "fingerprint of the steps of all ranks; empty for native")
 _INTERNODE = Column(

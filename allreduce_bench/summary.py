@@ -7,9 +7,9 @@ from typing import Any
 
 from . import repetitions, wire
 from .limits import least_s, link_of
-from .plan import Cell, Plan
+from .plan import Cell, ImportedPlan, Plan
 from .repetitions import MIN_LAUNCHES, Calls
-from .runfolder import RunFolder, key_of
+from .runfolder import CellKey, RunFolder, key_of
 from .schema import ALONE, CACHES, FLOOR, FLOORS
 from .stats import log_interval, median
 from .units import algbw, busbw
@@ -21,7 +21,7 @@ Summary = dict[str, Any]
 def summarise(folder: RunFolder) -> list[Summary]:
     """One row per planned all-reduce, as in SUMMARY; the floors are columns of the others' rows. Raises RunError.
 
-    By ranks, size, the plan's order of algorithms, and cache.
+    Of an imported run one row per cell of its logs. By ranks, size, the plan's order of algorithms, and cache.
     """
     plan = folder.plan()
     timed, attempts = repetitions.by_cell(folder), folder.attempts()
@@ -31,7 +31,7 @@ def summarise(folder: RunFolder) -> list[Summary]:
     for mark in folder.marks():
         marks[int(mark["ranks"]), key_of(mark)].append(mark)
     rows = []
-    for ranks, cell in _planned(plan):
+    for ranks, cell in _found(plan, marks) if isinstance(plan, ImportedPlan) else _planned(plan):
         row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
         row |= _floors(plan, ranks, cell, timed)
@@ -59,19 +59,28 @@ def by_size(rows: Iterable[Summary]) -> dict[tuple, list[Summary]]:
 
 
 def _planned(plan: Plan):
-    order = {name: i for i, name in enumerate(plan.algorithms)}
     for launch in plan.planned_launches()[: len(plan.ranks)]:
-        cells = [cell for cell in plan.cells(launch) if cell.executor != FLOOR]
-        for cell in sorted(
-            cells,
-            key=lambda cell: (
-                cell.count,
-                order[cell.algorithm],
-                CACHES.index(cell.cache),
-                plan.kinds.index(cell.groups),
-            ),
-        ):
+        for cell in _in_order(plan, (cell for cell in plan.cells(launch) if cell.executor != FLOOR)):
             yield launch.ranks, cell
+
+
+def _found(plan: Plan, marks: Iterable[tuple[int, CellKey]]):
+    """The cells of an imported run: logs are ragged, so they are those of its marks."""
+    cells: dict[int, list[Cell]] = {ranks: [] for ranks in plan.ranks}
+    for ranks, (algorithm, executor, count, segment, cache, groups) in marks:
+        cells[ranks].append(Cell(algorithm, executor, int(count), _whole(segment), cache, groups))
+    for ranks, of in cells.items():
+        for cell in _in_order(plan, of):
+            yield ranks, cell
+
+
+def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
+    """By size, the plan's order of algorithms, cache, and kind of groups."""
+    order = {name: i for i, name in enumerate(plan.algorithms)}
+    return sorted(
+        cells,
+        key=lambda cell: (cell.count, order[cell.algorithm], CACHES.index(cell.cache), plan.kinds.index(cell.groups)),
+    )
 
 
 def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]]) -> Summary:
@@ -95,7 +104,7 @@ def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cal
 
 def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, Calls]) -> Summary:
     best = next((mark for mark in marks if mark["state"] == "done"), marks[-1] if marks else None)
-    count = {"ranks": ranks, "dtype": plan.dtype, "op": plan.op, "count": cell.count}
+    count = {"ranks": ranks, "dtype": plan.dtype or None, "op": plan.op or None, "count": cell.count}
     row: Summary = {
         "algorithm": cell.algorithm,
         "executor": cell.executor,
@@ -107,6 +116,7 @@ def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str,
     row |= {"launches": len(timed), "time_s": None, "state": "missing", "reason": "its launch was never finished"}
     row["nbytes"] = cell.count * plan.itemsize
     if best is not None:
+        row["nbytes"] = _whole(best["nbytes"]) or row["nbytes"]  # an imported type may have a size that we do not know
         row |= {key: best[key] or None for key in ("nodes", "nodes_declared", "state", "reason")}
         row |= {key: _whole(best[key]) for key in PATH}
         row["wire"] = _median_wire(marks)

@@ -114,20 +114,31 @@ def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:
                 str(sum(wrong)) if wrong else "N/A",
             ]
         )
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return ["  ".join(text.rjust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
+    return aligned(lines)
 
 
 def _header(algorithms: list[str], limited: bool) -> list[list[str]]:
     """Two lines, long names broken at the underscore nearest to their middle."""
     upper, lower = [""], ["size"]
     for name in algorithms:
-        cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
-        cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
-        upper.append(name[:cut] + "  " if cut else "")
-        lower.append(name[cut:] + "  ")
+        first, second = in_two_lines(name)
+        upper.append(first + "  " if first else "")
+        lower.append(second + "  ")
     above, below = (["of"], ["limit"]) if limited else ([], [])
     return [[*upper, "", "algbw", "busbw", *above, ""], [*lower, "best", "GB/s", "GB/s", *below, "#wrong"]]
+
+
+def in_two_lines(name: str) -> tuple[str, str]:
+    """A long name cut at the underscore nearest to its middle; a short one stands in the second line."""
+    cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
+    cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
+    return name[:cut], name[cut:]
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of texts as lines, every column flush right."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return ["  ".join(text.rjust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
 
 
 def _time(row: Summary) -> str:

@@ -26,6 +26,15 @@ def parse_duration(text: str) -> float:
     return sum(float(number) * SECONDS[unit] for number, unit in parts)
 
 
+def parse_price(text: str) -> float:
+    """Seconds of a message or of a byte: `5us`, `0.08ns`, or `8e-11` seconds. Raises ValueError, for 0 too."""
+    match = re.fullmatch(r"(\d*\.?\d+(?:e[-+]?\d{1,3})?)\s*(ns|us|ms|s|)", text.strip(), re.IGNORECASE)
+    price = float(match[1]) * {"ns": 1e-9, **SECONDS}[match[2].lower()] if match else 0.0
+    if not 0 < price < float("inf"):
+        raise ValueError(f"'{text}' is no price; expected seconds above 0, such as 5us, 0.08ns or 8e-11")
+    return price
+
+
 def parse_rate(text: str) -> float:
     """Bytes per second of `200Gbit`, `100mbit/s`, `12.5GB/s`: powers of 1000, as links are sold. Raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(bit|bps|B)(?:/s)?", text.strip(), re.IGNORECASE)

@@ -15,6 +15,7 @@ from allreduce_bench.units import (
     format_time,
     parse_counts,
     parse_duration,
+    parse_price,
     parse_size,
     three_digits,
 )
@@ -63,6 +64,17 @@ def test_sizes_are_printed_with_the_largest_unit_that_fits(nbytes, text):
 )
 def test_durations(text, seconds):
     assert parse_duration(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text, seconds", [("5us", 5e-6), ("0.08 ns", 8e-11), ("8e-11", 8e-11), (".5s", 0.5)])
+def test_prices(text, seconds):
+    assert parse_price(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "0", "0us", "-5us", "5 m", "1e999", "nan", "inf", "5us2", "e-6"])
+def test_what_is_no_price_is_refused_by_its_name(text):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is no price")):
+        parse_price(text)
 
 
 @pytest.mark.parametrize("text", ["", "s", "x", "1d", "-5s", "1m 30q", "m5"])

@@ -48,7 +48,10 @@ def unfold(rank: int, size: int, count: int) -> Iterator[Step]:
 
 
 def folding_hops(size: int, topology: Topology, count: int) -> list[Hops]:
-    """The two messages of the whole vector that folding costs; none where `size` is a power of two."""
+    """The two messages of the whole vector that folding costs; none where `size` is a power of two.
+
+    Where only some of the pairs are on two nodes, both count as between nodes, which is a bound.
+    """
     rest, node_of = size - exchanging(size), topology.node_of
     crossing = any(node_of[rank] != node_of[rank + 1] for rank in range(0, 2 * rest, 2))
     return [Hops(2, count, crossing)] if rest else []

@@ -7,9 +7,14 @@ Source: the scheduling argument of Sanders, Speck and Träff, Parallel Computing
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import compress
 from typing import NamedTuple
 
-from ..schedule import Step, split
+from ..schedule import Step, longest_block, split
+from ..topology import Topology
+from ._registry import Cost, Hops
+
+NO_EDGE = -1  # in place of a round: the root's
 
 
 class Tree(NamedTuple):
@@ -28,10 +33,6 @@ class Timetable(NamedTuple):
     down: Sequence[int]
 
 
-def _next_round(earliest: int, colour: int, colours: int) -> int:
-    return earliest + (colour - earliest) % colours
-
-
 def timetable(tree: Tree, colours: int) -> Timetable:
     """The earliest rounds in which the first block can cross each edge of `tree`."""
     size = len(tree.parent)
@@ -42,21 +43,30 @@ def timetable(tree: Tree, colours: int) -> Timetable:
     order = [rank for rank, parent in enumerate(tree.parent) if parent is None]
     for rank in order:  # grows while it is walked: parents come before their children
         order.extend(children[rank])
-    up, down = [-1] * size, [-1] * size
+    up, down, ready = [NO_EDGE] * size, [NO_EDGE] * size, [0] * size
     for rank in reversed(order):
-        ready = max((up[child] + 1 for child in children[rank]), default=0)
-        if tree.parent[rank] is not None:
-            up[rank] = _next_round(ready, tree.colour[rank], colours)
+        parent = tree.parent[rank]
+        if parent is not None:
+            earliest = ready[rank]
+            up[rank] = start = earliest + (tree.colour[rank] - earliest) % colours
+            if start >= ready[parent]:
+                ready[parent] = start + 1
     for rank in order:
         parent = tree.parent[rank]
         if parent is not None:
-            down[rank] = _next_round(down[parent] + 1, tree.colour[rank], colours)
+            earliest = down[parent] + 1
+            down[rank] = earliest + (tree.colour[rank] - earliest) % colours
     return Timetable(tree.parent, children, up, down)
 
 
 def pieces(span: range, segment: int) -> tuple[range, ...]:
     """Cut `span` into the fewest nearly equal pieces of at most `segment` elements."""
-    return split(span, max(1, -(-len(span) // segment)))
+    return split(span, number_of_pieces(len(span), segment))
+
+
+def number_of_pieces(length: int, segment: int) -> int:
+    """How many `pieces` a span of `length` elements is cut into."""
+    return max(1, -(-length // segment))
 
 
 def pipelined(
@@ -87,3 +97,49 @@ def pipelined(
             recv=() if recv is None else (recv,),
             reduce=number < turn,
         )
+
+
+class Starts(NamedTuple):
+    """The rounds in which the first block crosses an edge: any edge, and one between nodes; upwards and downwards."""
+
+    up: frozenset[int]
+    down: frozenset[int]
+    up_between: frozenset[int]
+    down_between: frozenset[int]
+
+
+def starts(trees: Sequence[Timetable], topology: Topology) -> Starts:
+    """The rounds of `trees` on `topology`."""
+    node_of = topology.node_of
+    found: tuple[set[int], ...] = (set(), set(), set(), set())
+    for tree in trees:
+        crossing = [
+            node_of[rank] != node_of[rank if parent is None else parent] for rank, parent in enumerate(tree.parent)
+        ]
+        for place, rounds in enumerate((tree.up, tree.down)):
+            found[place].update(rounds)
+            found[place + 2].update(compress(rounds, crossing))
+    return Starts(*(frozenset(rounds - {NO_EDGE}) for rounds in found))
+
+
+def pipeline_cost(first: Starts, spans: Sequence[int], segment: int, colours: int) -> Cost:
+    """The cost of a tree for each of `spans` (their elements) as if ranks kept time: a round in which some block moves
+    takes as long as one of the longest block, between nodes where one of those that move crosses them. Ranks that go
+    ahead are a little faster.
+    """
+    numbers = [number_of_pieces(span, segment) for span in spans]
+    blocks, length = max(numbers), max(longest_block(span, number) for span, number in zip(spans, numbers))
+    up, down, up_between, down_between = (_busy_rounds(found, blocks, colours) for found in first)
+    between = up_between + down_between
+    hops = [Hops(up + down - between, length), Hops(between, length, between=True)]
+    return Cost.of([hop for hop in hops if hop.messages], reduced=up * length)
+
+
+def _busy_rounds(first: frozenset[int], blocks: int, colours: int) -> int:
+    """How many rounds see one of `blocks` that follow each other `colours` rounds apart from the rounds `first` on."""
+    busy, reached = 0, [-colours] * colours  # by parity: up to which round all are counted
+    for start in sorted(first):
+        begin, end = max(start, reached[start % colours] + colours), start + colours * (blocks - 1)
+        busy += (end - begin) // colours + 1
+        reached[start % colours] = end
+    return busy

@@ -20,6 +20,7 @@ wherever messages inside a node are much cheaper than between nodes.
 Source: Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by Jeaugey (NCCL 2.4, 2019).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from allreduce_bench.algorithms import Cost, Hops, algorithm
@@ -36,19 +37,24 @@ def moves_to_rails(owned: Sequence[range], slices: Sequence[range]) -> list[list
     In a round no local rank sends or receives twice. Reversed, the rounds bring everything back.
     """
     rounds: list[list[Move]] = []
-    if owned == slices:  # the search below takes as many turns as there are pairs of ranks
-        return rounds
+    busy: list[set[tuple[str, int]]] = []  # who sends and who receives in each round
+    first = 0
     for source, own in enumerate(owned):
-        for dest, part in enumerate(slices):
-            span = range(max(own.start, part.start), min(own.stop, part.stop))
+        while first < len(slices) and slices[first].stop <= own.start:
+            first += 1  # both are in order: what ended before this one began is over for the later ones, too
+        for dest in range(first, len(slices)):
+            span = range(max(own.start, slices[dest].start), min(own.stop, slices[dest].stop))
+            if slices[dest].start >= own.stop:
+                break
             if source == dest or not span:
                 continue
-            for moves in rounds:
-                if all(source != other[0] and dest != other[1] for other in moves):
-                    moves.append((source, dest, span))
-                    break
-            else:
-                rounds.append([(source, dest, span)])
+            both = {("from", source), ("to", dest)}
+            place = next((number for number, others in enumerate(busy) if not others & both), len(rounds))
+            if place == len(rounds):
+                rounds.append([])
+                busy.append(set())
+            rounds[place].append((source, dest, span))
+            busy[place] |= both
     return rounds
 
 
@@ -67,16 +73,17 @@ def redistribute(node: Sequence[int], local: int, rounds: Sequence[Sequence[Move
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """The slowest node's two phases, its redistribution there and back, and the longest slice's ring between nodes."""
-    sizes = [len(node) for node in topology.nodes]
-    rails = min(sizes)
+    each = Counter(topology.node_of).values()
+    nodes, sizes, rails = len(each), set(each), min(each)
     inside = max((local - 1) * longest_block(count, local) for local in sizes)
-    across = (len(sizes) - 1) * longest_block(longest_block(count, rails), len(sizes))
-    extra = max(len(moves_to_rails(split(range(count), local), split(range(count), rails))) for local in sizes)
+    across = (nodes - 1) * longest_block(longest_block(count, rails), nodes)
+    unequal, slices = sizes - {rails}, split(range(count), rails)
+    extra = max((len(moves_to_rails(split(range(count), local), slices)) for local in unequal), default=0)
     inner = [
         Hops(2 * (max(sizes) - 1), inside / max(1, max(sizes) - 1)),
         Hops(2 * extra, longest_block(count, rails + 1)),
     ]
-    outer = Hops(2 * (len(sizes) - 1), across / max(1, len(sizes) - 1), between=True)
+    outer = Hops(2 * (nodes - 1), across / max(1, nodes - 1), between=True)
     return Cost.of([hops for hops in (*inner, outer) if hops.messages], reduced=inside + across)
 
 

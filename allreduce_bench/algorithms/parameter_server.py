@@ -23,14 +23,16 @@ the pairwise-exchange reduce-scatter of Thakur, Rabenseifner and Gropp, IJHPCA 1
 
 from collections.abc import Iterator
 
-from allreduce_bench.algorithms import Cost, algorithm
+from allreduce_bench.algorithms import Cost, Hops, algorithm
 from allreduce_bench.schedule import Step, longest_block, split
 from allreduce_bench.topology import Topology
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """The master's path: p-1 vectors in, p-1 vectors out."""
-    return Cost(2 * (size - 1), 2 * (size - 1) * count, (size - 1) * count)
+    """The master's path: p-1 vectors in, p-1 vectors out, some of them within its node."""
+    beside = topology.node_of.count(topology.node_of[0]) - 1
+    hops = [Hops(2 * beside, count), Hops(2 * (size - 1 - beside), count, between=True)]
+    return Cost.of([hop for hop in hops if hop.messages], reduced=(size - 1) * count)
 
 
 def sharded_cost(size: int, topology: Topology, count: int, segment: int) -> Cost:

@@ -29,8 +29,9 @@ from allreduce_bench.topology import Topology
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """Halves of halves there and back, and two messages of the whole vector where ranks are folded."""
     folding, across = folding_hops(size, topology, count), crossing(size, topology)
-    blocks = split(range(count), exchanging(size))
-    halves = [sum(map(len, blocks[: len(blocks) >> (j + 1)])) for j in range(len(across))]  # the longest come first
+    block, longer = divmod(count, exchanging(size))  # the longer ones come first
+    numbers = [exchanging(size) >> (j + 1) for j in range(len(across))]
+    halves = [number * block + min(number, longer) for number in numbers]
     hops = folding + [Hops(2, half, between) for half, between in zip(halves, across)]
     return Cost.of(hops, reduced=sum(halves) + len(folding) * count)
 

@@ -18,7 +18,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from allreduce_bench.algorithms import Cost, algorithm
-from allreduce_bench.algorithms._tree_pipeline import Timetable, Tree, pieces, pipelined, timetable
+from allreduce_bench.algorithms._tree_pipeline import (
+    Starts,
+    Timetable,
+    Tree,
+    pipeline_cost,
+    pipelined,
+    starts,
+    timetable,
+)
 from allreduce_bench.schedule import Step
 from allreduce_bench.topology import Topology
 
@@ -31,12 +39,13 @@ def heap(size: int) -> Timetable:
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
-    """At most 2(h+k-1) rounds up and as many down, each of one segment."""
-    if size == 1:
-        return Cost(0, 0, 0)
-    height, blocks = size.bit_length() - 1, pieces(range(count), segment)
-    rounds = 2 * (height + len(blocks) - 1)
-    return Cost(2 * rounds, 2 * rounds * len(blocks[0]), rounds * len(blocks[0]))
+    """At most 2(h+k-1) rounds up and as many down, each of one segment; k where there is one edge alone."""
+    return pipeline_cost(_starts(size, topology), [count], segment, colours=min(2, size - 1) or 1)
+
+
+@lru_cache(maxsize=1024)
+def _starts(size: int, topology: Topology) -> Starts:
+    return starts([heap(size)], topology)
 
 
 @algorithm(

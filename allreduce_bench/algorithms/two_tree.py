@@ -24,11 +24,20 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from allreduce_bench.algorithms import Cost, algorithm
-from allreduce_bench.algorithms._tree_pipeline import Timetable, Tree, pieces, pipelined, timetable
+from allreduce_bench.algorithms._tree_pipeline import (
+    Starts,
+    Timetable,
+    Tree,
+    pipeline_cost,
+    pipelined,
+    starts,
+    timetable,
+)
 from allreduce_bench.schedule import Step, split
 from allreduce_bench.topology import Topology
 
 
+@lru_cache(maxsize=4)
 def in_order_tree(size: int) -> list[int | None]:
     """The parent of each rank in the in-order binary tree whose leaves are the even ranks; None at the root."""
     parents: list[int | None] = [None] * size
@@ -57,25 +66,28 @@ def colour_edges(edges: list[tuple[int, int]]) -> list[int]:
     Every edge shares its tail with at most one other edge and its head with at most one, so the conflicts form paths
     and cycles that alternate between tails and heads, which are of even length: walking along them alternates colours.
     """
-    conflicts: list[list[int]] = [[] for _ in edges]
-    for end in (0, 1):
-        seen: dict[int, int] = {}
-        for number, edge in enumerate(edges):
-            if edge[end] in seen:
-                other = seen[edge[end]]
-                conflicts[number].append(other)
-                conflicts[other].append(number)
-            seen[edge[end]] = number
+    conflicts = [_sharing([edge[end] for edge in edges]) for end in (0, 1)]
     colour = [-1] * len(edges)
     for start in range(len(edges)):
-        walk = [start] if colour[start] < 0 else []
-        colour[start] = max(colour[start], 0)
-        for number in walk:  # grows while it is walked
-            for other in conflicts[number]:
-                if colour[other] < 0:
+        if colour[start] < 0:
+            colour[start] = 0
+            for end in (0, 1):  # along the path in both directions
+                number, other = start, conflicts[end][start]
+                while other >= 0 and colour[other] < 0:
                     colour[other] = 1 - colour[number]
-                    walk.append(other)
+                    end = 1 - end
+                    number, other = other, conflicts[end][other]
     return colour
+
+
+def _sharing(ends: list[int]) -> list[int]:
+    """For each of `ends` the number of the other one that is the same rank, or -1."""
+    found, seen = [-1] * len(ends), dict[int, int]()
+    for number, rank in enumerate(ends):
+        if rank in seen:
+            found[number], found[seen[rank]] = seen[rank], number
+        seen[rank] = number
+    return found
 
 
 @lru_cache(maxsize=4)
@@ -90,12 +102,13 @@ def two_trees(size: int) -> tuple[Timetable, Timetable]:
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """At most 2(h+k-1) rounds up and as many down, each of one segment of half the vector."""
-    if size == 1:
-        return Cost(0, 0, 0)
-    halves = [pieces(half, segment) for half in split(range(count), 2)]
-    height, longest = size.bit_length() - 1, max(len(blocks[0]) for blocks in halves)
-    rounds = 2 * (height + len(halves[0]) - 1)
-    return Cost(2 * rounds, 2 * rounds * longest, rounds * longest)
+    halves = [count - count // 2, count // 2]
+    return pipeline_cost(_starts(size, topology), halves, segment, colours=min(2, size - 1) or 1)
+
+
+@lru_cache(maxsize=1024)
+def _starts(size: int, topology: Topology) -> Starts:
+    return starts(two_trees(size) if size > 1 else (), topology)
 
 
 @algorithm(

@@ -12,6 +12,8 @@ COMMANDS = {  # name -> module, attribute
     "doctor": ("doctor", "doctor"),
     "report": ("read", "report"),
     "compare": ("compare", "compare"),
+    "predict": ("predict", "predict"),
+    "import": ("import_", "import_"),
     "list": ("show", "list_"),
     "explain": ("show", "explain"),
     "verify": ("show", "verify"),

@@ -54,6 +54,8 @@ def planned_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
         raise PlanError(f"-o {output}: -o is the output folder; the operation is --op {output}")
     folder = RunFolder(output)
     if options["resume"] and folder.path.exists():
+        if imported := folder.imported():
+            raise RunError(f"{output}: imported from {imported['tool']}, so nothing of it is left to be measured")
         stored = folder.plan()
         _refuse_other_plan(folder, stored, _plan(options), asked)
         algorithms_of(stored)

@@ -41,6 +41,11 @@ class _Parsed(click.ParamType):
             raise OneLine(f"{param.opts[-1] if param else 'argument'}: {error}") from error
 
 
+def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
+    """The type of an option whose words `parse` understands, or refuses with a ValueError."""
+    return _Parsed(name, parse)
+
+
 def parse_names(text: str) -> tuple[str, ...]:
     """The names of `ring,./mine.py`. Raises ValueError where there is none."""
     names = tuple(word.strip() for word in text.split(",") if word.strip())

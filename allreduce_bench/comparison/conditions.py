@@ -25,6 +25,7 @@ SAME = {  # word of --despite -> what has to be the same
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # what each library has of its own
 NOTED = ("kernel", "container", "frequency governor", "memory of a node", "Python", *PACKAGES, "allreduce-bench")
+CROWDED = {True: "yes", False: "no", None: ""}  # an imported launch does not say
 VARIABLE = "variable "
 OF_A_JOB = ("SLURM_JOB_", "PBS_JOBID", "LSB_JOBID")  # variables that always differ
 
@@ -94,7 +95,7 @@ def _conditions(run: Run, ranks: int) -> dict[str, str]:
         "time of a call": _usual_definition(rows),
         "groups": describe(run.plan.groups, ranks) if run.plan.groups else "none",
         "pretended nodes": f"of {pretended} ranks" if pretended else "none",
-        "more ranks than cores": ", ".join(sorted({"yes" if fact["oversubscribed"] else "no" for fact in attempts})),
+        "more ranks than cores": ", ".join(sorted({CROWDED[fact["oversubscribed"]] for fact in attempts} - {""})),
         "interface asked for": run.plan.start.interface or "none",
         "link between nodes": " and ".join(links),
     }

@@ -296,7 +296,7 @@ def _nothing_in_common(before: Found, after: Found) -> str:
     for i, name in enumerate(MATCHED):
         values = [list(dict.fromkeys(key[i] for key in side)) for side in (before, after)]
         if not set(values[0]) & set(values[1]):
-            told = [", ".join(map(str, of)) for of in values]
+            told = [", ".join("not said" if value is None else str(value) for value in of) for of in values]
             if name == "count":
                 name = "size"
                 told = [", ".join(dict.fromkeys(_size(side[key]) for key in side)) for side in (before, after)]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..algorithms import builtin
 from .forms import Form
@@ -33,11 +33,24 @@ class Machine:
         return {"kind": KIND, "schema_version": MACHINE_VERSION, **asdict(self)}
 
 
-def bare_machine(alpha_s: float, beta_s_per_byte: float, gamma_s_per_byte: float = 0.0) -> Machine:
-    """Every built-in algorithm at these prices; none of it was measured."""
-    prices = {"alpha_s": alpha_s, "beta_s_per_byte": beta_s_per_byte, "gamma_s_per_byte": gamma_s_per_byte}
-    given = tuple(Parameter(name, "", 0.0, value, None, None, True) for name, value in prices.items())
-    parts = {name: (Part(name, Form(reduced=True), given),) for name in builtin()}
+class Prices(NamedTuple):
+    """What a message and a byte of it cost, in seconds."""
+
+    alpha_s: float
+    beta_s_per_byte: float
+
+
+def bare_machine(
+    alpha_s: float, beta_s_per_byte: float, gamma_s_per_byte: float = 0.0, within: Prices | None = None
+) -> Machine:
+    """Every built-in algorithm at these prices, with others within nodes if there are; none of it was measured."""
+    given = Prices(alpha_s, beta_s_per_byte)
+    links = {"": given} if within is None else {"within": within, "between": given}
+    prices = [(name, link, value) for link, price in links.items() for name, value in price._asdict().items()]
+    prices.append(("gamma_s_per_byte", "", gamma_s_per_byte))
+    parameters = tuple(Parameter(name, link, 0.0, value, None, None, True) for name, link, value in prices)
+    form = Form(reduced=True, levels=len(links))
+    parts = {name: (Part(name, form, parameters),) for name in builtin()}
     return Machine(tuple(Model(name, part) for name, part in parts.items()), bare=True)
 
 

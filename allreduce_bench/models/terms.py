@@ -5,7 +5,7 @@ The priced schedule says so where it can be enumerated, the algorithm's declared
 
 from functools import lru_cache
 from itertools import islice
-from math import ceil
+from math import ceil, lcm
 from typing import NamedTuple
 
 from ..algorithms import Algorithm, Hops
@@ -15,7 +15,6 @@ from ..topology import Topology
 ENUMERATED = 20_000  # steps of all ranks together, empty ones included: a fraction of a second
 WITHIN, BETWEEN = Link(1e-6, 5e-11), Link(5e-6, 1e-10)  # decide which of several paths is the critical one, only
 GAMMA = 1e-11
-FAR_APART = 1_000_000_000  # elements: as good as endless
 
 
 class Message(NamedTuple):
@@ -35,15 +34,22 @@ class Terms(NamedTuple):
 
 
 def terms(
-    algorithm: Algorithm, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None = None
+    algorithm: Algorithm,
+    ranks: int,
+    nodes: int | None,
+    nbytes: int,
+    itemsize: int,
+    segment: int | None = None,
+    enumerated: int = ENUMERATED,
 ) -> Terms:
     """The critical path of `algorithm` for a vector of `nbytes`, elements of `itemsize` bytes, pieces of `segment`.
 
     `nodes` of equal size, or nearly so, are filled one after the other; None: unknown, all links are alike and count as
-    between nodes. `segment` is in elements; None: the whole vector.
+    between nodes. `segment` is in elements; None: the whole vector. Schedules of more than `enumerated` steps are not
+    listed: 0 asks for declared costs, which take no time.
     """
     count = nbytes // itemsize
-    found = _of_count(algorithm, ranks, nodes or ranks, count, segment or max(count, 1))
+    found = _of_count(algorithm, ranks, nodes or ranks, count, min(segment or count, max(count, 1)) or 1, enumerated)
     messages = tuple(Message(hop.elements * itemsize, hop.messages, hop.between) for hop in found.hops)
     return Terms(messages, found.reduced * itemsize, found.enumerated)
 
@@ -55,15 +61,16 @@ class _Counted(NamedTuple):
 
 
 @lru_cache(maxsize=20_000)
-def _of_count(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int) -> _Counted:
+def _of_count(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int, enumerated: int) -> _Counted:
     """The same in elements. Equal blocks of two vectors differ by a factor only: one of them is counted."""
-    if count > ranks and count % ranks == 0 and not algorithm.segmented:
-        unit = _of_count(algorithm, ranks, nodes, ranks, FAR_APART)
-        factor = count // ranks
+    topology = _filled(ranks, ceil(ranks / nodes))
+    factor = _factor(algorithm, ranks, nodes, count, segment)
+    if enumerated and factor > 1:
+        shorter = segment // factor if algorithm.segmented else count // factor
+        unit = _of_count(algorithm, ranks, nodes, count // factor, shorter, enumerated)
         hops = tuple(hop._replace(elements=hop.elements * factor) for hop in unit.hops)
         return _Counted(hops, unit.reduced * factor, unit.enumerated)
-    topology = Topology.filled(ranks, ceil(ranks / nodes))
-    if _is_short(algorithm, ranks, topology, count, segment):
+    if _is_short(algorithm, ranks, topology, count, segment, enumerated):
         schedules = algorithm.schedules(ranks, topology, count, segment)
         walked = walk(schedules, topology, WITHIN, BETWEEN, GAMMA)
         hops = tuple(Hops(number, size, between) for (size, between), number in walked.messages.items())
@@ -73,13 +80,33 @@ def _of_count(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment:
     return _Counted(cost.hops or (alike,) * bool(cost.messages), cost.reduced, False)
 
 
-def _is_short(algorithm: Algorithm, ranks: int, topology: Topology, count: int, segment: int) -> bool:
+def _factor(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int) -> int:
+    """By how much `count` and `segment` may be divided so that all blocks become smaller by just that; 1: not at all.
+
+    Segmented vectors are cut into segments, whole or in halves; others by the ranks, by a power of two of them, or by
+    those of a node and then by the nodes.
+    """
+    if algorithm.segmented:
+        equal = segment % 2 == 0 and (count == segment or count % (2 * segment) == 0)
+        return segment // 2 if equal else 1
+    local = ceil(ranks / nodes)
+    smallest, number = ranks % local or local, ceil(ranks / local)
+    parts = lcm(ranks, 1 << ranks.bit_length() - 1, local, smallest * number)
+    return 1 if count % parts else count // parts
+
+
+@lru_cache(maxsize=64)
+def _filled(ranks: int, ranks_per_node: int) -> Topology:
+    return Topology.filled(ranks, ranks_per_node)
+
+
+def _is_short(algorithm: Algorithm, ranks: int, topology: Topology, count: int, segment: int, enumerated: int) -> bool:
     """Whether all steps can be listed; told from the first and the last rank's, of which one has as many as most.
 
     Making an empty step takes as long as making another, so they count.
     """
-    if ranks > ENUMERATED:
+    if ranks > enumerated:
         return False
-    most = ENUMERATED // ranks
+    most = enumerated // ranks
     made = (algorithm.generate(rank, ranks, topology, count, segment) for rank in (0, ranks - 1))
     return all(sum(1 for _ in islice(steps, most + 1)) <= most for steps in made)

@@ -1,0 +1,130 @@
+"""`import`: logs of other tools as a run of ours."""
+
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..units import MAX_RANKS, format_size, in_ranks
+from .words import OneLine, errors_in_one_line, talk
+
+if TYPE_CHECKING:
+    from ..importers import Imported
+
+
+def _counts(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """The numbers of `64` or `2,4,8`: one for all logs, or one for each in their order."""
+    words = [word.strip() for word in value.split(",")] if value else []
+    if not all(word.isascii() and word.isdigit() and 0 < int(word[:9]) <= MAX_RANKS for word in words):
+        raise OneLine(f"--{param.name} {value}: expected a whole number above 0, or one for each log such as 2,4,8")
+    return tuple(map(int, words))
+
+
+def _pairs(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    """{NAME: VALUE} of every NAME=VALUE."""
+    for value in values:
+        if not all(value.partition("=")[::2]) and param.name == "columns" or not value.partition("=")[1]:
+            raise OneLine(f"{param.opts[-1]} {value}: expected {param.metavar}")
+    pairs = [value.partition("=")[::2] for value in values]
+    if len(dict(pairs)) < len(pairs):
+        raise OneLine(f"{param.opts[-1]}: one name is said twice")
+    return dict(pairs)
+
+
+@click.command("import")
+@click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The run's folder; must be new.")
+@click.option(
+    "-n", "--ranks", callback=_counts, metavar="N[,N...]", help="Of all logs, or of each, if they do not say."
+)
+@click.option("--nodes", callback=_counts, metavar="N[,N...]", help="Of all logs, or of each, if they do not say.")
+@click.option("-d", "--dtype", help="Element type, e.g. float32, if the logs do not say.")
+@click.option("--op", type=click.Choice(("sum", "avg", "prod", "max", "min")), help="If the logs do not say.")
+@click.option("--in-place", is_flag=True, help="Take the in-place half of nccl-tests [default: out of place].")
+@click.option("--algorithm", metavar="NAME", help="What to call the library's own, e.g. native:ring [default: native].")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    callback=_pairs,
+    metavar="NAME=COLUMN",
+    help="Column of a CSV that holds ranks, nbytes, time_us, busbw_GBps, ...; may be repeated.",
+)
+@click.option(
+    "--where",
+    multiple=True,
+    callback=_pairs,
+    metavar="COLUMN=VALUE",
+    help="Take only rows with this value; * and ? stand for anything; may be repeated.",
+)
+@errors_in_one_line
+def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns, where) -> None:
+    """Make a run of LOGS of other tools, told by their content; report, fit and compare read it as any other.
+
+    OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text and JSON), result folders of PICO, our
+    own --format nccl, osu and csv, and any CSV with one row a cell. Only all-reduces are taken. What a log does not say
+    stays missing, but for the ranks: say them.
+    """
+    from ..importers import Asked, LogWarning, keep, read
+    from ..importers.values import ITEMSIZES, SPELLINGS
+    from ..runfolder import RunError, RunFolder
+
+    if output.exists():
+        raise RunError(f"{output}: exists already; choose another folder with -o")
+    if dtype is not None and dtype.lower() not in (*ITEMSIZES, *SPELLINGS):
+        raise OneLine(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")
+    same = {"dtype": dtype, "op": op, "in_place": in_place, "algorithm": algorithm, "columns": columns, "where": where}
+    given = zip(_for_each("ranks", ranks, logs), _for_each("nodes", nodes, logs))
+    found: list[tuple[Path, list[Imported]]] = []
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", LogWarning)
+        for log, (of_ranks, of_nodes) in zip(logs, given):
+            found.append((log, read(log, Asked(ranks=of_ranks, nodes=of_nodes, **same))))
+    said = {"ranks": list(ranks), "nodes": list(nodes), **same}
+    command = ["allreduce-bench", *sys.argv[1:]]
+    keep([row for _, rows in found for row in rows], RunFolder(output), command, _without_nothing(said))
+    for warning in heard:
+        talk(f"warning: {warning.message}")
+    for log, rows in found:
+        click.echo(_sentence(log, rows))
+    talk(f"{output}      next: allreduce-bench report {output}")
+
+
+def _for_each(name: str, values: Sequence[int], logs: Sequence[Path]) -> list[int | None]:
+    """One value a log."""
+    if len(values) not in (0, 1, len(logs)):
+        raise OneLine(f"--{name}: {len(values)} numbers for {len(logs)} logs; expected one, or one for each")
+    return [*values] * len(logs) if len(values) == 1 else [*values] or [None] * len(logs)
+
+
+def _without_nothing(said: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if value}
+
+
+def _on(nodes: Sequence[int]) -> str:
+    """` on 1 node`, ` on 2, 4 nodes`; nothing where they are not said."""
+    return f" on {', '.join(map(str, nodes))} node{'s' if nodes != [1] else ''}" if nodes else ""
+
+
+def _sentence(log: Path, rows: "Sequence[Imported]") -> str:
+    """`19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype not said: osu.txt`."""
+    sizes = sorted({row.nbytes for row in rows})
+    ends = dict.fromkeys(map(format_size, (sizes[0], sizes[-1])))
+    nodes = sorted({row.nodes for row in rows if row.nodes})
+    versions = sorted({row.version for row in rows if row.version})
+    launches = {(row.ranks, row.launch) for row in rows}
+    unsaid = [name for name in ("nodes", "dtype", "op") if all(getattr(row, name) is None for row in rows)]
+    untimed = sum(row.time_s is None for row in rows)
+    words = [
+        f"{len(rows)} row{'s' if len(rows) != 1 else ''}",
+        *([f"{untimed} without a time"] if untimed else []),
+        in_ranks(row.ranks for row in rows if row.ranks) + _on(nodes),
+        *([f"{len(launches)} launches"] if len(launches) > 1 else []),
+        " to ".join(ends),
+        " ".join([rows[0].tool, *versions]),
+        *([f"{', '.join(unsaid)} not said"] if unsaid else []),
+    ]
+    return f"{', '.join(words)}: {log}"

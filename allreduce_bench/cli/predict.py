@@ -1,0 +1,130 @@
+"""`predict`: times that were not measured, from a machine file or from alpha and beta alone."""
+
+from pathlib import Path
+
+import click
+
+from ..units import parse_price, parse_size
+from .words import NAMES, RANKS, RATE, SIZES, OneLine, errors_in_one_line, parsed
+
+DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
+MOST_RANKS = 1 << 18
+LARGEST = 1 << 50  # bytes: a PiB
+MOST_CELLS = 20_000
+SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "table"}
+PRICE = parsed("price", parse_price)
+SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(text))
+
+
+@click.command()
+@click.argument("machine", required=False, type=click.Path(path_type=Path))
+@click.option("-n", "--ranks", type=RANKS, help="Numbers of ranks, e.g. 24576, 2,4,8 or 2-64.")
+@click.option("--sizes", type=SIZES, default=DEFAULT_SIZES, show_default=True, help="Sizes in bytes.")
+@click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks that share a node.")
+@click.option("-a", "--algorithms", type=NAMES, default=(), help="Names [default: all, or all that were fitted].")
+@click.option(
+    "--segment", type=SEGMENT, help="Of pipelined algorithms: 64K, or best [default: as measured, else 128K]."
+)
+@click.option("--alpha", type=PRICE, help="Without MACHINE: seconds of a message, e.g. 5us.")
+@click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 100Gbit.")
+@click.option("--beta", type=PRICE, help="Instead of --bandwidth: seconds of a byte, e.g. 8e-11.")
+@click.option("--gamma", type=PRICE, help="Seconds of reducing a byte [default: none].")
+@click.option("--alpha-within", type=PRICE, help="Seconds of a message within a node.")
+@click.option("--bandwidth-within", type=RATE, help="Rate within a node, e.g. 100GB/s.")
+@click.option("--beta-within", type=PRICE, help="Instead of --bandwidth-within.")
+@click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), help="[default: table]")
+@click.option("--map", "as_map", is_flag=True, help="Only who is fastest, ranks down and sizes across.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt, .csv or .json file.")
+@errors_in_one_line
+def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, as_map, output, **prices) -> None:
+    """Predict the times of all-reduces from MACHINE, a file that 'fit' wrote, or from --alpha and --bandwidth.
+
+    Below the times stand the sizes and the numbers of ranks at which one algorithm overtakes another. Beyond twice the
+    ranks that were measured, all of it is marked as speculative.
+    """
+    from .. import forecast
+    from ..models.prediction import Layout, groups
+
+    sizes = tuple(sorted(set(sizes)))
+    _refuse_extent(ranks, sizes, ranks_per_node, segment)
+    layout = _format(layout, as_map, output)
+    found, source = _from_file(machine, prices) if machine else _from_prices(prices, ranks_per_node)
+    competing = groups(found, algorithms, Layout(ranks_per_node, segment))
+    asked = forecast.Forecast(found, source, competing, ranks, sizes)
+    forms = {"table": forecast.as_tables, "map": forecast.as_map, "csv": forecast.as_csv, "json": forecast.as_json}
+    text = forms["map" if as_map else layout](asked).rstrip("\n")
+    if output:
+        output.write_text(text + "\n", encoding="utf-8")
+    else:
+        click.echo(text)
+
+
+def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
+    if not ranks:
+        raise OneLine("predict needs numbers of ranks, such as -n 1024 or -n 2-64")
+    if ranks[0] < 2:
+        raise OneLine("-n 1: one rank has nobody to reduce with; expected 2 ranks or more")
+    if ranks[-1] > MOST_RANKS:
+        raise OneLine(f"-n {ranks[-1]}: at most {MOST_RANKS} ranks are predicted")
+    if sizes[0] < 1 or sizes[-1] > LARGEST:
+        raise OneLine(f"--sizes: {sizes[0] if sizes[0] < 1 else sizes[-1]} bytes; expected 1 B to 1 PiB")
+    if segment == 0:
+        raise OneLine("--segment 0: a segment holds at least one element")
+    if ranks_per_node and ranks_per_node > ranks[-1]:
+        raise OneLine(f"--ranks-per-node {ranks_per_node}: there are {ranks[-1]} ranks in all")
+    if len(ranks) * len(sizes) > MOST_CELLS:
+        raise OneLine(f"{len(ranks)} numbers of ranks times {len(sizes)} sizes: at most {MOST_CELLS} are predicted")
+
+
+def _format(layout, as_map, output) -> str:
+    if as_map and layout not in (None, "table"):
+        raise OneLine(f"--map is a table; leave out --format {layout}")
+    if output is None:
+        return layout or "table"
+    if output.suffix not in SUFFIXES:
+        raise OneLine(f"-o {output}: expected a name that ends in {', '.join(SUFFIXES)}")
+    named = SUFFIXES[output.suffix]
+    if (layout or named) != named or (as_map and named != "table"):
+        raise OneLine(
+            f"-o {output}: its name says {named}, but {'--map' if as_map else f'--format {layout}'} was asked"
+        )
+    return named
+
+
+def _from_file(path: Path, prices: dict):
+    from ..forecast import source_of
+    from ..models.machine import read_machine
+
+    given = [name for name, value in prices.items() if value is not None]
+    if given:
+        raise OneLine(f"{path} says what messages cost; leave out --{given[0].replace('_', '-')}, or the file")
+    found = read_machine(path)
+    return found, source_of(found, str(path))
+
+
+def _from_prices(prices: dict, ranks_per_node: int | None):
+    from ..forecast import prices_in_words
+    from ..models.machine import Prices, bare_machine
+
+    beta, beta_within = _beta(prices, ""), _beta(prices, "_within")
+    if prices["alpha"] is None or beta is None:
+        raise OneLine("predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)")
+    between = Prices(prices["alpha"], beta)
+    words = prices_in_words(*between)
+    within = None
+    if prices["alpha_within"] is not None or beta_within is not None:
+        if ranks_per_node is None:
+            raise OneLine("prices within a node need --ranks-per-node")
+        within = Prices(prices["alpha_within"] or between.alpha_s, beta_within or between.beta_s_per_byte)
+        words += f" between nodes; {prices_in_words(*within)} within"
+    gamma = prices["gamma"] or 0.0
+    words += f"; reductions at {1 / gamma / 1e9:.3g} GB/s" if gamma else "; reductions cost nothing"
+    return bare_machine(*between, gamma, within), words
+
+
+def _beta(prices: dict, where: str) -> float | None:
+    beta, bandwidth = prices[f"beta{where}"], prices[f"bandwidth{where}"]
+    if beta is not None and bandwidth is not None:
+        option = where.replace("_", "-")
+        raise OneLine(f"--beta{option} and --bandwidth{option} say the same; give one of them")
+    return 1 / bandwidth if bandwidth is not None else beta

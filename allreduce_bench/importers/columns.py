@@ -1,0 +1,115 @@
+"""Which column of a CSV holds what: by its name, its unit by the end of its name, or as --column says."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from .imported import LogError
+from .values import listed
+
+SECONDS = {"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
+RATES = {"bytes_per_s": 1.0, "B/s": 1.0, "MBps": 1e6, "MB/s": 1e6, "GBps": 1e9, "GB/s": 1e9, "Gbps": 1e9 / 8}
+RATES |= {"Gbit/s": 1e9 / 8, "Gbit": 1e9 / 8}
+TIMES: tuple[str, ...] = (
+    "time",
+    "median",
+    "median_time",
+    "time_median",
+    "p50",
+    "mean",
+    "mean_time",
+    "time_mean",
+    "avg",
+    "average",
+)
+TIMES += ("avg_time", "average_time", "avg_latency", "average_latency", "latency", "t_max", "duration", "runtime")
+ALIASES = {  # our name -> what others call it, in small letters; the first one that the file has is taken
+    "ranks": ("ranks", "nranks", "num_ranks", "n_ranks", "np", "nprocs", "procs", "processes", "ngpus", "gpus", "p"),
+    "nodes": ("nodes", "nnodes", "num_nodes", "n_nodes"),
+    "ranks_per_node": ("ranks_per_node", "ppn", "tasks_per_node", "procs_per_node"),
+    "nbytes": ("nbytes", "bytes", "size_bytes", "message_size", "msg_size", "message_bytes", "buffer_size", "size"),
+    "count": ("count", "elements", "array_dim"),
+    "dtype": ("dtype", "datatype", "type"),
+    "op": ("op", "redop", "mpi_op"),
+    "algorithm": ("algorithm", "algo", "algo_name"),
+    "executor": ("executor",),
+    "segment": ("segment",),
+    "cache": ("cache",),
+    "groups": ("groups",),
+    "collective": ("collective", "collective_type"),
+    "state": ("state",),
+    "reason": ("reason",),
+    "wrong": ("wrong", "#wrong", "nwrong"),
+    "time_definition": ("time_definition",),
+    "iterations": ("iterations", "n_iter", "iters", "repetitions", "calls"),
+    "launch": ("launch", "allocation", "job", "job_id", "jobid", "source_path", "timestamp", "file"),
+    "system": ("system", "machine", "cluster"),
+    "library": ("library", "mpi", "mpi_lib"),
+    "library_version": ("mpi_version", "mpi_lib_version"),
+    "path_messages": ("path_messages",),
+    "path_nbytes": ("path_nbytes",),
+    "path_reduced_nbytes": ("path_reduced_nbytes",),
+}
+MEASURES = ("time", "busbw", "algbw")
+
+
+class Column(NamedTuple):
+    """A column, and what to multiply its numbers by for seconds or bytes/s; 1 for others."""
+
+    name: str
+    factor: float = 1.0
+
+
+def found_columns(header: Sequence[str], asked: Mapping[str, str], place: str) -> dict[str, Column]:
+    """Our names, and time, busbw and algbw, -> the columns of a header. Raises LogError for what cannot be meant."""
+    given = dict(_given(header, asked, place))
+    lower = {name.strip().lower(): name for name in reversed(header)}
+    for ours, theirs in ALIASES.items():
+        name = next((lower[alias] for alias in theirs if alias in lower), None)
+        if name is not None and name not in {column.name for column in given.values()}:
+            given.setdefault(ours, Column(name))
+    for measure, bases, units in (("time", TIMES, SECONDS), ("busbw", ("busbw",), RATES), ("algbw", ("algbw",), RATES)):
+        if measure not in given:
+            measured = {
+                base: (name, units[unit]) for name in reversed(header) for base, unit in [split(name, units)] if unit
+            }
+            base = next((base for base in bases if base in measured), None)
+            if base:
+                given[measure] = Column(*measured[base])
+    return given
+
+
+def split(name: str, units: Mapping[str, float]) -> tuple[str, str]:
+    """`median` and `s` of `median_s`, the base in small letters; no unit for a name that ends in none of `units`."""
+    for unit in sorted(units, key=len, reverse=True):
+        match = re.fullmatch(rf"(.+?)(?:_|\s*[\[(]){re.escape(unit)}[\])]?", name.strip())
+        if match:
+            return match[1].strip().lower(), unit
+    return name.strip().lower(), ""
+
+
+def _given(header: Sequence[str], asked: Mapping[str, str], place: str):
+    """What --column says."""
+    for wanted, name in asked.items():
+        if name not in header:
+            raise LogError(f"{place}: no column '{name}' for --column {wanted}={name}; it has: {listed(header, 30)}")
+        for measure, units in (("time", SECONDS), ("busbw", RATES), ("algbw", RATES)):
+            base, unit = split(wanted, units)
+            if base == measure:
+                _, own = split(name, units)
+                if own and unit and units[own] != units[unit] and wanted != "time_s":
+                    raise LogError(f"{place}: --column {wanted}={name}: is it {unit} or {own}?")
+                if not (own or unit):
+                    raise LogError(f"{place}: --column {wanted}={name}: of which unit? say {measure}_us or the like")
+                yield measure, Column(name, units[own or unit])
+                break
+        else:
+            if wanted not in ALIASES:
+                known = f"{', '.join(ALIASES)}, time_s, time_us, busbw_GBps"
+                raise LogError(f"{place}: --column {wanted}={name}: unknown '{wanted}'; known: {known}")
+            yield wanted, Column(name)
+
+
+def are_columns(header: Sequence[str]) -> bool:
+    """Whether a header has a size, a time or a bandwidth: then a sentence can say what else a CSV needs."""
+    return bool({"nbytes", "count", *MEASURES} & set(found_columns(header, {}, "")))

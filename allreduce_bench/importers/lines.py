@@ -1,0 +1,65 @@
+"""The lines of a log: decoded, without what launchers put before each of them, and without a line that was cut off."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+from .imported import LogError, LogWarning
+
+MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
+    r"\s*(?:\[[^\]]{1,80}\]\s?<std(?:out|err)>:?\s?|\[\d{1,7}\]\s|\d{1,7}:\s)", re.ASCII
+)
+MANGLED = 0.1  # of the characters: beyond, it is no text
+
+
+class Line(NamedTuple):
+    """One line, its number in the file from 1."""
+
+    number: int
+    text: str  # without launchers' prefix and blanks at its end
+    ended: bool  # by a line end; the last one of a file that was cut off is not
+
+
+def read_text(path: Path) -> str:
+    """The text of a log. Raises LogError: absent, empty, compressed, or no text."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; expected the log of a benchmark") from error
+    if not content.strip():
+        raise LogError(f"{path}, line 1: empty; expected the log of a benchmark")
+    for magic, name in PACKED.items():
+        if content.startswith(magic):
+            raise LogError(f"{path}, line 1: compressed by {name}; unpack it first")
+    coding = next((coding for mark, coding in MARKS.items() if content.startswith(mark)), "utf-8")
+    text = content.decode(coding, errors="replace")
+    strange = sum(letter == "\ufffd" or (letter < " " and letter not in "\t\n\r\f\v\x1b") for letter in text[:100_000])
+    if "\0" in text or strange > MANGLED * min(len(text), 100_000):
+        found = re.search(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]", text)
+        number = text.count("\n", 0, found.start() if found else 0) + 1
+        raise LogError(f"{path}, line {number}: binary, not text; expected the log of a benchmark")
+    return text
+
+
+def lines_of(text: str) -> list[Line]:
+    """All lines of a text."""
+    parts = re.split(r"\r\n|\n|\r", text)
+    last = len(parts)
+    return [
+        Line(number, PREFIX.sub("", part, count=1).rstrip(), number < last)
+        for number, part in enumerate(parts, start=1)
+        if number < last or part
+    ]
+
+
+def is_cut(line: Line, width: int) -> bool:
+    """Whether the last line of a file is a row that was cut off: it has no end, and is shorter than the row before."""
+    return not line.ended and len(line.text) < width
+
+
+def dropped(file: str, line: Line, why: str) -> None:
+    """Warn of a line that was left out."""
+    warnings.warn(f"{file}, line {line.number}: {why}; left out", LogWarning, stacklevel=2)

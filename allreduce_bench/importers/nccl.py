@@ -1,0 +1,261 @@
+"""nccl-tests: the table of all_reduce_perf, old and current, with and without a header.
+
+time_s is the time of one half, out of place or in place: that of a loop divided by its length, mean over ranks unless
+-a said otherwise. A size that comes again (0 bytes, the cycles of -N) belongs to the same launch.
+"""
+
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from .imported import Imported, LogError, LogWarning
+from .lines import Line, dropped, is_cut
+from .rates import factor_fits, ranks_of_factors
+from .values import US, dtype_of, is_number, is_whole, listed, op_of, seconds, shown, timed, whole, wrong_elements
+
+TOOL = "nccl-tests"
+PROGRAM = re.compile(
+    r"\b(all_reduce|all_gather|reduce_scatter|broadcast|reduce|alltoallv?|sendrecv|gather|scatter|hypercube)_perf\b"
+)
+CONCLUDED = "Collective test concluded"
+BEGIN = re.compile(r"#\s*(nThread\b|Collective test starting)")
+VERSION = re.compile(r"#\s*nccl-tests version (\S+)")
+RANK = re.compile(r"#\s+Rank\s+([0-9]+)\s+(?:Group\s+([0-9]+)\s+)?Pid\s+[0-9]+\s+on\s+(\S+)\s+device")
+ITERATIONS = re.compile(r"\bwarmup iters: [0-9]+ iters: ([0-9]+)")
+HEADER = re.compile(r"#\s*size\s+count\b.*\bbusbw\b")
+ROW = re.compile(r"\s*[0-9]+\s+[0-9]+\s+[A-Za-z]\w*\s+\S")
+STAMP = re.compile(r"\s+[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
+OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*(?:[0-9]+\s+)?(OK|FAILED)")
+COUNT = r"[0-9]+(?:\.[0-9]+)?(?:e\+[0-9]+)?"  # of wrong elements; a largest error, 2e-07, is none
+HALF, HALF_PER_ITERATION = 4, 8  # columns from one time to the next: time algbw busbw #wrong, and those of -I
+
+
+class Columns(NamedTuple):
+    """What a header says."""
+
+    half: int  # number of columns of a half
+    counted: bool  # whether wrong elements are counted, #wrong; older ones have the largest error
+    cpu: bool  # whether the time is that of the CPU
+
+
+PLAIN = Columns(HALF, True, False)
+
+
+class Half(NamedTuple):
+    """One half of a row, as printed."""
+
+    time: str
+    algbw: str
+    busbw: str
+    wrong: str
+
+
+class Row(NamedTuple):
+    """One row of a table, as printed."""
+
+    line: Line
+    nbytes: str
+    elements: str
+    dtype: str
+    op: str
+    halves: tuple[Half, ...]  # out of place, in place
+
+
+class Table(NamedTuple):
+    """One table and what stands above it."""
+
+    program: str
+    version: str | None
+    hosts: list[str]  # of each rank; empty: not said
+    iterations: int | None
+    columns: Columns
+    rows: list[Row]
+    checked: bool | None  # whether the line below the table says that nothing was out of bounds
+
+
+def is_nccl(text: str) -> bool:
+    """Whether this is a log of nccl-tests."""
+    return "_perf" in text and BEGIN.search(text) is not None or HEADER.search(text) is not None or bool(_rows_of(text))
+
+
+def _rows_of(text: str) -> list[str]:
+    """Lines without any header that can only be rows."""
+    return [line for line in text.splitlines() if ROW.match(line) and parsed(Line(1, line, True), HALF) is not None]
+
+
+def read_nccl(file: str, lines: Sequence[Line], in_place: bool) -> list[Imported]:
+    """The rows of the all-reduce tables of a log, one half of each. Raises LogError."""
+    rows, others, reader = [], [], _Reader(file)
+    for line in lines:
+        reader.take(line)
+    for count, table in enumerate(reader.tables, start=1):
+        ranks = _ranks(file, table)
+        if _is_allreduce(table, ranks):
+            common = {"file": file, "launch": f"{file}, table {count}", **_common(table, ranks)}
+            if table.checked is False and not table.columns.counted:
+                what = "results out of bounds, and the log does not say at which size"
+                warnings.warn(f"{file}, table of line {table.rows[0].line.number}: {what}", LogWarning, stacklevel=2)
+            halves = [half_of(file, row, table.columns, in_place) for row in table.rows]
+            rows += [Imported(**common, **fields, **_checked(table)) for fields in halves if fields]
+        else:
+            others.append(table.program or "one whose bus bandwidth is not that of an all-reduce")
+    if rows and not any(row.times_s for row in rows):
+        which, other = ("in-place", "leave --in-place out") if in_place else ("out-of-place", "try --in-place")
+        raise LogError(f"{rows[0].place}: no {which} time in any row; {other}")
+    if not rows:
+        what = f"found: {listed(dict.fromkeys(others))}" if others else "no row is whole"
+        raise LogError(f"{file}, line {lines[-1].number}: no row of all_reduce_perf up to here; {what}")
+    return rows
+
+
+class _Reader:
+    """What was said so far, line by line, and all tables, of whatever collective."""
+
+    def __init__(self, file: str):
+        self.file, self.tables = file, list[Table]()
+        self.program = ""
+        self.version: str | None = None
+        self.hosts: list[str] = []
+        self.iterations: int | None = None
+        self.columns = PLAIN
+        self.fresh, self.width = True, 0  # whether the next row begins a table; the length of the row before
+
+    def take(self, line: Line) -> None:
+        """Take in one line."""
+        if (line.text.split() or [""])[0].isdigit():
+            self._row(line)
+        elif match := RANK.search(line.text):
+            first = match[1] == "0" and match[2] in (None, "0")
+            self.hosts = [] if first else self.hosts  # a new list: tables above keep theirs
+            self.hosts.append(match[3])
+        elif HEADER.search(line.text):
+            self.columns, self.fresh, self.width = _columns(line.text), True, 0
+        elif match := OUT_OF_BOUNDS.search(line.text):
+            self.tables[-1:] = [table._replace(checked=match[1] == "OK") for table in self.tables[-1:]]
+        else:
+            self._head(line.text)
+
+    def _head(self, text: str) -> None:
+        if match := VERSION.search(text):
+            self.version = match[1]
+        if match := ITERATIONS.search(text):
+            self.iterations = int(match[1][:9]) or None
+        program = PROGRAM.search(text)
+        if BEGIN.search(text) or program and CONCLUDED not in text:
+            self.fresh = True
+            self.program = program[1] if program else self.program
+
+    def _row(self, line: Line) -> None:
+        if not ROW.match(line.text) and line.ended and len(line.text.split()) > 1:
+            return  # words of somebody else that begin with a number
+        row = None if is_cut(line, self.width) else parsed(line, self.columns.half)
+        if row is None:
+            dropped(self.file, line, f"{shown(line.text)} is no whole row")
+            return
+        if self.fresh or not self.tables:
+            said = self.program, self.version, self.hosts, self.iterations, self.columns
+            self.tables.append(Table(*said, [], None))
+            self.fresh = False
+        self.tables[-1].rows.append(row)
+        self.width = len(line.text)
+
+
+def _columns(header: str) -> Columns:
+    names = header.lstrip("# ").split()
+    times = [place for place, name in enumerate(names) if name in ("time", "cputime")]
+    half = times[1] - times[0] if len(times) > 1 else HALF
+    return Columns(half, "#wrong" in names, "cputime" in names)
+
+
+def parsed(line: Line, half: int) -> Row | None:
+    """The fields of a row; None where it is none, or not whole. `half`: columns of a half, see HALF.
+
+    redop may be blank and root absent, so what stands behind the type is told by its kind and number.
+    """
+    words = STAMP.sub("", line.text).split()
+    if len(words) < 3 + HALF or not (is_whole(words[0]) and is_whole(words[1])):
+        return None
+    rest = words[3:]
+    op = "" if is_number(rest[0]) or rest[0] == "N/A" else rest.pop(0)
+    values = []
+    for word in rest:
+        if not is_number(word) and word != "N/A":
+            break
+        values.append(word)
+    if len(values) % 2 and re.fullmatch(r"-?[0-9]+", values[0]):
+        values = values[1:]  # the root
+    if half == HALF and len(values) >= 2 * HALF_PER_ITERATION:
+        half = HALF_PER_ITERATION
+    if len(values) < half or len(values) < 2 * half and len(words) - 3 > len(values) + 2:
+        return None
+    halves = [Half(*values[start : start + HALF]) for start in (0, half) if len(values) >= start + HALF]
+    return Row(line, words[0], words[1], words[2], op, tuple(halves))
+
+
+def _ranks(file: str, table: Table) -> int | None:
+    """The number of ranks: of the lines that name them, else of busbw / algbw = 2(p-1)/p. Raises LogError."""
+    rates = [(half.algbw, half.busbw) for row in table.rows for half in row.halves]
+    if table.hosts:
+        ranks = len(table.hosts)
+        if table.program == "all_reduce" and not factor_fits(rates, ranks):
+            place = f"{file}, line {table.rows[0].line.number}"
+            raise LogError(
+                f"{place}: {ranks} ranks are named above, but busbw / algbw is not 2(p-1)/p of {ranks}: "
+                "groups at the same time (NCCL_TESTS_SPLIT), or a damaged log"
+            )
+        return ranks
+    return ranks_of_factors(rates)
+
+
+def _is_allreduce(table: Table, ranks: int | None) -> bool:
+    """By the name of the program; without one by the operation, and by the bus bandwidth."""
+    if table.program:
+        return table.program == "all_reduce"
+    if {row.op.lower() for row in table.rows} <= {"none"}:
+        return False
+    rates = [(half.algbw, half.busbw) for row in table.rows for half in row.halves]
+    return factor_fits(rates, ranks)
+
+
+def _checked(table: Table) -> dict[str, Any]:
+    """An old table has a largest error instead of wrong elements, and below it whether that is too much anywhere."""
+    checked = any(half.wrong != "N/A" for row in table.rows for half in row.halves)
+    return {"wrong": 0} if table.checked and checked and not table.columns.counted else {}
+
+
+def _common(table: Table, ranks: int | None) -> dict[str, Any]:
+    facts: dict[str, Any] = {"hosts": table.hosts} if table.hosts else {}
+    if ranks and not table.hosts:
+        facts["ranks_from"] = "busbw / algbw of the rows, which is 2(p-1)/p"
+    return {
+        "tool": TOOL,
+        "version": table.version,
+        "ranks": ranks,
+        "nodes": len(set(table.hosts)) or None,
+        "iterations": table.iterations,
+        "facts": facts,
+    }
+
+
+def half_of(file: str, row: Row, columns: Columns, in_place: bool) -> dict[str, Any] | None:
+    """The fields of Imported of one half of a row; None where the row has no such half. Raises LogError."""
+    if len(row.halves) <= in_place:
+        return None
+    half, place = row.halves[in_place], f"{file}, line {row.line.number}"
+    fields: dict[str, Any] = {
+        "line": row.line.number,
+        "nbytes": whole(row.nbytes, "the size", place),
+        "count": whole(row.elements, "the count", place),
+        "dtype": dtype_of(row.dtype),
+        "op": op_of(row.op),
+        "in_place": in_place,
+        "time_definition": "nccl_tests_cputime" if columns.cpu else "nccl_tests",
+    }
+    if half.time == "N/A":
+        return fields | {"state": "skipped", "reason": "the log says N/A"}
+    time_s = seconds(half.time, US, "the time", place)
+    fields |= timed(time_s, f"{half.time} us") | {"nccl_tests_s": time_s if time_s and not columns.cpu else None}
+    if half.wrong != "N/A" and columns.counted and re.fullmatch(COUNT, half.wrong):
+        fields |= wrong_elements(half.wrong, place)
+    return fields

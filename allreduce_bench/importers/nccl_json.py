@@ -1,0 +1,85 @@
+"""nccl-tests: the JSON of -J. The time is that of the text: of -I only the headline is taken, as it stands in both."""
+
+import json
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from .imported import Imported, LogError
+from .nccl import PROGRAM, TOOL
+from .values import US, dtype_of, op_of, ranks_of, seconds, timed, whole, wrong_elements
+
+
+def is_nccl_json(text: str) -> bool:
+    """Whether this is, or begins like, such a file."""
+    return text.lstrip("\ufeff \t\r\n").startswith("{") and '"out_of_place"' in text and '"results"' in text
+
+
+def read_nccl_json(file: str, text: str, in_place: bool) -> list[Imported]:
+    """The rows of one half. Raises LogError: damaged, or of another collective."""
+    try:
+        content = json.loads(text.lstrip("\ufeff"))
+    except json.JSONDecodeError as error:
+        raise LogError(f"{file}, line {error.lineno}: damaged JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
+        raise LogError(f"{file}, line 1: damaged JSON") from error
+    try:
+        rows = _rows(file, content, "in_place" if in_place else "out_of_place")
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise LogError(f"{file}, line 1: not the JSON of nccl-tests: {type(error).__name__} at {error}") from error
+    if not any(row.times_s for row in rows):
+        which, other = ("in-place", "leave --in-place out") if in_place else ("out-of-place", "try --in-place")
+        raise LogError(f"{file}, line 1: no {which} time in its results; {other}")
+    return rows
+
+
+def _rows(file: str, content: Mapping[str, Any], half: str) -> list[Imported]:
+    names = [str(word) for word in content.get("args", ())[:1]]
+    names += [str(result.get("experiment_name") or "") for result in content["results"]]
+    programs = {match[1] for name in names if (match := PROGRAM.search(name))}
+    if programs - {"all_reduce"}:
+        raise LogError(f"{file}, line 1: no result of all_reduce_perf; found: {', '.join(sorted(programs))}")
+    common = {"file": file, "line": 1, "tool": TOOL, "launch": file, **_common(content, file)}
+    return [
+        Imported(**common, **_fields(result, half, f"{file}, result {number}"))
+        for number, result in enumerate(content["results"], start=1)
+    ]
+
+
+def _common(content: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """What holds for all results. `devices` names the first rank of each process, which has threads and GPUs."""
+    config = content.get("config") or {}
+    hosts = [str(device["hostname"]) for device in config.get("devices") or ()]
+    each = prod(whole(str(config.get(name) or 1), name, file, 1) for name in ("nthreads", "ngpus"))
+    ranks = ranks_of(str(len(hosts) * each), file) if hosts else None
+    facts: dict[str, Any] = {"hosts": [host for host in hosts for _ in range(each)]} if hosts else {}
+    if "start_time" in content:
+        facts["date"] = str(content["start_time"])
+    version = content.get("nccl_version")
+    if isinstance(version, int) and version >= 10000:  # earlier ones are counted in another way
+        facts["mpi"] = {"library": f"NCCL {version // 10000}.{version // 100 % 100}.{version % 100}"}
+    return {"ranks": ranks, "nodes": len(set(hosts)) or None, "facts": facts, "version": None}
+
+
+def _fields(result: Mapping[str, Any], half: str, place: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "nbytes": whole(str(result["size"]), "size", place),
+        "count": whole(str(result["count"]), "count", place),
+        "dtype": dtype_of(str(result["type"])),
+        "op": op_of(str(result["redop"])),
+        "in_place": half == "in_place",
+        "time_definition": "nccl_tests",
+    }
+    if result.get("actual_iterations") is not None:
+        fields["iterations"] = whole(str(result["actual_iterations"]), "actual_iterations", place, 1)
+    times = result.get(half)
+    if times is None:
+        return fields | {"state": "skipped", "reason": "the log has no such time"}
+    cpu = "time" not in times
+    printed = str(times["cpu_time" if cpu else "time"])
+    time_s = seconds(printed, US, "time", place)
+    fields |= timed(time_s, f"{printed} us")
+    fields |= {"time_definition": "nccl_tests_cputime"} if cpu else {"nccl_tests_s": time_s or None}
+    if times.get("nwrong") is not None:
+        fields |= wrong_elements(str(times["nwrong"]), place)
+    return fields

@@ -1,0 +1,159 @@
+"""PICO: a result folder with one CSV for each (count, algorithm, type), named `<count>_<algorithm>_<type>.csv`.
+
+time_s are its calls one by one, column `highest` in ns: the maximum over ranks. The first 20 % of them are warm-ups, as
+PICO's own summary drops them. Its metadata, `<system>_metadata.csv` beside or above the folder, say nodes and ranks of
+each test of an allocation; only all-reduces are taken.
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..units import MAX_RANKS
+from .imported import OTHER, Imported, LogError
+from .lines import Line, dropped, lines_of, read_text
+from .values import dtype_of, itemsize_of, op_of, printable, seconds, shown, whole
+
+TOOL = "PICO"
+NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)
+WARMUPS = 0.2  # of the calls of a file
+NS = 1e-9
+ABOVE = 3  # folders above a result in which its metadata are looked for
+
+
+def is_pico(text: str) -> bool:
+    """Whether this is one of the files with times."""
+    first = text.lstrip("\ufeff").partition("\n")[0].strip().lower().split(",")
+    return first[0] == "highest" and all(name.startswith("rank") for name in first[1:])
+
+
+def read_pico(path: Path) -> list[Imported]:
+    """The cells below a folder, or of one of its files. Raises LogError: there is none, or one is damaged."""
+    files = [path] if path.is_file() else sorted(found for found in path.rglob("*.csv") if NAME.fullmatch(found.name))
+    told: dict[Path, dict[str, str] | None] = {}
+    rows = []
+    for file in files:
+        if file.parent not in told:
+            told[file.parent] = _metadata(file.parent)
+        test = told[file.parent]
+        if test is None or _is_allreduce(test):
+            rows.append(_cell(file, test or {}))
+    if not rows:
+        what = "the metadata name no all-reduce" if files else "no file <count>_<algorithm>_<type>.csv"
+        raise LogError(f"{path}: {what}; expected a result folder of PICO")
+    return rows
+
+
+def _is_allreduce(test: dict[str, str]) -> bool:
+    return test.get("collective_type", "ALLREDUCE").strip().upper() == "ALLREDUCE"
+
+
+def _metadata(folder: Path) -> dict[str, str] | None:
+    """The line of the metadata about a folder of times, <allocation>/<test>; None where there is none."""
+    folder = folder.resolve()
+    for above in [folder, *folder.parents][: ABOVE + 1]:
+        for file in sorted(above.glob("*_metadata.csv")):
+            for test in _read_metadata(file):
+                if (test.get("timestamp"), test.get("test_id")) == (folder.parent.name, folder.name):
+                    return {**test, "system": file.name.removesuffix("_metadata.csv"), "file": str(file)}
+    return None
+
+
+def _read_metadata(file: Path) -> Iterator[dict[str, str]]:
+    reader = csv.DictReader(read_text(file).replace("\r", "").splitlines())
+    try:
+        for test in reader:
+            yield {
+                name: value or ""
+                for name, value in test.items()
+                if isinstance(name, str) and not isinstance(value, list)
+            }
+    except csv.Error as error:
+        raise LogError(f"{file}, line {reader.line_num}: damaged: {error}") from error
+
+
+def _cell(path: Path, test: dict[str, str]) -> Imported:
+    """The calls of one file."""
+    match = NAME.fullmatch(path.name)
+    if match is None:
+        raise LogError(
+            f"{path}: the name of a PICO file says count, algorithm and type: expected 512_ring_over_int32.csv"
+        )
+    lines = lines_of(read_text(path))
+    header = lines[0].text.strip().lower().split(",")
+    if not is_pico(lines[0].text):
+        raise LogError(f"{path}, line 1: the header is {shown(lines[0].text)}, expected highest[,rank0,...]")
+    times_s = tuple(_times(path, lines[1:], len(header)))
+    if not times_s:
+        raise LogError(f"{path}, line {lines[-1].number}: no calls; expected one time a line")
+    dtype = dtype_of(match[3])
+    count = whole(match[1], "the count in its name", str(path))
+    fields: dict[str, Any] = (
+        {"times_s": times_s}
+        if all(times_s)
+        else {
+            "state": "left out",
+            "reason": "the log has times of 0",
+        }
+    )
+    return Imported(
+        file=str(path),
+        line=2,
+        tool=TOOL,
+        launch=_launch(path, test),
+        algorithm=printable(match[2]),
+        executor=OTHER,
+        dtype=dtype,
+        op=op_of(test.get("MPI_Op", "")),
+        count=count,
+        nbytes=count * itemsize_of(dtype),
+        system=test.get("system"),
+        warmups=int(WARMUPS * len(times_s)),
+        iterations=1,
+        time_definition="pico_highest",
+        facts=_facts(test),
+        **_layout(path, test, len(header) - 1),
+        **fields,
+    )
+
+
+def _times(path: Path, lines: list[Line], columns: int) -> Iterator[float]:
+    """The first column in seconds; a row that was cut off is dropped with a warning."""
+    for line in lines:
+        if not line.text.strip():
+            continue
+        words = line.text.split(",")
+        if len(words) < columns or not line.ended:
+            dropped(str(path), line, f"{shown(line.text)} may be cut off")
+            continue
+        yield seconds(words[0].strip(), NS, "the time", f"{path}, line {line.number}")
+
+
+def _layout(path: Path, test: dict[str, str], columns: int) -> dict[str, Any]:
+    """Ranks and nodes: of the metadata, where nodes of a torus are 8x8x8, else of the columns of ranks or alloc.csv."""
+    place = test.get("file", str(path))
+    if test.get("nnodes"):
+        nodes = 1
+        for side in test["nnodes"].lower().split("x"):
+            nodes *= whole(side.strip(), "nnodes", place, 1, MAX_RANKS)
+        each = whole(test.get("tasks_per_node") or "1", "tasks_per_node", place, 1, MAX_RANKS)
+        return {"nodes": nodes, "ranks": whole(str(nodes * each), "nnodes x tasks_per_node", place, 1, MAX_RANKS)}
+    allocation = path.with_name("alloc.csv")
+    if columns > 0 or not allocation.is_file():
+        return {"nodes": None, "ranks": columns or None}
+    hosts = [line.text.split(",")[-1] for line in lines_of(read_text(allocation))[1:] if line.text.strip()]
+    return {"nodes": len(set(hosts)) or None, "ranks": len(hosts) or None}
+
+
+def _launch(path: Path, test: dict[str, str]) -> str:
+    """The allocation, and the test in it."""
+    if test:
+        return f"{test['timestamp']}, test {test['test_id']}"
+    return "/".join(path.resolve().parent.parts[-2:])
+
+
+def _facts(test: dict[str, str]) -> dict[str, Any]:
+    words = [test.get(name, "").strip() for name in ("mpi_lib", "mpi_lib_version")]
+    return {"mpi": {"library": " ".join(filter(None, words))}} if words[0] else {}

@@ -1,0 +1,53 @@
+"""A log as the frame that fits read."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from .imported import NOTHING, Asked, Imported
+from .reading import read
+
+KINDS: dict[str, Any] = {  # column -> type, as `points` of runs has them
+    "run": "string",
+    "algorithm": "string",
+    "executor": "string",
+    "cache": "string",
+    "dtype": "string",
+    "op": "string",
+    "segment": "Int64",
+    "ranks": "Int64",
+    "nodes": "Int64",
+    "count": "Int64",
+    "nbytes": "Int64",
+    "launch": "string",
+    "calls": "Int64",
+    "time_s": "float64",
+}
+
+
+def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
+    """One row for each row of a log that has a time, in its order: the columns of KINDS; what it does not say is NA.
+
+    `run` is the name of the log; of a CSV with a column of systems, or with several numbers of ranks per node, system
+    and ranks per node: `lumi, 1 rank per node`. `launch` is what tells launches apart: an allocation, a file, a table
+    in it. `calls`: how many calls `time_s` is the mean or median of. Raises LogError.
+    """
+    rows = [row for row in read(path, asked) if row.time_s is not None]
+    several = len({each for row in rows if (each := _each(row))}) > 1
+    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name != "run"}
+    data["run"] = [_run(path, row, several) for row in rows]
+    return pd.DataFrame({name: pd.Series(data[name], dtype=object).astype(kind) for name, kind in KINDS.items()})
+
+
+def _each(row: Imported) -> int | None:
+    """Ranks per node, where the nodes are alike."""
+    return row.ranks // row.nodes if row.ranks and row.nodes and row.ranks % row.nodes == 0 else None
+
+
+def _run(path: Path, row: Imported, several: bool) -> str:
+    each = _each(row)
+    layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else "ranks per node not said"
+    if row.fields and (row.system or several):
+        return ", ".join(filter(None, (row.system or path.name, layout)))
+    return path.name

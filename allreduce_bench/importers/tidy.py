@@ -1,0 +1,226 @@
+"""Tidy CSV: one row a cell, columns told by their names; our own summary.csv is one.
+
+time_s is the column of a time (see columns.TIMES for which, where there are several), or what busbw or algbw makes of
+the size. Launches are told by a column such as launch, allocation, job or source_path.
+"""
+
+import csv
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..schema import CACHES, FLOOR, STATES
+from .columns import MEASURES, Column, are_columns, found_columns
+from .imported import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
+from .values import (
+    dtype_of,
+    is_number,
+    itemsize_of,
+    listed,
+    op_of,
+    printable,
+    ranks_of,
+    real,
+    seconds,
+    shown,
+    timed,
+    whole,
+)
+
+TOOL = "CSV"
+PATH = ("path_messages", "path_nbytes", "path_reduced_nbytes")
+ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
+UNTRIED = "missing"  # the state of a cell of a summary that was planned only
+Table = dict[str, Column]
+
+
+def is_tidy(text: str) -> bool:
+    """Whether the first line that is no comment is a header with the columns of a tidy CSV."""
+    _, header = _header(text)
+    return len(header) > 1 and are_columns(header)
+
+
+def looks_tidy(text: str) -> bool:
+    """Whether that line may be a header of which --column says the rest."""
+    _, header = _header(text)
+    return len(header) > 1 and all(name.strip() and not is_number(name.strip()) for name in header)
+
+
+def _header(text: str) -> tuple[int, list[str]]:
+    """The number of lines before the header, and its names."""
+    for number, line in enumerate(text.lstrip("\ufeff").splitlines()[:1000]):
+        if line.strip() and not line.startswith("#"):
+            return number, [name.strip() for name in _split(line)]
+    return 0, []
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=_delimiter(line)))
+    except (csv.Error, StopIteration):
+        return []
+
+
+def _delimiter(line: str) -> str:
+    return max(",;\t", key=line.count)
+
+
+def read_tidy(file: str, text: str, asked: Asked) -> list[Imported]:
+    """The rows. Raises LogError: a column is missing, or a field is not what its column holds."""
+    text = text.lstrip("\ufeff")
+    skipped, header = _header(text)
+    place = f"{file}, line {skipped + 1}"
+    table = found_columns(header, asked.columns, place)
+    if not {"nbytes", "count"} & set(table):
+        raise LogError(f"{place}: no column of a size; say --column nbytes=COLUMN; it has: {listed(header, 30)}")
+    if not set(MEASURES) & set(table):
+        raise LogError(
+            f"{place}: no time in a unit that its name says; say --column time_us=COLUMN; it has: {listed(header, 30)}"
+        )
+    found = []
+    for number, fields in _records(file, text, skipped, header, table):
+        if _is_ours(fields, table):
+            found.append(_row(file, number, fields, table, asked))
+    if not found:
+        raise LogError(f"{place}: no row of an all-reduce below this header")
+    _warn_of_ignored(file, header, table, found, asked)
+    return found
+
+
+def _records(
+    file: str, text: str, skipped: int, header: list[str], table: Table
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """The number of each line and its fields by name. A last line that may be cut off is dropped with a warning."""
+    lines = text.splitlines(keepends=True)[skipped:]
+    reader = csv.reader(lines, delimiter=_delimiter(lines[0]))
+    used = {column.name for column in table.values()}
+    try:
+        next(reader)
+        for words in reader:
+            number = skipped + reader.line_num
+            if not words or words[0].startswith("#") and len(words) != len(header):
+                continue
+            last = reader.line_num == len(lines) and not lines[-1].endswith(("\n", "\r"))
+            if last and (len(words) != len(header) or header[-1] in used):
+                warnings.warn(
+                    f"{file}, line {number}: the last row has no line end, so it may be cut off; left out",
+                    LogWarning,
+                    stacklevel=2,
+                )
+                continue
+            if len(words) != len(header):
+                raise LogError(f"{file}, line {number}: {len(words)} fields, expected {len(header)} as in the header")
+            yield number, {name: word.strip() for name, word in zip(header, words)}
+    except csv.Error as error:
+        raise LogError(f"{file}, line {skipped + reader.line_num}: damaged: {error}") from error
+
+
+def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
+    """The field of one of our names; None where it is absent."""
+    if name not in table:
+        return None
+    value = fields[table[name].name]
+    return None if value.lower() in ABSENT else printable(value)
+
+
+def _is_ours(fields: Mapping[str, str], table: Table) -> bool:
+    """Whether a row is of an all-reduce of all ranks that was tried."""
+    collective = re.sub(r"\W|_", "", (_get(fields, table, "collective") or "allreduce").lower())
+    tried = _get(fields, table, "state") != UNTRIED and _get(fields, table, "executor") != FLOOR
+    return collective.removeprefix("mpi") == "allreduce" and tried and _get(fields, table, "groups") is None
+
+
+def _row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked) -> Imported:
+    place = f"{file}, line {number}"
+
+    def text(name: str) -> str | None:
+        return _get(fields, table, name)
+
+    def number_of(name: str, least: int = 0) -> int | None:
+        value = text(name)
+        return None if value is None else whole(value, table[name].name, place, least)
+
+    dtype = dtype_of(text("dtype") or asked.dtype or "")
+    count, nbytes = number_of("count"), number_of("nbytes")
+    if nbytes is None:
+        if count is None:
+            raise LogError(f"{place}: no size; expected bytes or a count of elements")
+        if dtype is None:
+            raise LogError(f"{place}: a count of elements of which type? say --dtype")
+        nbytes = count * itemsize_of(dtype)
+    ranks = ranks_of(value, place) if (value := text("ranks")) else None
+    nodes, each = number_of("nodes", 1), number_of("ranks_per_node", 1)
+    if ranks is None and nodes and each:
+        ranks = ranks_of(str(nodes * each), place)
+    if nodes is None and ranks and each and ranks % each == 0:
+        nodes = ranks // each
+    measured = _measured(fields, table, nbytes, ranks or asked.ranks, place)
+    algorithm = text("algorithm") or NATIVE
+    library = " ".join(filter(None, (text("library"), text("library_version"))))
+    cache = text("cache") or "warm"
+    return Imported(
+        file=file,
+        line=number,
+        tool=TOOL,
+        launch=text("launch") or file,
+        nbytes=nbytes,
+        algorithm=algorithm,
+        executor=text("executor") or (NATIVE if algorithm.split(":")[0] == NATIVE else OTHER),
+        ranks=ranks,
+        nodes=nodes,
+        dtype=dtype,
+        op=op_of(text("op") or ""),
+        count=count,
+        segment=number_of("segment"),
+        cache=cache if cache in CACHES else "warm",
+        system=text("system"),
+        iterations=number_of("iterations", 1),
+        path={name: counted for name in PATH if (counted := number_of(name)) is not None},
+        facts={"mpi": {"library": library}} if library else {},
+        fields=fields,
+        **measured,
+        wrong=number_of("wrong"),
+    )
+
+
+def _measured(fields: Mapping[str, str], table: Table, nbytes: int, ranks: int | None, place: str) -> dict[str, Any]:
+    """Time, definition and state of a row; what has no time says why."""
+    state, reason = _get(fields, table, "state"), _get(fields, table, "reason")
+    measure = next((name for name in MEASURES if _get(fields, table, name) is not None), None)
+    if state in STATES and state != "done":
+        definition = _get(fields, table, "time_definition") or "none"
+        return {"state": state, "reason": reason, "time_definition": definition}
+    if measure is None:
+        return {"state": "left out", "reason": "the log has no time", "time_definition": "none"}
+    column, printed = table[measure], _get(fields, table, measure) or ""
+    if measure == "time":
+        time_s = seconds(printed, column.factor, column.name, place)
+        definition = _get(fields, table, "time_definition") or f"csv_{column.name}"
+    else:
+        rate = real(printed, column.name, place) * column.factor
+        time_s, definition = _of_rate(measure, rate, nbytes, ranks, place), f"csv_{column.name}"
+    return {"time_definition": definition, **timed(time_s, printed)}
+
+
+def _of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: str) -> float:
+    """The seconds of a bandwidth in bytes/s; 0 where it says nothing."""
+    if measure == "busbw" and ranks is None:
+        raise LogError(f"{place}: a bus bandwidth without a number of ranks says no time; say --column ranks=COLUMN")
+    share = 2 * (ranks - 1) / ranks if measure == "busbw" and ranks else 1.0
+    time_s = share * nbytes / rate if rate > 0 else 0.0
+    return seconds(repr(time_s), 1.0, f"the time of its {measure}", place)
+
+
+def _warn_of_ignored(file: str, header: list[str], table: Table, rows: list[Imported], asked: Asked) -> None:
+    """Warn of columns that may tell systems apart: of words, with a few values, and read as nothing."""
+    known = {column.name for column in table.values()} | set(asked.where)
+    for name in header:
+        values = {row.fields[name] for row in rows if name not in known}
+        if 1 < len(values) <= 8 and not all(is_number(value) for value in values if value):
+            some = listed(sorted(shown(value) for value in values), 4)
+            warnings.warn(
+                f"{file}: column '{name}' is not read and differs between rows: {some}; --where {name}=VALUE takes one",
+                LogWarning,
+                stacklevel=2,
+            )

@@ -1,0 +1,42 @@
+"""What no all-reduce can beat on the links of these models, whatever its algorithm."""
+
+from collections.abc import Iterable
+from math import ceil, log2
+from typing import NamedTuple
+
+from .model import Model
+
+
+class Bounds(NamedTuple):
+    """Least times in seconds: of all messages that must follow each other, and of all bytes through one port."""
+
+    latency_s: float
+    bandwidth_s: float
+
+
+def bounds(models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int) -> Bounds:
+    """ceil(log2 p) alpha, and 2(p-1)/p n beta or what the ports of a node need for 2(N-1)/N n, if that is more.
+
+    At the least alpha and beta that some model found; 0 where all of them found none. One port a rank sends and
+    receives at the same time (Chan et al., Concurrency and Computation 19(13), 2007).
+    """
+    found = list(models)
+    nodes = nodes or ranks
+    used = [link for link, crossed in (("within", ranks > nodes), ("between", nodes > 1)) if crossed]
+    alpha = {link: _least(found, "alpha_s", link) for link in used}
+    beta = {link: _least(found, "beta_s_per_byte", link) for link in used}
+    moved = 2 * (ranks - 1) / ranks * nbytes * min(beta.values(), default=0.0)
+    crossing = 2 * (nodes - 1) / ranks * nbytes * beta.get("between", 0.0)  # 2(N-1)/N n over p/N ports of a node
+    return Bounds(ceil(log2(ranks)) * min(alpha.values(), default=0.0), max(moved, crossing))
+
+
+def _least(models: list[Model], name: str, link: str) -> float:
+    """The least price over links of one kind; jumps at knots only make messages dearer, slopes may become cheaper."""
+    values = [
+        parameter.value
+        for model in models
+        for part in model.parts
+        for parameter in part.parameters
+        if parameter.name == name and parameter.link in ("", link) and (name != "alpha_s" or not parameter.above)
+    ]
+    return min((value for value in values if value > 0), default=0.0)

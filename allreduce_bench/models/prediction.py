@@ -1,0 +1,215 @@
+"""What the models of a machine say of numbers of ranks and sizes. Declared costs alone: nothing is enumerated."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import ceil
+from typing import NamedTuple
+
+from ..algorithms import AlgorithmError, builtin
+from ..plan import DEFAULT_SEGMENT_NBYTES
+from ..topology import Topology
+from .known import known_as
+from .machine import Machine, MachineError
+from .model import Model, Part, Prediction, seconds
+from .terms import Terms, terms
+
+BEST = "best"  # the segment with which the model is fastest
+EQUAL = 1e-9  # relative: sums of the same terms in another order
+FINE = 1.02  # between two numbers of pieces so near each other a pipeline's time hardly differs
+
+
+class Layout(NamedTuple):
+    """How ranks lie on nodes and vectors are cut where the models leave it open."""
+
+    ranks_per_node: int | None = None  # None: as where it was measured
+    segment: int | str | None = None  # bytes, or BEST; None: as where it was measured, else the default
+    itemsize: int | None = None  # bytes of an element; None: as where it was measured
+
+
+AS_MEASURED = Layout()
+
+
+class Predicted(NamedTuple):
+    """One predicted time; `prediction` is None where the algorithm cannot run, and `cannot` says why."""
+
+    series: str
+    ranks: int
+    nodes: int | None
+    nbytes: int
+    segment_nbytes: int | None
+    prediction: Prediction | None
+    cannot: str = ""
+
+
+class Group:
+    """Models that compete: of one run, cache, dtype and op. Predictions are kept."""
+
+    def __init__(self, models: Sequence[Model], layout: Layout = AS_MEASURED):
+        self.models = dict(zip(_labels(models), models))
+        self.layout = layout
+        self._kept: dict[tuple[str, int, int], Predicted] = {}
+
+    @property
+    def where(self) -> str:
+        """What its series share: `monday, float32 sum, warm cache`; empty where nothing was measured."""
+        first = next(iter(self.models.values()))
+        cache = f"{first.cache} cache" if first.run else ""
+        return ", ".join(filter(None, [first.run, f"{first.dtype} {first.op}".strip(), cache]))
+
+    @property
+    def step(self) -> int:
+        """Numbers of ranks that fill whole nodes are multiples of this."""
+        return max(_per_node(model, self.layout) or 1 for model in self.models.values())
+
+    def at(self, series: str, ranks: int, nbytes: int) -> Predicted:
+        """The time of `series` on `ranks` for a vector of `nbytes`.
+
+        Raises MachineError where the model tells links within nodes from those between and nobody says which is which.
+        """
+        key = series, ranks, nbytes
+        if key not in self._kept:
+            self._kept[key] = _predicted(series, self.models[series], ranks, nbytes, self.layout)
+        return self._kept[key]
+
+    def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
+        """The least time of all series; None: none of them can run. Of equals, such as a ring and one on nodes of one
+        rank, the one with the shortest name.
+        """
+        able = [one for one in (self.at(series, ranks, nbytes) for series in self.models) if one.prediction]
+        least = min(map(_time, able), default=0.0)
+        equal = [one for one in able if _time(one) <= least * (1 + EQUAL)]
+        return min(equal, key=lambda one: len(one.series), default=None)
+
+
+def groups(machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS_MEASURED) -> list[Group]:
+    """The models of `machine` that compete, those of `algorithms` only where some are named.
+
+    A name is ours or the log's. Raises AlgorithmError for a name that nobody knows, MachineError for an algorithm that
+    was not fitted.
+    """
+    names = list(algorithms)
+    for name in names:
+        if not any(_is_named(model, name) for model in machine.models):
+            raise _not_fitted(machine, name)
+    found: dict[tuple, list[Model]] = {}
+    for model in machine.models:
+        if not names or any(_is_named(model, name) for name in names):
+            found.setdefault((model.run, model.cache, model.dtype, model.op), []).append(model)
+    if not found:
+        raise MachineError("the machine file holds no model; fit runs with more sizes and ranks")
+    return [Group(models, layout) for models in found.values()]
+
+
+def predict(
+    machine: Machine,
+    ranks: Sequence[int],
+    sizes: Sequence[int],
+    ranks_per_node: int | None = None,
+    algorithms: Iterable[str] = (),
+    itemsize: int | None = None,
+    segment: int | str | None = None,
+) -> list[Predicted]:
+    """The times of all models of `machine`, or those of `algorithms`, at every of `ranks` and `sizes` (bytes).
+
+    Raises what `groups` and `Group.at` do.
+    """
+    found = groups(machine, algorithms, Layout(ranks_per_node, segment, itemsize))
+    return [
+        group.at(series, number, nbytes)
+        for group in found
+        for number in ranks
+        for nbytes in sizes
+        for series in group.models
+    ]
+
+
+def _time(predicted: Predicted) -> float:
+    assert predicted.prediction is not None
+    return predicted.prediction.time_s
+
+
+def _is_named(model: Model, name: str) -> bool:
+    return model.algorithm == name or known_as(model.algorithm, builtin()) == known_as(name, builtin()) is not None
+
+
+def _not_fitted(machine: Machine, name: str) -> ValueError:
+    fitted = list(dict.fromkeys(model.algorithm for model in machine.models))
+    if machine.bare:
+        if name == "native":
+            return MachineError("native: what a library does is not known without measurements; fit a run with it")
+        return AlgorithmError(f"unknown algorithm '{name}'; known: {', '.join(builtin())}")
+    if known_as(name, builtin()) or name == "native":
+        return MachineError(f"{name} was not fitted; this machine file has {', '.join(fitted) or 'no model at all'}")
+    return AlgorithmError(f"unknown algorithm '{name}'; this machine file has {', '.join(fitted) or 'no model at all'}")
+
+
+def _labels(models: Sequence[Model]) -> list[str]:
+    """A name for each: the algorithm, and what else tells it from the others."""
+    labels = [model.algorithm for model in models]
+    for more in (lambda model: model.executor, lambda model: str(model.segment), lambda model: ""):
+        labels = [
+            f"{label} {more(model)}".strip() if labels.count(label) > 1 else label
+            for label, model in zip(labels, models)
+        ]
+    return [label if labels.count(label) == 1 else f"{label} #{place + 1}" for place, label in enumerate(labels)]
+
+
+def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layout) -> Predicted:
+    per_node = _per_node(model, layout)
+    if per_node is None and any(part.form.levels == 2 for part in model.parts):
+        raise MachineError(f"{series}: its model tells links within nodes from those between; say --ranks-per-node")
+    nodes = ceil(ranks / per_node) if per_node else None
+    itemsize = layout.itemsize or model.itemsize
+    able = [part for part in model.parts if not _unmet(part, ranks, nodes)]
+    if not able:
+        return Predicted(series, ranks, nodes, nbytes, None, None, _unmet(model.parts[0], ranks, nodes) or "")
+    segment = _segment(model, able, ranks, nodes, nbytes, layout, itemsize)
+    counted = [_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in able]
+    prediction = replace(model, parts=tuple(able)).predict(ranks, counted)
+    return Predicted(series, ranks, nodes, nbytes, segment * itemsize if segment else None, prediction)
+
+
+def _per_node(model: Model, layout: Layout) -> int | None:
+    return layout.ranks_per_node or (ceil(model.ranks_per_node) if model.ranks_per_node else None)
+
+
+def _unmet(part: Part, ranks: int, nodes: int | None) -> str | None:
+    algorithm = builtin()[part.priced_as]
+    return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks)))) if algorithm.needs else None
+
+
+def _terms(part: Part, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None) -> Terms:
+    return terms(builtin()[part.priced_as], ranks, nodes, nbytes, itemsize, segment, enumerated=0)
+
+
+def _segment(
+    model: Model, parts: list[Part], ranks: int, nodes: int | None, nbytes: int, layout: Layout, itemsize: int
+) -> int | None:
+    """The elements of a segment; None: nothing is cut into segments."""
+    segmented = [part for part in parts if builtin()[part.priced_as].segmented]
+    if not segmented:
+        return None
+    if layout.segment == BEST:
+        return _best_segment(segmented[0], ranks, nodes, nbytes, itemsize)
+    fitted = model.segment * model.itemsize if model.segment else DEFAULT_SEGMENT_NBYTES
+    return max(1, int(layout.segment or fitted) // itemsize)
+
+
+def _best_segment(part: Part, ranks: int, nodes: int | None, nbytes: int, itemsize: int) -> int:
+    """The elements of a segment with which `part` is fastest.
+
+    Where T(k) = (A + c k) (alpha + n beta / k) that are k = sqrt(A n beta / (c alpha)) pieces (Sanders, Speck and
+    Träff, 2009). Models with knots have no such formula: first powers of 4 are tried, then ever finer steps.
+    """
+    count = max(1, nbytes // itemsize)
+
+    def cost(pieces: int) -> tuple[float, int]:
+        counted = _terms(part, ranks, nodes, nbytes, itemsize, ceil(count / pieces))
+        return float(seconds(part, [counted], [ranks])[0]), -pieces  # of equals the shortest segment
+
+    best = min((4**power for power in range(count.bit_length() // 2 + 1)), key=cost)
+    factor = 2.0
+    while factor > FINE:
+        near = {max(1, round(best / factor)), best, min(count, round(best * factor))}
+        best, factor = min(near, key=cost), factor**0.5
+    return ceil(count / best)

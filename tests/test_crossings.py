@@ -1,0 +1,143 @@
+"""Where algorithms overtake each other: the figures of the notes, brute force, and curves that are drawn by hand."""
+
+import pytest
+
+from allreduce_bench.models.crossings import (
+    Crossing,
+    Stretch,
+    at_powers_of_two,
+    merged,
+    over_ranks,
+    over_sizes,
+    winner_map,
+)
+from allreduce_bench.models.machine import Prices, bare_machine
+from allreduce_bench.models.model import Prediction
+from allreduce_bench.models.prediction import BEST, Group, Layout, Predicted, groups
+
+K, M, G = 1 << 10, 1 << 20, 1 << 30
+BARE = bare_machine(5e-6, 8e-11)
+
+
+def of(*names: str, segment=BEST) -> Group:
+    (group,) = groups(BARE, names, Layout(segment=segment))
+    return group
+
+
+class Drawn(Group):
+    """Curves drawn by hand: name -> time of (ranks, nbytes), None where it cannot run."""
+
+    def __init__(self, step: int = 1, speculative_from: int = 1 << 60, **curves):
+        super().__init__([])
+        self.models, self._step, self.far, self.curves = dict.fromkeys(curves), step, speculative_from, curves
+
+    @property
+    def step(self) -> int:
+        return self._step
+
+    def at(self, series, ranks, nbytes):
+        time_s = self.curves[series](ranks, nbytes)
+        found = None if time_s is None else Prediction(time_s, None, None, ranks > self.far)
+        return Predicted(series, ranks, None, nbytes, None, found)
+
+
+@pytest.mark.parametrize("nbytes, ranks", [(M, 26), (16 * M, 112), (64 * M, 240), (256 * M, 500), (G, 1100)])
+def test_two_tree_overtakes_ring_where_the_notes_say(nbytes, ranks):
+    (one,) = over_ranks(of("ring", "two_tree"), nbytes, 2, 24576)
+    assert (one.faster, one.slower, one.over, one.at) == ("two_tree", "ring", "ranks", nbytes)
+    assert one.above == pytest.approx(ranks, rel=0.04)
+
+
+@pytest.mark.parametrize("ranks, mebibytes", [(16, 0.33), (128, 19.5), (1024, 917)])
+def test_ring_catches_up_where_the_notes_say(ranks, mebibytes):
+    (one,) = over_sizes(of("ring", "two_tree"), ranks, 8, 4 * G)
+    assert (one.faster, one.slower, one.at) == ("ring", "two_tree", ranks)
+    assert one.above / M == pytest.approx(mebibytes, rel=0.01)
+
+
+@pytest.mark.parametrize("ranks, kilobytes", [(16, 118), (128, 87), (1024, 78)])
+def test_halving_overtakes_doubling_where_the_notes_say(ranks, kilobytes):
+    (one,) = over_sizes(of("recursive_doubling", "rabenseifner"), ranks, 8, G)
+    assert (one.faster, one.slower) == ("rabenseifner", "recursive_doubling")
+    assert one.above / 1000 == pytest.approx(kilobytes, rel=0.01)
+
+
+def test_the_sentences():
+    (one,) = over_ranks(of("ring", "two_tree"), 64 * M, 2, 24576)
+    assert one.sentence == f"two_tree overtakes ring above {one.above} ranks at 64 MiB"
+    (one,) = over_sizes(of("recursive_doubling", "rabenseifner"), 16, 8, M)
+    assert one.sentence == "rabenseifner overtakes recursive_doubling above 115 KiB on 16 ranks"
+    assert Crossing("a", "b", "ranks", 9, 8, 4 * K, True).sentence == (
+        "a overtakes b above 9 ranks at 8 B to 4 KiB (speculative)"
+    )
+    assert Stretch("a", 4, 16, 8, 8).sentence == "a is fastest at powers of two from 4 to 16 ranks at 8 B"
+    assert Stretch("a", 4, 4, 8, 8).sentence == "a is fastest at 4 ranks at 8 B"
+
+
+@pytest.mark.parametrize("nbytes", [8, 64 * K, M, 16 * M])
+def test_over_ranks_finds_what_a_full_search_finds(nbytes):
+    group = of("ring", "recursive_doubling", "rabenseifner", "two_tree", segment=None)
+    numbers = [ranks for ranks in range(3, 200) if ranks & (ranks - 1)]
+    winners = [group.fastest(ranks, nbytes).series for ranks in numbers]
+    changes = [(low, a, b) for low, a, b in zip(numbers, winners, winners[1:]) if a != b]
+    found = [(one.above, one.slower, one.faster) for one in over_ranks(group, nbytes, 2, 199)]
+    assert set(found) <= set(changes) and [one[1:] for one in found[:1]] == [one[1:] for one in changes[:1]]
+    assert (found[-1][2] if found else winners[0]) == winners[-1]
+
+
+def test_powers_of_two_are_told_apart():
+    group = of("ring", "rabenseifner", "two_tree", segment=None)
+    assert at_powers_of_two(group, 64 * M, 2, 1024) == [Stretch("rabenseifner", 4, 1024, 64 * M, 64 * M)]
+    assert {one.faster for one in over_ranks(group, 64 * M, 2, 1024)} == {"two_tree"}
+    assert at_powers_of_two(of("ring", "two_tree"), 64 * M, 2, 1024) == []
+
+
+def test_a_size_is_bisected_to_the_byte_or_a_thousandth():
+    small = Drawn(low=lambda ranks, n: n, high=lambda ranks, n: 100.5)
+    assert over_sizes(small, 4, 8, 4096)[0][:5] == ("high", "low", "sizes", 100, 4)
+    large = Drawn(low=lambda ranks, n: n, high=lambda ranks, n: 1e9)
+    assert over_sizes(large, 4, 8, 1 << 40)[0].above == pytest.approx(1e9, rel=2e-3)
+
+
+def test_there_is_no_crossing_outside_of_the_range_or_where_nothing_runs():
+    curves = Drawn(low=lambda ranks, n: n, high=lambda ranks, n: 100.5)
+    assert over_sizes(curves, 4, 8, 100) == [] and over_sizes(curves, 4, 101, 1000) == []
+    assert over_sizes(curves, 4, 64, 64) == [] and over_ranks(curves, 64, 2, 2) == []
+    nowhere = Drawn(none=lambda ranks, n: None)
+    assert over_sizes(nowhere, 4, 8, M) == [] and winner_map(nowhere, [2, 3], [8]) == [[None], [None]]
+    assert at_powers_of_two(nowhere, 8, 2, 64) == []
+
+
+def test_several_changes_in_a_row_are_all_found():
+    curves = Drawn(a=lambda ranks, n: n, b=lambda ranks, n: 0.5 * n + 300, c=lambda ranks, n: 950)
+    assert [(one.faster, one.above) for one in over_sizes(curves, 4, 8, 8192)] == [("b", 600), ("c", 1300)]
+
+
+def test_numbers_of_ranks_fill_whole_nodes():
+    curves = Drawn(step=6, low=lambda ranks, n: ranks, high=lambda ranks, n: 100.5)
+    assert [one.above for one in over_ranks(curves, 8, 2, 1000)] == [96]
+    (group,) = groups(bare_machine(5e-6, 8e-11, within=Prices(2e-6, 1e-11)), layout=Layout(8))
+    assert group.step == 8 and all(one.above % 8 == 0 for one in over_ranks(group, 4 * M, 2, 4096))
+
+
+def test_what_is_far_from_all_measurements_is_marked():
+    curves = Drawn(speculative_from=64, low=lambda ranks, n: ranks, high=lambda ranks, n: 100.5)
+    assert [one.speculative for one in over_ranks(curves, 8, 2, 1000)] == [True]
+    assert over_ranks(curves, 8, 2, 1000)[0].sentence.endswith("(speculative)")
+
+
+def test_the_same_at_sizes_in_a_row_is_said_once():
+    at = [Crossing("a", "b", "ranks", 9, nbytes, nbytes, False) for nbytes in (8, 16, 64)]
+    other = Crossing("a", "b", "ranks", 10, 16, 16, False)
+    assert merged([at[0], at[1]], [8, 16, 32, 64]) == [at[0]._replace(last=16)]
+    assert merged([at[0], other, at[2]], [8, 16, 64]) == [at[0], other, at[2]]
+    assert merged([at[0], at[1], other, at[2]], [8, 16, 64]) == [at[0]._replace(last=64), other]
+
+
+def test_the_map_has_ranks_down_and_sizes_across():
+    group = of("recursive_doubling", "rabenseifner")
+    doubling, halving = "recursive_doubling", "rabenseifner"
+    assert winner_map(group, [16, 128], [8, 100 * K, M]) == [
+        [doubling, doubling, halving],
+        [doubling, halving, halving],
+    ]

@@ -1,0 +1,187 @@
+"""Predictions against the table of model times in the notes, and what a fitted machine changes."""
+
+from dataclasses import replace
+from math import sqrt
+
+import pytest
+
+from allreduce_bench.algorithms import AlgorithmError, builtin
+from allreduce_bench.models.bounds import bounds
+from allreduce_bench.models.forms import Form
+from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine
+from allreduce_bench.models.model import Model, Parameter, Part
+from allreduce_bench.models.prediction import BEST, Group, groups, predict
+
+ALPHA_S, BETA_S_PER_BYTE = 5e-6, 8e-11
+BARE = bare_machine(ALPHA_S, BETA_S_PER_BYTE)
+K, M = 1 << 10, 1 << 20
+SIZES = (K, 16 * K, 128 * K, M, 16 * M, 64 * M, 1024 * M)
+TABLE = {  # microseconds, of an event simulation of its own with the best segments
+    (16, "ring"): (150, 153, 170, 307, 2667, 10216, 161211),
+    (16, "recursive_doubling"): (20.3, 25.2, 61.9, 355, 5389, 21495, 343617),
+    (16, "rabenseifner"): (40.2, 42.5, 59.7, 197, 2557, 10106, 161101),
+    (16, "two_tree"): (65.5, 73.5, 130, 387, 3425, 12173, 177405),
+    (128, "ring"): (1270, 1273, 1291, 1437, 3933, 11924, 171727),
+    (128, "recursive_doubling"): (35.6, 44.2, 108, 622, 9430, 37616, 601330),
+    (128, "rabenseifner"): (70.2, 72.6, 90.8, 237, 2733, 10724, 170527),
+    (128, "two_tree"): (121, 136, 213, 528, 3821, 12910, 180188),
+    (1024, "ring"): (10230, 10233, 10251, 10398, 12912, 20957, 181861),
+    (1024, "rabenseifner"): (100, 103, 121, 268, 2782, 10827, 171731),
+    (1024, "two_tree"): (182, 204, 297, 656, 4155, 13519, 182445),
+    (24576, "ring"): (245750, 245753, 245771, 245918, 248434, 256487, 417542),
+    (24576, "recursive_doubling"): (81.3, 101, 248, 1422, 21555, 85979, 1374470),
+    (24576, "rabenseifner"): (150, 155, 192, 486, 5519, 21624, 343737),
+    (24576, "two_tree"): (272, 305, 417, 828, 4573, 14264, 185156),
+    (24576, "naive"): (124888, 155086, 380563, 2184375, 3.3e7, 1.3e8, 2.1e9),
+}
+ROUNDED = {"two_tree": 0.005, "naive": 0.03, "rabenseifner": 0.007}  # other trees; two digits; blocks of whole bytes
+
+
+@pytest.mark.parametrize("ranks, name", TABLE)
+def test_bare_predictions_are_those_of_the_notes(ranks, name):
+    times = [one.prediction.time_s * 1e6 for one in predict(BARE, [ranks], SIZES, algorithms=[name], segment=BEST)]
+    assert times == pytest.approx(TABLE[ranks, name], rel=ROUNDED.get(name, 0.004))
+
+
+def test_two_levels_are_those_of_the_notes():
+    """8 ranks a node, 2 us and 100 GB/s within, p = 24576."""
+    machine = bare_machine(ALPHA_S, BETA_S_PER_BYTE, within=Prices(2e-6, 1e-11))
+    sizes = (K, M, 64 * M, 1024 * M)
+    nested = predict(machine, [24576], sizes, 8, ["hierarchical_ring"])
+    flat = predict(machine, [24576], sizes, 8, ["ring"])
+    assert [one.prediction.time_s * 1e6 for one in nested] == pytest.approx([30738, 30777, 33254, 70996], rel=1e-3)
+    assert [one.prediction.time_s * 1e6 for one in flat] == pytest.approx([245750, 245918, 256487, 417542], rel=1e-3)
+    assert {one.nodes for one in nested} == {3072}
+
+
+@pytest.mark.parametrize("nbytes, pieces", [(M, 8), (16 * M, 33), (64 * M, 66), (1024 * M, 262)])
+def test_the_best_segment_is_near_that_of_the_closed_form(nbytes, pieces):
+    (one,) = predict(BARE, [1024], [nbytes], algorithms=["two_tree"], segment=BEST)
+    rounds = 36  # of one block alone, there and back; four more for each further one
+    found, exact = nbytes / 2 / one.segment_nbytes, sqrt((rounds - 4) * nbytes / 2 * BETA_S_PER_BYTE / (4 * ALPHA_S))
+    assert found == pytest.approx(exact, rel=0.05) and found == pytest.approx(pieces, rel=0.07)
+    for near in (one.segment_nbytes // 2, one.segment_nbytes * 2):
+        (other,) = predict(BARE, [1024], [nbytes], algorithms=["two_tree"], segment=near)
+        assert other.prediction.time_s > one.prediction.time_s and other.segment_nbytes == near
+
+
+def part(priced_as: str = "ring", alpha_s: float = 1e-6, beta: float = 1e-10, **form) -> Part:
+    found = [Parameter("alpha_s", "", 0.0, alpha_s, None, None, True)]
+    found.append(Parameter("beta_s_per_byte", "", 0.0, beta, None, None, True))
+    return Part(priced_as, Form(**form), tuple(found))
+
+
+RING = Model(
+    "ring",
+    (part(),),
+    run="monday",
+    executor="sendrecv",
+    dtype="float32",
+    op="sum",
+    itemsize=4,
+    ranks=(2, 4, 8),
+    nbytes=(8, M),
+    reach_log=0.1,
+    reach_log_per_doubling=0.05,
+)
+TREE = replace(RING, algorithm="two_tree", parts=(part("two_tree"),), segment=16 * K)
+
+
+def test_times_of_a_fitted_machine_have_intervals_that_widen_and_are_speculative_far_away():
+    cells = predict(Machine((RING,)), [4, 16, 17, 64], [64 * K])
+    assert [one.prediction.speculative for one in cells] == [False, False, True, True]
+    widths = [one.prediction.high_s / one.prediction.low_s for one in cells]
+    assert widths == sorted(widths) and widths[0] < widths[1] < widths[3]
+    assert cells[0].prediction.time_s == pytest.approx(6 * (1e-6 + 16 * K * 1e-10))
+
+
+def test_pipelines_are_cut_as_they_were_measured_unless_one_asks():
+    assert predict(Machine((TREE,)), [8], [M])[0].segment_nbytes == 64 * K
+    assert predict(Machine((TREE,)), [8], [M], segment=8 * K)[0].segment_nbytes == 8 * K
+    assert predict(BARE, [8], [M], algorithms=["tree"])[0].segment_nbytes == 128 * K
+    assert predict(BARE, [8], [M], algorithms=["ring"])[0].segment_nbytes is None
+
+
+def test_models_compete_where_run_cache_dtype_and_op_are_the_same():
+    others = (replace(RING, run="tuesday"), replace(RING, executor="pipelined"), replace(RING, cache="cold"))
+    found = groups(Machine((RING, TREE, *others)))
+    assert [(group.where, list(group.models)) for group in found] == [
+        ("monday, float32 sum, warm cache", ["ring sendrecv", "two_tree", "ring pipelined"]),
+        ("tuesday, float32 sum, warm cache", ["ring"]),
+        ("monday, float32 sum, cold cache", ["ring"]),
+    ]
+
+
+def test_a_name_is_ours_or_the_logs():
+    machine = Machine((replace(RING, algorithm="ring_over"), TREE))
+    for name in ("ring", "ring_over", "default-ring"):
+        (group,) = groups(machine, [name])
+        assert list(group.models) == ["ring_over"]
+
+
+@pytest.mark.parametrize(
+    "machine, name, kind, words",
+    [
+        (BARE, "rign", AlgorithmError, "unknown algorithm 'rign'; known: hierarchical_ring, naive, "),
+        (BARE, "native", MachineError, "not known without measurements"),
+        (Machine((RING, TREE)), "naive", MachineError, "naive was not fitted; this machine file has ring, two_tree"),
+        (Machine((RING,)), "native", MachineError, "native was not fitted; this machine file has ring"),
+        (Machine((RING,)), "rign", AlgorithmError, "unknown algorithm 'rign'; this machine file has ring"),
+        (Machine(()), "ring", MachineError, "ring was not fitted; this machine file has no model at all"),
+    ],
+)
+def test_what_was_not_fitted_is_refused(machine, name, kind, words):
+    with pytest.raises(kind, match=words):
+        predict(machine, [4], [8], algorithms=[name])
+
+
+def test_a_machine_without_models_is_refused():
+    with pytest.raises(MachineError, match="holds no model"):
+        groups(Machine(()))
+
+
+def test_two_levels_need_to_know_the_nodes():
+    links = [(name, link) for link in ("within", "between") for name in ("alpha_s", "beta_s_per_byte")]
+    prices = tuple(Parameter(name, link, 0.0, 1e-6, None, None, True) for name, link in links)
+    machine = Machine((replace(RING, parts=(Part("ring", Form(levels=2), prices),)),))
+    with pytest.raises(MachineError, match="ring: .* say --ranks-per-node"):
+        predict(machine, [8], [64])
+    assert predict(machine, [8], [64], ranks_per_node=4)[0].nodes == 2
+    known = replace(machine.models[0], ranks_per_node=2.0)
+    assert predict(Machine((known,)), [8], [64])[0].nodes == 4
+
+
+def test_a_library_is_as_fast_as_the_part_that_it_would_switch_to():
+    native = replace(RING, algorithm="native", parts=(part("ring"), part("recursive_doubling")))
+    small, large = predict(Machine((native,)), [16], [8, 16 * M])
+    assert small.prediction.time_s == pytest.approx(4 * (1e-6 + 8e-10))
+    assert large.prediction.time_s == pytest.approx(30 * (1e-6 + M * 1e-10))
+
+
+def test_what_an_algorithm_needs_is_respected(monkeypatch):
+    choosy = builtin()["ring"]._replace(needs=frozenset({"power-of-two"}))
+    monkeypatch.setitem(builtin(), "ring", choosy)
+    group = Group([RING, replace(RING, algorithm="naive", parts=(part("naive"),))])
+    assert group.at("ring", 6, 64 * K).prediction is None
+    assert group.at("ring", 6, 64 * K).cannot == "ring needs a power of two of ranks, not 6"
+    assert [group.fastest(ranks, M).series for ranks in (6, 8)] == ["naive", "ring"]
+
+
+def test_of_equals_the_one_with_the_shortest_name_wins():
+    (group,) = groups(BARE, ["hierarchical_ring", "parameter_server_sharded", "ring"])
+    assert group.fastest(7, M).series == "ring"
+
+
+def test_no_prediction_is_below_the_bounds():
+    for machine in (BARE, bare_machine(ALPHA_S, BETA_S_PER_BYTE, 1e-11, Prices(1e-6, 1e-11))):
+        for one in predict(machine, [2, 3, 8, 24, 64, 100], [8, 64 * K, 16 * M], 8, segment=BEST):
+            least = bounds(machine.models, one.ranks, one.nodes, one.nbytes)
+            assert one.prediction.time_s >= max(least) * (1 - 1e-12), one
+
+
+def test_the_bounds_are_those_of_the_formulas():
+    assert bounds(BARE.models, 100, None, M) == pytest.approx((7 * ALPHA_S, 2 * 99 / 100 * M * BETA_S_PER_BYTE))
+    machine = bare_machine(ALPHA_S, BETA_S_PER_BYTE, within=Prices(1e-6, 1e-12))
+    one_node, several = bounds(machine.models, 8, 1, M), bounds(machine.models, 32, 4, M)
+    assert one_node == pytest.approx((3e-6, 2 * 7 / 8 * M * 1e-12))
+    assert several == pytest.approx((5e-6, 2 * 3 / 4 / 8 * M * BETA_S_PER_BYTE))
