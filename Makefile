@@ -3,7 +3,7 @@
 PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
 
-.PHONY: demo test test-full lint ratios regressions big clean
+.PHONY: demo test test-full lint ratios regressions big notebooks clean
 
 demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
@@ -32,6 +32,10 @@ regressions: .venv/test.stamp
 # Makes a run of a million rows and reads it: seconds and peak memory of loading, summing up and reporting it
 big: .venv/test.stamp
 	.venv/bin/python tests/big_run.py
+
+# Runs the notebooks of analysis/ and keeps them with what they say now
+notebooks: .venv/test.stamp
+	.venv/bin/python tests/notebooks.py
 
 # editable_mode=compat: a plain path instead of an import hook, which would cost every rank's start 10 ms
 .venv/demo.stamp: $(SOURCES)
