@@ -111,6 +111,14 @@ def load(folder: RunFolder) -> str:
     return f"{len(points([folder]))} points"
 
 
+def fit(folder: RunFolder) -> str:
+    """A model of every series, with its intervals and its errors out of sample; loading included."""
+    from allreduce_bench.models.series import fit_all
+    from allreduce_bench.points import points
+
+    return f"{len(fit_all(points([folder])))} models"
+
+
 def frame(folder: RunFolder) -> str:
     """Every timed call as a pandas frame."""
     from allreduce_bench.store import repetitions
@@ -132,7 +140,7 @@ def report(folder: RunFolder) -> str:
     return write_report([folder], folder.path / "report.html").name
 
 
-PARTS = {"load points": load, "repetitions": frame, "summarise": summary, "report": report}
+PARTS = {"load points": load, "load and fit": fit, "repetitions": frame, "summarise": summary, "report": report}
 
 
 def part(name: str, path: Path) -> None:

@@ -1,5 +1,6 @@
 """`fit`: from measured times to a model of each series, and a machine file that `predict` reads."""
 
+import warnings
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
@@ -57,47 +58,20 @@ def fit(runs, output, algorithms, priced_as, ranks_per_node, format_) -> None:
 
 
 def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
-    """The points of runs and logs: the columns of POINTS."""
-    frames = [_of_run(path) if (path / "run.json").exists() else _of_csv(path) for path in paths]
-    return pd.concat(frames, ignore_index=True)
-
-
-def _of_run(path: Path) -> pd.DataFrame:
-    """The medians of the launches of a run."""
-    from ..models.series import KEYS
+    """The points of runs and of logs, in the columns of POINTS."""
+    from ..importers import LogWarning
+    from ..importers import points as points_of_log
+    from ..points import points as points_of_runs
     from ..runfolder import RunFolder
-    from ..store import repetitions
 
-    rows = repetitions([RunFolder(path)])
-    timed = rows[~rows["warmup"].fillna(False) & rows["valid"].fillna(True) & (rows["executor"] != "floor")]
-    timed = timed[timed["groups"].isna()]
-    keys = [*KEYS, "ranks", "nodes", "count", "nbytes", "launch"]
-    return timed.groupby(keys, dropna=False, sort=False)["time_s"].median().reset_index()
-
-
-def _of_csv(path: Path) -> pd.DataFrame:
-    """A tidy CSV of cells with their medians."""
-    if path.is_dir():
-        raise OneLine(f"{path}: no run.json in it; expected a run, or a log")
-    try:
-        rows = pd.read_csv(path)
-    except (ValueError, UnicodeDecodeError) as error:
-        raise OneLine(f"{path}: no table: {error}") from error
-    rows = rows.rename(columns={"median_s": "time_s", "allocation": "launch", "iterations": "calls"})
-    if missing := {"algorithm", "ranks", "nbytes", "time_s"} - set(rows):
-        raise OneLine(f"{path}: no column {', '.join(sorted(missing))}; found: {', '.join(map(str, rows))}")
-    system = rows["system"].astype(str) if "system" in rows else pd.Series(path.name, index=rows.index)
-    if "ranks_per_node" in rows:
-        system = system + ", " + rows["ranks_per_node"].astype(str) + " per node"
-    rows["run"] = system
-    usual = {"executor": "imported", "cache": "warm", "dtype": None, "op": None, "segment": None, "nodes": None}
-    usual |= {"count": rows["nbytes"], "launch": ""}
-    for name, value in usual.items():
-        if name not in rows:
-            rows[name] = value
-    for name in ("ranks", "nbytes", "nodes", "count", "segment", "time_s"):
-        rows[name] = pd.to_numeric(rows[name], errors="coerce")
-    return rows
+    runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
+    logs = [path for path in paths if not (path / "run.json").exists()]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LogWarning)
+        frames = [points_of_log(path) for path in logs]
+    for warning in caught:
+        talk(f"warning: {warning.message}")
+    return pd.concat([*([points_of_runs(runs)] if runs else []), *frames], ignore_index=True)
 
 
 def _of_names(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
