@@ -15,7 +15,7 @@ from .nccl_json import is_nccl_json, read_nccl_json
 from .osu import is_osu, read_osu
 from .own import is_own, read_own
 from .pico import is_pico, read_pico
-from .tidy import is_tidy, looks_tidy, read_tidy
+from .tidy import is_tidy, looks_tidy, read_tidy, warn_of_ignored
 from .values import dtype_of, itemsize_of, listed, op_of, printable, shown
 
 TELL: dict[str, Callable[[str], bool]] = {  # in this order: our layouts hold the banner of OSU, a CSV may hold anything
@@ -65,6 +65,8 @@ def read(path: Path, asked: Asked = NOTHING) -> list[Imported]:
     if not chosen:
         said = ", ".join(f"{name}={value}" for name, value in asked.where.items())
         raise LogError(f"{path}: none of its {len(rows)} rows has {said}")
+    if chosen[0].fields:
+        warn_of_ignored(chosen, asked)
     return chosen
 
 

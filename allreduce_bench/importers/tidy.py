@@ -7,10 +7,10 @@ the size. Launches are told by a column such as launch, allocation, job or sourc
 import csv
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..schema import CACHES, FLOOR, STATES
+from ..schema import CACHES, FLOOR, STATES, SUMMARY, names
 from .columns import MEASURES, Column, are_columns, found_columns
 from .imported import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
 from .values import (
@@ -84,7 +84,6 @@ def read_tidy(file: str, text: str, asked: Asked) -> list[Imported]:
             found.append(_row(file, number, fields, table, asked))
     if not found:
         raise LogError(f"{place}: no row of an all-reduce below this header")
-    _warn_of_ignored(file, header, table, found, asked)
     return found
 
 
@@ -212,9 +211,11 @@ def _of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: s
     return seconds(repr(time_s), 1.0, f"the time of its {measure}", place)
 
 
-def _warn_of_ignored(file: str, header: list[str], table: Table, rows: list[Imported], asked: Asked) -> None:
+def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
     """Warn of columns that may tell systems apart: of words, with a few values, and read as nothing."""
-    known = {column.name for column in table.values()} | set(asked.where)
+    file, header = rows[0].file, list(rows[0].fields)
+    columns = found_columns(header, asked.columns, file).values()
+    known = {column.name for column in columns} | set(asked.where) | set(names(SUMMARY))
     for name in header:
         values = {row.fields[name] for row in rows if name not in known}
         if 1 < len(values) <= 8 and not all(is_number(value) for value in values if value):
