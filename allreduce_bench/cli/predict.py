@@ -23,7 +23,9 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
 @click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks that share a node.")
 @click.option("-a", "--algorithms", type=NAMES, default=(), help="Names [default: all, or all that were fitted].")
 @click.option(
-    "--segment", type=SEGMENT, help="Of pipelined algorithms: 64K, or best [default: as measured, else 128K]."
+    "--segment",
+    type=SEGMENT,
+    help="Of pipelined algorithms: 64K, or best [default: as measured; best without MACHINE].",
 )
 @click.option("--alpha", type=PRICE, help="Without MACHINE: seconds of a message, e.g. 5us.")
 @click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 100Gbit.")
@@ -43,12 +45,13 @@ def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, 
     ranks that were measured, all of it is marked as speculative.
     """
     from .. import forecast
-    from ..models.prediction import Layout, groups
+    from ..models.prediction import BEST, Layout, groups
 
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
     layout = _format(layout, as_map, output)
     found, source = _from_file(machine, prices) if machine else _from_prices(prices, ranks_per_node)
+    segment = segment or (BEST if found.bare else None)
     competing = groups(found, algorithms, Layout(ranks_per_node, segment))
     asked = forecast.Forecast(found, source, competing, ranks, sizes)
     forms = {"table": forecast.as_tables, "map": forecast.as_map, "csv": forecast.as_csv, "json": forecast.as_json}
