@@ -65,7 +65,7 @@ def test_a_table_says_what_it_is_and_who_is_fastest():
     assert len(small.split()) == 2 + len(builtin()) + 1 + 3
     assert "two_tree overtakes rabenseifner above 7.09 MiB on 24576 ranks\n" in text
     assert re.search(r"^two_tree overtakes ring above 5\d\d ranks at 64 MiB$", text, re.MULTILINE)
-    assert "tree and two_tree: segments of 128 KiB" in text
+    assert "tree and two_tree: the best segment at each size" in text
 
 
 def test_the_best_segment_brings_the_crossing_of_the_notes():
