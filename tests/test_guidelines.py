@@ -61,7 +61,7 @@ def test_reduce_and_broadcast_is_a_guideline_of_its_own(name):
 
 
 def test_more_bytes_in_less_time_break_monotony():
-    bump = rows(native=lambda nbytes: linear(nbytes) * (3 if nbytes == 2048 else 1), ring=lambda nbytes: 1)
+    bump = rows(native=lambda nbytes: 1.5e-5 if nbytes == 2048 else 1e-5, ring=lambda nbytes: 1)
     assert [(one, nbytes) for one, nbytes, _ in broken(bump)] == [(MONOTONY, 2048)]
 
 
@@ -76,7 +76,7 @@ def test_a_jump_at_a_switch_breaks_the_split():
 
 def test_noise_hides_what_is_not_sure():
     little = {"native": linear, "ring": lambda nbytes: linear(nbytes) / 1.03}
-    assert not [one for one in broken(rows(**little, noise=0.2)) if one[0] == OTHER]
+    assert len([one for one in broken(rows(**little, noise=0.2)) if one[0] == OTHER]) <= 1  # of four at 95 %
     assert len([one for one in broken(rows(**little, noise=0.001)) if one[0] == OTHER]) == len(SIZES)
 
 
