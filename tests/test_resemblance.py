@@ -1,4 +1,4 @@
-"""Native made of known algorithms at another overhead, with noise: recognised where times can tell, and not elsewhere."""
+"""Native made of known algorithms at another overhead, with noise: recognised where times can tell."""
 
 import random
 
@@ -21,7 +21,15 @@ def time_of(name, ranks, nbytes, alpha_s, beta_s, call_s):
 
 def row(algorithm, executor, ranks, nbytes, time_s, drawn, noise):
     medians = {str(launch): time_s * drawn.lognormvariate(0, noise) for launch in range(3)}
-    key = {"algorithm": algorithm, "executor": executor, "ranks": ranks, "nodes": "1", "nbytes": nbytes, "groups": ""}
+    key = {
+        "algorithm": algorithm,
+        "executor": executor,
+        "ranks": ranks,
+        "nodes": "1",
+        "nbytes": nbytes,
+        "count": nbytes // 4,
+        "groups": "",
+    }
     segment = 32768 if executor == "sendrecv" and builtin()[algorithm].segmented else None
     return {
         **key,
@@ -51,7 +59,7 @@ def switching(nbytes):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_library_that_switches_is_recognised(seed):
-    found = likenesses(measured(switching, (2, 4, 8, 16), seed=seed), 4)
+    found = likenesses(measured(switching, (2, 4, 8, 16), seed=seed))
     assert [(one.ranks, one.nbytes) for one in found] == [(p, nbytes) for p in (2, 4, 8, 16) for nbytes in SIZES]
     named = [one for one in found if one.names]
     assert len(named) >= 0.8 * len(found)
@@ -65,7 +73,7 @@ def test_a_library_that_switches_is_recognised(seed):
 
 def test_what_costs_alike_is_named_together():
     """A few bytes: Rabenseifner's messages are twice those of recursive doubling at any number of ranks."""
-    found = likenesses(measured(lambda nbytes: "recursive_doubling", (4, 8, 16)), 4)
+    found = likenesses(measured(lambda nbytes: "recursive_doubling", (4, 8, 16)))
     first = found[0].probability
     assert first["rabenseifner"] > 0.05 and first["ring"] < 0.05
     assert sum(first.values()) == pytest.approx(1)
@@ -73,7 +81,7 @@ def test_what_costs_alike_is_named_together():
 
 @pytest.mark.parametrize("name", OURS)
 def test_each_algorithm_resembles_itself(name):
-    found = likenesses(measured(lambda nbytes: name, (2, 4, 8, 16), noise=0.03), 4)
+    found = likenesses(measured(lambda nbytes: name, (2, 4, 8, 16), noise=0.03))
     large = [one for one in found if one.nbytes >= 1 << 17 and one.ranks >= 4]
     assert sum(name in one.names for one in large) >= 0.9 * len(large)
     assert not any(one.names and name not in one.names for one in large)
@@ -81,10 +89,10 @@ def test_each_algorithm_resembles_itself(name):
 
 def test_noise_makes_it_say_less():
     def told(noise):
-        return sum(len(one.names) == 1 for one in likenesses(measured(switching, (2, 4), noise=noise), 4))
+        return sum(len(one.names) == 1 for one in likenesses(measured(switching, (2, 4), noise=noise)))
 
     assert told(0.6) < told(0.02)
-    loud = likenesses(measured(switching, (2, 4), noise=0.6), 4)
+    loud = likenesses(measured(switching, (2, 4), noise=0.6))
     assert all(one.stray > 0.2 for one in loud)
 
 
@@ -95,7 +103,7 @@ def test_what_no_candidate_explains_is_not_told():
         if one["executor"] == "native":
             one["time_s"] = drawn.uniform(1e-6, 1e-3)
             one["launch_medians"] = {str(i): one["time_s"] for i in range(3)}
-    found = likenesses(rows, 4)
+    found = likenesses(rows)
     assert all(one.stray > 0.3 for one in found)
 
 
@@ -111,7 +119,7 @@ def test_what_no_candidate_explains_is_not_told():
 )
 def test_says_what_is_lacking(rows, words):
     with pytest.raises(Unlike, match=words):
-        likenesses(rows, 4)
+        likenesses(rows)
 
 
 def test_in_words():
@@ -122,5 +130,6 @@ def test_in_words():
     assert both.words == "ring or rabenseifner (50 %, 45 %)"
     assert none.words == "cannot be told" and none.names == ()
     assert sentences([sure, sure._replace(nbytes=16), both, none]) == [
-        "On 4 ranks native most resembles ring from 8 B to 16 B, ring or rabenseifner at 64 B, at 512 B it cannot be told."
+        "On 4 ranks native most resembles ring from 8 B to 16 B, ring or rabenseifner at 64 B,"
+        " at 512 B it cannot be told."
     ]

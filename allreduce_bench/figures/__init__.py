@@ -1,4 +1,4 @@
-"""Pictures of a run. They take frames and return Figures that belong to no window, or None: there is nothing to draw."""
+"""Pictures of a run: they take frames and return Figures that belong to no window, or None: nothing to draw."""
 
 from .fitted import fitted
 from .looks import styles

@@ -73,8 +73,9 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
         return None
     colours = {name: str(style["color"]) for name, style in styles(rows["algorithm"]).items()}
     ranks, sizes = sorted(cells["ranks"].unique()), sorted(cells["nbytes"].unique())
+    names = pd.unique(cells[[look.winner for look in looks]].to_numpy().ravel())
     height = MARGIN + ROW_HEIGHT * len(ranks)
-    legend_height = 0.4 + 0.19 * (cells[[look.winner for look in looks]].stack().nunique() + 3)
+    legend_height = 0.4 + 0.19 * (len(names) + 3)
     figure = Figure(figsize=(PANELS_WIDTH + LEGEND_WIDTH, max(height, legend_height)), layout="constrained")
     panels = figure.subplots(1, len(looks), squeeze=False, sharey=True)[0]
     for axes, look in zip(panels, looks):
@@ -82,8 +83,7 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
             _cell(axes, cell, look, ranks.index(cell["ranks"]), sizes.index(cell["nbytes"]), colours, len(sizes))
         _axes(axes, ranks, sizes, look.title, ceil(len(sizes) * len(looks) / NAMED))
     panels[0].set_ylabel("ranks")
-    drawn = set(cells[[look.winner for look in looks]].stack())
-    handles: list[Patch] = [Patch(facecolor=colours[name], label=name) for name in colours if name in drawn]
+    handles: list[Patch] = [Patch(facecolor=colours[name], label=name) for name in colours if name in names]
     if any(cells[look.tied].any() for look in looks if look.tied):
         handles.append(Patch(facecolor="#b8b8b8", edgecolor="white", hatch=TIE, label="tied with another\n(95 %)"))
     if len(cells) < len(ranks) * len(sizes):
@@ -94,8 +94,10 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
 
 def _cell(axes: Axes, cell: dict, look: Look, row: int, column: int, colours: dict[str, str], columns: int) -> None:
     colour, tied = colours[cell[look.winner]], bool(look.tied and cell[look.tied])
-    shape = {"facecolor": colour, "edgecolor": "white", "linewidth": 0.8, "hatch": TIE if tied else None}
-    axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **shape))
+    shape = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8)
+    if tied:
+        shape.set_hatch(TIE)
+    axes.add_patch(shape)
     number = cell[look.number] if look.number else np.nan
     if np.isfinite(number) and columns <= MOST_WORDS:
         red, green, blue = to_rgb(colour)

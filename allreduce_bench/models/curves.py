@@ -12,6 +12,7 @@ from .model import Model, Prediction
 from .terms import terms
 
 SERIES = ["algorithm", "executor", "cache"]
+AT = ["ranks", "nbytes"]
 REACH = 4  # how far beyond the largest measured number of ranks a curve goes
 HELD = [*SERIES, "ranks", "nbytes", "time_s", "spread_low_s", "spread_high_s", "model_s", "ratio", "rank_of_best"]
 CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "speculative"]
@@ -38,7 +39,7 @@ def held(rows: pd.DataFrame, models: Sequence[Model]) -> pd.DataFrame:
     model_of = {(model.algorithm, model.executor, model.cache): model for model in models}
     found = []
     for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
-        model = model_of.get(tuple(row[name] for name in SERIES))
+        model = model_of.get((row["algorithm"], row["executor"], row["cache"]))
         predicted = (
             at(model, row["ranks"], _known(row["nodes"]), row["nbytes"], _known(row["segment"])) if model else None
         )
@@ -77,17 +78,15 @@ def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     there, with a model or without. Regret is the time of the choice over the time of the fastest.
     """
     cache = "warm" if "warm" in set(compared["cache"]) else "cold"
-    fastest = rows[(rows["rank_of_best"] == "best") & (rows["cache"] == cache)].set_index(["ranks", "nbytes"])
-    tied = rows[(rows["rank_of_best"] == "tie") & (rows["cache"] == cache)].set_index(["ranks", "nbytes"]).index
-    found = []
-    for key, group in compared[compared["cache"] == cache].groupby(["ranks", "nbytes"]):
-        if len(group) > 1 and key in fastest.index:
-            best, choice = fastest.loc[[key]].iloc[0], group.loc[group["model_s"].idxmin()]
-            regret = choice["time_s"] / best["time_s"]
-            names = (best["algorithm"], key in tied, choice["algorithm"])
-            found.append((*key, *names, best["time_s"], choice["time_s"], regret))
-    columns = ["ranks", "nbytes", "fastest", "tied", "chosen", "time_s", "chosen_s", "regret"]
-    return pd.DataFrame(found, columns=columns)
+    ranked = rows[(rows["cache"] == cache) & rows["rank_of_best"].notna()]
+    best = ranked[ranked["rank_of_best"] == "best"].rename(columns={"algorithm": "fastest"})
+    ties = ranked[ranked["rank_of_best"] == "tie"].groupby(AT).size().rename("tied")
+    compared = compared[compared["cache"] == cache].rename(columns={"algorithm": "chosen", "time_s": "chosen_s"})
+    compared = compared[compared.groupby(AT)["model_s"].transform("size") > 1]
+    choice = compared.loc[compared.groupby(AT)["model_s"].idxmin(), [*AT, "chosen", "chosen_s"]]
+    chosen = best[[*AT, "fastest", "time_s"]].merge(choice, on=AT).merge(ties, on=AT, how="left")
+    chosen = chosen.assign(tied=chosen["tied"].notna(), regret=chosen["chosen_s"] / chosen["time_s"])
+    return chosen[[*AT, "fastest", "tied", "chosen", "time_s", "chosen_s", "regret"]].sort_values(AT, ignore_index=True)
 
 
 def _known(value) -> int | None:

@@ -1,7 +1,7 @@
 """Where a library's own all-reduce breaks a performance guideline: something that it could have done is faster.
 
-Träff, Gropp and Thakur, "Self-consistent MPI performance requirements", IEEE TPDS 21(5), 2010: no operation of a library
-is slower than the same made of its other operations, and fewer data do not take longer than more. Here, for native:
+Träff, Gropp and Thakur, "Self-consistent MPI performance requirements", IEEE TPDS 21(5), 2010: no operation of a
+library is slower than the same made of its other operations, and fewer data do not take longer than more. Here:
 
     all-reduce of n   <=  any other all-reduce of n              it could have run that one
     all-reduce of n   <=  reduce + broadcast of n                such as tree and parameter_server
@@ -19,7 +19,7 @@ from ..algorithms import builtin
 from ..repetitions import MIN_LAUNCHES
 from ..stats import log_interval
 from ..summary import Summary, competing, is_tie, launch_ratios
-from ..units import format_size, format_time, three_digits
+from ..units import format_size, format_time, in_ranks, three_digits
 from .known import known_as
 
 NATIVE = "native"  # the executor of a library's own all-reduce
@@ -60,7 +60,7 @@ def comparisons(rows: Sequence[Summary]) -> list[Comparison]:
 
 
 def broken_in_words(compared: Sequence[Comparison]) -> list[dict[str, str]]:
-    """The broken ones in words, those of neighbouring sizes together: guideline, ranks, algorithm, rival, sizes, worst."""
+    """The broken ones in words, those of one kind together: guideline, ranks, algorithm, rival, sizes, worst."""
 
     def same(one: Comparison) -> tuple:
         return GUIDELINES.index(one.guideline), one.ranks, one.cache, one.algorithm, one.rival
@@ -77,6 +77,21 @@ def broken_in_words(compared: Sequence[Comparison]) -> list[dict[str, str]]:
             words |= {"algorithm": algorithm, "rival": rival, "sizes": _sizes(every)}
             lines.append({**words, "worst": f"{factor}, against {worst.detail}"})
     return lines
+
+
+def in_short(compared: Sequence[Comparison]) -> str:
+    """How many of the comparisons are broken, and the worst of them, in one sentence."""
+    broken = [one for one in compared if one.broken]
+    if not broken:
+        return f"Native breaks no guideline in {len(compared)} comparisons."
+    worst = max(broken, key=lambda one: one.factor)
+    slower = f"{three_digits(worst.factor)} times slower than {worst.rival} at {format_size(worst.nbytes)}"
+    if worst.guideline == SPLIT:
+        slower = f"{three_digits(worst.factor)} times slower at {format_size(worst.nbytes)} than in pieces"
+    return (
+        f"Native breaks a guideline in {len(broken)} of {len(compared)} comparisons, the worst on"
+        f" {in_ranks([worst.ranks])}: {slower}."
+    )
 
 
 def _against_others(own: Sequence[Summary], every: Sequence[Summary]) -> Iterator[Comparison]:

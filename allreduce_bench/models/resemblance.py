@@ -1,8 +1,8 @@
 """Which of the algorithms of a run the library's own all-reduce most resembles, at each number of ranks and size.
 
 Compared are shapes, since the library's own steps cost less than ours: its times around a point are explained by the
-messages and bytes on each algorithm's critical path, at prices of their own (alpha, beta, with or without a constant for
-the call, none negative). What tells algorithms apart is how these grow with the ranks and the size, so times at two
+messages and bytes on each algorithm's critical path, at prices of their own (alpha, beta, with or without a constant
+for the call, none negative). What tells algorithms apart is how these grow with the ranks and the size, so times at two
 numbers of ranks are needed at least: at one, all of them are a constant plus a multiple of the size.
 
 A library changes its algorithm with the size. So the sizes are cut into pieces in every possible way, each piece
@@ -19,6 +19,7 @@ from statistics import stdev
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from ..algorithms import builtin
 from ..stats import median
@@ -66,7 +67,7 @@ class Unlike(ValueError):
     """Why nothing can be said, a sentence."""
 
 
-def likenesses(rows: Sequence[Summary], itemsize: int) -> list[Likeness]:
+def likenesses(rows: Sequence[Summary]) -> list[Likeness]:
     """What the rows of `executor` native of one run resemble, of the other algorithms of the run with a known path.
 
     With a warm cache where that was measured. Raises Unlike.
@@ -82,7 +83,7 @@ def likenesses(rows: Sequence[Summary], itemsize: int) -> list[Likeness]:
     for place, p in enumerate(ranks):
         first = min(max(0, place - NEIGHBOURS // 2), max(0, len(ranks) - NEIGHBOURS))
         around = ranks[first : first + NEIGHBOURS]
-        found += _at(p, around, native, candidates, itemsize)
+        found += _at(p, around, native, candidates)
     return found
 
 
@@ -110,14 +111,14 @@ def _candidates(timed: Sequence[Summary]) -> dict[str, list[Summary]]:
     return found
 
 
-def _at(p: int, around: Sequence[int], native: Mapping, candidates: Mapping, itemsize: int) -> list[Likeness]:
+def _at(p: int, around: Sequence[int], native: Mapping, candidates: Mapping) -> list[Likeness]:
     """The sizes of native at `p` ranks, judged by the times at the ranks `around`."""
     sizes = sorted({nbytes for q, nbytes in native if q == p})
     cells = [[native[q, nbytes] for q in around if (q, nbytes) in native] for nbytes in sizes]
-    misfits = {name: _misfits(_paths(name, cells, _segment(rows), itemsize)) for name, rows in candidates.items()}
+    misfits = {name: _misfits(_paths(name, cells, _segment(rows))) for name, rows in candidates.items()}
     points = _of_pieces(np.array([float(len(group)) for group in cells]))
     noise = median([_noise(row) for group in cells for row in group])
-    stray = max(LEAST_NOISE, noise, _own_misfit(around, candidates, itemsize))
+    stray = max(LEAST_NOISE, noise, _own_misfit(around, candidates))
     for _ in range(MOST_ROUNDS):
         weights, left = _weigh(misfits, points, stray)
         if left <= stray:
@@ -139,14 +140,16 @@ def _noise(row: Summary) -> float:
     return stdev(logs) / sqrt(len(logs)) if len(logs) > 1 else 0.0
 
 
-def _paths(name: str, cells: Sequence[Sequence[Summary]], segment: int | None, itemsize: int) -> list[np.ndarray]:
+def _paths(name: str, cells: Sequence[Sequence[Summary]], segment: int | None) -> list[np.ndarray]:
     """For each size float64 [cell, 3]: a call, its messages and its bytes on the critical path, over the time."""
     found = []
     for group in cells:
         columns = []
         for row in group:
             nodes = row.get("nodes") and int(row["nodes"])
-            messages = terms(builtin()[name], row["ranks"], nodes, row["nbytes"], itemsize, segment).messages
+            messages = terms(
+                builtin()[name], row["ranks"], nodes, row["nbytes"], row["nbytes"] // row["count"], segment
+            ).messages
             counted = 1.0, sum(one.number for one in messages), sum(one.number * one.nbytes for one in messages)
             columns.append(np.array(counted) / row["time_s"])
         found.append(np.array(columns))
@@ -219,7 +222,7 @@ def _weigh(misfits: Mapping[str, dict[int, np.ndarray]], points: np.ndarray, str
     return probability, sqrt(squares / free) if free >= 1 else 0.0
 
 
-def _own_misfit(around: Sequence[int], candidates: Mapping[str, Sequence[Summary]], itemsize: int) -> float:
+def _own_misfit(around: Sequence[int], candidates: Mapping[str, Sequence[Summary]]) -> float:
     """How far our own algorithms stray from their own critical paths over a few sizes, relative; the median."""
     found = []
     for name, rows in candidates.items():
@@ -229,7 +232,7 @@ def _own_misfit(around: Sequence[int], candidates: Mapping[str, Sequence[Summary
         if not cells:
             continue
         number = max(FORMS)
-        squares = _misfits(_paths(name, cells, _segment(rows), itemsize))[number]
+        squares = _misfits(_paths(name, cells, _segment(rows)))[number]
         points = _of_pieces(np.array([float(len(group)) for group in cells]))
         reach = min(PIECE, len(sizes)) - 1
         free = [(squares[i, i + reach], points[i, i + reach] - number) for i in range(len(sizes) - reach)]
@@ -252,3 +255,9 @@ def sentences(found: Sequence[Likeness]) -> list[str]:
             spans.append(f"{' or '.join(names)} {over}" if names else f"{over} it cannot be told")
         words.append(f"On {ranks} ranks native most resembles {', '.join(spans)}.")
     return words
+
+
+def as_frame(found: Sequence[Likeness]) -> pd.DataFrame:
+    """One row for each number of ranks, size and algorithm: ranks, nbytes, algorithm, probability, stray."""
+    rows = [(one.ranks, one.nbytes, name, share, one.stray) for one in found for name, share in one.probability.items()]
+    return pd.DataFrame(rows, columns=["ranks", "nbytes", "algorithm", "probability", "stray"])
