@@ -9,6 +9,8 @@ from urllib.parse import quote
 
 import matplotlib
 import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from . import figures
@@ -27,6 +29,7 @@ INTERVALS = {  # kind of interval -> in words
     "repetitions": "95 % interval of the median within launches",
     "range": "range of too few calls for an interval",
 }
+LOCAL = "_max_local"  # how definitions of a time end that begin with the common start: `schema.time_definition`
 CELL = ["ranks", "algorithm", "executor", "cache", "nbytes"]
 
 
@@ -44,14 +47,17 @@ def how_measured(rows: Sequence[Summary], libraries: Sequence[str]) -> str:
     done = [row for row in rows if row["time_s"] is not None]
     if not done:
         return ""
-    definitions = sorted({str(row["time_definition"]) for row in done})
+    known = {str(row["time_definition"]) for row in done if row["time_definition"]}
+    starts = sorted(one.removesuffix(LOCAL) for one in known if one.endswith(LOCAL))
+    definitions = [f"maximum over ranks from a common start ({', '.join(starts)})"] if starts else []
+    definitions += sorted(one for one in known if not one.endswith(LOCAL))
     launches = _range(int(row["launches"]) for row in done)
     calls = _range(round(row["repetitions"] / row["launches"]) for row in done)
     kinds = [words for kind, words in INTERVALS.items() if any(row["interval"] == kind for row in done)]
     nodes = sorted({int(row["nodes"]) for row in done if row.get("nodes")})
     where = in_ranks(row["ranks"] for row in done) + (f", nodes: {', '.join(map(str, nodes))}" if nodes else "")
     summary = f"median over calls, then over launches; {launches} launches × {calls} calls a cell"
-    said = [f"Times: {', '.join(definitions)}", summary, "; ".join(kinds), where, ", ".join(libraries)]
+    said = [f"Times: {', '.join(definitions) or 'of unknown definition'}", summary, "; ".join(kinds), where, ", ".join(libraries)]
     return "; ".join(filter(None, said)) + "."
 
 
@@ -168,11 +174,13 @@ def written(picture: Picture, beside: Path, prefix: str) -> dict[str, str]:
     That is its caption, the SVG as a data: URI, and the relative addresses of its files.
     """
     paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in ("png", "svg", "csv")}
-    picture.figure.savefig(paths["png"], dpi=PNG_DPI, metadata={"Software": None})
-    picture.figure.set_layout_engine("none")  # it is laid out, which takes longest
+    picture.figure.dpi = PNG_DPI
     file = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": picture.stem}):  # the same run gives the same page
-        picture.figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        # not by savefig, which draws everything twice
+        FigureCanvasAgg(picture.figure).print_png(paths["png"], metadata={"Software": None})
+        picture.figure.set_layout_engine("none")  # it is laid out, which takes longest
+        FigureCanvasSVG(picture.figure).print_svg(file, metadata={"Date": None, "Creator": None})
     paths["svg"].write_bytes(file.getvalue())
     picture.numbers.to_csv(paths["csv"], index=False, float_format="%.9g")
     data = "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode("ascii")

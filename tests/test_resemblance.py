@@ -130,6 +130,9 @@ def test_in_words():
     assert both.words == "ring or rabenseifner (50 %, 45 %)"
     assert none.words == "cannot be told" and none.names == ()
     assert sentences([sure, sure._replace(nbytes=16), both, none]) == [
-        "On 4 ranks native most resembles ring from 8 B to 16 B, ring or rabenseifner at 64 B,"
-        " at 512 B it cannot be told."
+        "On 4 ranks native most resembles ring from 8 B to 16 B, ring or rabenseifner at 64 B;"
+        " it cannot be told at 512 B."
+    ]
+    assert sentences([none, none._replace(nbytes=1024), none._replace(ranks=8)]) == [
+        "On 4, 8 ranks it cannot be told at any size."
     ]

@@ -59,7 +59,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dict[st
             continue
         most = group["ranks"].max()
         within, beyond = curve[curve["ranks"] <= most], curve[curve["ranks"] >= most]
-        line = {"color": style["color"], "linewidth": 1.4}
+        line = {"color": style["color"], "linewidth": 1.4, "zorder": style.get("zorder", 2)}
         axes.plot(within["ranks"], within["model_s"] * 1e6, **line)
         axes.plot(beyond["ranks"], beyond["model_s"] * 1e6, **{**BEYOND, **line})
         ends = beyond["low_s"] * 1e6, beyond["high_s"] * 1e6

@@ -91,7 +91,8 @@ def speedup(rows: pd.DataFrame) -> Figure | None:
         return None
     figure = _panels(compared, None, draw, limit, "speed-up over native", None)
     for axes in figure.axes if figure else []:
-        axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 1.5, 2, 3, 5, 7)))
+        least, most = axes.get_ylim()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if most < 30 * least else (1,)))
         axes.yaxis.set_minor_locator(NullLocator())
     return figure
 

@@ -103,7 +103,7 @@ def _cell(axes: Axes, cell: dict, look: Look, row: int, column: int, colours: di
         red, green, blue = to_rgb(colour)
         ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
         words = f"{number:.1f}" if number < 9.95 else f"{number:.0f}"
-        plain = {"boxstyle": "round,pad=0.12", "facecolor": colour, "edgecolor": "none"}  # no hatch behind the number
+        plain = {"boxstyle": "round,pad=0.25", "facecolor": colour, "edgecolor": "none"}  # no hatch behind the number
         axes.text(column, row, words, ha="center", va="center", color=ink, fontsize=8, bbox=plain)
 
 

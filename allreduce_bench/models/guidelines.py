@@ -25,8 +25,8 @@ from .known import known_as
 NATIVE = "native"  # the executor of a library's own all-reduce
 LARGER, SMALLER = "itself at the next larger size", "itself at the next smaller size, repeated"
 REDUCE_BROADCAST = ("tree", "parameter_server")
-OTHER, REDUCED = "not slower than another all-reduce", "not slower than reduce + broadcast"
-MONOTONY, SPLIT = "fewer bytes do not take longer", "not slower than in pieces"
+OTHER, REDUCED = "no slower than another all-reduce", "no slower than reduce + broadcast"
+MONOTONY, SPLIT = "no slower than for more bytes", "no slower than in pieces"
 GUIDELINES = (OTHER, REDUCED, MONOTONY, SPLIT)
 
 

@@ -24,7 +24,7 @@ import pandas as pd
 from ..algorithms import builtin
 from ..stats import median
 from ..summary import Summary, competing
-from ..units import format_size
+from ..units import format_size, in_ranks
 from .known import known_as
 from .terms import terms
 
@@ -241,20 +241,18 @@ def _own_misfit(around: Sequence[int], candidates: Mapping[str, Sequence[Summary
 
 
 def sentences(found: Sequence[Likeness]) -> list[str]:
-    """For each number of ranks, what native resembles over which sizes."""
-    words = []
+    """What native resembles over which sizes, numbers of ranks of which the same is said together."""
+    said: dict[str, list[int]] = {}
     for ranks, group in groupby(found, lambda one: one.ranks):
-        spans = []
+        told, untold = [], []
         for names, some in groupby(group, lambda one: one.names):
-            sizes = [one.nbytes for one in some]
-            over = (
-                f"at {format_size(sizes[0])}"
-                if len(sizes) == 1
-                else f"from {format_size(sizes[0])} to {format_size(sizes[-1])}"
-            )
-            spans.append(f"{' or '.join(names)} {over}" if names else f"{over} it cannot be told")
-        words.append(f"On {ranks} ranks native most resembles {', '.join(spans)}.")
-    return words
+            sizes = [format_size(one.nbytes) for one in some]
+            over = f"at {sizes[0]}" if len(sizes) == 1 else f"from {sizes[0]} to {sizes[-1]}"
+            (told if names else untold).append(f"{' or '.join(names)} {over}".strip())
+        words = [f"native most resembles {', '.join(told)}"] if told else []
+        words += [f"it cannot be told {', '.join(untold) if told else 'at any size'}"] if untold else []
+        said.setdefault("; ".join(words), []).append(ranks)
+    return [f"On {in_ranks(ranks)} {words}." for words, ranks in said.items()]
 
 
 def as_frame(found: Sequence[Likeness]) -> pd.DataFrame:
