@@ -57,8 +57,8 @@ def how_measured(rows: Sequence[Summary], libraries: Sequence[str]) -> str:
     nodes = sorted({int(row["nodes"]) for row in done if row.get("nodes")})
     where = in_ranks(row["ranks"] for row in done) + (f", nodes: {', '.join(map(str, nodes))}" if nodes else "")
     summary = f"median over calls, then over launches; {launches} launches × {calls} calls a cell"
-    said = [f"Times: {', '.join(definitions) or 'of unknown definition'}", summary, "; ".join(kinds), where, ", ".join(libraries)]
-    return "; ".join(filter(None, said)) + "."
+    times = f"Times: {', '.join(definitions) or 'of unknown definition'}"
+    return "; ".join(filter(None, [times, summary, *kinds, where, ", ".join(libraries)])) + "."
 
 
 def of_times(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:
