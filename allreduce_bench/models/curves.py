@@ -21,13 +21,13 @@ CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "
 def at(model: Model, ranks: int, nodes: int | None, nbytes: int, segment: int | None = None) -> Prediction | None:
     """What `model` predicts; None where an algorithm that it is priced as cannot run.
 
-    `nodes`: None where it is not known, or links are alike; `segment` in elements.
+    `nodes`: None where it is not known, or links are alike; `segment` in elements, None: as it was measured.
     """
     algorithms = [builtin()[part.priced_as] for part in model.parts]
     topology = Topology.filled(ranks, ceil(ranks / (nodes or ranks)))
     if any(algorithm.unmet(ranks, topology) for algorithm in algorithms):
         return None
-    paths = [terms(algorithm, ranks, nodes, nbytes, model.itemsize, segment) for algorithm in algorithms]
+    paths = [terms(algorithm, ranks, nodes, nbytes, model.itemsize, segment or model.segment) for algorithm in algorithms]
     return model.predict(ranks, paths)
 
 
@@ -62,7 +62,7 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int]) -> pd.DataFrame:
         for nbytes in sizes:
             for ranks in sorted({*map(int, model.ranks), *doubled}):
                 nodes = ceil(ranks / model.ranks_per_node) if model.ranks_per_node else None
-                if predicted := at(model, ranks, nodes, nbytes, model.segment):
+                if predicted := at(model, ranks, nodes, nbytes):
                     time_s, low_s, high_s, speculative = predicted
                     key = (model.algorithm, model.executor, model.cache, nbytes, ranks)
                     found.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
