@@ -42,7 +42,7 @@ class Picture(NamedTuple):
     numbers: pd.DataFrame  # what is drawn, in SI units
 
 
-def how_measured(rows: Sequence[Summary], libraries: Sequence[str]) -> str:
+def how_measured(rows: Sequence[Summary], attempts: Sequence[dict]) -> str:
     """How the times in a picture came about, in one sentence."""
     done = [row for row in rows if row["time_s"] is not None]
     if not done:
@@ -57,6 +57,7 @@ def how_measured(rows: Sequence[Summary], libraries: Sequence[str]) -> str:
     nodes = sorted({int(row["nodes"]) for row in done if row.get("nodes")})
     where = in_ranks(row["ranks"] for row in done) + (f", nodes: {', '.join(map(str, nodes))}" if nodes else "")
     summary = f"median over calls, then over launches; {launches} launches × {calls} calls a cell"
+    libraries = dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
     times = f"Times: {', '.join(definitions) or 'of unknown definition'}"
     return "; ".join(filter(None, [times, summary, *kinds, where, ", ".join(libraries)])) + "."
 

@@ -14,13 +14,14 @@ from urllib.parse import quote
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from . import __version__, agreement, caveats, distribution, figures, losses, pictures, provenance
+from . import __version__, agreement, caveats, distribution, figures, losses, provenance
 from .dtypes import is_float
 from .fit import fit
 from .models import described
 from .models.guidelines import broken_in_words, comparisons, in_short
 from .models.model import Model
 from .models.resemblance import Unlike, as_frame, likenesses, sentences
+from .pictures import how_measured, of_models, of_times, written
 from .plan import Plan
 from .runfolder import RunFolder
 from .store import run_names, summary_frame
@@ -43,7 +44,7 @@ def write_report(folders: Sequence[RunFolder], output: Path) -> Path:
         prefix = f"{number}_" if len(sections) > 1 else ""
         section["links"] = _links(folder, output.parent)
         for name in ("pictures", "model_pictures"):
-            section[name] = [pictures.written(picture, beside, prefix) for picture in section[name]]
+            section[name] = [written(picture, beside, prefix) for picture in section[name]]
         for name, table in section.pop("files").items():
             table.to_csv(beside / f"{prefix}{name}.csv", index=False, float_format="%.9g")
             section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
@@ -69,17 +70,16 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
     run, plan, rows, attempts = folder.open(), folder.plan(), summarise(folder), folder.attempts()
     frame = summary_frame(competing(rows), name)
     native, modelled = _of_native(plan, rows), _of_models(folder, frame)
-    libraries = list(dict.fromkeys(fact["mpi"]["library"] for fact in attempts if "mpi" in fact))
     return {
         "name": name,
         "plan": plan,
         "date": str(run.get("created", ""))[:10],
         "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
-        "libraries": libraries,
+        "libraries": list(dict.fromkeys(fact["mpi"]["library"] for fact in attempts if "mpi" in fact)),
         "findings": caveats.findings(rows, attempts),
         "verdicts": _matrix(rows),
-        "pictures": pictures.of_times(frame, fit(frame)),
-        "how": pictures.how_measured(rows, libraries),
+        "pictures": of_times(frame, fit(frame)),
+        "how": how_measured(rows, attempts),
         "carried": [words for _, words in provenance.carried(rows)],
         "gaps": caveats.gaps(rows),
         "bits": agreement.lines(rows) if plan.check == "bits" else [],
@@ -140,7 +140,7 @@ def _models(folder: RunFolder) -> tuple[list[Model], list[tuple[str, str]]]:
 def _of_models(folder: RunFolder, frame: pd.DataFrame) -> dict[str, Any]:
     """What the page says about the models of a run."""
     models, unfit = _models(folder)
-    drawn, lacking = pictures.of_models(frame, models)
+    drawn, lacking = of_models(frame, models)
     files = {"parameters": described.parameters(models)} if models else {}
     scores = list(described.SCORES.values())
     said = {"models": described.lines(models), "unfit": unfit, "scores": scores, "not_drawn": lacking}

@@ -12,7 +12,7 @@ import pytest
 from builders import build_run
 from hand_models import hand_models
 
-from allreduce_bench import pictures, report, store
+from allreduce_bench import report, store
 from allreduce_bench.report import write_report
 from allreduce_bench.runfolder import RunError, RunFolder
 from allreduce_bench.summary import summarise
@@ -83,8 +83,8 @@ def no_models():
 @pytest.fixture
 def words_only(monkeypatch):
     """Figures take long."""
-    monkeypatch.setattr(pictures, "of_times", lambda *_: [])
-    monkeypatch.setattr(pictures, "of_models", lambda *_: ([], []))
+    monkeypatch.setattr(report, "of_times", lambda *_: [])
+    monkeypatch.setattr(report, "of_models", lambda *_: ([], []))
 
 
 def by_hand(folder):

@@ -27,7 +27,9 @@ def at(model: Model, ranks: int, nodes: int | None, nbytes: int, segment: int | 
     topology = Topology.filled(ranks, ceil(ranks / (nodes or ranks)))
     if any(algorithm.unmet(ranks, topology) for algorithm in algorithms):
         return None
-    paths = [terms(algorithm, ranks, nodes, nbytes, model.itemsize, segment or model.segment) for algorithm in algorithms]
+    paths = [
+        terms(algorithm, ranks, nodes, nbytes, model.itemsize, segment or model.segment) for algorithm in algorithms
+    ]
     return model.predict(ranks, paths)
 
 
