@@ -244,7 +244,8 @@ def sentences(found: Sequence[Likeness]) -> list[str]:
     """What native resembles over which sizes, numbers of ranks of which the same is said together."""
     said: dict[str, list[int]] = {}
     for ranks, group in groupby(found, lambda one: one.ranks):
-        told, untold = [], []
+        told: list[str] = []
+        untold: list[str] = []
         for names, some in groupby(group, lambda one: one.names):
             sizes = [format_size(one.nbytes) for one in some]
             over = f"at {sizes[0]}" if len(sizes) == 1 else f"from {sizes[0]} to {sizes[-1]}"
