@@ -27,7 +27,7 @@ BEYOND = " The dashed bound is fitted over all sizes of all algorithms, so a sin
 INTERVALS = {  # kind of interval -> in words
     "launches": "95 % interval over launches (Student's t on logarithms)",
     "repetitions": "95 % interval of the median within launches",
-    "range": "range of too few calls for an interval",
+    "range": "too few calls for an interval",
 }
 LOCAL = "_max_local"  # how definitions of a time end that begin with the common start: `schema.time_definition`
 CELL = ["ranks", "algorithm", "executor", "cache", "nbytes"]
@@ -53,10 +53,12 @@ def how_measured(rows: Sequence[Summary], attempts: Sequence[dict]) -> str:
     definitions += sorted(one for one in known if not one.endswith(LOCAL))
     launches = _range(int(row["launches"]) for row in done)
     calls = _range(round(row["repetitions"] / row["launches"]) for row in done)
+    summary = f"median over launches; {launches} launch{'' if launches == '1' else 'es'}"
+    if starts:  # our own calls; of another tool's we know their mean or median
+        summary = f"median over calls, then over launches; {launches} launches × {calls} calls a cell"
     kinds = [words for kind, words in INTERVALS.items() if any(row["interval"] == kind for row in done)]
     nodes = sorted({int(row["nodes"]) for row in done if row.get("nodes")})
     where = in_ranks(row["ranks"] for row in done) + (f", nodes: {', '.join(map(str, nodes))}" if nodes else "")
-    summary = f"median over calls, then over launches; {launches} launches × {calls} calls a cell"
     libraries = dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
     times = f"Times: {', '.join(definitions) or 'of unknown definition'}"
     return "; ".join(filter(None, [times, summary, *kinds, where, ", ".join(libraries)])) + "."

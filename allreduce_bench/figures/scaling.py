@@ -13,10 +13,13 @@ FAR = 2  # times the largest measured number of ranks: what lies beyond is specu
 
 
 def some_sizes(rows: pd.DataFrame) -> list[int]:
-    """The smallest, the middle and the largest size in bytes that were measured at two numbers of ranks or more."""
+    """The smallest, the middle and the largest size in bytes of those that were measured at most numbers of ranks.
+
+    Empty where none was measured at two.
+    """
     timed = rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)]
     at = timed.groupby("nbytes")["ranks"].nunique()
-    sizes = sorted(at.index[at > 1])
+    sizes = sorted(at.index[(at > 1) & (at == at.max())])
     return sorted({int(sizes[place]) for place in (0, len(sizes) // 2, -1)}) if sizes else []
 
 
@@ -57,7 +60,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dict[st
         draw_line(axes, group["ranks"], group["time_s"] * 1e6, low, high, {**style, **joined})
         if curve.empty:
             continue
-        most = group["ranks"].max()
+        most = curve.loc[curve["measured"], "ranks"].max()
         within, beyond = curve[curve["ranks"] <= most], curve[curve["ranks"] >= most]
         line = {"color": style["color"], "linewidth": 1.4, "zorder": style.get("zorder", 2)}
         axes.plot(within["ranks"], within["model_s"] * 1e6, **line)
@@ -65,7 +68,8 @@ def _panel(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dict[st
         ends = beyond["low_s"] * 1e6, beyond["high_s"] * 1e6
         axes.fill_between(beyond["ranks"], *ends, color=style["color"], alpha=0.13, linewidth=0)
     if curves["speculative"].any():
-        axes.axvspan(FAR * rows["ranks"].max(), curves["ranks"].max(), color="#f2f2f2", linewidth=0, zorder=0)
+        most = curves.loc[curves["measured"], "ranks"].max()
+        axes.axvspan(FAR * most, curves["ranks"].max(), color="#f2f2f2", linewidth=0, zorder=0)
         axes.text(0.99, 0.015, "speculative", transform=axes.transAxes, ha="right", va="bottom", **NOTE)
 
 
