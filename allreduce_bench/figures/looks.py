@@ -52,7 +52,8 @@ def styles(algorithms: Iterable[str]) -> dict[str, Style]:
 def _shade(colour: str, turn: int) -> str:
     """`colour`, at the second turn through all colours darker, at the third lighter: in a map nothing else differs."""
     other, share = {0: (0.0, 0.0), 1: (0.0, 0.45), 2: (1.0, 0.55)}[turn % 3]
-    return to_hex([channel + (other - channel) * share for channel in to_rgb(colour)]) if share else colour
+    red, green, blue = (channel + (other - channel) * share for channel in to_rgb(colour))
+    return to_hex((red, green, blue)) if share else colour
 
 
 def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None) -> tuple[Figure, list[Axes]]:
