@@ -4,24 +4,27 @@ The page holds its figures and its style, needs no network and runs no script. W
 commands, file names, reasons) is escaped by the template engine.
 """
 
-import base64
-import io
 import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
-import matplotlib
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from matplotlib.figure import Figure
 
 from . import __version__, agreement, caveats, distribution, figures, losses, origin, provenance
 from .dtypes import is_float
-from .fit import bounds, fit
+from .fit import fit
+from .models import described
+from .models.guidelines import broken_in_words, comparisons, in_short
+from .models.model import Model
+from .models.resemblance import Unlike, as_frame, likenesses, sentences
+from .models.series import Fitted, Unfit, fit_series
+from .pictures import how_measured, of_models, of_times, written
 from .plan import Plan
+from .points import points
 from .runfolder import RunFolder
 from .store import run_names, summary_frame
 from .summary import Summary, competing, summarise
@@ -29,22 +32,10 @@ from .table import MARK
 from .units import format_size, in_ranks, three_digits
 from .verdict import verdicts
 
-PNG_DPI = 120
-BARS = "Bars: from the lowest to the highest launch median (with one launch the interval of its median)."
-FLOORS = "Thin grey lines: floors, the same measurement of no call, of a local copy and of a local reduction."
-BEYOND = " The dashed bound is fitted over all sizes of all algorithms, so a single size can lie beyond it."
-
-
-class Picture(NamedTuple):
-    """A figure and its words."""
-
-    stem: str  # of its PNG file
-    caption: str
-    figure: Figure
-
 
 def write_report(folders: Sequence[RunFolder], output: Path) -> Path:
-    """Write the page about `folders` to `output`, and its figures as PNG files to `<output stem>_figures/` beside it.
+    """Write the page about `folders` to `output`, and its figures, as PNG, SVG and CSV files, to
+    `<output stem>_figures/` beside it.
 
     Returns `output`. Missing parent folders are made; nothing is written before all runs were read. Raises RunError.
     """
@@ -54,7 +45,11 @@ def write_report(folders: Sequence[RunFolder], output: Path) -> Path:
     for number, (folder, section) in enumerate(zip(folders, sections), start=1):
         prefix = f"{number}_" if len(sections) > 1 else ""
         section["links"] = _links(folder, output.parent)
-        section["pictures"] = [_embedded(picture, beside, prefix) for picture in section["pictures"]]
+        for name in ("pictures", "model_pictures"):
+            section[name] = [written(picture, beside, prefix) for picture in section[name]]
+        for name, table in section.pop("files").items():
+            table.to_csv(beside / f"{prefix}{name}.csv", index=False, float_format="%.9g")
+            section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
     page = _template().render(sections=sections, version=__version__)
     output.write_text(page, encoding="utf-8")
     return output
@@ -77,7 +72,7 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
     run, plan, rows, attempts = folder.open(), folder.plan(), summarise(folder), folder.attempts()
     imported = folder.imported()
     frame = summary_frame(competing(rows), name)
-    fits = fit(frame)
+    native, modelled = _of_native(plan, rows), _of_models(folder, frame)
     return {
         "name": name,
         "plan": plan,
@@ -88,7 +83,12 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
         ),
         "findings": caveats.findings(rows, attempts),
         "verdicts": _matrix(rows),
-        "pictures": _pictures(frame, fits),
+        "pictures": of_times(frame, fit(frame)),
+        "how": how_measured(rows, attempts),
+        **native,
+        **modelled,
+        "files": native["files"] | modelled["files"],
+        "tables_written": {},
         "carried": [words for _, words in provenance.carried(rows)],
         "gaps": caveats.gaps(rows),
         "bits": agreement.lines(rows) if plan.check == "bits" else [],
@@ -100,7 +100,6 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
             if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
         ],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
-        "fits": fits.astype(object).where(fits.notna(), None).to_dict("records"),
         **_words(plan, imported, rows, attempts),
         "environment": provenance.environment(attempts),
         "started_as": shlex.join(str(word) for word in run.get("command", [])),
@@ -157,40 +156,41 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
     return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": distribution.tables(rows), **marks}
 
 
-def _pictures(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:
-    """The figures that the run has data for."""
-    sizes = frame.loc[frame["time_s"].notna() & (frame["nbytes"] > 0), "nbytes"]
-    if sizes.empty:
-        return []
-    limits = bounds(fits, sizes.min(), sizes.max())
-    beyond = BEYOND if limits["time_s"].notna().any() else ""
-    floors = f" {FLOORS}" if frame[[*figures.FLOORS]].notna().any(axis=None) else ""
-    cold = " Hollow and dashed: cold cache." if frame["cache"].nunique() > 1 else ""
-    drawn = [
-        ("latency", f"Time over size. {BARS}{beyond}{floors}{cold}", figures.latency(frame, limits)),
-        (
-            "bus_bandwidth",
-            f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS}{beyond}{cold}",
-            figures.bandwidth(frame, limits),
-        ),
-        (
-            "speedup",
-            f"Time of native over time of each algorithm: above 1 is faster than native.{cold}",
-            figures.speedup(frame),
-        ),
-    ]
-    return [Picture(stem, caption, figure) for stem, caption, figure in drawn if figure is not None]
+def _models(folder: RunFolder) -> tuple[list[Model], list[tuple[str, str]]]:
+    """The models of the series of a run; and (series, reason) of those that have none."""
+    found = list(fit_series(points([folder])))
+    unfit = [(f"{one.algorithm}, {one.executor}", one.reason) for one in found if isinstance(one, Unfit)]
+    return [one.model for one in found if isinstance(one, Fitted)], unfit
 
 
-def _embedded(picture: Picture, beside: Path, prefix: str) -> dict[str, str]:
-    """Write the PNG file; return what the page needs: words, an SVG as a data: URI, the file's relative address."""
-    path = beside / f"{prefix}{picture.stem}.png"
-    picture.figure.savefig(path, dpi=PNG_DPI, metadata={"Software": None})
-    file = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": picture.stem}):  # the same run gives the same page
-        picture.figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
-    data = "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode("ascii")
-    return {"caption": picture.caption, "data": data, "png": quote(f"{beside.name}/{path.name}"), "stem": picture.stem}
+def _of_models(folder: RunFolder, frame: pd.DataFrame) -> dict[str, Any]:
+    """What the page says about the models of a run."""
+    models, unfit = _models(folder)
+    drawn, lacking = of_models(frame, models)
+    files = {"parameters": described.parameters(models)} if models else {}
+    scores = list(described.SCORES.values())
+    said = {"models": described.lines(models), "unfit": unfit, "scores": scores, "not_drawn": lacking}
+    return {**said, "model_pictures": drawn, "files": files}
+
+
+def _of_native(plan: Plan, rows: Sequence[Summary]) -> dict[str, Any]:
+    """What the page says about native: what it resembles, and which guidelines it breaks."""
+    files: dict[str, pd.DataFrame] = {}
+    likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
+    try:
+        if plan.groups:
+            raise Unlike("several groups at the same time share links")
+        found = likenesses(rows)
+        ranks = {one.ranks: one.stray for one in found}
+        lines = {n: {one.ranks: one for one in found if one.nbytes == n} for n in sorted({one.nbytes for one in found})}
+        likeness |= {"sentences": sentences(found), "lines": lines, "ranks": ranks}
+        files["resemblance"] = as_frame(found)
+    except Unlike as reason:
+        likeness["why"] = str(reason)
+    compared = comparisons(rows)
+    guidelines = {"compared": compared, "lines": broken_in_words(compared), "sentence": in_short(compared)}
+    files |= {"guidelines": pd.DataFrame(compared)} if compared else {}
+    return {"likeness": likeness, "guidelines": guidelines, "files": files}
 
 
 def _links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:

@@ -1,0 +1,126 @@
+"""Models held against times: for each algorithm its times over size, and below what its model is off by."""
+
+from math import ceil
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from .looks import COLUMNS, GRID, LEGEND_WIDTH, MARKERS, PANELS_WIDTH, size_axis
+
+TIMES_HEIGHT, RESIDUALS_HEIGHT = 2.6, 1.35  # inches
+BAND = 1.1  # of model over measured, either way
+RATIOS = {1.5: (0.8, 0.9, 1, 1.1, 1.25), 3: (0.5, 0.8, 1, 1.25, 2), 20: (0.1, 0.3, 1, 3, 10)}  # reach -> what is named
+FURTHER = (1e-9, 1e-6, 1e-3, 1, 1e3, 1e6, 1e9)
+BAND_COLOUR, NOISE_COLOUR = "#dddddd", "#9fc5e8"
+
+
+def fitted(compared: pd.DataFrame) -> Figure | None:
+    """A pair of panels for each series of `models.curves.held`: time over size, points measured and lines modelled,
+    and model over measured with the band of 10 % and that of the launches' spread.
+    """
+    series = list(compared.groupby(["algorithm", "cache"], sort=False))
+    if not series:
+        return None
+    looks = _looks(sorted(compared["ranks"].unique()))
+    lines = ceil(len(series) / COLUMNS)
+    columns = ceil(len(series) / lines)
+    width = PANELS_WIDTH * (0.6 if columns == 1 else 1) + LEGEND_WIDTH
+    figure = Figure(figsize=(width, lines * (TIMES_HEIGHT + RESIDUALS_HEIGHT)), layout="constrained")
+    heights = [TIMES_HEIGHT, RESIDUALS_HEIGHT] * lines
+    axes = figure.subplots(2 * lines, columns, squeeze=False, sharex=True, height_ratios=heights)
+    edge = _edge(compared["ratio"])
+    for place in range(lines * columns):
+        above, below = axes[2 * (place // columns) : 2 * (place // columns) + 2, place % columns]
+        if place >= len(series):
+            above.set_visible(False)
+            below.set_visible(False)
+            continue
+        (name, cache), rows = series[place]
+        _times(above, rows, looks)
+        above.set_title(f"{name}{', cold cache' if cache == 'cold' else ''}".replace("$", r"\$"), fontsize=10)
+        _residuals(below, rows, looks, edge)
+        size_axis(below, sorted(compared["nbytes"].unique()))
+        above.tick_params(labelsize=8)
+        if place % columns == 0:
+            above.set_ylabel("time (us)")
+            below.set_ylabel("model /\nmeasured")
+        below.tick_params(labelbottom=True)
+        below.set_xlabel("size of the vector")
+    _legend(figure, looks)
+    return figure
+
+
+def _looks(ranks: list[int]) -> dict[int, dict]:
+    """Colour and marker of each number of ranks, dark to light."""
+    shades = colormaps["viridis"](np.linspace(0.0, 0.82, len(ranks)))
+    return {
+        count: {"color": shade, "marker": MARKERS[i % len(MARKERS)]}
+        for i, (count, shade) in enumerate(zip(ranks, shades))
+    }
+
+
+def _times(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict]) -> None:
+    axes.set_yscale("log")
+    for ranks, group in rows.sort_values("nbytes").groupby("ranks"):
+        look = looks[int(str(ranks))]
+        axes.plot(group["nbytes"], group["time_s"] * 1e6, linestyle="none", markersize=4.5, **look)
+        axes.plot(group["nbytes"], group["model_s"] * 1e6, color=look["color"], linewidth=1.2)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    _plain(axes)
+
+
+def _residuals(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict], edge: float) -> None:
+    axes.axhspan(1 / BAND, BAND, color=BAND_COLOUR, linewidth=0, zorder=0)
+    spread = pd.DataFrame(
+        {
+            "nbytes": rows["nbytes"],
+            "low": rows["time_s"] / rows["spread_high_s"],
+            "high": rows["time_s"] / rows["spread_low_s"],
+        }
+    )
+    noise = spread.groupby("nbytes").median().dropna()
+    axes.fill_between(noise.index, noise["low"], noise["high"], color=NOISE_COLOUR, alpha=0.55, linewidth=0, zorder=1)
+    axes.axhline(1, color="black", linewidth=0.9, zorder=2)
+    for ranks, group in rows.sort_values("nbytes").groupby("ranks"):
+        look = looks[int(str(ranks))]
+        axes.plot(group["nbytes"], group["ratio"], linewidth=0.7, markersize=3.5, zorder=3, **look)
+    axes.set_yscale("log")
+    axes.set_ylim(1 / edge, edge)
+    axes.yaxis.set_major_locator(
+        FixedLocator(next((named for reach, named in RATIOS.items() if edge <= reach), FURTHER))
+    )
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+    _plain(axes)
+
+
+def _edge(ratios: pd.Series) -> float:
+    """How far the panels of residuals reach from 1: the same for all, so that algorithms can be compared."""
+    return float(max(1.35, 1.1 * np.exp(np.abs(np.log(ratios)).max())))
+
+
+def _plain(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_axisbelow(True)
+    axes.grid(True, **GRID)
+    axes.tick_params(labelsize=8)
+
+
+def _legend(figure: Figure, looks: dict[int, dict]) -> None:
+    handles: list = [
+        Line2D([], [], markersize=5, linewidth=1.2, label=f"{ranks} ranks", **look) for ranks, look in looks.items()
+    ]
+    handles += [
+        Line2D([], [], marker="o", linestyle="none", color="#555555", markersize=5, label="points: measured"),
+        Line2D([], [], color="#555555", linewidth=1.2, label="lines above: model"),
+        Patch(color=BAND_COLOUR, label="within 10 %"),
+        Patch(color=NOISE_COLOUR, alpha=0.55, label="spread of launches"),
+    ]
+    figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=8.5)

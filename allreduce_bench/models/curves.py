@@ -1,0 +1,95 @@
+"""What models say at what was measured, and beyond: frames to be drawn, held against times, and written to files."""
+
+from collections.abc import Iterable, Sequence
+from math import ceil
+
+import numpy as np
+import pandas as pd
+
+from ..algorithms import builtin
+from ..topology import Topology
+from .model import Model, Prediction
+from .terms import terms
+
+SERIES = ["algorithm", "executor", "cache"]
+AT = ["ranks", "nbytes"]
+REACH = 4  # how far beyond the largest measured number of ranks a curve goes
+HELD = [*SERIES, "ranks", "nbytes", "time_s", "spread_low_s", "spread_high_s", "model_s", "ratio", "rank_of_best"]
+CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "speculative"]
+
+
+def at(model: Model, ranks: int, nodes: int | None, nbytes: int, segment: int | None = None) -> Prediction | None:
+    """What `model` predicts; None where an algorithm that it is priced as cannot run.
+
+    `nodes`: None where it is not known, or links are alike; `segment` in elements, None: as it was measured.
+    """
+    algorithms = [builtin()[part.priced_as] for part in model.parts]
+    topology = Topology.filled(ranks, ceil(ranks / (nodes or ranks)))
+    if any(algorithm.unmet(ranks, topology) for algorithm in algorithms):
+        return None
+    paths = [
+        terms(algorithm, ranks, nodes, nbytes, model.itemsize, segment or model.segment) for algorithm in algorithms
+    ]
+    return model.predict(ranks, paths)
+
+
+def held(rows: pd.DataFrame, models: Sequence[Model]) -> pd.DataFrame:
+    """Measured times beside those of the models: the rows of `store.summary` that have one, and the columns HELD.
+
+    `rows` are those of one run, `models` its models. `ratio` is model_s over time_s.
+    """
+    model_of = {(model.algorithm, model.executor, model.cache): model for model in models}
+    found = []
+    for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
+        model = model_of.get((row["algorithm"], row["executor"], row["cache"]))
+        predicted = (
+            at(model, row["ranks"], _known(row["nodes"]), row["nbytes"], _known(row["segment"])) if model else None
+        )
+        if predicted and predicted.time_s > 0:
+            found.append({**row, "model_s": predicted.time_s, "ratio": predicted.time_s / row["time_s"]})
+    return pd.DataFrame(found, columns=HELD)
+
+
+def over_ranks(models: Iterable[Model], sizes: Sequence[int]) -> pd.DataFrame:
+    """The curves of `models` at `sizes` over ranks, from the smallest measured to REACH times the largest: CURVE.
+
+    At the measured numbers of ranks and at powers of two. `low_s` and `high_s` are the ends of the 90 % interval.
+    """
+    found = []
+    for model in models:
+        if len(model.ranks) < 2:
+            continue
+        least, most = int(min(model.ranks)), int(max(model.ranks))
+        doubled = {most * 2, most * REACH, *(1 << n for n in range(1, 60) if least <= 1 << n <= most * REACH)}
+        for nbytes in sizes:
+            for ranks in sorted({*map(int, model.ranks), *doubled}):
+                nodes = ceil(ranks / model.ranks_per_node) if model.ranks_per_node else None
+                if predicted := at(model, ranks, nodes, nbytes):
+                    time_s, low_s, high_s, speculative = predicted
+                    key = (model.algorithm, model.executor, model.cache, nbytes, ranks)
+                    found.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
+    curves = pd.DataFrame(found, columns=CURVE)
+    return curves.astype({name: "float64" for name in ("model_s", "low_s", "high_s")})
+
+
+def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
+    """Whom the models would choose where: columns ranks, nbytes, fastest, tied, chosen, time_s, chosen_s, regret.
+
+    `compared` is what `held` found in `rows`; with a warm cache where that was measured. Only cells with two models or
+    more, and the choice is one of what was measured there. `fastest` and its `time_s` are of all that was measured
+    there, with a model or without. Regret is the time of the choice over the time of the fastest.
+    """
+    cache = "warm" if "warm" in set(compared["cache"]) else "cold"
+    ranked = rows[(rows["cache"] == cache) & rows["rank_of_best"].notna()]
+    best = ranked[ranked["rank_of_best"] == "best"].rename(columns={"algorithm": "fastest"})
+    ties = ranked[ranked["rank_of_best"] == "tie"].groupby(AT).size().rename("tied")
+    compared = compared[compared["cache"] == cache].rename(columns={"algorithm": "chosen", "time_s": "chosen_s"})
+    compared = compared[compared.groupby(AT)["model_s"].transform("size") > 1]
+    choice = compared.loc[compared.groupby(AT)["model_s"].idxmin(), [*AT, "chosen", "chosen_s"]]
+    chosen = best[[*AT, "fastest", "time_s"]].merge(choice, on=AT).merge(ties, on=AT, how="left")
+    chosen = chosen.assign(tied=chosen["tied"].notna(), regret=chosen["chosen_s"] / chosen["time_s"])
+    return chosen[[*AT, "fastest", "tied", "chosen", "time_s", "chosen_s", "regret"]].sort_values(AT, ignore_index=True)
+
+
+def _known(value) -> int | None:
+    return None if value is None or pd.isna(value) else int(np.int64(value))

@@ -1,0 +1,86 @@
+"""Models in words and as tables: their forms, parameters with intervals, and errors."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pandas as pd
+
+from ..units import format_size, in_ranks, three_digits
+from .model import Errors, Model, Parameter, Part
+
+SYMBOLS = {  # parameter -> symbol, unit, how many of it are a second
+    "alpha_s": ("α", "us/message", 1e6),
+    "beta_s_per_byte": ("β", "ps/byte", 1e12),
+    "gamma_s_per_byte": ("γ", "ps/byte reduced", 1e12),
+    "call_s": ("call", "us", 1e6),
+}
+SCORES = {"in_sample": "in sample", "leave_one_p_out": "one p left out", "leave_largest_p_out": "largest p left out"}
+
+
+def lines(models: Iterable[Model]) -> list[dict]:
+    """For each model what a table says of it: series, ranks, parts, errors, plain_errors, notes; all in words."""
+    return [
+        {
+            "series": series(model),
+            "ranks": in_ranks(model.ranks) if model.ranks else "",
+            "parts": [_part(part, several=len(model.parts) > 1) for part in model.parts],
+            "errors": [_error(model.errors, name) for name in SCORES],
+            "plain_errors": [_error(model.plain_errors, name) for name in SCORES],
+            "notes": model.notes,
+        }
+        for model in models
+    ]
+
+
+def series(model: Model) -> str:
+    """What tells a model from the others of its run: `ring`, `ring, cold cache`."""
+    imported = "" if model.executor in ("", "native", "sendrecv", "imported") else f", {model.executor}"
+    return f"{model.algorithm}{imported}{', cold cache' if model.cache == 'cold' else ''}"
+
+
+def parameter(one: Parameter) -> str:
+    """`α between nodes = 2.00 us/message [1.90, 2.10]`, `β ≤ 3.00 ps/byte (not identified)`."""
+    symbol, unit, factor = SYMBOLS[one.name]
+    where = f" {one.link} nodes" if one.link else ""
+    above = f" from {format_size(one.above)}" if one.above else ""
+    if not one.identified:
+        bound = f" ≤ {three_digits(one.high * factor)} {unit}" if one.high else ""
+        return f"{symbol}{where}{above}{bound} (not identified)"
+    ends = [three_digits(end * factor) for end in (one.low, one.high) if end is not None]
+    interval = f" [{', '.join(ends)}]" if len(ends) == 2 else ""
+    rate = f", 1/β = {three_digits(1e-9 / one.value)} GB/s" if one.name == "beta_s_per_byte" and one.value else ""
+    return f"{symbol}{where}{above} = {three_digits(one.value * factor)} {unit}{interval}{rate}"
+
+
+def parameters(models: Iterable[Model]) -> pd.DataFrame:
+    """One row a parameter, in SI units: algorithm, executor, cache, priced_as, form, and the fields of Parameter."""
+    rows = [
+        {"algorithm": model.algorithm, "executor": model.executor, "cache": model.cache, "priced_as": part.priced_as}
+        | {"form": part.form.name, **one._asdict()}
+        for model in models
+        for part in model.parts
+        for one in _all_of(part)
+    ]
+    columns = ["algorithm", "executor", "cache", "priced_as", "form", *Parameter._fields]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _all_of(part: Part) -> Sequence[Parameter]:
+    """The parameters of a part, its contention among them where the form has one."""
+    if not part.form.contention:
+        return part.parameters
+    return *part.parameters, Parameter("contention", "", 0.0, part.contention, None, None, True)
+
+
+def _part(part: Part, several: bool) -> dict:
+    contention = [f"contention: times p^{part.contention:.3g}"] if part.form.contention else []
+    lead = f"as {part.priced_as}: " if several else ""
+    return {"form": f"{lead}{part.form.name}", "parameters": [*map(parameter, part.parameters), *contention]}
+
+
+def _error(errors: Mapping[str, Errors], name: str) -> str:
+    """`3.1 % (P90 10 %), 92 % covered`."""
+    if name not in errors:
+        return "-"
+    found = errors[name]
+    covered = "" if found.covered is None else f", {100 * found.covered:.0f} % covered"
+    return f"{three_digits(100 * found.median)} % (P90 {three_digits(100 * found.p90)} %){covered}"
