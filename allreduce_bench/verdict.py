@@ -83,8 +83,9 @@ def _by_size(fastest: dict[int, Summary]) -> str:
 
 
 def _tied_throughout(groups: dict[int, list[Summary]], winner: str, name: str) -> bool:
+    """Whether intervals say at every size that the two cannot be told apart; too few calls say nothing."""
     return all(
-        row["rank_of_best"] in ("best", "tie")
+        row["rank_of_best"] in ("best", "tie") and row["interval"] != "range"
         for group in groups.values()
         for row in group
         if row["algorithm"] in (winner, name)
