@@ -90,7 +90,7 @@ def _of_csv(path: Path) -> pd.DataFrame:
     if "ranks_per_node" in rows:
         system = system + ", " + rows["ranks_per_node"].astype(str) + " per node"
     rows["run"] = system
-    usual = {"executor": "imported", "cache": "warm", "dtype": None, "op": None, "segment": None, "nodes": None}
+    usual: dict = {"executor": "imported", "cache": "warm", "dtype": None, "op": None, "segment": None, "nodes": None}
     usual |= {"count": rows["nbytes"], "launch": ""}
     for name, value in usual.items():
         if name not in rows:
