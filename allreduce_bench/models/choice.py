@@ -25,12 +25,24 @@ MOST_KNOTS = 2
 EACH_SIDE = 3  # cells of each piece
 MOST_PLACES = 16  # where a knot may be
 APART = 2.0  # factor between two knots
+STRONG = 6.0  # difference of BIC (Kass and Raftery, J. American Statistical Association 90(430), 1995)
 LEAST_LOSS = 1e-6  # mean, of 0.1 %: closer than that no measurement comes
 
 
 def choose(observed: Observed, counts: Sequence[int]) -> Fit:
     """The best candidate for the cells at these numbers of ranks."""
-    return min(candidates(observed, counts), key=bic)
+    return ranked(observed, counts)[0]
+
+
+def ranked(observed: Observed, counts: Sequence[int]) -> list[Fit]:
+    """Every candidate for the cells at these numbers of ranks, the best first."""
+    return sorted(candidates(observed, counts), key=bic)
+
+
+def simpler_rivals(found: Sequence[Fit]) -> list[Fit]:
+    """Those of `ranked` with fewer parameters than the first that the data do not speak against strongly."""
+    best = found[0]
+    return [fit for fit in found[1:] if fit.size < best.size and bic(fit) < bic(best) + STRONG]
 
 
 def bic(fit: Fit) -> float:

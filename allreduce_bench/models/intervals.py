@@ -1,18 +1,21 @@
 """How far parameters and predictions may be off.
 
-Parameters: 95 % intervals by a bootstrap over launches, which are what varies (not calls, which follow one another);
-where a number of ranks has one launch only, over the residuals of the fit. Both are expanded by what few launches or
-few cells make them too narrow (Hesterberg, The American Statistician 69(4), 2015). A draw is fitted by one
-Gauss-Newton step from the fit, its form held.
+Parameters: 95 % intervals, for all parameters of a series at once, by a bootstrap over launches, which are what varies
+(not calls, which follow one another); where a number of ranks has one launch only, over the residuals of the fit. Both
+are expanded by what few launches or few cells make them too narrow (Hesterberg, The American Statistician 69(4), 2015).
+A draw is fitted by one Gauss-Newton step from the fit, its form held; where a simpler form is nearly as good, the
+interval holds that form's, too.
 
 Predictions: 90 % intervals from residuals of numbers of ranks that were held out, not from the parameters' intervals,
 which know nothing of what the form lacks; on published data those cover less than half of what they promise.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
+from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 from .fitting import SOFT, Branch, Fit, separable, slopes_at
@@ -64,10 +67,38 @@ def _quantile(residuals: np.ndarray) -> float:
     return float(sizes[min(len(sizes), int(np.ceil((len(sizes) + 1) * COVERAGE))) - 1])
 
 
-def estimates(observed: Observed, fit: Fit, seed: int = 1) -> Estimates:
-    """The parameters of `fit`, which was fitted to all cells, with their intervals."""
+def estimates(observed: Observed, fit: Fit, rivals: Sequence[Fit] = (), seed: int = 1) -> Estimates:
+    """The parameters of `fit`, which was fitted to all cells, with their intervals.
+
+    `rivals`: simpler fits that are nearly as good (`choice.simpler_rivals`); where they have the same parameter, its
+    interval holds theirs, too.
+    """
+    found = _alone(observed, fit, seed)
+    others = [part for rival in rivals for part in _alone(observed, rival, seed).parts]
+    return found._replace(parts=tuple(_widened(part, others) for part in found.parts))
+
+
+def _widened(part: Part, others: Sequence[Part]) -> Part:
+    """`part`, the interval of each parameter as wide as to hold those of the same parameter in `others`."""
+    known: dict[tuple, list[Parameter]] = {}
+    for other in others:
+        for one in other.parameters:
+            if other.priced_as == part.priced_as and one.identified:
+                known.setdefault(one[:3], []).append(one)
+    parameters = []
+    for one in part.parameters:
+        same = [one, *known.get(one[:3], [])]
+        high = max(each.high for each in same if each.high is not None)
+        low = min(each.low for each in same if each.low is not None) if one.identified else None
+        parameters.append(one._replace(low=low, high=high))
+    return part._replace(parameters=tuple(parameters))
+
+
+def _alone(observed: Observed, fit: Fit, seed: int) -> Estimates:
     log_time = fit.log_time(observed)
-    drawn, expand, method = _drawn(observed, log_time, fit.size, np.random.default_rng(seed))
+    drawn, freedom, few, method = _drawn(observed, log_time, fit.size, np.random.default_rng(seed))
+    tail = TAILS[0] / sum(len(branch.theta) for branch in fit.branches)
+    expand = few * float(student.isf(tail, freedom) / normal.isf(TAILS[0]))
     logs = np.array([branch.log_time(observed) for branch in fit.branches])
     owner = logs.argmin(axis=0)
     parts, contention, condition = [], None, 1.0
@@ -83,8 +114,8 @@ def estimates(observed: Observed, fit: Fit, seed: int = 1) -> Estimates:
 
 def _drawn(
     observed: Observed, fitted: np.ndarray, size: int, random: np.random.Generator
-) -> tuple[np.ndarray, float, str]:
-    """float64 [draw, cell] of log times, by what to expand their spread, and how they were drawn."""
+) -> tuple[np.ndarray, int, float, str]:
+    """float64 [draw, cell] of log times, their degrees of freedom, by what to expand their spread, how it was done."""
     launches, cells = observed.launches, len(fitted)
     if launches.min() > 1:
         chosen = np.empty((DRAWS, observed.logs.shape[0], cells), dtype=int)
@@ -97,12 +128,12 @@ def _drawn(
         logs = np.take_along_axis(observed.logs[None], chosen, axis=1)
         logs[:, np.arange(observed.logs.shape[0])[:, None] >= launches] = np.nan
         drawn = _median(logs, observed.log_time)
-        few = np.sqrt(launches.min() / (launches.min() - 1))
-        return drawn, float(student.ppf(TAILS[1], freedom) / 1.96 * few), "bootstrap over launches"
+        few = float(np.sqrt(launches.min() / (launches.min() - 1)))
+        return drawn, freedom, few, "bootstrap over launches"
     freedom = max(1, cells - size)
     residual = (observed.log_time - fitted) * np.sqrt(cells / freedom)
     drawn = fitted + random.choice(residual - residual.mean(), size=(DRAWS, cells))
-    return drawn, float(student.ppf(TAILS[1], freedom) / 1.96), "bootstrap over residuals"
+    return drawn, freedom, 1.0, "bootstrap over residuals"
 
 
 def _median(logs: np.ndarray, otherwise: np.ndarray) -> np.ndarray:

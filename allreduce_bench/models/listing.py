@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from ..units import format_size, in_ranks, three_digits
@@ -19,8 +20,8 @@ UNITS = {  # of a parameter: what people read, and by what to multiply
     "gamma_s_per_byte": ("gamma", "ps/byte", 1e12),
 }
 HEADINGS = {"in_sample": "in sample", "leave_one_p_out": "one p out", "leave_largest_p_out": "largest p out"}
-PARAMETER_COLUMNS = ("run", "algorithm", "executor", "priced_as", "form", "parameter", "link", "above_bytes")
-PARAMETER_COLUMNS += ("value", "low", "high", "identified")
+SAME = ("run", "algorithm", "executor", "priced_as", "form")
+PARAMETER_COLUMNS = (*SAME, "parameter", "link", "above_bytes", "value", "low", "high", "identified")
 
 
 class Listing(NamedTuple):
@@ -88,8 +89,8 @@ class Listing(NamedTuple):
         for kind in KINDS:
             if kind in chosen:
                 lines.append(
-                    f"pooled over {len(self.fitted)} series, {HEADINGS[kind]}: {_words(chosen[kind])}; "
-                    f"plain alpha-beta: {_words(plain[kind])}"
+                    f"{HEADINGS[kind]}, pooled over {len(self.fitted)} series, {chosen[kind].points} cells: "
+                    f"{_pooled(chosen[kind])}; plain alpha-beta: {_pooled(plain[kind])}"
                 )
         return lines
 
@@ -126,7 +127,9 @@ def _ranks(model: Model) -> str:
 
 
 def _label(model: Model) -> str:
-    return " ".join(filter(None, (model.run and f"{model.run}:", model.algorithm, model.cache != "warm" and "cold")))
+    return " ".join(
+        filter(None, (model.run and f"{model.run}:", model.algorithm, "cold" if model.cache == "cold" else ""))
+    )
 
 
 def _words(errors: Errors | None) -> str:
@@ -134,6 +137,10 @@ def _words(errors: Errors | None) -> str:
         return "-"
     covered = "" if errors.covered is None else f"  {errors.covered:.0%}"
     return f"{100 * errors.median:.1f}%  {100 * errors.p90:.0f}%{covered}"
+
+
+def _pooled(errors: Errors) -> str:
+    return f"median {errors.median:.1%}, P90 {errors.p90:.0%}, 90 % intervals cover {errors.covered:.0%}"
 
 
 def _name(parameter: Parameter) -> str:
@@ -152,8 +159,8 @@ def _value(parameter: Parameter) -> str:
 def _interval(parameter: Parameter) -> str:
     factor = UNITS[parameter.name][2]
     if not parameter.identified:
-        known = parameter.high is not None and parameter.high < float("inf")
-        return f"not identified, at most {three_digits(parameter.high * factor)}" if known else "not identified"
+        bound = float("inf") if parameter.high is None else parameter.high * factor
+        return f"not identified, at most {three_digits(bound)}" if bound < float("inf") else "not identified"
     if parameter.low is None or parameter.high is None:
         return "not known"
     return f"{three_digits(parameter.low * factor)} to {three_digits(parameter.high * factor)}"
@@ -179,9 +186,8 @@ def _model_values(model: Model) -> dict[str, Any]:
         for part in model.parts
     ]
     errors = {"errors": _errors_values(model.errors), "plain_errors": _errors_values(model.plain_errors)}
-    plain = ("run", "algorithm", "executor", "cache", "dtype", "op", "itemsize", "segment", "ranks", "ranks_per_node")
-    plain += ("nbytes", "launches", "reach_log", "reach_log_per_doubling", "notes")
-    return {name: getattr(model, name) for name in plain} | {"parts": parts} | errors
+    plain = {one.name: getattr(model, one.name) for one in fields(model)}
+    return plain | {"parts": parts} | errors
 
 
 def _errors_values(errors: dict[str, Errors]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ..dtypes import DTYPES
 from ..plan import DEFAULT_SEGMENT_NBYTES
 from ..schema import FLOORS
 from ..units import format_ranges
-from .choice import choose
+from .choice import choose, ranked, simpler_rivals
 from .diagnosis import diagnose
 from .fitting import Fit, plain
 from .intervals import estimates
@@ -84,22 +84,23 @@ def _fit(names: dict, points: pd.DataFrame, asked: str | None) -> Fitted:
         segment = max(1, DEFAULT_SEGMENT_NBYTES // itemsize)
     observed = observe(usable, candidates, itemsize, segment)
     _refuse_too_little(observed)
-    memory: dict[tuple[int, ...], Fit] = {}
+    found = ranked(observed, observed.counts)
+    chosen = found[0]
+    memory: dict[tuple[int, ...], Fit] = {tuple(observed.counts): chosen}
 
     def chosen_for(observed: Observed, counts) -> Fit:
         if tuple(counts) not in memory:
             memory[tuple(counts)] = choose(observed, counts)
         return memory[tuple(counts)]
 
-    chosen = chosen_for(observed, observed.counts)
     scores = score(observed, chosen_for)
     beside = score(observed, partial(_plain, chosen.branches[0].priced_as))
-    found = estimates(observed, chosen)
+    estimated = estimates(observed, chosen, simpler_rivals(found))
     per_node = {ranks / nodes for ranks, nodes in zip(usable["ranks"], usable["nodes"]) if not pd.isna(nodes)}
     texts = {name: names[name] or "" for name in ("run", "executor", "dtype", "op")}
     model = Model(
         algorithm=str(names["algorithm"]),
-        parts=found.parts,
+        parts=estimated.parts,
         **texts,
         cache=names["cache"] or "warm",
         itemsize=itemsize,
@@ -112,7 +113,7 @@ def _fit(names: dict, points: pd.DataFrame, asked: str | None) -> Fitted:
         reach_log_per_doubling=scores.reach.log_per_doubling,
         errors=scores.errors,
         plain_errors=beside.errors,
-        notes=(*notes, *diagnose(observed, chosen, found)),
+        notes=(*notes, *diagnose(observed, chosen, estimated)),
     )
     return Fitted(model, scores, beside, observed)
 
@@ -135,11 +136,11 @@ def _candidates(names: dict) -> tuple[str, ...]:
 
 def _usable(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The points that say something, and what was left out."""
-    time_s, notes = points["time_s"], []
-    bad = time_s.isna() | ~(time_s > 0) | np.isinf(time_s.astype(float))
+    time_s, notes = _numbers(points["time_s"]), []
+    bad = ~((time_s > 0) & np.isfinite(time_s))
     if bad.any():
         notes.append(f"{int(bad.sum())} of {len(points)} points left out: their times are 0, negative or missing")
-    lacking = points["ranks"].isna() | points["nbytes"].isna()
+    lacking = _numbers(points["ranks"]).isna() | _numbers(points["nbytes"]).isna()
     if (lacking & ~bad).any():
         notes.append(
             f"{int((lacking & ~bad).sum())} of {len(points)} points left out: their ranks or sizes are missing"
@@ -154,17 +155,23 @@ def _usable(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return several, notes
 
 
+def _numbers(column: pd.Series) -> pd.Series:
+    """float64, NaN where there is none."""
+    return pd.Series(pd.to_numeric(column, errors="coerce").to_numpy(float, na_value=np.nan), index=column.index)
+
+
 def _itemsize(points: pd.DataFrame) -> int:
     """Bytes of an element; 1 where nothing says so: then a vector has as many elements as bytes."""
-    known = points[points["count"].notna() & (points["count"] > 0)] if "count" in points else points.iloc[:0]
-    if len(known):
-        return max(1, round(float((known["nbytes"].astype(float) / known["count"].astype(float)).median())))
+    if "count" in points:
+        sizes = (_numbers(points["nbytes"]) / _numbers(points["count"])).replace(np.inf, np.nan).median()
+        if sizes > 0:
+            return max(1, round(float(sizes)))
     return DTYPES.get(str(points["dtype"].iloc[0]), 1)
 
 
 def observe(points: pd.DataFrame, names: tuple[str, ...], itemsize: int, segment: int | None) -> Observed:
     """The cells of usable points of one series, priced as each of `names`."""
-    frame = pd.DataFrame({name: points[name].astype(float) for name in ("ranks", "nodes", "nbytes", "time_s")})
+    frame = pd.DataFrame({name: _numbers(points[name]) for name in ("ranks", "nodes", "nbytes", "time_s")})
     frame["log"] = np.log(frame["time_s"])
     frame["launch"] = points["launch"].astype(object).where(points["launch"].notna(), "") if "launch" in points else ""
     frame["nodes"] = frame["nodes"].fillna(0)
