@@ -21,8 +21,10 @@ from .models import described
 from .models.guidelines import broken_in_words, comparisons, in_short
 from .models.model import Model
 from .models.resemblance import Unlike, as_frame, likenesses, sentences
+from .models.series import Fitted, Unfit, fit_series
 from .pictures import how_measured, of_models, of_times, written
 from .plan import Plan
+from .points import points
 from .runfolder import RunFolder
 from .store import run_names, summary_frame
 from .summary import Summary, competing, summarise
@@ -134,7 +136,9 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
 
 def _models(folder: RunFolder) -> tuple[list[Model], list[tuple[str, str]]]:
     """The models of the series of a run; and (series, reason) of those that have none."""
-    return [], []
+    found = list(fit_series(points([folder])))
+    unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, Unfit)]
+    return [one.model for one in found if isinstance(one, Fitted)], unfit
 
 
 def _of_models(folder: RunFolder, frame: pd.DataFrame) -> dict[str, Any]:
