@@ -20,8 +20,8 @@ def hand_model(name: str, ranks: Sequence[int] = (2, 4), factor: float = 1.0, pr
     usual |= {"ranks": tuple(ranks), "nbytes": (8, 1 << 22), "launches": 3, "errors": errors}
     usual |= {"reach_log": 0.15, "reach_log_per_doubling": 0.1, "segment": SEGMENT if name == "two_tree" else None}
     usual |= {"plain_errors": {"in_sample": Errors(0.2, 0.5, 20)}}
-    part = Part(priced_as or name, Form(), (alpha, beta))
-    return Model(name, (part,), **(usual | fields))
+    usual |= {"parts": (Part(priced_as or name, Form(), (alpha, beta)),)}
+    return Model(name, **(usual | fields))
 
 
 def hand_models(names: Sequence[str], ranks: Sequence[int] = (2, 4)) -> list[Model]:

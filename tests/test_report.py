@@ -22,6 +22,9 @@ HOSTILE = "<script>alert(1)</script>"
 VOID = {"meta", "img", "br", "wbr", "link", "hr"}
 
 
+FITTED = report._models
+
+
 class Page(HTMLParser):
     """The elements and the words of a page; fails where an element is closed that is not open."""
 
@@ -340,3 +343,19 @@ def test_says_which_rank_ran_where_and_how_it_was_started(tmp_path, words_only):
     facts["binding"] = [None, None, "0", "1"]
     unknown = Page(write_report([build_run(tmp_path / "unknown", ranks=[4], facts=facts)], tmp_path / "unknown.html"))
     assert "bound to cores" not in unknown.text and "bound to cores" in other.text
+
+
+def only_one_size_of_ring(launch, cell):
+    return None if cell.algorithm == "ring" and cell.count > 2 else {}
+
+
+def test_models_come_from_the_fit(tmp_path, monkeypatch):
+    """The run is one of known prices; ring was measured at one size and two numbers of ranks, too few for a model."""
+    monkeypatch.setattr(report, "of_times", lambda *_: [])
+    monkeypatch.setattr(report, "_models", FITTED)
+    names = ["ring", "recursive_doubling"]
+    run = build_run(tmp_path / "run", algorithms=names, ranks=(2, 4), outcome=only_one_size_of_ring)
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert re.search(r"recursive_doubling ?2, 4 ranks .*α = (1\.9|2\.0)\d us/message \[", page.text)
+    assert re.search(r"Without a model: ?ring: ", page.text)
+    assert {"models.png", "ranks.svg"} <= {path.name for path in (tmp_path / "report_figures").iterdir()}

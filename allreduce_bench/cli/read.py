@@ -14,7 +14,7 @@ from .words import errors_in_one_line
 )
 @errors_in_one_line
 def report(runs, output) -> None:
-    """Write one self-contained HTML page about RUNS, and its figures as PNG files beside it."""
+    """Write one self-contained HTML page about RUNS, and its figures as PNG, SVG and CSV files beside it."""
     from ..report import write_report
     from ..runfolder import RunFolder
 
