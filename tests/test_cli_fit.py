@@ -36,7 +36,7 @@ def test_the_table_has_parameters_errors_and_the_pooled_line(of_pico):
 def test_the_machine_file_holds_the_models(of_pico):
     machine = read_machine(of_pico[1])
     assert [model.algorithm for model in machine.models] == ["ring_over", "default-recursive_doubling"]
-    assert {run["run"] for run in machine.runs} == {"lumi, 1 per node", "fugaku, 1 per node"}
+    assert {run["run"] for run in machine.runs} == {"lumi, 1 rank per node", "fugaku, 1 rank per node"}
     assert machine.models[1].ranks == (8, 64, 512, 4096, 8192) and machine.models[1].parts[0].contention > 0.1
 
 
@@ -77,7 +77,7 @@ def test_a_name_of_a_log_is_told_what_it_is(tmp_path):
         ((PICO, "--as", "ring_over=rign"), "unknown algorithm 'rign'"),
         ((PICO, "--as", "nothing=ring"), "no points of 'nothing'"),
         (("nothing.csv",), "no such file"),
-        ((DATA,), "expected a run"),
+        ((DATA,), "expected a result folder of PICO"),
     ],
 )
 def test_errors_take_one_line(words, message):

@@ -5,25 +5,11 @@ from typing import Any
 
 import pandas as pd
 
+from ..points import TYPES
 from .imported import NOTHING, Asked, Imported
 from .reading import read
 
-KINDS: dict[str, Any] = {  # column -> type, as `points` of runs has them
-    "run": "string",
-    "algorithm": "string",
-    "executor": "string",
-    "cache": "string",
-    "dtype": "string",
-    "op": "string",
-    "segment": "Int64",
-    "ranks": "Int64",
-    "nodes": "Int64",
-    "count": "Int64",
-    "nbytes": "Int64",
-    "launch": "string",
-    "calls": "Int64",
-    "time_s": "float64",
-}
+KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may not say its ranks
 
 
 def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
