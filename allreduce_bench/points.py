@@ -27,6 +27,7 @@ TYPES = {
     "launch": "string",
     "calls": "Int64",  # timed and valid ones, without warm-ups; of an imported mean those that it is made of
     "time_s": "float64",  # the median of these calls, above 0
+    "oversubscribed": "boolean",  # some node had more ranks than cores
 }
 POINTS = tuple(TYPES)
 SAME = ("algorithm", "executor", "cache", "dtype", "op", "segment", "ranks", "nodes", "count", "nbytes", "launch")
@@ -59,7 +60,7 @@ class _Calls:
         self.time_s += map(float, compress(block["time_s"], counts))
 
     def point(self) -> dict:
-        """All but `run` of POINTS; what is missing is None."""
+        """What the calls say of POINTS; what is missing is None."""
         calls = sum(map(int, self.iterations)) if all(self.iterations) else None
         numbers = {name: value and int(value) for name, value in self.same.items() if TYPES[name].lower() == "int64"}
         return {**self.same, **numbers, "calls": calls, "time_s": median(self.time_s)}
@@ -67,6 +68,7 @@ class _Calls:
 
 def _points_of(folder: RunFolder) -> Iterator[dict]:
     wrong = {(row["ranks"], *key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
+    crowded = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
     cells: dict[tuple, dict[str, _Calls]] = defaultdict(dict)
     for block in folder.blocks():
         first = {name: values[0] for name, values in block.items()}
@@ -77,4 +79,4 @@ def _points_of(folder: RunFolder) -> Iterator[dict]:
     for launches in cells.values():
         found = [calls.point() for calls in launches.values() if calls.time_s]
         if all(point["time_s"] > 0 for point in found):
-            yield from found
+            yield from ({**point, "oversubscribed": crowded[point["launch"]]} for point in found)

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from allreduce_bench.importers import Asked, Imported, LogError, LogWarning, points, read, recognise
+from allreduce_bench.points import POINTS
 
 LOGS = Path(__file__).parent / "data" / "logs"
 US = 1e-6
@@ -488,8 +489,7 @@ def test_columns_that_are_not_read_but_differ_are_named(tmp_path):
 
 def test_points_have_the_columns_of_a_fit_and_miss_what_a_log_does_not_say():
     found = points(LOGS / "osu_v5.6.2_stackhpc_csd3.txt")
-    assert list(found) == ["run", "algorithm", "executor", "cache", "dtype", "op", "segment", "ranks", "nodes", "count",
-                           "nbytes", "launch", "calls", "time_s"]  # fmt: skip
+    assert tuple(found) == POINTS
     assert found[["ranks", "nodes", "dtype", "segment", "calls"]].isna().all(axis=None)
     assert found["time_s"].iloc[0] == pytest.approx(5.23 * US) and found["nbytes"].dtype == "Int64"
     full = points(LOGS / "osu_v7.4_2ranks_case2.txt", Asked(ranks=2))

@@ -21,8 +21,9 @@ def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
     """
     rows = [row for row in read(path, asked) if row.time_s is not None]
     several = len({each for row in rows if (each := _each(row))}) > 1
-    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name != "run"}
+    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", "oversubscribed")}
     data["run"] = [_run(path, row, several) for row in rows]
+    data["oversubscribed"] = [None] * len(rows)
     return pd.DataFrame({name: pd.Series(data[name], dtype=object).astype(kind) for name, kind in KINDS.items()})
 
 
