@@ -81,6 +81,8 @@ def test_published_series_with_the_largest_ranks_held_out():
         (series("ring").assign(time_s=float("nan")), "0, negative or missing"),
         (series("ring").assign(ranks=1), "one rank sends no messages"),
         (series("ring").assign(algorithm="mystery"), "is not known"),
+        (series("ring").assign(nbytes=2, count=0, dtype="float64"), "below one element"),
+        (series("ring").assign(time_s=1e300), "no time"),
     ],
 )
 def test_what_cannot_be_fitted_says_what_is_lacking(points, sentence):

@@ -67,7 +67,7 @@ def _of_one(observed: Observed, name: str, rows: np.ndarray, counts: int) -> Ite
     for call, level, contention in product((False, True), levels, (False, True)[: 1 + (counts >= CONTENTION_COUNTS)]):
         best = fit_form(observed, name, Form(call=call, levels=level, contention=contention), rows)
         yield best
-        for _ in range(MOST_KNOTS):
+        for _ in range(1 if observed.switches else MOST_KNOTS):  # a library that switches has envelopes, too
             form = _best_knot(observed, best, places, rows)
             if form is None:
                 break

@@ -19,6 +19,7 @@ from .observed import Observed
 SOFT = 0.1  # log errors beyond it count by their size
 MOST_CONTENTION = 1.0  # exponent: beyond, the machine has no bisection to speak of
 STEPS, HASTY_STEPS, CLOSE = 25, 2, 1e-6
+MOST_PIVOTS = 30  # for each parameter
 SEPARATE = 1e-3  # share of a column that the others must leave over, or it cannot be told from them
 NOTHING = 1e-300
 
@@ -97,7 +98,7 @@ def solve(
     scale = np.sqrt((relative[:, kept] ** 2).mean(axis=0))
     powers = np.zeros(matrix.shape) if log_ranks is None else np.repeat(log_ranks[:, None], matrix.shape[1], axis=1)
     powers[:, : int(call)] = 0
-    first, _ = nnls(relative[:, kept] / scale, np.ones(len(relative)))
+    first = non_negative(relative[:, kept] / scale, np.ones(len(relative)))
     starts = [first + 1e-3] if hasty else [first + 1e-3, np.full(len(scale), 1 / len(scale))]
     steps = HASTY_STEPS if hasty else STEPS
     ends = [_descend(matrix[:, kept] / scale, powers[:, kept], log_time, start, steps) for start in starts]
@@ -126,7 +127,7 @@ def _descend(
         slopes = slopes_at(matrix, powers, theta, contention)[:, : len(theta) + crowding]
         weights = (1 + (residual / SOFT) ** 2) ** -0.25
         here = np.append(theta, contention)[: slopes.shape[1]]
-        target, _ = nnls(slopes * weights[:, None], (slopes @ here - residual) * weights)
+        target = non_negative(slopes * weights[:, None], (slopes @ here - residual) * weights)
         aim = min(target[-1], MOST_CONTENTION) if crowding else 0.0
         for share in 0.5 ** np.arange(7):
             trial = theta + share * (target[: len(theta)] - theta), contention + share * (aim - contention)
@@ -141,6 +142,14 @@ def _descend(
         if gained < CLOSE * loss:
             break
     return theta, float(contention), float(loss)
+
+
+def non_negative(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The least squares over non-negative parameters; those of least squares cut at 0 where the search does not end."""
+    try:
+        return nnls(matrix, wanted, maxiter=MOST_PIVOTS * matrix.shape[1])[0]
+    except RuntimeError:
+        return np.maximum(np.linalg.lstsq(matrix, wanted, rcond=None)[0], 0)
 
 
 def slopes_at(matrix: np.ndarray, powers: np.ndarray, theta: np.ndarray, contention: float) -> np.ndarray:

@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 from scipy.stats import norm as normal
 from scipy.stats import t as student
 
-from .fitting import SOFT, Branch, Fit, separable, slopes_at
+from .fitting import SOFT, Branch, Fit, non_negative, separable, slopes_at
 from .forms import Meaning, meanings
 from .model import COVERAGE, Parameter, Part
 from .observed import Observed
@@ -157,7 +156,7 @@ def _steps(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarra
     here = slopes @ np.append(branch.theta, branch.contention)
     found = np.zeros((len(drawn), slopes.shape[1]))
     for row, one in zip(found, (here + drawn[:, own] - fitted) * weights):
-        row[places] = nnls(left, one)[0] / scale
+        row[places] = non_negative(left, one) / scale
     return found
 
 

@@ -28,6 +28,7 @@ from .terms import terms
 
 KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment")
 LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between
+PLAUSIBLE_S = (1e-12, 1e9)  # what lies beyond is no time of a call
 FEWEST_CELLS = 3  # two parameters need more
 FEWEST_COUNTS = 2  # numbers of ranks
 FEWEST_OF_ONE_SIZE = 3  # numbers of ranks, where there is one size
@@ -80,6 +81,9 @@ def _fit(names: dict, points: pd.DataFrame, asked: str | None) -> Fitted:
     candidates = (asked,) if asked else _candidates(names)
     usable, notes = _usable(points)
     itemsize, segment = _itemsize(usable), names["segment"]
+    usable = usable[_numbers(usable["nbytes"]) >= itemsize]
+    if usable.empty:
+        raise Lacking(f"all its sizes are below one element ({itemsize} bytes): nothing is sent")
     if segment is None and any(builtin()[name].segmented for name in candidates):
         segment = max(1, DEFAULT_SEGMENT_NBYTES // itemsize)
     observed = observe(usable, candidates, itemsize, segment)
@@ -137,9 +141,11 @@ def _candidates(names: dict) -> tuple[str, ...]:
 def _usable(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """The points that say something, and what was left out."""
     time_s, notes = _numbers(points["time_s"]), []
-    bad = ~((time_s > 0) & np.isfinite(time_s))
+    bad = ~time_s.between(*PLAUSIBLE_S)
     if bad.any():
-        notes.append(f"{int(bad.sum())} of {len(points)} points left out: their times are 0, negative or missing")
+        notes.append(
+            f"{int(bad.sum())} of {len(points)} points left out: their times are 0, negative or missing (or no time)"
+        )
     lacking = _numbers(points["ranks"]).isna() | _numbers(points["nbytes"]).isna()
     if (lacking & ~bad).any():
         notes.append(
