@@ -137,7 +137,7 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
 def _models(folder: RunFolder) -> tuple[list[Model], list[tuple[str, str]]]:
     """The models of the series of a run; and (series, reason) of those that have none."""
     found = list(fit_series(points([folder])))
-    unfit = [(f"{one.algorithm}, {one.executor}", one.reason) for one in found if isinstance(one, Unfit)]
+    unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, Unfit)]
     return [one.model for one in found if isinstance(one, Fitted)], unfit
 
 

@@ -357,5 +357,5 @@ def test_models_come_from_the_fit(tmp_path, monkeypatch):
     run = build_run(tmp_path / "run", algorithms=names, ranks=(2, 4), outcome=only_one_size_of_ring)
     page = Page(write_report([run], tmp_path / "report.html"))
     assert re.search(r"recursive_doubling ?2, 4 ranks .*α = (1\.9|2\.0)\d us/message \[", page.text)
-    assert re.search(r"Without a model: ?ring, sendrecv: ", page.text)
+    assert re.search(r"Without a model: ?ring: ", page.text)
     assert {"models.png", "ranks.svg"} <= {path.name for path in (tmp_path / "report_figures").iterdir()}
