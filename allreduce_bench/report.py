@@ -158,6 +158,8 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
 
 def _models(folder: RunFolder) -> tuple[list[Model], list[tuple[str, str]]]:
     """The models of the series of a run; and (series, reason) of those that have none."""
+    if folder.plan().groups:  # they have no points
+        return [], [("all series", "several groups at the same time share links, which is another model")]
     found = list(fit_series(points([folder])))
     unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, Unfit)]
     return [one.model for one in found if isinstance(one, Fitted)], unfit

@@ -70,6 +70,7 @@ def test_the_table_and_the_report_tell_each_group(folder, tmp_path):
     assert "largest loss against one group alone: native 2.00 (8 B), ring 2.00" in text and "not sure" not in text
     page = write_report([folder], tmp_path / "report.html").read_text()
     assert "<strong>1.50, 2.00</strong>" in page and "one of each layout alone while the others sleep" in page
+    assert "share links, which is another model" in page and "It cannot be told: several groups" in page
 
 
 def test_groups_of_another_kind_are_not_compared(folder, tmp_path):
