@@ -1,6 +1,7 @@
 """Errors at held-out ranks are what they say; the published series are predicted as well as they can be."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from models import observed, pico, series
 
@@ -108,7 +109,7 @@ def test_one_size_at_many_ranks_tells_of_messages_only():
 def test_series_are_not_pooled():
     ring = series("ring", noise=0.02)
     several = [ring, ring.assign(executor="pipelined"), ring.assign(cache="cold"), ring.assign(dtype="float64")]
-    models = [model for one in several for model in fit_all(one)]
+    models = fit_all(pd.concat(several, ignore_index=True))
     assert len(models) == 4 and {(m.executor, m.cache, m.dtype) for m in models} == {
         ("sendrecv", "warm", "float32"),
         ("pipelined", "warm", "float32"),
@@ -122,3 +123,10 @@ def test_launches_count_as_one_cell_and_their_spread_is_told():
     assert model.launches == 5 and model.errors["in_sample"].points == 32
     assert any("bootstrap over launches" in note for note in model.notes)
     assert any("launches of one cell differ" in note for note in model.notes)
+
+
+def test_more_ranks_than_cores_are_said():
+    points = series("ring", noise=0.02)
+    assert not any("oversubscribed" in note for note in fit_all(points)[0].notes)
+    crowded = points.assign(oversubscribed=(points["ranks"] > 4).astype("boolean"))
+    assert any(note.startswith("8,16 ranks are oversubscribed: ") for note in fit_all(crowded)[0].notes)

@@ -158,7 +158,15 @@ def _usable(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if several.empty:
         what = "one rank sends no messages" if (known["ranks"] <= 1).all() else "vectors of 0 bytes move nothing"
         raise Lacking(f"{what}: measure 2 ranks or more, and sizes above 0")
-    return several, notes
+    return several, notes + _crowded(several)
+
+
+def _crowded(points: pd.DataFrame) -> list[str]:
+    """A sentence about the points of more ranks than cores, where there are such."""
+    if "oversubscribed" not in points or not (crowded := points["oversubscribed"].fillna(False).astype(bool)).any():
+        return []
+    ranks = format_ranges(int(one) for one in points.loc[crowded, "ranks"])
+    return [f"{ranks} ranks are oversubscribed: their times are the scheduler's, and so is what is modelled of them"]
 
 
 def _numbers(column: pd.Series) -> pd.Series:
