@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from interpreters import interpreters
+from notebooks import same
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.blame import Report, blame
@@ -93,3 +94,18 @@ def test_the_hang_of_the_readme_is_named_in_the_words_that_are_said():
 
     reports = {0: waiting(0, 3, "h1"), 1: waiting(1, 0, "h1"), 2: Report("h2", "silent"), 3: waiting(3, 2, "h2")}
     assert f"nothing for 60 s (--timeout); {blame(reports)}; finished cells are kept" in " ".join(TEXT.split())
+
+
+def test_what_the_readme_predicts_is_what_is_predicted(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    model = tmp_path / "lumi.json"
+    fit, predict = (
+        next(one for one in COMMANDS if one.startswith(start)) for start in ("fit analysis", "predict lumi")
+    )
+    for command in (fit, predict):
+        result = CliRunner().invoke(main, shlex.split(command.replace("lumi.json", str(model))))
+        assert result.exit_code == 0, result.output
+    shown = re.search(r"\n    64 ranks on 64 nodes\n.*?\n\nThe intervals", TEXT, re.DOTALL)[0].splitlines()[1:-2]
+    said = [line.strip() for line in result.output.splitlines()]
+    for line in filter(None, map(str.strip, shown)):
+        assert any(same(one, line) for one in said), line
