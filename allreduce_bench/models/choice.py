@@ -5,8 +5,8 @@ two knots; with contention where there are at least four numbers of ranks. A lib
 each algorithm it may use, and as the fastest of two or three of them (`envelope`).
 
 BIC = cells * log(mean loss) + parameters * log(cells), knots and exponents being parameters. On the published data of
-LUMI and Fugaku it chose better than leave-one-p-out for numbers of ranks that it had not seen, needs no held-out
-numbers of ranks where there are but two or three, and leaves those for the scores.
+LUMI and Fugaku it was no worse than leave-one-p-out for numbers of ranks that it had not seen (the rule was picked on
+those data); it needs no held-out numbers of ranks where there are but two or three, and leaves those for the scores.
 """
 
 from collections.abc import Iterator, Sequence

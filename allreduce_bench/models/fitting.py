@@ -160,18 +160,22 @@ def slopes_at(matrix: np.ndarray, powers: np.ndarray, theta: np.ndarray, content
 
 
 def separable(relative: np.ndarray) -> np.ndarray:
-    """bool [parameter]: the columns of `relative` [cell, parameter] that can be told from those kept before them."""
-    kept = np.zeros(relative.shape[1], dtype=bool)
+    """bool [parameter]: the columns of `relative` [cell, parameter] that can be told from those kept before them.
+
+    One that alone stands for some cells is kept, too: their time would be 0 without it.
+    """
+    kept, covered = np.zeros(relative.shape[1], dtype=bool), np.zeros(len(relative), dtype=bool)
     basis: list[np.ndarray] = []
     for place, column in enumerate(relative.T):
-        length = np.linalg.norm(column)
         rest = column.copy()
         for direction in basis:
             rest -= (direction @ rest) * direction
         left = np.linalg.norm(rest)
-        if left > SEPARATE * length:
-            kept[place] = True
+        if left > SEPARATE * np.linalg.norm(column):
             basis.append(rest / left)
+            kept[place] = True
+        kept[place] |= (column[~covered] > 0).any()
+        covered |= kept[place] & (column > 0)
     return kept
 
 

@@ -1,7 +1,8 @@
 """How far a way of fitting is off: at the cells it was fitted to, and at numbers of ranks that it has not seen.
 
-For a held-out number of ranks everything is done anew without it: the choice of the form, its knots, its parameters and
-its prediction interval.
+For a held-out number of ranks everything is done anew without it: the choice of the form, its knots and its parameters;
+for the largest, its prediction interval, too. With one p out, the interval comes from the residuals of the other folds,
+whose fits have seen that p: their share of covered cells is a little too good.
 """
 
 from collections.abc import Callable, Sequence
