@@ -1,7 +1,7 @@
 """The points that models are fitted to: the median of one launch's calls of one cell, as a pandas frame."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import and_
@@ -11,6 +11,7 @@ import pandas as pd
 from .runfolder import Block, RunFolder, key_of, run_names
 from .schema import FLOOR, NO_GROUPS
 from .stats import median
+from .summary import Summary
 
 TYPES = {
     "run": "string",  # the name of the folder, see `run_names`
@@ -33,15 +34,15 @@ POINTS = tuple(TYPES)
 SAME = ("algorithm", "executor", "cache", "dtype", "op", "segment", "ranks", "nodes", "count", "nbytes", "launch")
 
 
-def points(folders: Sequence[RunFolder]) -> pd.DataFrame:
+def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
     """One row per launch and cell that has a time: the columns of POINTS, typed as TYPES; what is missing is NA.
 
     `time_s` is what `summarise` has in `launch_medians`, and a cell without a time there has no point here: unfinished,
-    wrong in some launch, no valid call, a median of 0. Neither have floors, nor cells of --groups, which are no
-    all-reduce over all ranks. Raises RunError, where a file is damaged with its line.
+    wrong in some launch, no valid call, a median of 0. Neither have cells of --groups, which are no all-reduce over all
+    ranks, nor, unless `floors` asks for them, floors. Raises RunError, where a file is damaged with its line.
     """
     named = zip(run_names(folders), folders)
-    rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder)]
+    rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
     return pd.DataFrame(rows, columns=list(POINTS)).astype(TYPES)
 
 
@@ -66,14 +67,30 @@ class _Calls:
         return {**self.same, **numbers, "calls": calls, "time_s": median(self.time_s)}
 
 
-def _points_of(folder: RunFolder) -> Iterator[dict]:
+def points_of_summary(rows: Iterable[Summary], attempts: Iterable[dict], run: str) -> pd.DataFrame:
+    """The same of one run whose cells were read already: `rows` as `summarise` gives them, `attempts` of its folder.
+
+    `calls` is missing.
+    """
+    crowded = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
+    timed = [row for row in rows if row["time_s"] is not None and row["groups"] == NO_GROUPS]
+    found = [
+        {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": crowded[launch]}
+        for row in timed
+        for launch, time_s in row["launch_medians"].items()
+    ]
+    kept = [{name: None if point.get(name) == "" else point.get(name) for name in POINTS} for point in found]
+    return pd.DataFrame(kept, columns=list(POINTS)).astype(TYPES)
+
+
+def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
     wrong = {(row["ranks"], *key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
     crowded = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
     cells: dict[tuple, dict[str, _Calls]] = defaultdict(dict)
     for block in folder.blocks():
         first = {name: values[0] for name, values in block.items()}
         cell = (first["ranks"], *key_of(first))
-        if first["executor"] != FLOOR and first["groups"] == NO_GROUPS and cell not in wrong:
+        if (floors or first["executor"] != FLOOR) and first["groups"] == NO_GROUPS and cell not in wrong:
             same = {name: first[name] or None for name in SAME}
             cells[cell].setdefault(first["launch"], _Calls(same)).add(block)
     for launches in cells.values():

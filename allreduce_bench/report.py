@@ -24,7 +24,7 @@ from .models.resemblance import Unlike, as_frame, likenesses, sentences
 from .models.series import Fitted, Unfit, fit_series
 from .pictures import how_measured, of_models, of_times, written
 from .plan import Plan
-from .points import points
+from .points import points_of_summary
 from .runfolder import RunFolder
 from .store import run_names, summary_frame
 from .summary import Summary, competing, summarise
@@ -72,7 +72,8 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
     run, plan, rows, attempts = folder.open(), folder.plan(), summarise(folder), folder.attempts()
     imported = folder.imported()
     frame = summary_frame(competing(rows), name)
-    native, modelled = _of_native(plan, rows), _of_models(folder, frame)
+    native = _of_native(plan, rows)
+    modelled = _of_models(frame, points_of_summary(rows, attempts, name))
     return {
         "name": name,
         "plan": plan,
@@ -156,18 +157,18 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
     return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": distribution.tables(rows), **marks}
 
 
-def _models(folder: RunFolder) -> tuple[list[Model], list[tuple[str, str]]]:
+def _models(points: pd.DataFrame) -> tuple[list[Model], list[tuple[str, str]]]:
     """The models of the series of a run; and (series, reason) of those that have none."""
-    if folder.plan().groups:  # they have no points
-        return [], [("all series", "several groups at the same time share links, which is another model")]
-    found = list(fit_series(points([folder])))
+    found = list(fit_series(points))
     unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, Unfit)]
     return [one.model for one in found if isinstance(one, Fitted)], unfit
 
 
-def _of_models(folder: RunFolder, frame: pd.DataFrame) -> dict[str, Any]:
+def _of_models(frame: pd.DataFrame, points: pd.DataFrame) -> dict[str, Any]:
     """What the page says about the models of a run."""
-    models, unfit = _models(folder)
+    models, unfit = _models(points)
+    if frame["groups"].notna().any():  # they have no points
+        unfit = [("all series", "several groups at the same time share links, which is another model")]
     drawn, lacking = of_models(frame, models)
     files = {"parameters": described.parameters(models)} if models else {}
     scores = list(described.SCORES.values())

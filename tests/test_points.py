@@ -6,7 +6,7 @@ from big_run import PATHS, WARMUPS, make
 from builders import SIZES, TIMED, build_run
 
 from allreduce_bench import store
-from allreduce_bench.points import POINTS, TYPES, points
+from allreduce_bench.points import POINTS, TYPES, points, points_of_summary
 from allreduce_bench.runfolder import BLOCK_ROWS, RunError, RunFolder, key_of
 from allreduce_bench.schema import FLOOR
 from allreduce_bench.summary import summarise
@@ -45,6 +45,24 @@ def test_a_point_says_what_it_is(tmp_path):
     assert (frame["launch"].str.split("r-").str[0].astype(int) == frame["ranks"]).all()
     segments = dict(frame.groupby("algorithm")["segment"].agg(lambda of: list(of.unique())))
     assert segments["two_tree"] == [32768] and segments["native"][0] is pd.NA
+
+
+def test_a_summary_gives_the_same_points(tmp_path):
+    folder = build_run(tmp_path / "a", algorithms=("native", "two_tree"), ranks=(2, 4), cache="both", floors=True)
+    told = points_of_summary(summarise(folder), folder.attempts(), "a")
+    order = ["cache", "algorithm", "ranks", "nbytes", "launch"]
+    sorted_ones = [
+        frame.drop(columns="calls").sort_values(order, ignore_index=True) for frame in (points([folder]), told)
+    ]
+    pd.testing.assert_frame_equal(*sorted_ones)
+    assert set(told["oversubscribed"]) == {False, True} and told["calls"].isna().all()
+
+
+def test_floors_are_points_where_they_are_asked_for(tmp_path):
+    folder = build_run(tmp_path / "a", algorithms=("ring",), launches=1, floors=True)
+    with_floors = points([folder], floors=True)
+    assert set(with_floors.loc[with_floors["executor"] == FLOOR, "algorithm"]) == {"null", "copy", "reduce"}
+    assert FLOOR not in set(points([folder])["executor"])
 
 
 def test_points_are_the_medians_of_the_summary(tmp_path):

@@ -79,7 +79,7 @@ def run(tmp_path_factory) -> RunFolder:
 def no_models():
     """What a fit finds is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "_models", lambda folder: ([], []))
+        patch.setattr(report, "_models", lambda points: ([], []))
         yield
 
 
@@ -90,11 +90,10 @@ def words_only(monkeypatch):
     monkeypatch.setattr(report, "of_models", lambda *_: ([], []))
 
 
-def by_hand(folder):
+def by_hand(points):
     """Models of all but ring."""
-    plan = folder.plan()
-    names = [name for name in plan.algorithms if name != "ring"]
-    return hand_models(names, plan.ranks), [("ring", f"too few {HOSTILE}")]
+    names = [name for name in points["algorithm"].unique() if name != "ring"]
+    return hand_models(names, sorted(points["ranks"].unique().tolist())), [("ring", f"too few {HOSTILE}")]
 
 
 @pytest.fixture(scope="module")

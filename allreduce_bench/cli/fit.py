@@ -11,6 +11,7 @@ import pandas as pd
 
 from .. import __version__
 from ..algorithms import find
+from ..schema import FLOOR
 from .words import NAMES, OneLine, errors_in_one_line, talk
 
 FORMATS = ("table", "csv", "json")
@@ -37,11 +38,12 @@ def fit(runs, output, algorithms, priced_as, ranks_per_node, format_) -> None:
     is left out; at the largest when it is left out. In the last two the model is chosen and fitted without them. Next
     to it stands the plain alpha-beta fit. Series are never pooled over runs, executors, caches and types.
     """
-    from ..models.joint import joints
+    from ..models.joint import joints, local_gammas
     from ..models.listing import Listing
     from ..models.series import Fitted, Unfit, fit_series
 
-    points = _of_names(_points(runs), algorithms)
+    everything = _points(runs)
+    points = _of_names(everything[everything["executor"] != FLOOR], algorithms)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
     found = list(fit_series(points, _names(priced_as, points)))
@@ -50,7 +52,7 @@ def fit(runs, output, algorithms, priced_as, ranks_per_node, format_) -> None:
     if not fitted:
         raise OneLine(_nothing(unfit))
     joint, refused = joints(fitted)
-    listing = Listing(fitted, unfit, joint, refused)
+    listing = Listing(fitted, unfit, joint, refused, local_gammas(everything))
     if output:
         _write(output, points, listing)
         talk(f"{output}: {len(fitted)} models")
@@ -71,7 +73,7 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
         frames = [points_of_log(path) for path in logs]
     for warning in caught:
         talk(f"warning: {warning.message}")
-    return pd.concat([*([points_of_runs(runs)] if runs else []), *frames], ignore_index=True)
+    return pd.concat([*([points_of_runs(runs, floors=True)] if runs else []), *frames], ignore_index=True)
 
 
 def _of_names(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 from ..algorithms import builtin
 from ..topology import Topology
 from .model import Model, Prediction
-from .terms import terms
+from .terms import ENUMERATED, terms
 
 SERIES = ["algorithm", "executor", "cache"]
 AT = ["ranks", "nbytes"]
@@ -21,15 +21,15 @@ CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "
 def at(model: Model, ranks: int, nodes: int | None, nbytes: int, segment: int | None = None) -> Prediction | None:
     """What `model` predicts; None where an algorithm that it is priced as cannot run.
 
-    `nodes`: None where it is not known, or links are alike; `segment` in elements, None: as it was measured.
+    `nodes`: None where it is not known, or links are alike; `segment` in elements, None: as it was measured. What was
+    not measured is priced by declared costs, as `predict` does.
     """
     algorithms = [builtin()[part.priced_as] for part in model.parts]
     topology = Topology.filled(ranks, ceil(ranks / (nodes or ranks)))
     if any(algorithm.unmet(ranks, topology) for algorithm in algorithms):
         return None
-    paths = [
-        terms(algorithm, ranks, nodes, nbytes, model.itemsize, segment or model.segment) for algorithm in algorithms
-    ]
+    cut, listed = segment or model.segment, ENUMERATED if ranks in model.ranks else 0
+    paths = [terms(algorithm, ranks, nodes, nbytes, model.itemsize, cut, listed) for algorithm in algorithms]
     return model.predict(ranks, paths)
 
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
+from ..schema import FLOOR
 from .fitting import fit_form, separable, solve
 from .forms import Form, Meaning
 from .intervals import estimates
@@ -98,6 +100,32 @@ def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
     found = solve(columns, log_time)
     told = bool(separable(columns / np.exp(log_time)[:, None])[1] and found.theta[1] > 0)
     return Parameter(*Meaning("gamma_s_per_byte", "", 0.0), float(found.theta[1]), None, None, told)
+
+
+class Local(NamedTuple):
+    """Gamma of the reduce floor of one run: a local reduction, beside which no message is sent."""
+
+    run: str
+    ranks: int  # that reduced at the same time
+    gamma: Parameter
+
+
+def local_gammas(points: pd.DataFrame) -> list[Local]:
+    """Of each run among `points` (columns as in POINTS, floors among them) with three sizes of the floor or more.
+
+    At the fewest ranks that were measured: they share the least of the memory.
+    """
+    floors = points[(points["executor"] == FLOOR) & (points["algorithm"] == "reduce") & (points["cache"] == "warm")]
+    found = []
+    for run, of_run in floors.groupby("run", sort=False):
+        fewest = of_run[of_run["ranks"] == of_run["ranks"].min()]
+        medians = fewest.groupby("nbytes")["time_s"].median()
+        try:
+            gamma = local_gamma(medians.index.to_numpy(float), medians.to_numpy(float))
+        except Lacking:
+            continue
+        found.append(Local(str(run), int(fewest["ranks"].iloc[0]), gamma))
+    return found
 
 
 def _together(members: Sequence[Fitted]) -> Observed:

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from ..units import format_size, in_ranks, three_digits
-from .joint import Joint
+from .joint import Joint, Local
 from .model import Errors, Model, Parameter
 from .scores import KINDS, LEAVE_LARGEST, pooled
 from .series import Fitted, Unfit
@@ -31,6 +31,7 @@ class Listing(NamedTuple):
     unfit: Sequence[Unfit]
     joint: Sequence[Joint] = ()
     refused: Sequence[str] = ()  # why there is no gamma
+    local: Sequence[Local] = ()
 
     def table(self) -> str:
         """For people."""
@@ -61,6 +62,7 @@ class Listing(NamedTuple):
             "pooled_plain": _errors_values(pooled([one.plain for one in self.fitted])),
             "joint": [one._asdict() | {"parameters": [p._asdict() for p in one.parameters]} for one in self.joint],
             "no_gamma": list(self.refused),
+            "local_gamma": [one._asdict() | {"gamma": one.gamma._asdict()} for one in self.local],
             "unfit": [one._asdict() for one in self.unfit],
         }
         return json.dumps(content, indent=1) + "\n"
@@ -74,7 +76,11 @@ class Listing(NamedTuple):
                 f"{where}{' and '.join(one.algorithms)} together: {words}; median error {one.median_error:.1%}, "
                 f"condition number {one.condition:.2g}"
             )
-        return lines + [f"no gamma: {why}" for why in self.refused]
+        lines += [f"no gamma: {why}" for why in self.refused]
+        return lines + [
+            f"{one.run}: gamma of a local reduction {_value(one.gamma)} ps/byte (floor, {in_ranks([one.ranks])})"
+            for one in self.local
+        ]
 
     def _notes(self) -> list[str]:
         return [f"{_label(one.model)}: {note}" for one in self.fitted for note in one.model.notes]

@@ -17,7 +17,7 @@ from .observed import Observed
 
 IN_SAMPLE, LEAVE_ONE, LEAVE_LARGEST = "in_sample", "leave_one_p_out", "leave_largest_p_out"
 KINDS = (IN_SAMPLE, LEAVE_ONE, LEAVE_LARGEST)
-MOST_FOLDS = 10  # of more numbers of ranks so many are held out, evenly spread, the smallest and the largest included
+MOST_FOLDS = 6  # of more numbers of ranks so many are held out, evenly spread, the smallest and the largest included
 
 Fitter = Callable[[Observed, Sequence[int]], Fit]
 
