@@ -226,7 +226,7 @@ def test_imb_failures_in_words_are_cells_without_a_time(tmp_path):
     text = IMB.replace(
         "32768          100       544.51       545.20       544.85", '32768 out-of-mem.; use flag "-mem X"'
     )
-    text = text.replace("65536          100       355.20       369.61       362.41", "65536 time-out.; over")
+    text = text.replace("65536          100       355.20       369.61       362.41", "65536 10 time-out.; over")
     text = text.replace("16384          100        13.67        14.21        13.94", "16384 int-overflow.; rank*size")
     states = {row.nbytes: (row.state, row.reason) for row in read(log(tmp_path, text)) if row.ranks == 2}
     assert states[32768] == ("skipped", 'the log says: out-of-mem.; use flag "-mem X"')
@@ -502,6 +502,15 @@ def test_content_and_not_its_name_tells_a_log(tmp_path):
     assert told == {"osu", "imb", "nccl-tests"} and recognise(CSV) == "csv" and recognise("highest\n1\n") == "pico"
     assert recognise("hello\n") is None and recognise(NCCL + OSU) == "osu"
     assert recognise(OTHER + IMB) == "imb" and recognise(OTHER) == "osu"
+
+
+@pytest.mark.parametrize("above, below", [("OSU", "IMB"), ("IMB", "OSU"), ("OSU", "NCCL"), ("NCCL", "IMB")])
+def test_all_reduces_of_two_tools_in_one_file_are_not_mixed(above, below, tmp_path):
+    texts = {"OSU": OSU, "IMB": IMB, "NCCL": (LOGS / "nccl_cscs_alps_8xGH200_ofi_hook_good.txt").read_text()}
+    path = tmp_path / "log.txt"
+    path.write_text(texts[above] + texts[below])
+    with pytest.raises(LogError, match=r"line \d+: an all-reduce of [\w-]+ below one of [\w-]+; cut the file in two"):
+        read(path, Asked(ranks=2))
 
 
 MUTATED = 2000
