@@ -31,6 +31,7 @@ from .summary import Summary, competing, summarise
 from .table import MARK
 from .units import format_size, in_ranks, three_digits
 from .verdict import verdicts
+from .whole import write_whole
 
 
 def write_report(folders: Sequence[RunFolder], output: Path) -> Path:
@@ -51,7 +52,7 @@ def write_report(folders: Sequence[RunFolder], output: Path) -> Path:
             table.to_csv(beside / f"{prefix}{name}.csv", index=False, float_format="%.9g")
             section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
     page = _template().render(sections=sections, version=__version__)
-    output.write_text(page, encoding="utf-8")
+    write_whole(output, page)
     return output
 
 

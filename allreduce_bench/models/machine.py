@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin
+from ..whole import write_whole
 from .forms import Form, meanings
 from .model import Errors, Model, Parameter, Part
 
@@ -57,7 +58,7 @@ def bare_machine(
 def write_machine(machine: Machine, path: Path) -> None:
     """Write `machine` as JSON; missing parent folders are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(machine.to_json(), indent=1) + "\n", encoding="utf-8")
+    write_whole(path, json.dumps(machine.to_json(), indent=1) + "\n")
 
 
 def read_machine(path: Path) -> Machine:
