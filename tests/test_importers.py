@@ -497,6 +497,14 @@ def test_points_have_the_columns_of_a_fit_and_miss_what_a_log_does_not_say():
     assert isinstance(full, pd.DataFrame) and set(full["ranks"]) == {2}
 
 
+def test_points_leave_out_what_has_no_time_and_say_so(tmp_path):
+    path = tmp_path / "times.csv"
+    path.write_text("ranks,nbytes,time_us\n2,8,1.5\n2,16,0\n2,32,nan\n")
+    with pytest.warns(LogWarning, match=r"2 of 3 rows have no time \(first: line 3\); left out"):
+        found = points(path)
+    assert found["nbytes"].tolist() == [8]
+
+
 def test_content_and_not_its_name_tells_a_log(tmp_path):
     told = {recognise((LOGS / name).read_text()) for name in CASES}
     assert told == {"osu", "imb", "nccl-tests"} and recognise(CSV) == "csv" and recognise("highest\n1\n") == "pico"

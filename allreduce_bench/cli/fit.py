@@ -106,7 +106,7 @@ def _names(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
 def _nothing(unfit) -> str:
     """Why nothing could be fitted."""
     if not unfit:
-        return "nothing to fit: there is no point of an all-reduce"
+        return "nothing to fit: there is no all-reduce with a time above 0"
     first, more = unfit[0], len(unfit) - 1
     return f"{first.algorithm}: {first.reason}" + (f" (and {more} more series that cannot be fitted)" if more else "")
 

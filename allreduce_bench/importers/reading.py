@@ -96,10 +96,9 @@ def _read(path: Path, asked: Asked) -> list[Imported]:
 
 
 def _refuse_several(path: Path, text: str) -> None:
-    """Raises LogError where all-reduces of two tools are in one file: a reader would take the other's rows for its own."""
-    found = {
-        tool: match.start() for tool, ours in OURS.items() if (match := re.search(ours, text)) and TELL[tool](text)
-    }
+    """Raises LogError for all-reduces of two tools in one file: a reader would take the other's rows for its own."""
+    begins = {tool: re.search(ours, text) for tool, ours in OURS.items() if TELL[tool](text)}
+    found = {tool: match.start() for tool, match in begins.items() if match}
     if len(found) > 1:
         first, second = sorted(found, key=lambda tool: found[tool])[:2]
         number = text.count("\n", 0, found[second]) + 1
