@@ -2,7 +2,7 @@
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -14,6 +14,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from . import figures
+from .algorithms import Algorithm
 from .fit import bound_path, bounds, cheapest, lower_bound
 from .models.curves import REACH, choices, held, over_ranks
 from .models.model import Model
@@ -90,16 +91,18 @@ def of_times(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:
     return pictures
 
 
-def of_models(frame: pd.DataFrame, models: Sequence[Model]) -> tuple[list[Picture], list[str]]:
+def of_models(
+    frame: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm]
+) -> tuple[list[Picture], list[str]]:
     """The pictures of the models of a run, and why others are not drawn, sentences."""
-    compared, pictures, lacking = held(frame, models), [], []
+    compared, pictures, lacking = held(frame, models, own), [], []
     if (figure := figures.fitted(compared)) is not None:
         pictures.append(Picture("models", FITTED, figure, compared))
     chosen = choices(frame, compared)
     if (figure := figures.choice_map(frame, chosen)) is not None:
         pictures.append(Picture("choices", f"{_of_choices(chosen)}{_warm(frame)}", figure, chosen))
     sizes = figures.some_sizes(frame)
-    curves = over_ranks(models, sizes)
+    curves = over_ranks(models, sizes, own)
     if (figure := figures.over_ranks(frame, curves)) is not None:
         pictures.append(Picture("ranks", f"{OVER_RANKS}{_warm(frame)}", figure, _measured_too(curves, frame)))
     else:

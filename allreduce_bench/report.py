@@ -6,7 +6,7 @@ commands, file names, reasons) is escaped by the template engine.
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +15,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from . import __version__, agreement, caveats, distribution, figures, losses, origin, provenance
+from .algorithms import Algorithm
 from .dtypes import is_float
 from .fit import fit
 from .models import described
@@ -24,6 +25,7 @@ from .models.resemblance import Unlike, as_frame, likenesses, sentences
 from .models.series import Fitted, Unfit, fit_series
 from .pictures import how_measured, of_models, of_times, written
 from .plan import Plan
+from .planned import own_of
 from .points import points_of_summary
 from .runfolder import RunFolder
 from .store import run_names, summary_frame
@@ -31,6 +33,7 @@ from .summary import Summary, competing, summarise
 from .table import MARK
 from .units import format_size, in_ranks, three_digits
 from .verdict import verdicts
+from .whole import write_whole
 
 
 def write_report(folders: Sequence[RunFolder], output: Path) -> Path:
@@ -51,7 +54,7 @@ def write_report(folders: Sequence[RunFolder], output: Path) -> Path:
             table.to_csv(beside / f"{prefix}{name}.csv", index=False, float_format="%.9g")
             section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
     page = _template().render(sections=sections, version=__version__)
-    output.write_text(page, encoding="utf-8")
+    write_whole(output, page)
     return output
 
 
@@ -73,7 +76,7 @@ def _section(folder: RunFolder, name: str) -> dict[str, Any]:
     imported = folder.imported()
     frame = summary_frame(competing(rows), name)
     native = _of_native(plan, rows)
-    modelled = _of_models(frame, points_of_summary(rows, attempts, name))
+    modelled = _of_models(frame, points_of_summary(rows, attempts, name), own_of(plan))
     return {
         "name": name,
         "plan": plan,
@@ -157,19 +160,19 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
     return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": distribution.tables(rows), **marks}
 
 
-def _models(points: pd.DataFrame) -> tuple[list[Model], list[tuple[str, str]]]:
+def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
     """The models of the series of a run; and (series, reason) of those that have none."""
-    found = list(fit_series(points))
+    found = list(fit_series(points, own={str(run): own for run in points["run"].unique()}))
     unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, Unfit)]
     return [one.model for one in found if isinstance(one, Fitted)], unfit
 
 
-def _of_models(frame: pd.DataFrame, points: pd.DataFrame) -> dict[str, Any]:
-    """What the page says about the models of a run."""
-    models, unfit = _models(points)
+def _of_models(frame: pd.DataFrame, points: pd.DataFrame, own: Mapping[str, Algorithm]) -> dict[str, Any]:
+    """What the page says about the models of a run; `own`: its algorithms of users' own files."""
+    models, unfit = _models(points, own)
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", "several groups at the same time share links, which is another model")]
-    drawn, lacking = of_models(frame, models)
+    drawn, lacking = of_models(frame, models, own)
     files = {"parameters": described.parameters(models)} if models else {}
     scores = list(described.SCORES.values())
     said = {"models": described.lines(models), "unfit": unfit, "scores": scores, "not_drawn": lacking}

@@ -157,6 +157,8 @@ BAD = {
     "needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth": ("-n", "4"),
     "or --alpha 5us --bandwidth 100Gbit (or --beta)": ("-n", "4", "--alpha", "5us"),
     "--alpha: '-5us' is no price; expected seconds above 0": ("-n", "4", "--alpha", "-5us", "--beta", "1e-10"),
+    "--alpha 5: 5 s, more than 1 s; is the unit missing": ("-n", "4", "--alpha", "5", "--bandwidth", "100Gbit"),
+    "--beta 0.08: 0.08 s, more than 0.001 s": ("-n", "4", "--alpha", "5us", "--beta", "0.08"),
     "--alpha: '0us' is no price": ("-n", "4", "--alpha", "0us", "--beta", "1e-10"),
     "--bandwidth: '0Gbit' is no rate": ("-n", "4", "--alpha", "5us", "--bandwidth", "0Gbit"),
     "--beta and --bandwidth say the same": ("-n", "4", *PRICES, "--beta", "8e-11"),

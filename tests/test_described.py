@@ -31,6 +31,8 @@ def test_parts_of_an_envelope_say_what_they_are_priced_as():
     parts = (Part("ring", Form(), (alpha,)), Part("tree", Form(contention=True), (alpha,), 0.123))
     (line,) = lines([hand_model("native", parts=parts, errors={"leave_largest_p_out": Errors(0.1, 0.3, 9, None)})])
     assert [part["form"] for part in line["parts"]] == ["as ring: alpha-beta", "as tree: alpha-beta, p^contention"]
+    alone = [hand_model(name, parts=parts[:1]) for name in ("native", "ring")]
+    assert [line["parts"][0]["form"] for line in lines(alone)] == ["as ring: alpha-beta", "alpha-beta"]
     assert line["parts"][1]["parameters"][-1] == "contention: times p^0.123"
     assert line["errors"] == ["-", "-", "10.0 % (P90 30.0 %)"] and line["ranks"] == "2, 4 ranks"
     table = parameters([hand_model("native", parts=parts)])

@@ -139,3 +139,12 @@ def test_gamma_of_a_local_reduction():
     assert found.identified and found.value == pytest.approx(3e-11, rel=1e-3)
     with pytest.raises(Lacking, match="three sizes"):
         local_gamma(nbytes[:2], nbytes[:2])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_bound_lies_above_the_value_that_was_fitted(seed):
+    """Of noisy times the least is soon below the model's, and would bound a parameter by less than its own value."""
+    points = series("ring", (2, 3, 4), (8, 256, 4096, 1 << 15, 1 << 18, 1 << 21), launches=3, noise=0.6, seed=seed)
+    (found,) = fit_series(points)
+    unknown = [one for part in found.model.parts for one in part.parameters if not one.identified]
+    assert all(one.high > one.value for one in unknown), unknown

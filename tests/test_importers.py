@@ -226,7 +226,7 @@ def test_imb_failures_in_words_are_cells_without_a_time(tmp_path):
     text = IMB.replace(
         "32768          100       544.51       545.20       544.85", '32768 out-of-mem.; use flag "-mem X"'
     )
-    text = text.replace("65536          100       355.20       369.61       362.41", "65536 time-out.; over")
+    text = text.replace("65536          100       355.20       369.61       362.41", "65536 10 time-out.; over")
     text = text.replace("16384          100        13.67        14.21        13.94", "16384 int-overflow.; rank*size")
     states = {row.nbytes: (row.state, row.reason) for row in read(log(tmp_path, text)) if row.ranks == 2}
     assert states[32768] == ("skipped", 'the log says: out-of-mem.; use flag "-mem X"')
@@ -497,11 +497,28 @@ def test_points_have_the_columns_of_a_fit_and_miss_what_a_log_does_not_say():
     assert isinstance(full, pd.DataFrame) and set(full["ranks"]) == {2}
 
 
+def test_points_leave_out_what_has_no_time_and_say_so(tmp_path):
+    path = tmp_path / "times.csv"
+    path.write_text("ranks,nbytes,time_us\n2,8,1.5\n2,16,0\n2,32,nan\n")
+    with pytest.warns(LogWarning, match=r"2 of 3 rows have no time \(first: line 3\); left out"):
+        found = points(path)
+    assert found["nbytes"].tolist() == [8]
+
+
 def test_content_and_not_its_name_tells_a_log(tmp_path):
     told = {recognise((LOGS / name).read_text()) for name in CASES}
     assert told == {"osu", "imb", "nccl-tests"} and recognise(CSV) == "csv" and recognise("highest\n1\n") == "pico"
     assert recognise("hello\n") is None and recognise(NCCL + OSU) == "osu"
     assert recognise(OTHER + IMB) == "imb" and recognise(OTHER) == "osu"
+
+
+@pytest.mark.parametrize("above, below", [("OSU", "IMB"), ("IMB", "OSU"), ("OSU", "NCCL"), ("NCCL", "IMB")])
+def test_all_reduces_of_two_tools_in_one_file_are_not_mixed(above, below, tmp_path):
+    texts = {"OSU": OSU, "IMB": IMB, "NCCL": (LOGS / "nccl_cscs_alps_8xGH200_ofi_hook_good.txt").read_text()}
+    path = tmp_path / "log.txt"
+    path.write_text(texts[above] + texts[below])
+    with pytest.raises(LogError, match=r"line \d+: an all-reduce of [\w-]+ below one of [\w-]+; cut the file in two"):
+        read(path, Asked(ranks=2))
 
 
 MUTATED = 2000

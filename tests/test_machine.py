@@ -15,6 +15,8 @@ def test_what_is_written_is_read_again(tmp_path):
     found = (
         Parameter("alpha_s", "", 0.0, 1e-6, 9e-7, 2e-6, True),
         Parameter("beta_s_per_byte", "", 0.0, 0, None, 1, False),
+        Parameter("alpha_s", "", 4096.0, 2e-6, None, 3e-6, False),
+        Parameter("beta_s_per_byte", "", 4096.0, 1e-10, 9e-11, 2e-10, True),
     )
     part = Part("ring", Form(knots=(4096.0,)), found, 0.1)
     errors = {"in_sample": Errors(0.1, 0.2, 12), "leave_largest_p_out": Errors(0.1, 0.2, 4, 0.75)}
@@ -44,6 +46,32 @@ def test_another_file_is_refused_in_a_sentence(words, tmp_path):
     path = tmp_path / "machine.json"
     path.write_text(DAMAGED[words])
     with pytest.raises(MachineError, match=words):
+        read_machine(path)
+
+
+ODD = [("algorithm", 1), ("run", None), ("ranks", ["2"]), ("ranks", [0]), ("nbytes", [8, None]), ("itemsize", "4")]
+ODD += [("itemsize", 0.5), ("segment", [0]), ("reach_log", "wide"), ("reach_log_per_doubling", None), ("parts", [])]
+ODD += [("ranks_per_node", -1)]
+FORM = [False, True, 1, [], False]
+PRICES = [["alpha_s", "", 0, 1e-6, None, None, True], ["beta_s_per_byte", "", 0, 1e-10, None, None, True]]
+PRICES += [["gamma_s_per_byte", "", 0, 0, None, None, True]]
+ODD += [
+    ("parts", [["ring", FORM, PRICES[:2], 0.0]]),
+    ("parts", [["ring", FORM, PRICES, "1"]]),
+    ("parts", [["ring", FORM, [[*PRICES[0][:3], float("nan"), None, None, True], *PRICES[1:]], 0.0]]),
+    ("parts", [["ring", [False, True, 1, ["8 KiB"], False], PRICES, 0.0]]),
+    ("parts", [["sorting", FORM, PRICES, 0.0]]),
+]
+
+
+@pytest.mark.parametrize("name, value", ODD)
+def test_a_field_of_another_kind_is_refused_in_a_sentence(name, value, tmp_path):
+    path = tmp_path / "machine.json"
+    write_machine(bare_machine(1e-6, 1e-10), path)
+    content = json.loads(path.read_text())
+    content["models"][0][name] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(MachineError, match="machine.json: damaged: "):
         read_machine(path)
 
 

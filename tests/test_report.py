@@ -79,7 +79,7 @@ def run(tmp_path_factory) -> RunFolder:
 def no_models():
     """What a fit finds is tested elsewhere."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report, "_models", lambda points: ([], []))
+        patch.setattr(report, "_models", lambda *_: ([], []))
         yield
 
 
@@ -90,7 +90,7 @@ def words_only(monkeypatch):
     monkeypatch.setattr(report, "of_models", lambda *_: ([], []))
 
 
-def by_hand(points):
+def by_hand(points, own):
     """Models of all but ring."""
     names = [name for name in points["algorithm"].unique() if name != "ring"]
     return hand_models(names, sorted(points["ranks"].unique().tolist())), [("ring", f"too few {HOSTILE}")]

@@ -4,9 +4,14 @@ import re
 
 import pytest
 from click.testing import CliRunner, Result
+from models import series
 
 from allreduce_bench.algorithms import AlgorithmError, builtin, find
 from allreduce_bench.cli import main
+from allreduce_bench.models.curves import at
+from allreduce_bench.models.series import Fitted, Unfit, fit_series
+from allreduce_bench.plan import Plan
+from allreduce_bench.planned import digest_of, own_of
 
 HEAD = '''"""My own all-reduce."""
 
@@ -168,3 +173,22 @@ def test_an_algorithm_that_fails_while_it_yields_is_said_in_one_line(mine, comma
     result = bench(*command, path)
     assert result.exit_code != 0
     assert "broken" in result.output and "Traceback" not in result.output
+
+
+def test_my_own_algorithm_is_modelled_by_its_own_schedule(mine):
+    path = mine(HEAD + DECLARE + CHAIN)
+    own = find([str(path)])
+    points = series(noise=0.02).assign(algorithm="chain")
+    (unknown,) = fit_series(points)
+    assert isinstance(unknown, Unfit) and "'chain' sends is not known" in unknown.reason
+    (found,) = fit_series(points, own={"a": own})
+    assert isinstance(found, Fitted) and {part.priced_as for part in found.model.parts} == {"chain"}
+    assert at(found.model, 4, None, 4096, own=own).time_s > 0
+
+
+def test_my_own_algorithms_of_a_run_are_those_of_its_file_as_it_was(mine):
+    path = mine(HEAD + DECLARE + CHAIN)
+    plan = Plan(("chain",), (8,), (2,), 1, seed=1, files=(str(path),), file_digests=(digest_of(str(path)),))
+    assert list(own_of(plan)) == ["chain"] and own_of(Plan(("ring",), (8,), (2,), 1, seed=1)) == {}
+    path.write_text(path.read_text() + "\n")
+    assert own_of(plan) == {}

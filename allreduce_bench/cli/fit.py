@@ -10,10 +10,11 @@ import click
 import pandas as pd
 
 from .. import __version__
-from ..algorithms import find
+from ..algorithms import builtin, find
 from ..schema import FLOOR
 from .words import NAMES, OneLine, errors_in_one_line, talk
 
+OWN = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
 FORMATS = ("table", "csv", "json")
 
 
@@ -46,7 +47,7 @@ def fit(runs, output, algorithms, priced_as, ranks_per_node, format_) -> None:
     points = _of_names(everything[everything["executor"] != FLOOR], algorithms)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
-    found = list(fit_series(points, _names(priced_as, points)))
+    found = list(fit_series(points, _names(priced_as, points), _own(runs)))
     fitted = [one for one in found if isinstance(one, Fitted)]
     unfit = [one for one in found if isinstance(one, Unfit)]
     if not fitted:
@@ -54,8 +55,8 @@ def fit(runs, output, algorithms, priced_as, ranks_per_node, format_) -> None:
     joint, refused = joints(fitted)
     listing = Listing(fitted, unfit, joint, refused, local_gammas(everything))
     if output:
-        _write(output, points, listing)
-        talk(f"{output}: {len(fitted)} models")
+        for words in _write(output, points, listing):
+            talk(f"{output}: {words}")
     click.echo(getattr(listing, format_)(), nl=False)
 
 
@@ -74,6 +75,15 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
     for warning in caught:
         talk(f"warning: {warning.message}")
     return pd.concat([*([points_of_runs(runs, floors=True)] if runs else []), *frames], ignore_index=True)
+
+
+def _own(paths: tuple[Path, ...]) -> dict:
+    """By run the algorithms of users' own files."""
+    from ..planned import own_of
+    from ..runfolder import RunFolder, run_names
+
+    runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
+    return {name: own_of(run.plan()) for name, run in zip(run_names(runs), runs)}
 
 
 def _of_names(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
@@ -106,13 +116,13 @@ def _names(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
 def _nothing(unfit) -> str:
     """Why nothing could be fitted."""
     if not unfit:
-        return "nothing to fit: there is no point of an all-reduce"
+        return "nothing to fit: there is no all-reduce with a time above 0"
     first, more = unfit[0], len(unfit) - 1
     return f"{first.algorithm}: {first.reason}" + (f" (and {more} more series that cannot be fitted)" if more else "")
 
 
-def _write(path: Path, points: pd.DataFrame, listing) -> None:
-    """Write the machine file."""
+def _write(path: Path, points: pd.DataFrame, listing) -> list[str]:
+    """Write the machine file; return what to say of it."""
     from ..models.machine import Machine, write_machine
 
     runs = []
@@ -126,5 +136,8 @@ def _write(path: Path, points: pd.DataFrame, listing) -> None:
             f"gamma {gamma.value:.3g} s/byte ({gamma.low:.2g} to {gamma.high:.2g}): {', '.join(one.algorithms)}"
         )
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    models = tuple(one.model for one in listing.fitted)
+    models = tuple(one.model for one in listing.fitted if one.model.parts[0].priced_as in builtin())
+    left_out = [f"{one.model.algorithm}: {OWN}" for one in listing.fitted if one.model not in models]
+    notes += left_out
     write_machine(Machine(models, f"allreduce-bench {__version__}", created, tuple(runs), notes=tuple(notes)), path)
+    return [f"{len(models)} models", *left_out]

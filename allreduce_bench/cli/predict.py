@@ -5,12 +5,14 @@ from pathlib import Path
 import click
 
 from ..units import parse_price, parse_size
+from ..whole import write_whole
 from .words import NAMES, RANKS, RATE, SIZES, OneLine, errors_in_one_line, parsed
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
 MOST_RANKS = 1 << 18
 LARGEST = 1 << 50  # bytes: a PiB
 MOST_CELLS = 20_000
+MOST_ALPHA_S, MOST_BETA_S = 1.0, 1e-3  # of a message, of a byte: no network is so slow, but a unit is soon forgotten
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "table"}
 PRICE = parsed("price", parse_price)
 SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(text))
@@ -57,7 +59,7 @@ def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, 
     forms = {"table": forecast.as_tables, "map": forecast.as_map, "csv": forecast.as_csv, "json": forecast.as_json}
     text = forms["map" if as_map else layout](asked).rstrip("\n")
     if output:
-        output.write_text(text + "\n", encoding="utf-8")
+        write_whole(output, text + "\n")
     else:
         click.echo(text)
 
@@ -112,6 +114,9 @@ def _from_prices(prices: dict, ranks_per_node: int | None):
     beta, beta_within = _beta(prices, ""), _beta(prices, "_within")
     if prices["alpha"] is None or beta is None:
         raise OneLine("predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)")
+    for name, price, most in (("alpha", prices["alpha"], MOST_ALPHA_S), ("beta", beta, MOST_BETA_S)):
+        if price > most:
+            raise OneLine(f"--{name} {price:g}: {price:g} s, more than {most:g} s; is the unit missing, as in 5us?")
     between = Prices(prices["alpha"], beta)
     words = prices_in_words(*between)
     within = None

@@ -89,14 +89,14 @@ class _Reader:
 
     def _row(self, line: Line) -> None:
         words, place = line.text.split(), f"{self.file}, line {line.number}"
-        failure = len(words) > 1 and words[1][0].isalpha() and not is_number(words[1])
+        said = next((at for at in (1, 2) if at < len(words) and words[at][0].isalpha() and not is_number(words[at])), 0)
         needed = 1 + self.columns.index("t_avg[usec]")
-        if not failure and (len(words) < needed or is_cut(line, self.width)):
+        if not said and (len(words) < needed or is_cut(line, self.width)):
             dropped(self.file, line, f"{shown(line.text)} is no whole row")
             return
         nbytes = whole(words[0], "the size", place)
-        if failure:
-            reason = " ".join(words[1:])
+        if said:  # in words why there is no time, behind the size or the number of repetitions
+            reason = " ".join(words[said:])
             state = "left out" if reason.startswith("time-out") else "skipped"
             fields: dict[str, Any] = {"state": state, "reason": f"the log says: {reason}"[:200]}
         else:

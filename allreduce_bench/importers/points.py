@@ -1,12 +1,13 @@
 """A log as the frame that fits read."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ..points import TYPES
-from .imported import NOTHING, Asked, Imported
+from .imported import NOTHING, Asked, Imported, LogWarning
 from .reading import read
 
 KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may not say its ranks
@@ -17,9 +18,14 @@ def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
 
     `run` is the name of the log; of a CSV with a column of systems, or with several numbers of ranks per node, system
     and ranks per node: `lumi, 1 rank per node`. `launch` is what tells launches apart: an allocation, a file, a table
-    in it. `calls`: how many calls `time_s` is the mean or median of. Raises LogError.
+    in it. `calls`: how many calls `time_s` is the mean or median of. Raises LogError; warns of rows without a time.
     """
-    rows = [row for row in read(path, asked) if row.time_s is not None]
+    every = read(path, asked)
+    rows = [row for row in every if row.time_s is not None]
+    if len(rows) < len(every):
+        first = next(row for row in every if row.time_s is None)
+        words = f"{len(every) - len(rows)} of {len(every)} rows have no time (first: line {first.line}); left out"
+        warnings.warn(f"{path}: {words}", LogWarning, stacklevel=2)
     several = len({each for row in rows if (each := _each(row))}) > 1
     data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", "oversubscribed")}
     data["run"] = [_run(path, row, several) for row in rows]

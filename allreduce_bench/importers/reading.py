@@ -78,6 +78,8 @@ def _read(path: Path, asked: Asked) -> list[Imported]:
     if tool is None:
         first = next(line for line in lines_of(text) if line.text.strip())
         raise LogError(f"{path}, line {first.number}: no log that is known; {EXPECTED}; found {shown(first.text)}")
+    if tool in OURS:
+        _refuse_several(path, text)
     if asked.columns and tool != "csv":
         raise LogError(f"{path}: --column names columns of a CSV, but this is a log of {tool}; leave it out")
     if asked.in_place and not tool.startswith("nccl-tests"):
@@ -91,6 +93,16 @@ def _read(path: Path, asked: Asked) -> list[Imported]:
     if tool == "nccl-tests":
         return read_nccl(file, lines_of(text), asked.in_place)
     return {"allreduce-bench": read_own, "osu": read_osu, "imb": read_imb}[tool](file, lines_of(text))
+
+
+def _refuse_several(path: Path, text: str) -> None:
+    """Raises LogError for all-reduces of two tools in one file: a reader would take the other's rows for its own."""
+    begins = {tool: re.search(ours, text) for tool, ours in OURS.items() if TELL[tool](text)}
+    found = {tool: match.start() for tool, match in begins.items() if match}
+    if len(found) > 1:
+        first, second = sorted(found, key=lambda tool: found[tool])[:2]
+        number = text.count("\n", 0, found[second]) + 1
+        raise LogError(f"{path}, line {number}: an all-reduce of {second} below one of {first}; cut the file in two")
 
 
 def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:

@@ -1,30 +1,38 @@
 """What models say at what was measured, and beyond: frames to be drawn, held against times, and written to files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
 import numpy as np
 import pandas as pd
 
-from ..algorithms import builtin
+from ..algorithms import Algorithm, builtin
 from ..topology import Topology
 from .model import Model, Prediction
 from .terms import ENUMERATED, terms
 
 SERIES = ["algorithm", "executor", "cache"]
 AT = ["ranks", "nbytes"]
+NO_OWN: Mapping[str, Algorithm] = {}
 REACH = 4  # how far beyond the largest measured number of ranks a curve goes
 HELD = [*SERIES, "ranks", "nbytes", "time_s", "spread_low_s", "spread_high_s", "model_s", "ratio", "rank_of_best"]
 CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "speculative"]
 
 
-def at(model: Model, ranks: int, nodes: int | None, nbytes: int, segment: int | None = None) -> Prediction | None:
+def at(
+    model: Model,
+    ranks: int,
+    nodes: int | None,
+    nbytes: int,
+    segment: int | None = None,
+    own: Mapping[str, Algorithm] = NO_OWN,
+) -> Prediction | None:
     """What `model` predicts; None where an algorithm that it is priced as cannot run.
 
     `nodes`: None where it is not known, or links are alike; `segment` in elements, None: as it was measured. What was
-    not measured is priced by declared costs, as `predict` does.
+    not measured is priced by declared costs, as `predict` does. `own`: the algorithms of users' own files.
     """
-    algorithms = [builtin()[part.priced_as] for part in model.parts]
+    algorithms = [own.get(part.priced_as) or builtin()[part.priced_as] for part in model.parts]
     topology = Topology.filled(ranks, ceil(ranks / (nodes or ranks)))
     if any(algorithm.unmet(ranks, topology) for algorithm in algorithms):
         return None
@@ -33,7 +41,7 @@ def at(model: Model, ranks: int, nodes: int | None, nbytes: int, segment: int | 
     return model.predict(ranks, paths)
 
 
-def held(rows: pd.DataFrame, models: Sequence[Model]) -> pd.DataFrame:
+def held(rows: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm] = NO_OWN) -> pd.DataFrame:
     """Measured times beside those of the models: the rows of `store.summary` that have one, and the columns HELD.
 
     `rows` are those of one run, `models` its models. `ratio` is model_s over time_s.
@@ -43,14 +51,14 @@ def held(rows: pd.DataFrame, models: Sequence[Model]) -> pd.DataFrame:
     for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
         model = model_of.get((row["algorithm"], row["executor"], row["cache"]))
         predicted = (
-            at(model, row["ranks"], _known(row["nodes"]), row["nbytes"], _known(row["segment"])) if model else None
+            at(model, row["ranks"], _known(row["nodes"]), row["nbytes"], _known(row["segment"]), own) if model else None
         )
         if predicted and predicted.time_s > 0:
             found.append({**row, "model_s": predicted.time_s, "ratio": predicted.time_s / row["time_s"]})
     return pd.DataFrame(found, columns=HELD)
 
 
-def over_ranks(models: Iterable[Model], sizes: Sequence[int]) -> pd.DataFrame:
+def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, Algorithm] = NO_OWN) -> pd.DataFrame:
     """The curves of `models` at `sizes` over ranks, from the smallest measured to REACH times the largest: CURVE.
 
     At the measured numbers of ranks and at powers of two. `low_s` and `high_s` are the ends of the 90 % interval.
@@ -64,7 +72,7 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int]) -> pd.DataFrame:
         for nbytes in sizes:
             for ranks in sorted({*map(int, model.ranks), *doubled}):
                 nodes = ceil(ranks / model.ranks_per_node) if model.ranks_per_node else None
-                if predicted := at(model, ranks, nodes, nbytes):
+                if predicted := at(model, ranks, nodes, nbytes, own=own):
                     time_s, low_s, high_s, speculative = predicted
                     key = (model.algorithm, model.executor, model.cache, nbytes, ranks)
                     found.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))

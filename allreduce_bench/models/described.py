@@ -22,7 +22,7 @@ def lines(models: Iterable[Model]) -> list[dict]:
         {
             "series": series(model),
             "ranks": in_ranks(model.ranks) if model.ranks else "",
-            "parts": [_part(part, several=len(model.parts) > 1) for part in model.parts],
+            "parts": [_part(part, model) for part in model.parts],
             "errors": [_error(model.errors, name) for name in SCORES],
             "plain_errors": [_error(model.plain_errors, name) for name in SCORES],
             "notes": model.notes,
@@ -71,9 +71,10 @@ def _all_of(part: Part) -> Sequence[Parameter]:
     return *part.parameters, Parameter("contention", "", 0.0, part.contention, None, None, True)
 
 
-def _part(part: Part, several: bool) -> dict:
+def _part(part: Part, model: Model) -> dict:
+    """Its form and parameters; whose messages it counts, where the name of the series does not say so."""
     contention = [f"contention: times p^{part.contention:.3g}"] if part.form.contention else []
-    lead = f"as {part.priced_as}: " if several else ""
+    lead = "" if part.priced_as == model.algorithm else f"as {part.priced_as}: "
     return {"form": f"{lead}{part.form.name}", "parameters": [*map(parameter, part.parameters), *contention]}
 
 

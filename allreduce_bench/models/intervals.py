@@ -18,7 +18,7 @@ from scipy.stats import norm as normal
 from scipy.stats import t as student
 
 from .fitting import SOFT, Branch, Fit, non_negative, separable, slopes_at
-from .forms import Meaning, meanings
+from .forms import meanings
 from .model import COVERAGE, Parameter, Part
 from .observed import Observed
 
@@ -170,9 +170,10 @@ def _part(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarray
         if kept[place] and low > 0:
             parameters.append(Parameter(*meaning, value, low, high, True))
         else:
-            room = _room(matrix[:, place], time_s)
-            bound = min(high, room) if kept[place] and high > value else room
-            parameters.append(_unknown(meaning, value, bound))
+            bounds = [_room(matrix[:, place], time_s), *([high] if kept[place] else [])]
+            # noise may push a bound below the value that was fitted: then it says nothing
+            bound = min((one for one in bounds if one > value), default=value)
+            parameters.append(Parameter(*meaning, value, None, bound, False))
     return Part(branch.priced_as, branch.form, tuple(parameters), branch.contention)
 
 
@@ -180,11 +181,6 @@ def _condition(relative: np.ndarray) -> float:
     lengths = np.linalg.norm(relative, axis=0)
     used = relative[:, lengths > 0] / lengths[lengths > 0]
     return float(np.linalg.cond(used)) if used.size else 1.0
-
-
-def _unknown(meaning: Meaning, value: float, bound: float) -> Parameter:
-    """One that the data do not tell: only what it is at most."""
-    return Parameter(*meaning, value, None, max(bound, value), False)
 
 
 def _room(column: np.ndarray, time_s: np.ndarray) -> float:

@@ -27,7 +27,9 @@ ALIASES = {  # what is left of a name without decorations -> our algorithm
     "rd": "recursive_doubling",
     "basic_linear": "parameter_server",
 }
-DECORATIONS = r"^(default|native)[-:_]|[-_](over|mpich|ompi|openmpi|cray|impi|nccl|rccl|sendrecv)$|-utofu(-\d+)+$"
+DECORATIONS = (
+    r"^(default|native|nccl|rccl)[-:_]|[-_](over|mpich|ompi|openmpi|cray|impi|nccl|rccl|sendrecv)$|-utofu(-\d+)+$"
+)
 
 AMBIGUOUS = {"tree": ("tree", "two_tree")}  # NCCL's Tree is a double binary tree, that of others a binomial one
 LIBRARY = r"native|(default|auto|non_blocking)([-_](default|mpich|ompi|openmpi|cray|impi|nccl|rccl))?"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..algorithms import builtin
+from ..algorithms import Algorithm, builtin
 from ..dtypes import DTYPES
 from ..plan import DEFAULT_SEGMENT_NBYTES
 from ..schema import FLOORS
@@ -64,29 +64,34 @@ def fit_all(points: pd.DataFrame, priced_as: Mapping[str, str] | None = None) ->
     return [found.model for found in fit_series(points, priced_as) if isinstance(found, Fitted)]
 
 
-def fit_series(points: pd.DataFrame, priced_as: Mapping[str, str] | None = None) -> Iterator[Fitted | Unfit]:
-    """Each series of `points` in their order, fitted or not."""
+def fit_series(
+    points: pd.DataFrame,
+    priced_as: Mapping[str, str] | None = None,
+    own: Mapping[str, Mapping[str, Algorithm]] | None = None,
+) -> Iterator[Fitted | Unfit]:
+    """Each series of `points` in their order, fitted or not. `own`: by run the algorithms of users' own files."""
     for key, group in points.groupby(list(KEYS), sort=False, dropna=False):
         names = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
         if names["algorithm"] in FLOORS and names["executor"] == "floor":
             continue
         try:
-            yield _fit(names, group, (priced_as or {}).get(str(names["algorithm"])))
+            known = {**builtin(), **(own or {}).get(str(names["run"]), {})}
+            yield _fit(names, group, (priced_as or {}).get(str(names["algorithm"])), known)
         except Lacking as why:
             run, algorithm, executor = (str(names[name] or "") for name in KEYS[:3])
             yield Unfit(run, algorithm, executor, str(why))
 
 
-def _fit(names: dict, points: pd.DataFrame, asked: str | None) -> Fitted:
-    candidates = (asked,) if asked else _candidates(names)
+def _fit(names: dict, points: pd.DataFrame, asked: str | None, known: Mapping[str, Algorithm]) -> Fitted:
+    candidates = (asked,) if asked else _candidates(names, known)
     usable, notes = _usable(points)
     itemsize, segment = _itemsize(usable), names["segment"]
     usable = usable[_numbers(usable["nbytes"]) >= itemsize]
     if usable.empty:
         raise Lacking(f"all its sizes are below one element ({itemsize} bytes): nothing is sent")
-    if segment is None and any(builtin()[name].segmented for name in candidates):
+    if segment is None and any(known[name].segmented for name in candidates):
         segment = max(1, DEFAULT_SEGMENT_NBYTES // itemsize)
-    observed = observe(usable, candidates, itemsize, segment)
+    observed = observe(usable, candidates, itemsize, segment, known)
     _refuse_too_little(observed)
     found = ranked(observed, observed.counts)
     chosen = found[0]
@@ -126,10 +131,11 @@ def _plain(priced_as: str, observed: Observed, counts) -> Fit:
     return plain(observed, priced_as, observed.at(counts))
 
 
-def _candidates(names: dict) -> tuple[str, ...]:
+def _candidates(names: dict, known: Mapping[str, Algorithm]) -> tuple[str, ...]:
     """The algorithms as which a series may be priced."""
     algorithm, executor = str(names["algorithm"]), names["executor"]
-    found = readings(algorithm, builtin(), ours=executor not in (None, "imported", "native"))
+    ours = executor not in (None, "imported", "native")
+    found = (algorithm,) if ours and algorithm in known else readings(algorithm, builtin(), ours)
     if found or is_library(algorithm):
         return found or LIBRARY
     raise Lacking(
@@ -183,8 +189,14 @@ def _itemsize(points: pd.DataFrame) -> int:
     return DTYPES.get(str(points["dtype"].iloc[0]), 1)
 
 
-def observe(points: pd.DataFrame, names: tuple[str, ...], itemsize: int, segment: int | None) -> Observed:
-    """The cells of usable points of one series, priced as each of `names`."""
+def observe(
+    points: pd.DataFrame,
+    names: tuple[str, ...],
+    itemsize: int,
+    segment: int | None,
+    known: Mapping[str, Algorithm] | None = None,
+) -> Observed:
+    """The cells of usable points of one series, priced as each of `names` of the `known` algorithms [built-in]."""
     frame = pd.DataFrame({name: _numbers(points[name]) for name in ("ranks", "nodes", "nbytes", "time_s")})
     frame["log"] = np.log(frame["time_s"])
     frame["launch"] = points["launch"].astype(object).where(points["launch"].notna(), "") if "launch" in points else ""
@@ -197,7 +209,7 @@ def observe(points: pd.DataFrame, names: tuple[str, ...], itemsize: int, segment
     logs[medians.index.get_level_values(0), medians.index.get_level_values(1)] = medians.to_numpy()
     paths = {}
     for name in names:
-        algorithm = builtin()[name]
+        algorithm = (known or builtin())[name]
         paths[name] = Columns([
             terms(algorithm, p, nodes or None, nbytes, itemsize, segment if algorithm.segmented else None)
             for p, nodes, nbytes in cells.itertuples(index=False)
