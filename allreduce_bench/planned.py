@@ -3,7 +3,7 @@
 from pathlib import Path
 from zlib import crc32
 
-from .algorithms import Algorithm, AlgorithmError, builtin, find
+from .algorithms import Algorithm, AlgorithmError, find
 from .plan import Plan
 
 
@@ -13,16 +13,6 @@ def digest_of(path: str) -> str:
         return f"{crc32(Path(path).read_bytes()):08x}"
     except OSError as error:
         raise AlgorithmError(f"{path}: {error.strerror}; the run needs this algorithm's file") from error
-
-
-def own_of(plan: Plan) -> dict[str, Algorithm]:
-    """The algorithms of users' own files by name; none where a file is gone or has changed since: prices need it."""
-    try:
-        return (
-            {name: found for name, found in algorithms_of(plan).items() if name not in builtin()} if plan.files else {}
-        )
-    except AlgorithmError:
-        return {}
 
 
 def algorithms_of(plan: Plan) -> dict[str, Algorithm]:

@@ -19,13 +19,13 @@ from .algorithms import Algorithm
 from .dtypes import is_float
 from .fit import fit
 from .models import described
+from .models.curves import NO_OWN
 from .models.guidelines import broken_in_words, comparisons, in_short
 from .models.model import Model
 from .models.resemblance import Unlike, as_frame, likenesses, sentences
 from .models.series import Fitted, Unfit, fit_series
 from .pictures import how_measured, of_models, of_times, written
 from .plan import Plan
-from .planned import own_of
 from .points import points_of_summary
 from .runfolder import RunFolder
 from .store import run_names, summary_frame
@@ -36,13 +36,14 @@ from .verdict import verdicts
 from .whole import write_whole
 
 
-def write_report(folders: Sequence[RunFolder], output: Path) -> Path:
+def write_report(folders: Sequence[RunFolder], output: Path, own: Mapping[str, Algorithm] = NO_OWN) -> Path:
     """Write the page about `folders` to `output`, and its figures, as PNG, SVG and CSV files, to
     `<output stem>_figures/` beside it.
 
-    Returns `output`. Missing parent folders are made; nothing is written before all runs were read. Raises RunError.
+    `own`: a user's own algorithms by name, which have models then. Returns `output`. Missing parent folders are made;
+    nothing is written before all runs were read. Raises RunError.
     """
-    sections = [_section(folder, name) for name, folder in zip(run_names(folders), folders)]
+    sections = [_section(folder, name, own) for name, folder in zip(run_names(folders), folders)]
     beside = output.with_name(f"{output.stem}_figures")
     beside.mkdir(parents=True, exist_ok=True)
     for number, (folder, section) in enumerate(zip(folders, sections), start=1):
@@ -70,13 +71,13 @@ def _template():
     return engine.get_template("report.html.j2")
 
 
-def _section(folder: RunFolder, name: str) -> dict[str, Any]:
+def _section(folder: RunFolder, name: str, own: Mapping[str, Algorithm]) -> dict[str, Any]:
     """What the template says about one run. Raises RunError."""
     run, plan, rows, attempts = folder.open(), folder.plan(), summarise(folder), folder.attempts()
     imported = folder.imported()
     frame = summary_frame(competing(rows), name)
     native = _of_native(plan, rows)
-    modelled = _of_models(frame, points_of_summary(rows, attempts, name), own_of(plan))
+    modelled = _of_models(frame, points_of_summary(rows, attempts, name), own)
     return {
         "name": name,
         "plan": plan,
@@ -162,13 +163,13 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
     """The models of the series of a run; and (series, reason) of those that have none."""
-    found = list(fit_series(points, own={str(run): own for run in points["run"].unique()}))
+    found = list(fit_series(points, own=own))
     unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, Unfit)]
     return [one.model for one in found if isinstance(one, Fitted)], unfit
 
 
 def _of_models(frame: pd.DataFrame, points: pd.DataFrame, own: Mapping[str, Algorithm]) -> dict[str, Any]:
-    """What the page says about the models of a run; `own`: its algorithms of users' own files."""
+    """What the page says about the models of a run; `own`: algorithms of a user's own files."""
     models, unfit = _models(points, own)
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", "several groups at the same time share links, which is another model")]

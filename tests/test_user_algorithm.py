@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from builders import build_run
 from click.testing import CliRunner, Result
 from models import series
 
@@ -10,8 +11,6 @@ from allreduce_bench.algorithms import AlgorithmError, builtin, find
 from allreduce_bench.cli import main
 from allreduce_bench.models.curves import at
 from allreduce_bench.models.series import Fitted, Unfit, fit_series
-from allreduce_bench.plan import Plan
-from allreduce_bench.planned import digest_of, own_of
 
 HEAD = '''"""My own all-reduce."""
 
@@ -181,14 +180,16 @@ def test_my_own_algorithm_is_modelled_by_its_own_schedule(mine):
     points = series(noise=0.02).assign(algorithm="chain")
     (unknown,) = fit_series(points)
     assert isinstance(unknown, Unfit) and "'chain' sends is not known" in unknown.reason
-    (found,) = fit_series(points, own={"a": own})
+    (found,) = fit_series(points, own=own)
     assert isinstance(found, Fitted) and {part.priced_as for part in found.model.parts} == {"chain"}
     assert at(found.model, 4, None, 4096, own=own).time_s > 0
 
 
-def test_my_own_algorithms_of_a_run_are_those_of_its_file_as_it_was(mine):
+def test_reading_a_run_runs_none_of_the_files_that_it_names(mine, tmp_path):
     path = mine(HEAD + DECLARE + CHAIN)
-    plan = Plan(("chain",), (8,), (2,), 1, seed=1, files=(str(path),), file_digests=(digest_of(str(path)),))
-    assert list(own_of(plan)) == ["chain"] and own_of(Plan(("ring",), (8,), (2,), 1, seed=1)) == {}
-    path.write_text(path.read_text() + "\n")
-    assert own_of(plan) == {}
+    run = build_run(tmp_path / "run", algorithms=("ring",), choices={"files": (str(path),), "file_digests": ("0",)})
+    path.write_text("raise SystemExit('was run')\n")
+    for command in ("report", "fit"):
+        assert bench(command, run.path).exit_code == 0
+        assert "was run" in bench(command, run.path, "--own", path).output
+        assert "expected a .py file" in bench(command, run.path, "--own", "ring").output

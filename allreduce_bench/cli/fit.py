@@ -12,7 +12,7 @@ import pandas as pd
 from .. import __version__
 from ..algorithms import builtin, find
 from ..schema import FLOOR
-from .words import NAMES, OneLine, errors_in_one_line, talk
+from .words import NAMES, OneLine, errors_in_one_line, own_files, talk
 
 OWN = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
 FORMATS = ("table", "csv", "json")
@@ -29,10 +29,11 @@ FORMATS = ("table", "csv", "json")
     metavar="NAME=ALGORITHM",
     help="NAME of a log sends the messages of ALGORITHM of 'list'; may be repeated.",
 )
+@own_files
 @click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Where nothing says how many nodes.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @errors_in_one_line
-def fit(runs, output, algorithms, priced_as, ranks_per_node, format_) -> None:
+def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> None:
     """Fit a latency/bandwidth model to each algorithm of RUNs, or of other tools' LOGs.
 
     Prints the parameters with 95 % intervals, and how far the model is off: in sample; at each number of ranks when it
@@ -47,7 +48,7 @@ def fit(runs, output, algorithms, priced_as, ranks_per_node, format_) -> None:
     points = _of_names(everything[everything["executor"] != FLOOR], algorithms)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
-    found = list(fit_series(points, _names(priced_as, points), _own(runs)))
+    found = list(fit_series(points, _names(priced_as, points), own))
     fitted = [one for one in found if isinstance(one, Fitted)]
     unfit = [one for one in found if isinstance(one, Unfit)]
     if not fitted:
@@ -75,15 +76,6 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
     for warning in caught:
         talk(f"warning: {warning.message}")
     return pd.concat([*([points_of_runs(runs, floors=True)] if runs else []), *frames], ignore_index=True)
-
-
-def _own(paths: tuple[Path, ...]) -> dict:
-    """By run the algorithms of users' own files."""
-    from ..planned import own_of
-    from ..runfolder import RunFolder, run_names
-
-    runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
-    return {name: own_of(run.plan()) for name, run in zip(run_names(runs), runs)}
 
 
 def _of_names(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from .words import errors_in_one_line
+from .words import errors_in_one_line, own_files
 
 
 @click.command()
@@ -12,10 +12,11 @@ from .words import errors_in_one_line
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The page [default: report.html in the first run]."
 )
+@own_files
 @errors_in_one_line
-def report(runs, output) -> None:
+def report(runs, output, own) -> None:
     """Write one self-contained HTML page about RUNS, and its figures as PNG, SVG and CSV files beside it."""
     from ..report import write_report
     from ..runfolder import RunFolder
 
-    click.echo(write_report([RunFolder(path) for path in runs], output or runs[0] / "report.html"))
+    click.echo(write_report([RunFolder(path) for path in runs], output or runs[0] / "report.html", own))

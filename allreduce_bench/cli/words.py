@@ -83,6 +83,27 @@ DESPITE = _Parsed("words", _despite)
 TIME_LIMITS = _Parsed("size:time", _limits("time"))
 
 
+def _own(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict:
+    """By name the algorithms of the files."""
+    from ..algorithms import AlgorithmError, find  # late: only who models asks
+
+    if names := [word for word in words if not word.endswith(".py")]:
+        raise OneLine(f"--own {names[0]}: expected a .py file with an @algorithm")
+    try:
+        return find(list(words))
+    except AlgorithmError as error:
+        raise OneLine(f"--own {error}") from error
+
+
+own_files = click.option(  # a run names its files, but reading a run must not run what it names
+    "--own",
+    multiple=True,
+    callback=_own,
+    metavar="FILE.py",
+    help="Your own algorithms among those measured, which have models then, too; may be repeated.",
+)
+
+
 def errors_in_one_line(command: Callable) -> Callable:
     """Turn what the parts raise for bad input or a failed check into OneLine; no traceback reaches the user."""
 

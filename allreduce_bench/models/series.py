@@ -67,16 +67,16 @@ def fit_all(points: pd.DataFrame, priced_as: Mapping[str, str] | None = None) ->
 def fit_series(
     points: pd.DataFrame,
     priced_as: Mapping[str, str] | None = None,
-    own: Mapping[str, Mapping[str, Algorithm]] | None = None,
+    own: Mapping[str, Algorithm] | None = None,
 ) -> Iterator[Fitted | Unfit]:
-    """Each series of `points` in their order, fitted or not. `own`: by run the algorithms of users' own files."""
+    """Each series of `points` in their order, fitted or not. `own`: algorithms of a user's own files."""
     for key, group in points.groupby(list(KEYS), sort=False, dropna=False):
         names = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
         if names["algorithm"] in FLOORS and names["executor"] == "floor":
             continue
         try:
-            known = {**builtin(), **(own or {}).get(str(names["run"]), {})}
-            yield _fit(names, group, (priced_as or {}).get(str(names["algorithm"])), known)
+            asked = (priced_as or {}).get(str(names["algorithm"]))
+            yield _fit(names, group, asked, {**builtin(), **(own or {})})
         except Lacking as why:
             run, algorithm, executor = (str(names[name] or "") for name in KEYS[:3])
             yield Unfit(run, algorithm, executor, str(why))
@@ -140,7 +140,7 @@ def _candidates(names: dict, known: Mapping[str, Algorithm]) -> tuple[str, ...]:
         return found or LIBRARY
     raise Lacking(
         f"which messages '{algorithm}' sends is not known, so nothing can be counted; "
-        "say with --as which algorithm of 'allreduce-bench list' it is"
+        "say with --as which algorithm of 'allreduce-bench list' it is, or with --own in which file of yours"
     )
 
 

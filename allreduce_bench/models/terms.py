@@ -8,7 +8,7 @@ from itertools import islice
 from math import ceil, lcm
 from typing import NamedTuple
 
-from ..algorithms import Algorithm, Hops
+from ..algorithms import Algorithm, AlgorithmError, Cost, Hops
 from ..predict import Link, walk
 from ..topology import Topology
 
@@ -75,9 +75,17 @@ def _of_count(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment:
         walked = walk(schedules, topology, WITHIN, BETWEEN, GAMMA)
         hops = tuple(Hops(number, size, between) for (size, between), number in walked.messages.items())
         return _Counted(hops, walked.path.reduced, True)
-    cost = algorithm.cost(ranks, topology, count, segment)
+    cost = _declared(algorithm, ranks, topology, count, segment)
     alike = Hops(cost.messages, cost.elements / max(1, cost.messages), nodes > 1)
     return _Counted(cost.hops or (alike,) * bool(cost.messages), cost.reduced, False)
+
+
+def _declared(algorithm: Algorithm, ranks: int, topology: Topology, count: int, segment: int) -> Cost:
+    try:
+        return algorithm.cost(ranks, topology, count, segment)
+    except Exception as error:  # a user's may fail in any way
+        where = f"{ranks} ranks, {count} elements"
+        raise AlgorithmError(f"{algorithm.name}: {where}: its cost failed: {type(error).__name__}: {error}") from error
 
 
 def _factor(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int) -> int:
