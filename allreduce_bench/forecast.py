@@ -172,12 +172,13 @@ def _bounds(group: Group, ranks: int, nbytes: int) -> Bounds:
 def _notes(forecast: Forecast, group: Group) -> list[str]:
     """What a reader must know of these numbers: what was far away, what cannot run, how vectors are cut."""
     cells, notes = _cells(forecast, group), []
-    far = _far(cells)
-    if far:
-        most = max(max(model.ranks, default=0) for model in group.models.values())
-        notes.append(
-            f"speculative: {format_ranges(far)} ranks are beyond {FAR:.0f} times the {most} that were measured"
-        )
+    counts = [ranks for model in group.models.values() for ranks in model.ranks]
+    if above := [ranks for ranks in _far(cells) if ranks > max(counts)]:
+        words = f"{format_ranges(above)} ranks are beyond {FAR:.0f} times the {max(counts)}"
+        notes.append(f"speculative: {words} that were measured")
+    if below := [ranks for ranks in _far(cells) if ranks < min(counts)]:
+        words = f"{format_ranges(below)} ranks are fewer than 1/{FAR:.0f} of the {min(counts)}"
+        notes.append(f"speculative: {words} that were measured")
     measured = [model.nbytes for model in group.models.values() if model.nbytes]
     if measured and forecast.sizes[-1] > max(map(max, measured)):
         notes.append(f"sizes above {format_size(max(map(max, measured)))} were not measured")

@@ -78,6 +78,7 @@ def test_a_name_of_a_log_is_told_what_it_is(tmp_path):
         ((PICO, "--as", "nothing=ring"), "no points of 'nothing'"),
         (("nothing.csv",), "no such file"),
         ((DATA,), "expected a result folder of PICO"),
+        ((DATA / "logs" / "osu_v7.4_2ranks_case1.txt",), "the log does not say of how many ranks; make a run of it"),
     ],
 )
 def test_errors_take_one_line(words, message):

@@ -209,3 +209,10 @@ def test_the_bounds_are_those_of_the_formulas():
     one_node, several = bounds(machine.models, 8, 1, M), bounds(machine.models, 32, 4, M)
     assert one_node == pytest.approx((3e-6, 2 * 7 / 8 * M * 1e-12))
     assert several == pytest.approx((5e-6, 2 * 3 / 4 / 8 * M * BETA_S_PER_BYTE))
+
+
+def test_far_fewer_ranks_than_were_measured_are_speculative_too():
+    ring = next(model for model in bare_machine(1e-6, 1e-10).models if model.algorithm == "ring")
+    machine = Machine((replace(ring, ranks=(96, 192)),))
+    found = predict(machine, [8, 47, 48, 384, 385], [8], None, ["ring"])
+    assert [one.prediction.speculative for one in found] == [True, True, False, False, True]

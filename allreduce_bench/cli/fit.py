@@ -73,6 +73,9 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LogWarning)
         frames = [points_of_log(path) for path in logs]
+    for path, frame in zip(logs, frames):
+        if len(frame) and frame["ranks"].isna().all():
+            raise OneLine(f"{path}: the log does not say of how many ranks; make a run of it by 'import -n N' first")
     for warning in caught:
         talk(f"warning: {warning.message}")
     return pd.concat([*([points_of_runs(runs, floors=True)] if runs else []), *frames], ignore_index=True)

@@ -10,7 +10,7 @@ import numpy as np
 from .forms import Form, crowded, matrix
 from .terms import Terms
 
-FAR = 2.0  # times the largest measured number of ranks: what lies beyond is speculative
+FAR = 2.0  # times the measured numbers of ranks, up or down: what lies beyond is speculative
 COVERAGE = 0.9  # of a prediction interval
 
 
@@ -81,7 +81,7 @@ class Model:
         time_s = min(seconds(part, [terms], [ranks])[0] for part, terms in zip(self.parts, terms_of))
         beyond = max(0.0, log2(ranks / max(self.ranks))) if self.ranks else 0.0
         below = max(0.0, log2(min(self.ranks) / ranks)) if self.ranks else 0.0
-        speculative = bool(self.ranks) and ranks > FAR * max(self.ranks)
+        speculative = bool(self.ranks) and not min(self.ranks) / FAR <= ranks <= FAR * max(self.ranks)
         if self.reach_log is None:
             return Prediction(float(time_s), None, None, speculative)
         factor = exp(self.reach_log + self.reach_log_per_doubling * (beyond + below))
