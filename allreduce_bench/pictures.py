@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from . import figures
 from .algorithms import Algorithm
-from .fit import bound_path, bounds, cheapest, lower_bound
+from .lower_bounds import bound_path, bounds, cheapest, lower_bound
 from .models.curves import REACH, choices, held, over_ranks
 from .models.model import Model
 from .summary import Summary
@@ -66,7 +66,7 @@ def how_measured(rows: Sequence[Summary], attempts: Sequence[dict]) -> str:
 
 
 def of_times(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:
-    """The pictures of what was measured; `fits` are those of `fit.fit`, for the bounds."""
+    """The pictures of what was measured; `fits` are those of `lower_bounds.fit`, for the bounds."""
     sizes = frame.loc[frame["time_s"].notna() & (frame["nbytes"] > 0), "nbytes"]
     if sizes.empty:
         return []

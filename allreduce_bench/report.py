@@ -17,7 +17,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from . import __version__, agreement, caveats, distribution, figures, losses, origin, provenance
 from .algorithms import Algorithm
 from .dtypes import is_float
-from .fit import fit
+from .lower_bounds import fit
 from .models import described
 from .models.curves import NO_OWN
 from .models.guidelines import broken_in_words, comparisons, in_short

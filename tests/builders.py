@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.fit import bound_path
+from allreduce_bench.lower_bounds import bound_path
 from allreduce_bench.plan import Cell, Launch, Plan
 from allreduce_bench.recorder import Recorder, create_run
 from allreduce_bench.runfolder import RunFolder

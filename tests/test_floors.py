@@ -16,8 +16,8 @@ from allreduce_bench.acceptance import Limit, judge
 from allreduce_bench.algorithms import AlgorithmError, find
 from allreduce_bench.caveats import findings, gaps
 from allreduce_bench.cli import main
-from allreduce_bench.fit import bounds, fit
 from allreduce_bench.formats import FORMATS, Result
+from allreduce_bench.lower_bounds import bounds, fit
 from allreduce_bench.plan import Cell, Launch, Plan
 from allreduce_bench.report import write_report
 from allreduce_bench.runfolder import RunFolder

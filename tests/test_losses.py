@@ -6,9 +6,9 @@ from click.testing import CliRunner
 
 from allreduce_bench import store
 from allreduce_bench.cli import main
-from allreduce_bench.fit import fit
 from allreduce_bench.groups import read, written
 from allreduce_bench.losses import is_sure, worst
+from allreduce_bench.lower_bounds import fit
 from allreduce_bench.report import write_report
 from allreduce_bench.summary import by_size, summarise
 from allreduce_bench.table import table

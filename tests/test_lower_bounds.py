@@ -6,7 +6,7 @@ import pytest
 from builders import ALPHA_S, BETA_S_PER_BYTE, build_run
 
 from allreduce_bench import store
-from allreduce_bench.fit import LOWER_BOUNDS, bounds, cheapest, fit, lower_bound, predict_time, solve
+from allreduce_bench.lower_bounds import LOWER_BOUNDS, bounds, cheapest, fit, lower_bound, predict_time, solve
 
 
 def frame(algorithm="ring", ranks=4, messages=(6, 6, 6, 6), nbytes=(8, 1024, 65536, 1 << 20), times=None):

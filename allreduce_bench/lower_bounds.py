@@ -1,8 +1,8 @@
-"""Alpha and beta of each algorithm from its measured times, and the limits that follow from them.
+"""The limits that figures draw: the least time at the smallest alpha and beta that plain fits find at one rank count.
 
-The model is Hockney's: T = alpha * messages + beta * bytes, both counted along the critical path of the schedule.
-Gamma, the time to reduce a byte, cannot be told from beta with one algorithm, since the bytes that are reduced grow
-with the bytes that are moved; beta therefore holds both. A parameter that is not identified at all is missing.
+The fit is Hockney's at one number of ranks: T = alpha * messages + beta * bytes, both counted along the critical path
+of the schedule; beta holds the time to reduce a byte, too. A parameter that is not identified at all is missing. Models
+that hold over ranks are in `models`.
 """
 
 from math import ceil, log2
