@@ -5,11 +5,11 @@ of the schedule; beta holds the time to reduce a byte, too. A parameter that is 
 that hold over ranks are in `models`.
 """
 
-from math import ceil, log2
-
 import numpy as np
 import pandas as pd
 from scipy.optimize import nnls
+
+from .predict import bound_path
 
 MIN_SIZES = 3  # two parameters need more than two sizes, or the model agrees with whatever was measured
 SCHEDULE, LOWER_BOUNDS = "its schedule", "the lower bounds"
@@ -66,11 +66,6 @@ def lower_bound(nbytes, ranks: int, alpha_s: float, beta_s_per_byte: float):
     """
     messages, moved = bound_path(nbytes, ranks)
     return np.fmax(messages * alpha_s, moved * beta_s_per_byte)
-
-
-def bound_path(nbytes, ranks: int):
-    """The fewest messages, and the fewest bytes, on the critical path of any all-reduce; see `lower_bound`."""
-    return ceil(log2(ranks)), 2 * (ranks - 1) / ranks * nbytes
 
 
 def cheapest(fits: pd.DataFrame) -> pd.DataFrame:

@@ -15,9 +15,10 @@ from matplotlib.figure import Figure
 
 from . import figures
 from .algorithms import Algorithm
-from .lower_bounds import bound_path, bounds, cheapest, lower_bound
+from .lower_bounds import bounds, cheapest, lower_bound
 from .models.curves import REACH, choices, held, over_ranks
 from .models.model import Model
+from .predict import bound_path
 from .summary import Summary
 from .units import in_ranks, three_digits
 

@@ -7,6 +7,7 @@ Rabenseifner and Gropp, IJHPCA 19(1), 2005).
 
 from collections import Counter
 from collections.abc import Sequence
+from math import ceil, log2
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -88,3 +89,12 @@ def _messages(trail: Any) -> dict[tuple[int, bool], int]:
         moved, across, trail = trail
         found[moved, across] += 1
     return dict(found)
+
+
+def bound_path(nbytes, ranks: int):
+    """The fewest messages, and the fewest bytes, on the critical path of any all-reduce of `nbytes` (number or array).
+
+    Each message at most doubles the ranks that know of one value; each rank's bytes have to leave it to be reduced, and
+    the result has to come back (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
+    """
+    return ceil(log2(ranks)), 2 * (ranks - 1) / ranks * nbytes

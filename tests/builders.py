@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.lower_bounds import bound_path
 from allreduce_bench.plan import Cell, Launch, Plan
+from allreduce_bench.predict import bound_path
 from allreduce_bench.recorder import Recorder, create_run
 from allreduce_bench.runfolder import RunFolder
 from allreduce_bench.schema import FLOOR, time_definition

@@ -17,6 +17,7 @@ from allreduce_bench.models.model import Errors, Parameter, Part
             Parameter("beta_s_per_byte", "", 8192.0, 1e-10, 5e-11, 2e-10, True),
             "β from 8 KiB = 100 ps/byte [50.0, 200], 1/β = 10.0 GB/s",
         ),
+        (Parameter("alpha_s", "", 512.0, 2e-6, 1e-6, 3e-6, True), "jump at 512 B = 2.00 us/message [1.00, 3.00]"),
         (Parameter("beta_s_per_byte", "", 0.0, 0.0, None, 3e-12, False), "β ≤ 3.00 ps/byte (not identified)"),
         (Parameter("gamma_s_per_byte", "", 0.0, 0.0, None, None, False), "γ (not identified)"),
         (Parameter("call_s", "", 0.0, 5e-7, 4e-7, 6e-7, True), "call = 0.500 us [0.400, 0.600]"),

@@ -11,7 +11,7 @@ from allreduce_bench.models.forms import Form, crowded, matrix
 from allreduce_bench.models.intervals import estimates
 from allreduce_bench.models.joint import joint, joints, local_gamma
 from allreduce_bench.models.observed import Observed
-from allreduce_bench.models.series import Fitted, Lacking, fit_series
+from allreduce_bench.models.series import Fitted, Lacking, fit_series, observe
 
 FORMS = [
     Form(),
@@ -148,3 +148,11 @@ def test_a_bound_lies_above_the_value_that_was_fitted(seed):
     (found,) = fit_series(points)
     unknown = [one for part in found.model.parts for one in part.parameters if not one.identified]
     assert all(one.high > one.value for one in unknown), unknown
+
+
+def test_a_term_that_stands_nowhere_has_no_bound():
+    """Of links within nodes no message was seen: nothing is known of them, not even a largest value."""
+    seen = observe(series("ring", ranks=(2, 4, 8), noise=0.02), ("ring",), 4, None)
+    (part,) = estimates(seen, fit_form(seen, "ring", Form(levels=2), np.ones(len(seen.ranks), dtype=bool))).parts
+    within = [one for one in part.parameters if one.link == "within"]
+    assert within and all((one.identified, one.low, one.high) == (False, None, None) for one in within)

@@ -1,9 +1,9 @@
 """What no all-reduce can beat on the links of these models, whatever its algorithm."""
 
 from collections.abc import Iterable
-from math import ceil, log2
 from typing import NamedTuple
 
+from ..predict import bound_path
 from .model import Model
 
 
@@ -25,9 +25,10 @@ def bounds(models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int) 
     used = [link for link, crossed in (("within", ranks > nodes), ("between", nodes > 1)) if crossed]
     alpha = {link: _least(found, "alpha_s", link) for link in used}
     beta = {link: _least(found, "beta_s_per_byte", link) for link in used}
-    moved = 2 * (ranks - 1) / ranks * nbytes * min(beta.values(), default=0.0)
+    messages, moved = bound_path(nbytes, ranks)
     crossing = 2 * (nodes - 1) / ranks * nbytes * beta.get("between", 0.0)  # 2(N-1)/N n over p/N ports of a node
-    return Bounds(ceil(log2(ranks)) * min(alpha.values(), default=0.0), max(moved, crossing))
+    cheapest = min(alpha.values(), default=0.0), min(beta.values(), default=0.0)
+    return Bounds(messages * cheapest[0], max(moved * cheapest[1], crossing))
 
 
 def _least(models: list[Model], name: str, link: str) -> float:

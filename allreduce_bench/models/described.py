@@ -42,6 +42,8 @@ def parameter(one: Parameter) -> str:
     symbol, unit, factor = SYMBOLS[one.name]
     where = f" {one.link} nodes" if one.link else ""
     above = f" from {format_size(one.above)}" if one.above else ""
+    if above and one.name == "alpha_s":  # a message of that size or more takes so much longer
+        symbol, above = "jump", f" at {format_size(one.above)}"
     if not one.identified:
         bound = f" ≤ {three_digits(one.high * factor)} {unit}" if one.high else ""
         return f"{symbol}{where}{above}{bound} (not identified)"

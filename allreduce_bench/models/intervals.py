@@ -87,7 +87,7 @@ def _widened(part: Part, others: Sequence[Part]) -> Part:
     parameters = []
     for one in part.parameters:
         same = [one, *known.get(one[:3], [])]
-        high = max(each.high for each in same if each.high is not None)
+        high = max((each.high for each in same if each.high is not None), default=None)
         low = min(each.low for each in same if each.low is not None) if one.identified else None
         parameters.append(one._replace(low=low, high=high))
     return part._replace(parameters=tuple(parameters))
@@ -173,7 +173,7 @@ def _part(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarray
             bounds = [_room(matrix[:, place], time_s), *([high] if kept[place] else [])]
             # noise may push a bound below the value that was fitted: then it says nothing
             bound = min((one for one in bounds if one > value), default=value)
-            parameters.append(Parameter(*meaning, value, None, bound, False))
+            parameters.append(Parameter(*meaning, value, None, bound if np.isfinite(bound) else None, False))
     return Part(branch.priced_as, branch.form, tuple(parameters), branch.contention)
 
 

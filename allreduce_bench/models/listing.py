@@ -8,17 +8,13 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from ..units import format_size, in_ranks, three_digits
+from .described import SYMBOLS
 from .joint import Joint, Local
 from .model import Errors, Model, Parameter
 from .scores import KINDS, LEAVE_LARGEST, pooled
 from .series import Fitted, Unfit
 
-UNITS = {  # of a parameter: what people read, and by what to multiply
-    "call_s": ("call", "us", 1e6),
-    "alpha_s": ("alpha", "us/message", 1e6),
-    "beta_s_per_byte": ("beta", "ps/byte", 1e12),
-    "gamma_s_per_byte": ("gamma", "ps/byte", 1e12),
-}
+UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in SYMBOLS.items()}  # no Greek letters
 HEADINGS = {"in_sample": "in sample", "leave_one_p_out": "one p out", "leave_largest_p_out": "largest p out"}
 SAME = ("run", "algorithm", "executor", "priced_as", "form")
 PARAMETER_COLUMNS = (*SAME, "parameter", "link", "above_bytes", "value", "low", "high", "identified")
@@ -65,7 +61,7 @@ class Listing(NamedTuple):
             "local_gamma": [one._asdict() | {"gamma": one.gamma._asdict()} for one in self.local],
             "unfit": [one._asdict() for one in self.unfit],
         }
-        return json.dumps(content, indent=1) + "\n"
+        return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
     def _joint_lines(self) -> list[str]:
         lines = []
@@ -152,8 +148,10 @@ def _pooled(errors: Errors) -> str:
 def _name(parameter: Parameter) -> str:
     name = UNITS[parameter.name][0]
     link = f" {parameter.link} nodes" if parameter.link else ""
-    above = f" above {format_size(parameter.above)}" if parameter.above else ""
-    return name + link + above
+    if not parameter.above:
+        return name + link
+    size = format_size(parameter.above)
+    return f"jump{link} at {size}" if parameter.name == "alpha_s" else f"{name}{link} above {size}"
 
 
 def _value(parameter: Parameter) -> str:
@@ -165,8 +163,8 @@ def _value(parameter: Parameter) -> str:
 def _interval(parameter: Parameter) -> str:
     factor = UNITS[parameter.name][2]
     if not parameter.identified:
-        bound = float("inf") if parameter.high is None else parameter.high * factor
-        return f"not identified, at most {three_digits(bound)}" if bound < float("inf") else "not identified"
+        bound = "" if parameter.high is None else f", at most {three_digits(parameter.high * factor)}"
+        return f"not identified{bound}"
     if parameter.low is None or parameter.high is None:
         return "not known"
     return f"{three_digits(parameter.low * factor)} to {three_digits(parameter.high * factor)}"
