@@ -1,0 +1,135 @@
+"""Where the templates of jobs lie, and what a system needs said to run them: small files such as generic.cfg."""
+
+import configparser
+import re
+import site
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import environ
+from pathlib import Path
+
+FOLDER = "allreduce-bench"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]*")
+SITE = ("modules", "launcher", "launcher_args", "interface", "ranks_per_node", "stage", "venv", "leave_out")
+SECTIONS = {"sbatch": "any option of sbatch by its long name", "site": ", ".join(SITE), "variables": "any variable"}
+SUBMITS = ("job-name", "nodes", "ntasks", "ntasks-per-node", "array", "output", "dependency")
+
+
+class SystemFileError(ValueError):
+    """No such system, or a file that does not describe one, in words."""
+
+
+@dataclass(frozen=True)
+class System:
+    """What jobs on one system need; empty: the template's own default. `None` leaves out a directive of the template."""
+
+    name: str
+    path: Path
+    sbatch: Mapping[str, str | None] = field(default_factory=dict)  # partition: batch
+    modules: tuple[str, ...] = ()
+    launcher: str = ""
+    launcher_args: str = ""
+    interface: str = ""
+    ranks_per_node: int | None = None
+    stage: str = ""
+    venv: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)  # exported before the run
+
+
+def jobs_folder() -> Path:
+    """The folder of the shipped templates, in the checkout or installed. Raises SystemFileError where it is missing."""
+    places = [Path(__file__).parents[2] / "jobs"]
+    installed = [sysconfig.get_path("data"), site.getuserbase()]
+    places += [Path(data) / "share" / FOLDER / "jobs" for data in installed]
+    found = next((place for place in places if (place / "sweep.sbatch").is_file()), None)
+    if not found:
+        raise SystemFileError(f"found no sweep.sbatch in {', '.join(map(str, places))}; install the package again")
+    return found
+
+
+def known_systems() -> dict[str, Path]:
+    """The files of all systems that are found, by name; of two with the same name the one in the place named first."""
+    found: dict[str, Path] = {}
+    for place in _places():
+        for path in sorted(place.glob("*.cfg")):
+            if NAME.fullmatch(path.stem) and path.stem not in found and _is_system(path):
+                found[path.stem] = path
+    return found
+
+
+def find_system(name: str) -> System:
+    """The system with this name, or in the file with this path (with a / or .cfg in it).
+
+    Raises SystemFileError: unknown, or no description of a system; OSError.
+    """
+    if not name.isprintable():
+        raise SystemFileError(f"system {name!r}: expected a name or the path of a .cfg file, without control characters")
+    if "/" in name or name.endswith(".cfg"):
+        return read_system(Path(name).expanduser())
+    for place in _places() if NAME.fullmatch(name) else ():
+        if (path := place / f"{name}.cfg").is_file():
+            return read_system(path)
+    known, places = ", ".join(known_systems()), ", ".join(map(str, _places()))
+    raise SystemFileError(f"unknown system {name!r}; known: {known}; looked for its .cfg file in {places}")
+
+
+def read_system(path: Path) -> System:
+    """The system that a file describes. Raises SystemFileError, naming what is wrong in it; OSError."""
+    parser = configparser.ConfigParser(interpolation=None, default_section="", delimiters=("=",))
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # variables have capitals
+    try:
+        parser.read_string(path.read_text(encoding="utf-8"), source=str(path))
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise SystemFileError(f"{path}: {' '.join(str(error).split())}") from error
+    said = {name: dict(parser[name]) for name in parser.sections()}
+    site_says = said.get("site", {})
+    for what, odd in (("section", set(said) - set(SECTIONS)), ("key", set(site_says) - set(SITE))):
+        if odd:
+            valid = SITE if what == "key" else (f"[{name}]" for name in SECTIONS)
+            raise SystemFileError(f"{path}: unknown {what} {min(odd)!r}; valid: {', '.join(valid)}")
+    return System(
+        name=path.stem,
+        path=path,
+        sbatch=_directives(path, said.get("sbatch", {}), _words(site_says.get("leave_out", ""))),
+        modules=_words(site_says.get("modules", "")),
+        ranks_per_node=_ranks_per_node(path, site_says.get("ranks_per_node", "")),
+        venv=str(Path(venv).expanduser()) if (venv := site_says.get("venv", "")) else "",
+        variables=said.get("variables", {}),
+        **{name: site_says.get(name, "") for name in ("launcher", "launcher_args", "interface", "stage")},
+    )
+
+
+def _places() -> Iterator[Path]:
+    """Where the file of a system may lie, in the order of asking."""
+    yield from (Path("jobs") / "systems", Path("."))
+    own = environ.get("XDG_CONFIG_HOME", "")
+    yield (Path(own) if own else Path.home() / ".config") / FOLDER / "systems"
+    yield jobs_folder() / "systems"
+
+
+def _is_system(path: Path) -> bool:
+    """Whether the file describes a system: in the working folder other programs have .cfg files, too."""
+    try:
+        read_system(path)
+    except (SystemFileError, OSError):
+        return False
+    return True
+
+
+def _directives(path: Path, said: Mapping[str, str], left_out: tuple[str, ...]) -> dict[str, str | None]:
+    if owned := [name for name in said if name in SUBMITS]:
+        advice = "say ranks_per_node in [site]" if owned[0] == "ntasks-per-node" else "leave it out"
+        raise SystemFileError(f"{path}: [sbatch] {owned[0]}: every job sets its own; {advice}")
+    return {**said, **dict.fromkeys(left_out)}
+
+
+def _ranks_per_node(path: Path, text: str) -> int | None:
+    if text and not re.fullmatch(r"[1-9]\d{0,5}", text):
+        raise SystemFileError(f"{path}: ranks_per_node {text!r}: expected a number of 1 or more, or nothing")
+    return int(text) if text else None
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The words of `a, b`, also over several lines."""
+    return tuple(word for word in re.split(r"[\s,]+", text) if word)
