@@ -23,7 +23,7 @@ PIECE = re.compile(
 PLACEHOLDERS = {"modules": "# module load NAME", "exports": "# export NAME=VALUE"}
 JOB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]{0,99}")
 MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+=@:/-]*")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = re.compile(r"(?!(?:BASH_ENV|ENV|PS4)$)[A-Za-z_][A-Za-z0-9_]*")  # shells execute what stands in those three
 DIRECTIVE = re.compile(r"[a-z][a-z0-9-]+")
 BARE = re.compile(r"[A-Za-z0-9._+=@:/,%*\[\]-]+")  # what sbatch reads as it stands; other values are put into quotes
 
@@ -62,9 +62,7 @@ class Template:
     @property
     def directives(self) -> dict[str, str]:
         """The values of the #SBATCH lines by name; empty for those that have none, such as `exclusive`."""
-        return {
-            match["directive"]: (match["value"] or "").strip('"') for match in self._pieces() if match["directive"]
-        }
+        return {match["directive"]: (match["value"] or "").strip('"') for match in self._pieces() if match["directive"]}
 
     @property
     def assignments(self) -> tuple[str, ...]:

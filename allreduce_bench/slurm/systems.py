@@ -22,11 +22,11 @@ class SystemFileError(ValueError):
 
 @dataclass(frozen=True)
 class System:
-    """What jobs on one system need; empty: the template's own default. `None` leaves out a directive of the template."""
+    """What jobs on one system need; empty: the template's own default."""
 
     name: str
     path: Path
-    sbatch: Mapping[str, str | None] = field(default_factory=dict)  # partition: batch
+    sbatch: Mapping[str, str | None] = field(default_factory=dict)  # None leaves out the template's
     modules: tuple[str, ...] = ()
     launcher: str = ""
     launcher_args: str = ""
@@ -64,7 +64,7 @@ def find_system(name: str) -> System:
     Raises SystemFileError: unknown, or no description of a system; OSError.
     """
     if not name.isprintable():
-        raise SystemFileError(f"system {name!r}: expected a name or the path of a .cfg file, without control characters")
+        raise SystemFileError(f"system {name!r}: expected a name, or the path of a .cfg file")
     if "/" in name or name.endswith(".cfg"):
         return read_system(Path(name).expanduser())
     for place in _places() if NAME.fullmatch(name) else ():
