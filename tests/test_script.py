@@ -220,6 +220,13 @@ def test_a_value_arrives_as_it_was_and_nothing_of_it_is_executed(value, tmp_path
     assert os.listdir(folder) == []
 
 
+def test_an_empty_list_adds_no_word(tmp_path):
+    make_program(f"{tmp_path}/.venv", tmp_path)
+    (tmp_path / "job").write_text(Template.read(SWEEP).render(assignments={"WHAT": []}))
+    (call,) = run_script(tmp_path / "job", str(tmp_path), tmp_path).calls
+    assert call[call.index("--stage") : call.index("--only")] == ["--stage", ""]
+
+
 def test_a_program_whose_path_looks_like_an_option_is_no_option(tmp_path):
     make_program(f"{tmp_path}/-a", tmp_path)
     (tmp_path / "job").write_text(Template.read(SWEEP).render(assignments={"VENV": "-a"}))
