@@ -26,7 +26,8 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
     named = ", ".join(f"{host} ({number})" for host, number in list(on.items())[:MOST_NAMED])
     named += f" and {len(on) - MOST_NAMED} more" if len(on) > MOST_NAMED else ""
     nodes = "1 node" if len(real.nodes) == 1 else f"{len(real.nodes)} nodes"
+    each = "1 rank" if asked == 1 else f"{asked} ranks"
     raise RunError(
-        f"launch {launch.name}: expected {expected} nodes of {asked} ranks (--ranks-per-node), found {nodes}: {named}; "
+        f"launch {launch.name}: expected {expected} nodes of {each} (--ranks-per-node), found {nodes}: {named}; "
         "start it where there are so many nodes, or look how its launcher places ranks"
     )
