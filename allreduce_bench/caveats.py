@@ -23,6 +23,7 @@ BADGES = {  # in this order
     "pypi": "MPI without a fabric",
     "interfaces": "interfaces can be confused",
     "hyperthreads": "ranks shared cores",
+    "mixed": "nodes of several kinds",
     "loaded": "machine was loaded",
     "governor": "clocks varied",
     "timer": "coarse clock",

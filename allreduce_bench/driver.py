@@ -23,6 +23,7 @@ from .recorder import mark
 from .runfolder import RunFolder
 from .schema import FLOOR
 from .started import SCHEDULERS, ranks_a_node, thread_level
+from .warned import Warned
 
 ON_ONE_NODE = ("openmpi", "mpich")  # unless hosts or a job say more; of others nothing is known
 START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so much a cell is not worth it
@@ -36,26 +37,34 @@ class Stopped(RuntimeError):
     """A launch that did not end well, in words."""
 
 
+class Refused(RuntimeError):
+    """A launch that its ranks would not measure, in words: nothing of it was written."""
+
+
 class Run(NamedTuple):
     """What the launches of a run have in common."""
 
     folder: RunFolder
     plan: Plan
+    launches: list[Launch]  # of the plan, that this process shall see to
     launcher: Launcher
     timeout_s: float  # without progress
     within_s: float | None  # for all launches together, from `started`
     started: float  # seconds since the epoch
     skip_hung: bool
     show: Callable[[Place], Lines]
+    warned: Warned  # from then on no launch is started, and the one in progress ends after its cell
 
 
 def drive(run: Run) -> list[Launch]:
-    """Start the pending launches one after the other; return those for which `within_s` left no time.
+    """Start the pending launches one after the other; return those for which `within_s` or a warning left no time.
 
-    Raises Stopped when a launch fails: what was measured is kept.
+    Raises Stopped when a launch fails: what was measured is kept; Refused when its ranks refuse to begin.
     """
-    launches, left_out = _that_fit(run, run.folder.pending(run.plan, run.skip_hung))
+    launches, left_out = _that_fit(run, run.folder.pending(run.plan, run.skip_hung, run.launches))
     for number, launch in enumerate(launches):
+        if run.warned.came:
+            return launches[number:] + left_out
         deadline = None
         if run.within_s is not None:
             left = run.started + run.within_s - time.time()
@@ -101,6 +110,7 @@ class _Supervised:
         if self.place.number <= len(self.run.plan.ranks):
             self.lines.say(shlex.join(command))
         process = self._start(command)
+        self.run.warned.pass_on_to(self.monitor.warn)
         try:
             self._wait(process)
             status = process.poll()
@@ -116,6 +126,7 @@ class _Supervised:
             self._conclude(status)
         finally:
             self._end(process)
+            self.run.warned.pass_on_to(None)
             self.monitor.close()
             self.lines.close()
 
@@ -165,6 +176,8 @@ class _Supervised:
             self.lines.begin(message["words"])
         elif message["kind"] == "result":
             self.lines.cell(message["done"], message["cells"], message["words"], message["failed"])
+        elif message["kind"] == "warned":
+            self.run.warned.came = True  # they have heard of it, as when a scheduler tells all processes but this one
         elif message["kind"] == "bye" and self.monitor.all_over:
             self.woken.set()
 
@@ -198,10 +211,15 @@ class _Supervised:
             process.wait()
 
     def _conclude(self, status: int | None) -> None:
-        """Keep what is known of cells that did not end. Raises Stopped unless the launch ended well or for its time."""
+        """Keep what is known of cells that did not end.
+
+        Raises Stopped unless the launch ended well or for its time, Refused where its ranks would not measure it.
+        """
         trouble = self.monitor.trouble
         if status is not None and status < 0:
             raise Stopped(f"launch {self.launch.name}: its launcher {how_it_ended(status)}")
+        if self.monitor.refusal:
+            raise Refused(self.monitor.refusal)
         if trouble:
             self._mark_hung(trouble)
             raise Stopped(f"{trouble.sentence}{self._suspected_interfaces()}")

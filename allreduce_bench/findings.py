@@ -29,7 +29,7 @@ def findings(
         *_timer(machines),
         *_pages(machines),
         *_pypi(machines, mpi),
-        *(_networks(machines) if len(machines) > 1 else []),
+        *(_between(machines) if len(machines) > 1 else []),
         *_pretended(declared_nodes),
     ]
     return sorted(found, key=lambda finding: -LEVELS.index(finding["level"]))
@@ -215,10 +215,11 @@ def _pages(machines: Sequence[dict]) -> list[dict]:
     ]
 
 
-def _networks(machines: Sequence[dict]) -> list[dict]:
-    from .networks import same_address, shared_range  # late: on one node no network is used
+def _between(machines: Sequence[dict]) -> list[dict]:
+    from .mixed import mixed  # late: on one node there is no other, and no network is used
+    from .networks import same_address, shared_range
 
-    return [*same_address(machines), *shared_range(machines)]
+    return [*mixed(machines), *same_address(machines), *shared_range(machines)]
 
 
 def _pypi(machines: Sequence[dict], mpi: dict) -> list[dict]:

@@ -12,6 +12,7 @@ from .lifeline import COMMAND_VARIABLE, KILL, MONITOR_VARIABLE, end_with_parent
 from .started import rank_of
 from .startup import hold_back_mpi, start_mpi
 from .transport import asked_transport
+from .warned import Warned
 from .watch import Watch
 
 
@@ -45,7 +46,9 @@ def main() -> None:
         print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
         sys.exit(2)
     end_with_parent(KILL)  # a rank that was stopped would keep any other signal for later
-    watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ))
+    warned = Warned()
+    warned.listen()  # a scheduler may send it to all processes of a job
+    watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ), warned=warned.tell)
     hold_back_mpi()
     from .plan import Launch, Plan
     from .progress import Place
@@ -65,5 +68,6 @@ def main() -> None:
 
     command = os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv)
     place = Place(number, planned, float(words.started), ranks, deadline)
-    status = take_part(Part(opened, lambda *_: None, command, place, 0.0, bool(words.skip_hung), asked.words, watch))
+    part = Part(opened, lambda *_: None, command, place, 0.0, bool(words.skip_hung), asked.words, watch, warned)
+    status = take_part(part)
     sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it

@@ -73,6 +73,8 @@ class Monitor:
         self.token = secrets.token_hex(16)
         self.trouble: Trouble | None = None
         self.cell: dict[str, Any] | None = None  # the last that rank 0 named
+        self.refusal: str | None = None  # why the ranks would not measure this launch
+        self._warned = False
         self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=min(size, 4096))
         self._local = local
         self._selector = selectors.DefaultSelector()
@@ -124,6 +126,15 @@ class Monitor:
         self._hasty = True
         self._waker.send(b"!")
 
+    def warn(self) -> None:
+        """Tell all ranks, those that are still to come included, to end after the cell in progress; also in a signal.
+
+        Ranks that do not reach the monitor hear nothing: who sent the warning ends them when their time is over.
+        """
+        self._warned = True
+        with contextlib.suppress(OSError):  # closed: they are gone
+            self._waker.send(b"!")
+
     def end_ranks(self) -> None:
         """Have all ranks that listen end at once, with status 1."""
         self._tell_all(kind="end")
@@ -151,6 +162,7 @@ class Monitor:
             for key, _ in events:
                 if key.fileobj is self._waked:
                     self._waked.recv(1)
+                    self._tell_warning(self._peers)
                 if key.fileobj is self._listener:
                     self._accept()
                 elif key.data is not None:
@@ -201,6 +213,7 @@ class Monitor:
             elif kind == "failed":
                 self._aborting = min(self._aborting, time.monotonic() + 0.8 * float(message["pause_s"]))
                 peer.over, peer.failure = True, str(message["why"])
+                self.refusal = peer.failure if message.get("refused") else self.refusal
             elif kind == "cell":
                 self.cell = message
             self.heard(message)
@@ -215,6 +228,7 @@ class Monitor:
             self._peers.append(peer)
             self._note_news()
             self._tell(peer, kind="welcome", silence_s=2 * self.timeout_s if self.in_rank_0 else None)
+            self._tell_warning([peer])
 
     def _drop(self, peer: _Peer) -> None:
         self._selector.unregister(peer.connection)
@@ -227,6 +241,10 @@ class Monitor:
     def _tell(self, peer: _Peer, **message: Any) -> None:
         with contextlib.suppress(OSError):
             peer.connection.sendall(json.dumps(message).encode() + b"\n")
+
+    def _tell_warning(self, peers: Sequence[_Peer]) -> None:
+        for peer in peers if self._warned else ():
+            self._tell(peer, kind="warned")
 
     def _judge(self) -> None:
         """Ask when half of the patience is over, and again at its end; then nothing was news: raise the alarm."""

@@ -169,6 +169,7 @@ def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
         ("transport, as the MPI says", lambda fact: [fact.get("transport")]),
         ("hosts", lambda fact: list(dict.fromkeys(fact.get("hosts", [])))),
         ("ranks of hosts", _mapping),
+        ("switches above the hosts", _switches),
         ("bound to cores", _binding),
         ("started by", _launcher_words),
         ("nodes x ranks", lambda fact: [fact.get("layout")]),
@@ -295,6 +296,14 @@ def _mapping(fact: dict) -> list[str]:
     """`n1: 0-3, n2: 4-7`, where there is more than one host."""
     words = [f"{name}: {format_ranges(ranks)}" for name, ranks in _ranks_of_hosts(fact).items()]
     return [", ".join(words)] if len(words) > 1 else []
+
+
+def _switches(fact: dict) -> list[str]:
+    """`s0/s1: n1, n2; s0/s2: n3`: the switches from the topmost down to the hosts, where a scheduler says them."""
+    below: dict[str, list[str]] = {}
+    for host, path in fact.get("switches", {}).items():
+        below.setdefault(path, []).append(host)
+    return ["; ".join(f"{path}: {', '.join(hosts)}" for path, hosts in below.items())] if below else []
 
 
 def _binding(fact: dict) -> list[str]:

@@ -3,12 +3,13 @@
 import os
 import sys
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 from mpi4py import MPI
 
-from .environment import mpi_facts
+from .environment import host, mpi_facts
+from .launched import Launched
 from .plan import Launch, Plan
 from .planned import algorithms_of
 from .progress import Lines, Place
@@ -16,11 +17,17 @@ from .recorder import Recorder
 from .runfolder import RunError, RunFolder
 from .sweep import end_together, enter, facts_of, start_together, sweep
 from .sync import Earlier, wait_quietly
+from .warned import Warned
 from .watch import Watch
 from .whereabouts import step_of
 
 ABORT_PAUSE_S = 1.0  # MPI may fail here because another rank has died: its line breaks within that time
 Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing is left to measure
+T = TypeVar("T")
+
+
+class Refused(Exception):
+    """This launch must not be measured, in words: the same on all ranks, and before anything of it is written."""
 
 
 class Part(NamedTuple):
@@ -34,22 +41,18 @@ class Part(NamedTuple):
     skip_hung: bool
     transport: str | None  # as the MPI says; rank 0 only
     watch: Watch | None  # None: nobody watches yet, so rank 0 shall
+    warned: Warned  # the launch ends after the cell in progress; what rank 0 has heard counts
 
 
 def take_part(part: Part) -> int:
     """Measure one launch with all ranks of COMM_WORLD.
 
     Returns the exit status: 0, 1 after a failed check or when `close_run` names one, 2 where rank 0 could not open the
-    run.
+    run or what the ranks saw before measuring was not what was planned.
     """
     comm, watch = MPI.COMM_WORLD, part.watch
     try:
-        opened = _opened(comm, part.open_run)
-        if opened is None:
-            if watch is not None:
-                watch.say("failed", why="the run could not be opened", pause_s=0.0)
-            return 2
-        folder, plan, launch = opened
+        folder, plan, launch = _agreed(comm, lambda: _opened(comm, part.open_run))
         failed = 0
         if launch is not None:
             watch = watch or _guarded(comm, part, folder, launch)
@@ -59,6 +62,9 @@ def take_part(part: Part) -> int:
             watch.close()  # before the ranks part: whoever hears nothing more shall not take it for an accident
         wait_quietly(comm)
         return 1 if comm.bcast(bool(missed)) or failed else 0
+    except Refused as refusal:
+        _say_refused(comm, part, watch, str(refusal))
+        return 2
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
         why = f"{_in_words(error)}{step_of(error)}"
         pause_s = ABORT_PAUSE_S if isinstance(error, MPI.Exception) else 0.0
@@ -82,27 +88,45 @@ def _in_words(error: BaseException) -> str:
     return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {'; '.join(words[-2:])}"
 
 
-def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened | None:
-    result = None
+def _say_refused(comm: MPI.Comm, part: Part, watch: Watch | None, why: str) -> None:
+    """Once: whoever started the ranks says it, and where nobody hears of it rank 0 does."""
+    if part.watch is not None:
+        part.watch.say("failed", why=why, pause_s=0.0, refused=True)
+    elif watch is not None:
+        watch.close()
+    if comm.rank == 0 and not (part.watch is not None and part.watch.connected.is_set()):
+        print(f"error: {why}", file=sys.stderr, flush=True)
+
+
+def _agreed(comm: MPI.Comm, ask: Callable[[], T]) -> T:
+    """What `ask` gives on rank 0, on all ranks. Raises Refused on all of them where it raises for bad input."""
+    result: T | Refused | None = None
     if comm.rank == 0:
         try:
-            opened = open_run()
-            _refuse_to_mix(comm, *opened)
-            result = opened
+            result = ask()
         except (ValueError, OSError) as error:
-            print(f"error: {error}", file=sys.stderr, flush=True)
+            result = Refused(str(error))
     wait_quietly(comm)
-    return comm.bcast(result)
+    result = comm.bcast(result)
+    if isinstance(result, Refused):
+        raise result
+    return result
+
+
+def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened:
+    """The run. Raises what `open_run` does, and RunError where this launch does not belong to it."""
+    folder, plan, launch = open_run()
+    _refuse_to_mix(comm, folder, plan, launch)
+    return folder, plan, launch
 
 
 def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch | None) -> None:
     """Raises RunError where this launch would mix with what other launches of its run were, or is not what it seems."""
     algorithms_of(plan)
     if launch is not None and launch.ranks != comm.size:
-        raise RunError(
-            f"launch {launch.name}: expected {launch.ranks} ranks, but MPI sees {comm.size}; "
-            "the mpirun that started them belongs to another MPI than mpi4py's"
-        )
+        from .preflight import refuse_other_ranks  # late: it should never be
+
+        refuse_other_ranks(launch, comm.size)
     here = mpi_facts()
     for fact in folder.attempts():
         for key in ("library", *(["thread_level"] if fact["ranks"] == comm.size else [])):
@@ -113,6 +137,8 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
 
 def _measure(comm: MPI.Comm, part: Part, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
     launched = enter(comm, plan, launch, part.place.deadline)
+    hosts = comm.gather(host())
+    _agreed(comm, lambda: _refuse_layout(launched, hosts or ()))
     facts = facts_of(comm, launched, part.command, part.transport, first=part.place.number == 1)
     launched = start_together(launched, facts, _earlier(comm, folder, plan))
     recorder, finished = None, set()
@@ -123,9 +149,17 @@ def _measure(comm: MPI.Comm, part: Part, folder: RunFolder, plan: Plan, launch: 
             warning, of_sync = finding["level"] != "info", finding["code"] == "sync"
             if (warning or of_sync) and (launch.number == 1 or (warning and of_sync)):
                 recorder.warn(finding)
-    failed = sweep(launched, recorder, finished, _Teller(watch, part))
+    teller = _Teller(watch, part)
+    failed = sweep(launched, recorder, finished, teller)
+    teller.warned()  # in the last cell, perhaps
     end_together(launched, recorder)
     return failed
+
+
+def _refuse_layout(launched: Launched, hosts: Sequence[str]) -> None:
+    from .preflight import refuse_few_nodes  # late: rank 0 only
+
+    refuse_few_nodes(launched.plan, launched.launch, launched.real, hosts)
 
 
 def _earlier(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> Earlier | None:
@@ -141,7 +175,13 @@ class _Teller:
 
     def __init__(self, watch: Watch, part: Part):
         self.watch, self.lines = watch, Lines(part.place)
-        self.heard = part.watch is not None
+        self.heard, self.warning = part.watch is not None, part.warned
+
+    def warned(self) -> bool:
+        """Whether the warning came; whoever started the ranks may not have heard it."""
+        if self.warning.came:
+            self.watch.say("warned")
+        return self.warning.came
 
     def begin(self, words: str, facts: dict) -> None:
         self.lines.begin(words)

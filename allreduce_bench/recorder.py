@@ -7,12 +7,14 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
+from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
 
 from . import __version__
 from .plan import Launch, Plan
 from .runfolder import KEY, RunError, RunFolder
 from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, names
+from .whole import own_name, write_whole
 
 
 def now() -> str:
@@ -23,7 +25,8 @@ def now() -> str:
 def create_run(folder: RunFolder, plan: Plan, command: Sequence[str], imported: dict | None = None) -> None:
     """Make the folder with its run.json, for logs with what `RunFolder.imported` returns.
 
-    Raises RunError where it exists already.
+    It appears at once and whole: of several jobs that begin the same run at the same time one succeeds. Raises RunError
+    where it exists already.
     """
     content = {
         "schema_version": SCHEMA_VERSION,
@@ -34,23 +37,28 @@ def create_run(folder: RunFolder, plan: Plan, command: Sequence[str], imported: 
         "plan": plan.to_json(),
     }
     folder.path.parent.mkdir(parents=True, exist_ok=True)
+    new = RunFolder(folder.path.with_name(f".new-{own_name()}"))
     try:
-        folder.path.mkdir()
-    except FileExistsError:
+        new.launches.mkdir(parents=True)
+        new.run_json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        if folder.path.exists():  # an empty folder would be replaced
+            raise FileExistsError(EEXIST, "exists", str(folder.path))
+        new.path.rename(folder.path)
+    except OSError as error:  # a full disk must not leave half a run behind
+        discard_run(new)
+        error.filename = str(folder.path)  # whose name the user knows
+        if error.errno not in (EEXIST, ENOTEMPTY, ENOTDIR):
+            raise
         raise RunError(
             f"{folder.path}: exists already; choose another folder with -o"
             + ("" if imported else ", or go on with it by --resume")
         ) from None
-    try:
-        folder.launches.mkdir()
-        folder.run_json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    except OSError:  # a full disk must not leave half a run behind
-        discard_run(folder)
-        raise
 
 
 def discard_run(folder: RunFolder) -> None:
     """Remove a run in which nothing was measured."""
+    if not folder.path.exists():
+        return
     for path in sorted(folder.path.rglob("*"), reverse=True):  # what is inside a folder before the folder
         path.rmdir() if path.is_dir() else path.unlink()
     folder.path.rmdir()
@@ -135,14 +143,15 @@ class Recorder:
 
 
 def mark(folder: RunFolder, launch: str, facts: dict) -> None:
-    """Add a row about a cell that nobody finished to the newest attempt of `launch`, whose ranks are gone.
+    """Add a row about a cell that nobody finished to the attempt that `facts` name, else to the newest one of `launch`.
 
-    Where no attempt came as far as writing there is nothing to add to, and a cell that has ended after all stays so.
+    Its ranks are gone; another job may be at work on a newer attempt. Where no attempt came as far as writing there is
+    nothing to add to, and a cell that has ended after all stays so.
     """
     attempts = [int(path.name.split(".")[-2]) for path in folder.launches.glob(f"{launch}.*.json")]
     if attempts and not _has_ended(folder, launch, facts):
-        row = {**facts, "launch": launch, "attempt": max(attempts)}
-        _append(folder.launches / f"{launch}.{max(attempts)}.cells.csv", [_fields(CELLS, row)], sync=True)
+        row = {"attempt": max(attempts), **facts, "launch": launch}
+        _append(folder.launches / f"{launch}.{row['attempt']}.cells.csv", [_fields(CELLS, row)], sync=True)
 
 
 def _has_ended(folder: RunFolder, launch: str, facts: dict) -> bool:
@@ -153,10 +162,7 @@ def _has_ended(folder: RunFolder, launch: str, facts: dict) -> bool:
 
 def write_summary(folder: RunFolder, rows: Iterable[dict]) -> None:
     """Write summary.csv anew, all at once."""
-    temporary = folder.path / "summary.csv.tmp"
-    temporary.unlink(missing_ok=True)
-    _append(temporary, summary_lines(rows))
-    temporary.replace(folder.summary_csv)
+    write_whole(folder.summary_csv, _as_csv(summary_lines(rows)))
 
 
 def summary_lines(rows: Iterable[dict]) -> list[list]:
@@ -172,10 +178,14 @@ def _fields(columns: tuple[Column, ...], row: dict) -> list:
 
 def _append(path: Path, rows: Iterable[Sequence], sync: bool = False) -> None:
     """Append rows in one write; with `sync` wait until they are on disk."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
     with open(path, "a", encoding="utf-8", newline="") as file:
-        file.write(text.getvalue())
+        file.write(_as_csv(rows))
         file.flush()
         if sync:
             os.fsync(file.fileno())
+
+
+def _as_csv(rows: Iterable[Sequence]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

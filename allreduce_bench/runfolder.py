@@ -2,7 +2,9 @@
 
 import csv
 import json
+import time
 from collections.abc import Iterator, Sequence
+from errno import ENOENT, ESTALE
 from itertools import groupby, islice
 from math import isfinite
 from pathlib import Path
@@ -22,6 +24,9 @@ KEY = (
     "groups",
 )  # what tells a cell from the others of its launch
 NEEDED = ("ranks", "nbytes", "time_s")  # never empty
+UNFINISHED = ("left out", "hung")  # states of a cell that a further attempt may still measure
+KEPT = (*UNFINISHED, "wrong")  # states that count in every attempt
+LOOK_AGAIN_S = (0.01, 0.1, 0.5)  # at a file that was replaced
 BLOCK_ROWS = 512  # read at once: enough to handle them by columns, few enough to stay in the caches
 
 
@@ -84,12 +89,21 @@ class RunFolder:
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
 
     def marks(self) -> list[Row]:
-        """One row per finished cell and attempt, as in CELLS. Raises RunError where there is none at all."""
+        """One row per cell that ended in an attempt, as in CELLS. Raises RunError where there is none at all.
+
+        A cell that two attempts have finished counts once: a job that was requeued may have been at work before its
+        first start was dead. The first attempt stands, but a failed check is never hidden by it.
+        """
         self.open()
         found = [row for path in sorted(self.launches.glob("*.cells.csv")) for row in whole_rows(path, names(CELLS))]
         if not found:
             raise RunError(f"{self.path}: half-written: no cell was finished; go on with 'run --resume -o {self.path}'")
-        return found
+        first: dict[tuple[str, ...], int] = {}
+        for row in found:
+            if row["state"] not in UNFINISHED:
+                cell, attempt = (row["launch"], *key_of(row)), int(row["attempt"] or 0)
+                first[cell] = min(attempt, first.get(cell, attempt))
+        return [row for row in found if row["state"] in KEPT or _stands(row, first)]
 
     def repetitions(self) -> Iterator[Row]:
         """The timed calls of finished cells, as in REPETITIONS; the rest of an interrupted cell is left out."""
@@ -115,11 +129,14 @@ class RunFolder:
                         yield {name: values[start:stop] for name, values in block.items()}
                     start = stop
 
-    def pending(self, plan: Plan, skip_hung: bool = False) -> list[Launch]:
-        """The planned launches that have cells left. Raises RunError."""
-        launches = plan.planned_launches()
-        finished = {launch: self.finished(launch, skip_hung) for launch in launches}
-        return [launch for launch in launches if {c.key for c in plan.cells(launch)} - finished[launch]]
+    def pending(self, plan: Plan, skip_hung: bool = False, among: Sequence[Launch] | None = None) -> list[Launch]:
+        """The planned launches that have cells left, or those of them that are `among` these. Raises RunError."""
+        launches = plan.planned_launches() if among is None else among
+        return [launch for launch in launches if self.missing(plan, launch, skip_hung)]
+
+    def missing(self, plan: Plan, launch: Launch, skip_hung: bool = False) -> int:
+        """How many cells of the planned launch are left. Raises RunError."""
+        return len({cell.key for cell in plan.cells(launch)} - self.finished(launch, skip_hung))
 
     def finished(self, launch: Launch, skip_hung: bool = False) -> set[CellKey]:
         """The cells of the planned launch that need no further attempt: all but those that hung or had no time left.
@@ -127,7 +144,7 @@ class RunFolder:
         With `skip_hung` also those that hung, in whichever launch of as many ranks.
         """
         rows = self._marks_of(f"{launch.name}.*")
-        done = {key_of(row) for row in rows if row["state"] not in ("left out", "hung")}
+        done = {key_of(row) for row in rows if row["state"] not in UNFINISHED}
         hung = self._marks_of(f"{launch.ranks}r-*") if skip_hung else []
         return done | {key_of(row) for row in hung if row["state"] == "hung"}
 
@@ -139,6 +156,11 @@ class RunFolder:
 def key_of(row: Row) -> CellKey:
     """The values of KEY."""
     return tuple(row[name] for name in KEY)
+
+
+def _stands(row: Row, first: dict[tuple[str, ...], int]) -> bool:
+    """Whether its attempt is the first one that finished this cell of its launch."""
+    return first[(row["launch"], *key_of(row))] == int(row["attempt"] or 0)
 
 
 def run_names(folders: Sequence[RunFolder]) -> list[str]:
@@ -158,12 +180,24 @@ def _launch_facts(path: Path) -> dict:
 def read_json(path: Path) -> dict:
     """The object in a JSON file. Raises RunError."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(_text_of(path))
     except (OSError, ValueError) as error:
         raise RunError(f"{path}: damaged: {error}; expected a JSON object") from error
     if not isinstance(value, dict):
         raise RunError(f"{path}: damaged: expected a JSON object, found {type(value).__name__}")
     return value
+
+
+def _text_of(path: Path) -> str:
+    """The text of a file; one that another node has just replaced may be gone under its old handle: look again."""
+    for pause_s in LOOK_AGAIN_S:
+        try:
+            return path.read_text(encoding="utf-8")
+        except OSError as error:
+            if error.errno not in (ESTALE, ENOENT):
+                raise
+        time.sleep(pause_s)
+    return path.read_text(encoding="utf-8")
 
 
 def whole_rows(path: Path, columns: list[str]) -> list[Row]:

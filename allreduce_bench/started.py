@@ -45,14 +45,28 @@ def nodes_for(ranks: int, start: Start) -> int | None:
     return sum(count > 0 for count in _ranks_of_nodes(ranks, start)) or None
 
 
+def ranks_of_job(environ: Mapping[str, str], ranks_per_node: int | None = None) -> int | None:
+    """The ranks that a Slurm job has room for: as many on each of its nodes, or its tasks; None: no job says so."""
+    nodes, tasks = environ.get("SLURM_JOB_NUM_NODES", ""), environ.get("SLURM_NTASKS", "")
+    each = str(ranks_per_node or environ.get("SLURM_NTASKS_PER_NODE", ""))
+    if nodes.isdigit() and each.isdigit() and (ranks_per_node or not tasks):
+        return int(nodes) * int(each) or None
+    return int(tasks) or None if tasks.isdigit() else sum(_slots_of_job(environ)) or None
+
+
+def _slots_of_job(environ: Mapping[str, str]) -> list[int]:
+    """The tasks on each node of a Slurm job, where it says so: such as 4(x2),3."""
+    said = re.findall(r"(\d+)(?:\(x(\d+)\))?", environ.get("SLURM_TASKS_PER_NODE", ""))
+    return [int(tasks) for tasks, times in said for _ in range(int(times or 1))]
+
+
 def _ranks_of_nodes(ranks: int, start: Start) -> list[int]:
     """How many ranks each node gets: as `start` says, else as mpirun fills the nodes of a Slurm job; empty: unknown."""
     if start.ranks_per_node:
         return filled([start.ranks_per_node] * -(-ranks // start.ranks_per_node), ranks)
     if start.hosts:
         return filled([slots for _, slots in slots_for(start.hosts, ranks)], ranks)
-    said = re.findall(r"(\d+)(?:\(x(\d+)\))?", os.environ.get("SLURM_TASKS_PER_NODE", ""))  # such as 4(x2),3
-    slots = [int(tasks) for tasks, times in said for _ in range(int(times or 1))]
+    slots = _slots_of_job(os.environ)
     nodes = os.environ.get("SLURM_JOB_NUM_NODES", "")
     return shared(ranks, int(nodes)) if not slots and nodes.isdigit() else filled(slots, ranks)
 

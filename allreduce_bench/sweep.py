@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from mpi4py import MPI
@@ -13,6 +13,7 @@ from .cell import Outcome, outcome_of
 from .clock import Clock
 from .dtypes import arithmetic_findings, teach_numpy
 from .launched import Launched
+from .lifeline import SWITCHES_VARIABLE
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
@@ -95,6 +96,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
         "hosts": [host for host, _ in places],
         "binding": [None if cpus is None else format_ranges(cpus) for _, cpus in places],
         "node_of": list(launched.topology.node_of),
+        "switches": _switches([host for host, _ in places]),
         "mpi": mpi,
         "transport": transport,
         "variables": environment.allowed_variables(os.environ),
@@ -110,6 +112,14 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
             *(_cold_findings() if launched.cold_nbytes else ()),
         ],
     }
+
+
+def _switches(hosts: Sequence[str]) -> dict[str, str]:
+    if SWITCHES_VARIABLE not in os.environ:
+        return {}
+    from .switches import of_hosts  # late: few clusters say them
+
+    return of_hosts(os.environ[SWITCHES_VARIABLE], hosts)
 
 
 def _groups(launched: Launched) -> dict:
@@ -172,20 +182,26 @@ class Teller(Protocol):
     def end(self, done: int, cells: int, words: str, failed: bool) -> None:
         """Cell `done` of `cells` has ended."""
 
+    def warned(self) -> bool:
+        """Whether no further cell shall begin, although some are left."""
+
 
 def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey], teller: Teller) -> int:
     """Measure the cells that are not finished; only rank 0 has a recorder, and tells.
 
-    Returns the number of wrong or refused cells.
+    Before each cell rank 0 says whether it was warned: one broadcast, outside of what is timed. Returns the number of
+    wrong or refused cells.
     """
     cells = launched.comm.bcast([cell for cell in launched.plan.cells(launched.launch) if cell.key not in finished])
     failed: list[bool] = []
     left = sum(cell.executor != FLOOR for cell in cells)
     for number, cell in enumerate(_in_order(launched, cells), start=1):
+        if launched.comm.bcast(teller.warned()):
+            break
         facts, words = _facts(launched, cell), f"{cell.algorithm} {format_size(cell.count * launched.plan.itemsize)}"
         words += f" {cell.groups}" if cell.groups else ""
         if recorder is not None:
-            teller.begin(words, facts)
+            teller.begin(words, {**facts, "attempt": recorder.attempt})
         outcome = _outcome(launched, cell, left)
         left -= cell.executor != FLOOR
         failed.append(outcome.facts["state"] in ("wrong", "refused"))

@@ -27,11 +27,18 @@ class Watch:
     """Connects to the monitor at `address` (`TOKEN@HOST:PORT,HOST:PORT`) in a thread of its own.
 
     `deserted` is called in that thread when the monitor is gone or, where it promised to be heard, silent; after it
-    the process ends with status 1, as it does when the monitor says so.
+    the process ends with status 1, as it does when the monitor says so. `warned` is called there when the monitor says
+    that the launch shall end after the cell in progress.
     """
 
-    def __init__(self, address: str, rank: int, deserted: Callable[[str], object] = lambda why: None):
-        self.rank, self.deserted = rank, deserted
+    def __init__(
+        self,
+        address: str,
+        rank: int,
+        deserted: Callable[[str], object] = lambda why: None,
+        warned: Callable[[], object] = lambda: None,
+    ):
+        self.rank, self.deserted, self.warned = rank, deserted, warned
         self.token, _, hosts = address.partition("@")
         self.hosts = hosts.split(",")
         self._socket: socket.socket | None = None
@@ -90,6 +97,8 @@ class Watch:
                     self.say("at", asked=asked["asked"], **where())
                 elif asked["kind"] == "welcome":
                     connection.settimeout(asked["silence_s"])
+                elif asked["kind"] == "warned":
+                    self.warned()
                 elif asked["kind"] == "end":
                     time.sleep(0.1)  # for the launcher, which else reports the first to go
                     os._exit(1)

@@ -340,7 +340,8 @@ def test_resuming_with_another_mpi_is_refused(tmp_path):
     for path in folder.glob("launches/2r-2.*"):
         path.unlink()
     resumed = bench(other, "run", "--resume", "-o", folder)
-    assert resumed.returncode == 1 and "begin a new run" in resumed.stderr
+    assert resumed.returncode == 2 and resumed.stderr.count("begin a new run") == 1
+    assert resumed.stderr.splitlines()[-1].startswith(f"error: {folder}: was measured with ")
     assert len(done(folder)) == 1
 
 

@@ -1,5 +1,6 @@
 """Beginning a run, or going on with one: the plan that follows from the options."""
 
+import os
 import random
 import sys
 from datetime import datetime
@@ -9,12 +10,14 @@ from ..algorithms import builtin, find
 from ..dtypes import DTYPES, teach_numpy
 from ..environment import cores, host
 from ..hosts import read_hostfile
+from ..only import chosen
 from ..plan import DEFAULT_SEGMENT_NBYTES, OPS, Plan, PlanError, geometric_sizes
 from ..planned import algorithms_of, digest_of
 from ..recorder import create_run
 from ..runfolder import RunError, RunFolder
 from ..start import Start
-from .options import LARGEST_SEED, STARTED_NAMES, limits_of
+from ..started import ranks_of_job
+from .options import AT_THE_END, LARGEST_SEED, STARTED_NAMES, limits_of
 
 DEFINED = ("sync", "record", "back_to_back", "cache", "floors", "check", "groups")
 OPTION_OF = {  # where a field of the plan has another name
@@ -30,15 +33,22 @@ def open_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
 
     Raises RunError, PlanError, DtypeError, StartError and AlgorithmError before anything is written.
     """
-    folder, plan = planned_run(options, asked)
-    begin_run(folder, plan)
-    return folder, plan
+    return begin_run(*planned_run(options, asked), options, asked)
 
 
-def begin_run(folder: RunFolder, plan: Plan) -> None:
-    """Write the plan of a run that is new; one that is there already is left as it is."""
+def begin_run(folder: RunFolder, plan: Plan, options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
+    """Write the plan of a run that is new; one that is there already is left as it is. Raises as `open_run`.
+
+    Returns the run and the plan that counts: that of another job, where --resume lets several begin the run at once.
+    """
     if not folder.path.exists():
-        create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
+        try:
+            create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
+        except RunError:
+            if not options["resume"]:
+                raise
+            return planned_run(options, asked)
+    return folder, plan
 
 
 def planned_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
@@ -60,12 +70,14 @@ def planned_run(options: dict, asked: set[str]) -> tuple[RunFolder, Plan]:
         _refuse_other_plan(folder, stored, _plan(options), asked)
         algorithms_of(stored)
         refuse_unplanned(limits_of(options), stored)
+        chosen(stored, options["only"])
         teach_numpy(stored.dtype)
         return folder, stored
     if folder.path.exists():
         raise RunError(f"{output}: exists already; choose another folder with -o, or go on with it by --resume")
     plan = _plan(options)
     refuse_unplanned(limits_of(options), plan)
+    chosen(plan, options["only"])
     teach_numpy(plan.dtype)
     return folder, plan
 
@@ -76,6 +88,11 @@ def refuse_under_launcher(asked: set[str]) -> None:
     if given:
         raise PlanError(
             f"{', '.join(given)} under a launcher: the ranks are started already; say it to mpirun or srun instead"
+        )
+    if given := [f"--{name}" for name in AT_THE_END if name in asked]:
+        raise PlanError(
+            f"{', '.join(given)} under a launcher: these ranks are one launch of a job that goes on after them; "
+            "say it to a run that starts its ranks itself"
         )
 
 
@@ -88,7 +105,7 @@ def _plan(options: dict) -> Plan:
     sizes = options["sizes"] or geometric_sizes(
         options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
     )
-    ranks = options["ranks"] or _default_ranks()
+    ranks = options["ranks"] or _default_ranks(options)
     seed = random.randrange(LARGEST_SEED) if options["seed"] is None else options["seed"]
     same = (
         "launches",
@@ -155,10 +172,10 @@ def _flat(plan: Plan) -> dict:
     return values | values.pop("start")
 
 
-def _default_ranks() -> tuple[int, ...]:
-    return (max(2, cores()),)
+def _default_ranks(options: dict) -> tuple[int, ...]:
+    return (ranks_of_job(os.environ, options["ranks_per_node"]) or max(2, cores()),)
 
 
 def _default_output(options: dict) -> Path:
-    ranks = "-".join(map(str, options["ranks"] or _default_ranks()))
+    ranks = "-".join(map(str, options["ranks"] or _default_ranks(options)))
     return Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{host()}_{ranks}r"

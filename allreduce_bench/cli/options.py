@@ -196,12 +196,28 @@ JUDGED = (
         help="Exit with 1 above such a time at a size, e.g. 8:15us; of the fastest algorithm, or ring@8:15us.",
     ),
 )
+IN_JOBS = (
+    click.option(
+        "--only",
+        default="",
+        metavar="WORDS",
+        help="Of the planned launches only: 8r (all of 8 ranks), 8r-2 (one), -2 (the second of each), or several such.",
+    ),
+    click.option(
+        "--requeue",
+        is_flag=True,
+        help="In a Slurm job that was warned of its time limit (SIGUSR1): have it go on later where it stopped.",
+    ),
+    click.option("--report", is_flag=True, help="Write the report at the end, unless the job is requeued."),
+)
+AT_THE_END = ("requeue", "report")  # too much for a rank
 SECTIONS = {  # the option that begins a section of the help -> its title
     "ranks": "What is measured",
     "within": "How long and how often",
     "sync": "What a time is",
     "launcher": "How ranks are started",
     "output": "What comes of it",
+    "only": "In a job",
     "resume": "When something goes wrong",
 }
 WHERE = ("hosts", "hostfile", "remote_shell", "ranks_per_node", "map_by", "bind_to")
@@ -227,6 +243,13 @@ class Sectioned(click.Command):
 def plan_options(command: Callable) -> Callable:
     """The options that decide what is measured and how ranks are started, then what is said of the result."""
     for option in reversed((*MEASURED, *REPEATED, *DEFINED, *STARTED, *JUDGED)):
+        command = option(command)
+    return command
+
+
+def job_options(command: Callable) -> Callable:
+    """What a job adds to `run`."""
+    for option in reversed(IN_JOBS):
         command = option(command)
     return command
 

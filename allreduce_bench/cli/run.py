@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from ..interface import interface_variables
+from ..only import chosen
 from ..plan import Launch, Plan, PlanError
 from ..progress import Lines, Place
 from ..recorder import discard_run, write_summary
@@ -19,15 +21,21 @@ from ..runfolder import RunError, RunFolder
 from ..started import rank_of, ranks_on_this_node, size_of, thread_level, under_launcher
 from ..startup import hold_back_mpi, start_mpi
 from ..transport import asked_transport
+from ..warned import Warned
 from .opening import begin_run, open_run, planned_run, refuse_under_launcher
-from .options import Sectioned, limits_of, plan_options
+from .options import Sectioned, job_options, limits_of, plan_options
 from .words import DURATION, OneLine, errors_in_one_line, talk
+
+if TYPE_CHECKING:
+    from ..driver import Run
+    from .job import InJob
 
 SHORTEST_TIMEOUT_S = 1.0  # a rank may wait so long for its turn where there are more ranks than cores
 
 
 @click.command(cls=Sectioned)
 @plan_options
+@job_options
 @click.option(
     "--resume", is_flag=True, help="Go on with the missing cells of the run in -o; begin it if there is none."
 )
@@ -65,6 +73,12 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
     os.environ.update(interface_variables(options["interface"], os.environ))  # before MPI reads them
     from ..fuse import fuse
 
+    warned = Warned()
+    warned.listen()  # before MPI starts, and before the fuse burns in a process of its own
+    if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:
+        from .job import tell_switches
+
+        tell_switches()  # also before MPI starts, which does not like new processes
     put_out = fuse(options["timeout"], rank_of(os.environ))
     hold_back_mpi()
     from ..ranks import Part, take_part
@@ -87,53 +101,88 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
         folder, plan = open_run(options, asked)
         if MPI.COMM_WORLD.size not in plan.ranks:
             raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {MPI.COMM_WORLD.size}")
-        left = (launch for launch in folder.pending(plan, options["skip_hung"]) if launch.ranks == MPI.COMM_WORLD.size)
-        return folder, plan, next(left, None)
+        ours = [launch for launch in chosen(plan, options["only"]) if launch.ranks == MPI.COMM_WORLD.size]
+        if not ours:
+            raise PlanError(f"--only {options['only']}: none of these launches has {MPI.COMM_WORLD.size} ranks")
+        return folder, plan, next(iter(folder.pending(plan, options["skip_hung"], ours)), None)
 
     deadline = None if options["within"] is None else started + options["within"]
     here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
-    finish, command = partial(_finish_one_launch, options), shlex.join(sys.orig_argv)
+    finish, command = partial(_finish_one_launch, options, warned), shlex.join(sys.orig_argv)
     told = options["timeout"], options["skip_hung"], transport.words
-    sys.exit(take_part(Part(begin, finish, command, here, *told, None)))
+    sys.exit(take_part(Part(begin, finish, command, here, *told, None, warned)))
 
 
-def _finish_one_launch(options: dict, folder: RunFolder, plan: Plan) -> str:
+def _finish_one_launch(options: dict, warned: Warned, folder: RunFolder, plan: Plan) -> str:
     """The same where this mpirun was one launch of several."""
-    missed = _finish(options, folder, plan)
-    if left := folder.pending(plan, options["skip_hung"]):
+    missed = _finished(options, warned, folder, plan)
+    if left := folder.pending(plan, options["skip_hung"], chosen(plan, options["only"])):
         names = ", ".join(launch.name for launch in left)
-        talk(f"each mpirun measures one launch; left: {names}; start it again with: run --resume -o {folder.path}")
-    return missed
+        early = "warned of the end of its time" if warned.came else "each mpirun measures one launch"
+        talk(f"{early}; left: {names}; start it again with: run --resume -o {folder.path}")
+    return missed or (f"left: {len(left)} launches" if warned.came and left else "")
 
 
 def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:
     """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong."""
-    from ..driver import Run, Stopped, drive
+    from ..driver import Run
     from ..launch import find_launcher
+    from .job import InJob
 
-    started = time.time()
+    started, warned = time.time(), Warned()
+    warned.listen()
     for number in (signal.SIGTERM, signal.SIGHUP):  # a scheduler's end of the job, or of the connection
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
-    folder, plan = planned_run(options, asked)
-    launcher = find_launcher(plan.start)
-    begin_run(folder, plan)
-    talk(f"{launcher.library}, {launcher.program}; launches: {len(plan.planned_launches())}; results in {folder.path}")
-    resume = f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}"
+    with InJob(options) as job:
+        folder, plan = planned_run(options, asked)
+        job.choose(folder, plan)
+        launcher = find_launcher(plan.start)
+        folder, plan = begin_run(folder, plan, options, asked)
+        job.begin(folder, plan)
+        planned = f"launches: {len(job.launches)}"
+        talk(f"{launcher.library}, {launcher.program}; {planned}; results in {folder.path}")
+        within = options["timeout"], options["within"], started, options["skip_hung"]
+        failure = _driven(Run(folder, plan, job.launches, launcher, *within, _display(), warned), options, job)
+        job.report(folder)
+    return folder, failure
+
+
+def _driven(run: "Run", options: dict, job: "InJob") -> OneLine | None:
+    """Drive the run as far as it goes, and print what came of it; what went wrong."""
+    from ..driver import Refused, Stopped, drive
+
+    folder, plan = run.folder, run.plan
     try:
-        begun = started, options["skip_hung"]
-        unstarted = drive(Run(folder, plan, launcher, options["timeout"], options["within"], *begun, _display()))
-    except (Stopped, KeyboardInterrupt) as error:
+        unstarted = drive(run)
+    except (Refused, Stopped, KeyboardInterrupt) as error:
+        why, refused = str(error) or "interrupted", isinstance(error, Refused)
+        job.ends("refused" if refused else "stopped", why)
         if not options["resume"] and not any(folder.launches.iterdir()):
             discard_run(folder)  # no rank came as far as writing: nothing to go on with
-            return folder, OneLine(str(error) or "interrupted", 1)
+            return OneLine(why, 2 if refused else 1)
         with suppress(OSError, RunError):  # a full disk has no room for the summary either
             _finish(options, folder, plan)
-        return folder, OneLine(f"{str(error) or 'interrupted'}; finished cells are kept; {resume}", 1)
-    if unstarted:
-        talk(f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up; {resume}")
-    failed = _finish(options, folder, plan)
-    return folder, OneLine(f"{failed}; results in {folder.path}", 1) if failed else None
+        return OneLine(why) if refused else OneLine(f"{why}; finished cells are kept; {job.go_on(folder)}", 1)
+    left_out = ""
+    if unstarted and not run.warned.came:
+        left_out = f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up"
+        talk(f"{left_out}; {job.go_on(folder)}")
+    failed = _finished(options, run.warned, folder, plan)
+    if left := job.warned(folder, plan) if run.warned.came else "":
+        return OneLine("; ".join(filter(None, [left, failed])), 1)
+    job.ends("done", failed or left_out or None)
+    return OneLine(f"{failed}; results in {folder.path}", 1) if failed else None
+
+
+def _finished(options: dict, warned: Warned, folder: RunFolder, plan: Plan) -> str:
+    """What `_finish` does, but for a warning that came before any cell was finished: then there is nothing to say."""
+    try:
+        return _finish(options, folder, plan)
+    except RunError:
+        if warned.came:
+            return ""
+        raise
 
 
 def _interrupt(number: int, frame: object) -> None:

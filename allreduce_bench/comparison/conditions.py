@@ -27,7 +27,13 @@ IMPLIED = {"library": ("thread-level", "transport", "binding")}  # what each lib
 NOTED = ("kernel", "container", "frequency governor", "memory of a node", "Python", *PACKAGES, "allreduce-bench")
 CROWDED = {True: "yes", False: "no", None: ""}  # an imported launch does not say
 VARIABLE = "variable "
-OF_A_JOB = ("SLURM_JOB_", "PBS_JOBID", "LSB_JOBID")  # variables that always differ
+OF_A_JOB = (
+    "SLURM_JOB_",
+    "SLURM_ARRAY_",
+    "SLURM_RESTART_COUNT",
+    "PBS_JOBID",
+    "LSB_JOBID",
+)  # variables that always differ
 
 
 class Difference(NamedTuple):

@@ -7,14 +7,14 @@ import shlex
 from ..environment import allowed_variables, cores
 from ..hosts import slots_for
 from ..interface import interface_variables
-from ..lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE
+from ..lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
 from ..start import Start
 from ..started import ranks_a_node
 from .launcher import Launcher, LaunchError, remote_shell
 
 NEW_DAEMONS = 5  # the version from which PRRTE starts the ranks
 OWN = ("OMPI_", "PRTE_", "SLURM_", "PBS_", "LSB_")  # what mpirun takes to its ranks, or what concerns it alone
-NEEDED = ("PYTHONPATH", "LD_LIBRARY_PATH")
+NEEDED = ("PYTHONPATH", "LD_LIBRARY_PATH", SWITCHES_VARIABLE)
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:

@@ -1,0 +1,42 @@
+"""`--only`: some of the launches of a plan, as several jobs share a run among them."""
+
+import re
+
+from .plan import Launch, Plan, PlanError
+
+WORD = re.compile(r"(?:(\d{1,9})r)?(?:-(\d{1,9}))?")
+Choice = tuple[int | None, int | None]  # ranks and number of launches; None: whichever
+
+
+def parse_only(text: str) -> dict[str, Choice]:
+    """Each word and what it chooses: `8r` all launches with 8 ranks, `8r-2` one, `-2` number 2 of every rank count.
+
+    Words are separated by commas; empty text has none. Raises PlanError.
+    """
+    found: dict[str, Choice] = {}
+    for word in filter(None, map(str.strip, text.split(","))):
+        match = WORD.fullmatch(word)
+        if not match:
+            raise PlanError(f"--only {word}: expected such as 8r, 8r-2 or -2")
+        ranks, number = (None if digits is None else int(digits) for digits in match.groups())
+        found[word] = ranks, number
+    return found
+
+
+def chosen(plan: Plan, text: str) -> list[Launch]:
+    """The planned launches that `text` chooses, in the plan's order; empty text chooses all.
+
+    Raises PlanError for a word that chooses none.
+    """
+    launches, choices = plan.planned_launches(), parse_only(text)
+    for word, choice in choices.items():
+        if not any(_fits(launch, choice) for launch in launches):
+            ranks = ", ".join(f"{ranks}r" for ranks in plan.ranks)
+            numbers = "-1" if plan.launches == 1 else f"-1 to -{plan.launches}"
+            raise PlanError(f"--only {word}: the run has no such launch; known: {ranks}, each {numbers}")
+    return [launch for launch in launches if not choices or any(_fits(launch, one) for one in choices.values())]
+
+
+def _fits(launch: Launch, choice: Choice) -> bool:
+    ranks, number = choice
+    return ranks in (None, launch.ranks) and number in (None, launch.number)

@@ -1,0 +1,63 @@
+"""The Slurm job that this process belongs to, as its variables tell."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ..plan import Launch, Plan
+from ..runfolder import RunError
+from .nodelist import expand
+
+
+class Allocation(NamedTuple):
+    """A job, or a task of a job array, and this start of it."""
+
+    number: str  # of this job alone: what scontrol is told
+    job: str  # of an array: that of the array
+    task: str | None  # of an array
+    restart: int  # how often it was requeued
+    nodes: tuple[str, ...]  # their names; empty: not told
+    node_count: int | None
+
+    @property
+    def name(self) -> str:
+        """`12`, or `12_3` of a job array, as squeue shows it."""
+        return self.job if self.task is None else f"{self.job}_{self.task}"
+
+
+def allocation(environ: Mapping[str, str]) -> Allocation | None:
+    """The job whose variables these are; None: no job."""
+    number, task = _digits(environ, "SLURM_JOB_ID"), _digits(environ, "SLURM_ARRAY_TASK_ID")
+    if number is None:
+        return None
+    try:
+        nodes = tuple(expand(environ.get("SLURM_JOB_NODELIST", "")))
+    except ValueError:
+        nodes = ()
+    count = _digits(environ, "SLURM_JOB_NUM_NODES")
+    return Allocation(
+        number=number,
+        job=_digits(environ, "SLURM_ARRAY_JOB_ID") or number,
+        task=task,
+        restart=int(_digits(environ, "SLURM_RESTART_COUNT") or 0),
+        nodes=nodes,
+        node_count=int(count) if count else len(nodes) or None,
+    )
+
+
+def refuse_few_nodes(here: Allocation | None, plan: Plan, launches: Iterable[Launch]) -> None:
+    """Raises RunError where the job has fewer nodes than one of the launches needs at --ranks-per-node."""
+    each = plan.start.ranks_per_node
+    if here is None or here.node_count is None or each is None:
+        return
+    for launch in launches:
+        needed = -(-launch.ranks // each)
+        if needed > here.node_count:
+            raise RunError(
+                f"launch {launch.name}: {launch.ranks} ranks at {each} a node need {needed} nodes, but job {here.name} "
+                f"has {here.node_count}; submit it with --nodes={needed}, or choose other launches with --only"
+            )
+
+
+def _digits(environ: Mapping[str, str], name: str) -> str | None:
+    text = environ.get(name, "")
+    return text if text.isascii() and text.isdigit() else None
