@@ -197,6 +197,7 @@ JUDGED = (
     ),
 )
 SECTIONS = {  # the option that begins a section of the help -> its title
+    "nodes": "Jobs",
     "ranks": "What is measured",
     "within": "How long and how often",
     "sync": "What a time is",
