@@ -65,7 +65,6 @@ class Rendering:
         }
         run = self.sweep if job.run == HERE else self.sweep / job.run
         wanted = {
-            "VENV": self.venv,
             "LAUNCHER": job.start.launcher,
             "LAUNCHER_ARGS": job.start.launcher_args,
             "INTERFACE": job.start.interface,
@@ -75,6 +74,7 @@ class Rendering:
         assignments: dict[str, str | Sequence[str]] = {
             name: value for name, value in wanted.items() if name in known or value not in LEFT_OUT
         }
+        assignments |= {"VENV": self.venv} if "VENV" in known else {}  # else it brings one of its own
         assignments |= {"RUN": str(run), "ONLY": job.only, "WHAT": list(self.steering)}
         output = f"{job.name}-%A_%a.out" if job.array else f"{job.name}-%j.out"
         return Script(job.name, self._rendered(self.template, directives, assignments), output)

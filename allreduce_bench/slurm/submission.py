@@ -94,12 +94,24 @@ def submit_all(order: Order, facts: Callable[[list[str], str], dict]) -> tuple[l
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Signals that would end this process, or the command that it waits for, come to this process afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    """Signals that would end this process, or the commands that it waits for, end it afterwards: KeyboardInterrupt.
+
+    They are held back here and by handlers, since other threads of this process (numpy's) do not hold them back.
+    """
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in ENDING}
+    heeded = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    for number in heeded:
+        signal.signal(number, lambda number, frame: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # the commands inherit it
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number in heeded:
+            signal.signal(number, before[number])
+    if came:
+        raise KeyboardInterrupt
 
 
 @contextmanager
