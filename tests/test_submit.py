@@ -90,9 +90,9 @@ def test_a_sweep_is_one_job_per_number_of_nodes_and_one_that_collects(slurm, tmp
         "         job  nodes  ranks  cells     limit",
         "     1n  101      1      4     18  00:10:00",
         "     2n  102      2      8     18  00:10:00",
-        "collect  103      1                00:15:00",
+        "collect  103      1                00:10:00",
     ]
-    assert "node-hours: 0.0" in said.stdout and "0.750 if every job takes its whole time" in said.stdout
+    assert "node-hours: 0.0" in said.stdout and "0.667 if every job takes its whole time" in said.stdout
     assert said.stderr == "next: allreduce-bench status sweep\n"
     kept = submission(sweep)
     assert kept["collect"] == "103" and kept["arguments"] == ["--account=me", "-p", "batch"]
@@ -169,12 +169,28 @@ def test_with_arrays_each_launch_is_a_task(slurm, tmp_path):
     assert value(words, "--only") == "4r-2"
 
 
+def test_the_collecting_job_may_run_on_any_node(slurm):
+    submit(
+        "--nodes", 2, *SMALL, "-o", "sweep", "--", "--qos=low", "--nodelist=n[1-2]", "-w", "n1", "-wn2", "-p", "batch"
+    )
+    measuring, collecting = submitted(slurm)
+    assert measuring[1:7] == ["--qos=low", "--nodelist=n[1-2]", "-w", "n1", "-wn2", "-p"]
+    assert collecting[1:5] == ["--qos=low", "-p", "batch", "--hold"]
+    assert [call for call in slurm.calls("sbatch") if "--test-only" in call][1][:3] == [
+        "--test-only",
+        "--qos=low",
+        "-p",
+    ]
+
+
 @pytest.mark.parametrize(
     ("limit", "signal"), [("1", "B:USR1@25"), ("3", "B:USR1@30"), ("5", "B:USR1@120"), ("1-00", "B:USR1@120")]
 )
 def test_the_warning_comes_within_the_limit(slurm, tmp_path, limit, signal):
     submit(*ON_TWO, "--time", limit, "-o", "sweep")
     assert directives(tmp_path / "sweep" / "jobs" / "1" / "1n.sbatch")["signal"] == signal
+    collecting = {"1": "00:05:00", "3": "00:05:00", "5": "00:05:00", "1-00": "00:15:00"}[limit]
+    assert directives(tmp_path / "sweep" / "jobs" / "1" / "collect.sbatch")["time"] == collecting
 
 
 SITE = """[sbatch]

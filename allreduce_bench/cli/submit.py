@@ -112,7 +112,7 @@ def submit(context: click.Context, **options) -> None:
         return
     scripts = [rendering.script(job) for job in jobs]
     new = [] if options["resume"] else runs
-    order = Order(sweep, new, scripts, rendering.collect_script(), again.arguments, rendering.command)
+    order = Order(sweep, new, scripts, rendering.collect_script(jobs), again.arguments, rendering.command)
     if options["dry_run"]:
         _print([*aligned(rows(rendering, jobs, ())), *commands_of(order), in_words(rendering, jobs)])
         return

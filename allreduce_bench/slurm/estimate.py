@@ -21,7 +21,7 @@ FORMS = (  # of sbatch --time
 )
 LENGTHS_S = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 SIGNAL_AT = re.compile(r"@\d+$")
-SHORT_LIMIT_S, SHORT_WARNING_S = 300, 30  # below such a limit the job is warned only so long before it
+SHORT_LIMIT_S, SHORT_WARNING_S = 300.0, 30  # below such a limit the job is warned only so long before it
 
 
 def launch_s(plan: Plan, nodes: int, cells: Iterable[Cell]) -> float:

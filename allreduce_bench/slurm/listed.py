@@ -17,7 +17,7 @@ HEADS = ("", "job", "nodes", "ranks", "cells", "limit")
 def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, float]:
     """What the jobs are expected to take, and what they take if each takes all of its time once."""
     most = sum(job.node_hours(rendering.limit_s(job.expected_s)) for job in jobs)
-    return sum(job.node_hours(job.expected_s) for job in jobs), most + rendering.collecting_limit_s / 3600
+    return sum(job.node_hours(job.expected_s) for job in jobs), most + rendering.collecting_limit_s(jobs) / 3600
 
 
 def in_words(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
@@ -33,7 +33,7 @@ def rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> 
         (job.name, str(job.nodes), str(job.ranks), str(job.cells), f"{job.tasks} x {limit}" if job.array else limit)
         for job, limit in zip(jobs, limits)
     ]
-    every = [*measuring, (COLLECT, "1", "", "", format_limit(rendering.collecting_limit_s))]
+    every = [*measuring, (COLLECT, "1", "", "", format_limit(rendering.collecting_limit_s(jobs)))]
     return [HEADS, *((name, number, *others) for (name, *others), number in zip(every, ids or [""] * len(every)))]
 
 

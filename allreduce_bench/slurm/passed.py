@@ -25,6 +25,7 @@ DECIDED = {  # options of sbatch that would undo what the scripts say -> what to
 }
 SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array", "o": "output", "H": "hold"}
 SHORT |= {"W": "wait", "h": "help", "V": "version", "M": "clusters"}
+NODELIST = ("-w", "--nodelist")
 
 
 def check_passed(words: Sequence[str]) -> tuple[str, ...]:
@@ -41,6 +42,18 @@ def check_passed(words: Sequence[str]) -> tuple[str, ...]:
         if advice := DECIDED.get(_decided(word)):
             raise ValueError(f"'{word}' behind --: {advice}")
     return tuple(words)
+
+
+def for_collecting(words: Sequence[str]) -> tuple[str, ...]:
+    """Of words that `check_passed` took, those for the job that collects: it takes any one node."""
+    pairs = list(zip(("", *words), words))
+    return tuple(
+        word for before, word in pairs if not (_names_nodes(word) or (before in NODELIST and not word.startswith("-")))
+    )
+
+
+def _names_nodes(word: str) -> bool:
+    return word.startswith(NODELIST[0]) if word[:2] != "--" else word.partition("=")[0] == NODELIST[1]
 
 
 def _decided(word: str) -> str:

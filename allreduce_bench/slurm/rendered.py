@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .estimate import format_limit, limit_for, parse_limit, warning_for
+from .estimate import SHORT_LIMIT_S, format_limit, limit_for, parse_limit, warning_for
 from .script import ScriptError, Template, check_job_name
 from .submission import Script
 from .sweep import HERE, SweepJob
@@ -45,11 +45,6 @@ class Rendering:
         except ValueError as error:
             raise ScriptError(f"{self.system.path}: [sbatch] time: {error}") from error
 
-    @property
-    def collecting_limit_s(self) -> float:
-        """The limit of the job that collects."""
-        return parse_limit(self.collecting.directives.get("time", "15"))
-
     def script(self, job: SweepJob) -> Script:
         """What submits the job. Raises ScriptError."""
         limit_s = self.limit_s(job.expected_s)
@@ -79,10 +74,16 @@ class Rendering:
         output = f"{job.name}-%A_%a.out" if job.array else f"{job.name}-%j.out"
         return Script(job.name, self._rendered(self.template, directives, assignments), output)
 
-    def collect_script(self) -> Script:
-        """What submits the job that collects. Raises ScriptError."""
+    def collecting_limit_s(self, jobs: Sequence[SweepJob]) -> float:
+        """The limit of the job behind these: the template's, but not longer than theirs, or than five minutes."""
+        longest_s = max(self.limit_s(job.expected_s) for job in jobs)
+        return min(parse_limit(self.collecting.directives["time"]), max(SHORT_LIMIT_S, longest_s))
+
+    def collect_script(self, jobs: Sequence[SweepJob]) -> Script:
+        """What submits the job that collects behind these. Raises ScriptError."""
         ours = {name: value for name, value in self.system.sbatch.items() if name not in NOT_FOR_COLLECTING}
         directives = {**ours, "job-name": f"{self.job_name}-{COLLECT}"}
+        directives |= {"time": format_limit(self.collecting_limit_s(jobs))}
         assignments = {"VENV": self.venv, "SWEEP": str(self.sweep)}
         return Script(COLLECT, self._rendered(self.collecting, directives, assignments), f"{COLLECT}-%j.out")
 

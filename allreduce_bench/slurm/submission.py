@@ -14,6 +14,7 @@ from ..recorder import create_run
 from ..runfolder import RunError, RunFolder
 from . import commands
 from .commands import SlurmError
+from .passed import for_collecting
 
 JOBS = "jobs"  # in the folder of the sweep: one folder for each submission
 SUBMISSION = "submission.json"
@@ -41,14 +42,18 @@ class Order(NamedTuple):
     new: Sequence[tuple[RunFolder, Plan]]  # the runs to be made; none: the sweep is there
     scripts: Sequence[Script]  # of the jobs that measure
     collecting: Script  # of the job behind all of them
-    arguments: Sequence[str]  # for sbatch every time
+    arguments: Sequence[str]  # for sbatch, in the user's words
     command: Sequence[str]  # that was called
 
     def words(self, script: Script, number: int, behind: Sequence[str] = ()) -> list[str]:
         """The arguments of sbatch for the script of the submission with this number, behind the jobs with these."""
         folder = str(self.sweep / JOBS / str(number)).replace("%", "%%")
         after = [f"--dependency=afterany:{':'.join(behind)}"] if behind else []
-        return [*self.arguments, "--hold", f"--output={folder}/{script.output}", *after]
+        return [*self.passed(script), "--hold", f"--output={folder}/{script.output}", *after]
+
+    def passed(self, script: Script) -> Sequence[str]:
+        """The words of the user for the script."""
+        return for_collecting(self.arguments) if script is self.collecting else self.arguments
 
 
 def check_folder(path: Path) -> Path:
@@ -170,7 +175,7 @@ def _write_scripts(order: Order, folder: Path) -> None:
 def _test(order: Order, folder: Path) -> None:
     for script in (*order.scripts, order.collecting):
         try:
-            commands.test_only(folder / script.file, order.arguments)
+            commands.test_only(folder / script.file, order.passed(script))
         except SlurmError as error:
             raise SlurmError(f"{script.file}: {error}") from error
 
