@@ -147,13 +147,14 @@ def test_several_ranks_per_node_are_a_run_each_and_one_submission(slurm, tmp_pat
     sweep = tmp_path / "sweep"
     assert RunFolder(sweep / "1-per-node").plan().ranks == (1, 2)
     assert RunFolder(sweep / "4-per-node").plan().ranks == (4, 8)
-    jobs = [(job["name"], job["run"], job["only"]) for job in submission(sweep)["jobs"]]
+    jobs = [(job["name"], job["run"], job["only"], job["script"]) for job in submission(sweep)["jobs"]]
     assert jobs == [
-        ("1n-1-per-node", "1-per-node", "1r"),
-        ("2n-1-per-node", "1-per-node", "2r"),
-        ("1n-4-per-node", "4-per-node", "4r"),
-        ("2n-4-per-node", "4-per-node", "8r"),
+        ("1n", "1-per-node", "1r", "1n-1-per-node.sbatch"),
+        ("2n", "1-per-node", "2r", "2n-1-per-node.sbatch"),
+        ("1n", "4-per-node", "4r", "1n-4-per-node.sbatch"),
+        ("2n", "4-per-node", "8r", "2n-4-per-node.sbatch"),
     ]
+    assert directives(sweep / "jobs" / "1" / "2n-4-per-node.sbatch")["job-name"] == "allreduce-2n-4-per-node"
     words = run_script(sweep / "jobs" / "1" / "2n-4-per-node.sbatch", tmp_path / "venv")
     assert value(words, "--output") == str(sweep / "4-per-node")
 

@@ -144,7 +144,7 @@ def _begun(options: dict, asked: set[str]) -> tuple[Path, Again, list[tuple[RunF
     for each in per_node:
         name = name_of_run(each, several=len(per_node) > 1)
         ranks = tuple(each * number for number in options["nodes"])
-        own = {"output": options["output"] / name, "ranks": ranks, "ranks_per_node": each}
+        own = {"output": options["output"] / name, "ranks": ranks, "ranks_per_node": each, "only": ""}
         runs.append((RunFolder(sweep / name), planned_run({**options, **own}, asked)[1]))
     return sweep, again, runs
 
@@ -159,7 +159,7 @@ def _resumed(options: dict, asked: set[str]) -> tuple[Path, Again, list[tuple[Ru
     if "system" in asked or not submissions:
         system = find_system(options["system"] or GENERIC)
         last = replace(last, system=str(system.path.absolute()), stage=system.stage)
-    own = {"ranks": None, "ranks_per_node": None}
+    own = {"ranks": None, "ranks_per_node": None, "only": ""}
     planned = asked - {"nodes", "ranks_per_node"}
     runs = [planned_run({**options, **own, "output": folder.path}, planned) for folder in folders]
     return sweep, _chosen(last, options, asked), runs

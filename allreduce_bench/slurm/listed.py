@@ -30,7 +30,7 @@ def rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> 
     """The table: HEADS, then every job, the collecting one last; an id each, or none at all."""
     limits = [format_limit(rendering.limit_s(job.expected_s)) for job in jobs]
     measuring = [
-        (job.name, str(job.nodes), str(job.ranks), str(job.cells), f"{job.tasks} x {limit}" if job.array else limit)
+        (job.label, str(job.nodes), str(job.ranks), str(job.cells), f"{job.tasks} x {limit}" if job.array else limit)
         for job, limit in zip(jobs, limits)
     ]
     every = [*measuring, (COLLECT, "1", "", "", format_limit(rendering.collecting_limit_s(jobs)))]

@@ -51,7 +51,7 @@ class Rendering:
         signal = self.system.sbatch.get("signal", self.template.directives.get("signal"))
         directives = {
             **self.system.sbatch,
-            "job-name": f"{self.job_name}-{job.name}",
+            "job-name": f"{self.job_name}-{job.label}",
             "nodes": job.nodes,
             "ntasks-per-node": job.start.ranks_per_node,
             "time": format_limit(limit_s),
@@ -71,8 +71,8 @@ class Rendering:
         }
         assignments |= {"VENV": self.venv} if "VENV" in known else {}  # else it brings one of its own
         assignments |= {"RUN": str(run), "ONLY": job.only, "WHAT": list(self.steering)}
-        output = f"{job.name}-%A_%a.out" if job.array else f"{job.name}-%j.out"
-        return Script(job.name, self._rendered(self.template, directives, assignments), output)
+        output = f"{job.label}-%A_%a.out" if job.array else f"{job.label}-%j.out"
+        return Script(job.label, self._rendered(self.template, directives, assignments), output)
 
     def collecting_limit_s(self, jobs: Sequence[SweepJob]) -> float:
         """The limit of the job behind these: the template's, but not longer than theirs, or than five minutes."""

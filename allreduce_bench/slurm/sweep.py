@@ -16,7 +16,7 @@ HERE = "."  # the folder of the sweep is itself the run
 class SweepJob(NamedTuple):
     """One job, or one array of jobs: the launches of one run on one number of nodes."""
 
-    name: str  # 8n; 8n-4-per-node where there are several runs
+    name: str  # 8n
     run: str  # its run in the folder of the sweep: HERE, or 4-per-node
     nodes: int
     start: Start  # of its ranks; it names the ranks per node
@@ -25,6 +25,11 @@ class SweepJob(NamedTuple):
     cells: int  # that are left in all of them
     expected_s: float  # of the job; of the longest of its tasks in an array
     array: str | None = None  # the numbers of its tasks as sbatch takes them; None: no array
+
+    @property
+    def label(self) -> str:
+        """What tells it from all others of the sweep, also in names of files: 8n, or 8n-4-per-node."""
+        return self.name if self.run == HERE else f"{self.name}-{self.run}"
 
     @property
     def only(self) -> str:
@@ -76,7 +81,7 @@ def _job_of(sweep: Path, folder: RunFolder, plan: Plan, ranks: int, array: bool,
     lengths_s = [launch_s(plan, nodes, cells) for cells in left.values()]
     run = HERE if folder.path == sweep else folder.path.name
     yield SweepJob(
-        name=f"{nodes}n" if run == HERE else f"{nodes}n-{run}",
+        name=f"{nodes}n",
         run=run,
         nodes=nodes,
         start=plan.start,
