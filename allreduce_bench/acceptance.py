@@ -24,6 +24,12 @@ class Limit(NamedTuple):
     value: float
     algorithm: str | None = None  # None: the fastest one has to meet it
 
+    @property
+    def words(self) -> str:
+        """As `parse_limits` reads it."""
+        value = f"{self.value / 1e9:.9f}" if self.quantity == "busbw" else f"{self.value:.12f}s"
+        return f"{self.algorithm}@{self.nbytes}:{value}" if self.algorithm else f"{self.nbytes}:{value}"
+
 
 class Judgement(NamedTuple):
     """Whether one limit was met at one rank count."""

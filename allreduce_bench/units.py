@@ -53,8 +53,8 @@ def parse_share(text: str) -> float:
     return share
 
 
-def parse_counts(text: str) -> list[int]:
-    """The whole numbers of `2,4,8`, `1-8` or `1-4,8`, ascending. Raises ValueError."""
+def parse_counts(text: str, what: str = "rank") -> list[int]:
+    """The whole numbers of `2,4,8`, `1-8` or `1-4,8`, ascending; `what` is counted. Raises ValueError."""
     found: set[int] = set()
     for word in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", word)
@@ -62,7 +62,7 @@ def parse_counts(text: str) -> list[int]:
             raise ValueError(f"'{text}' is no list of whole numbers; expected such as 4, 2,4,8 or 1-8")
         first, last = int(match[1]), int(match[2] or match[1])
         if first < 1:
-            raise ValueError(f"'{text}': at least 1 rank is needed, found {first}")
+            raise ValueError(f"'{text}': at least 1 {what} is needed, found {first}")
         if last < first:
             raise ValueError(f"'{text}': the range {first}-{last} is empty; put the smaller number first")
         if last > MAX_RANKS:

@@ -212,6 +212,7 @@ IN_JOBS = (
 )
 AT_THE_END = ("requeue", "report")  # too much for a rank
 SECTIONS = {  # the option that begins a section of the help -> its title
+    "nodes": "Jobs",
     "ranks": "What is measured",
     "within": "How long and how often",
     "sync": "What a time is",

@@ -129,4 +129,4 @@ def _outcome(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.C
 def _words(text: str) -> str:
     """What a command complained of, in one line and without its name before each sentence."""
     lines = [PREFIX.sub("", PREFIX.sub("", line.strip())) for line in text.splitlines()]
-    return "; ".join(dict.fromkeys(line for line in lines if line))
+    return "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("**")))  # nor a banner
