@@ -1,0 +1,132 @@
+"""Slurm's commands, started: the only place that does. What they print is read in `parsing`."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from . import parsing
+from .nodelist import expand
+from .parsing import Job
+
+PATIENCE_S = 60.0  # a controller that is only busy answers within that
+INHERITED = re.compile(r"SBATCH_|SQUEUE_|SACCT_|SLURM_(?!CONF|JWT|CLUSTERS)")  # what a shell or an outer job slips in
+PREFIX = re.compile(r"^(?:sbatch|squeue|scontrol|scancel|sacct|slurm_load_\w+)(?:: (?:error|fatal|info))?: ")
+
+
+class SlurmError(RuntimeError):
+    """Slurm is not there, does not answer, or refuses: its own words in one line."""
+
+
+def ping(patience_s: float = PATIENCE_S) -> str:
+    """What `scontrol ping` says of the controller. Raises SlurmError: no Slurm, or it does not answer."""
+    return _asked(["scontrol", "ping"], patience_s=patience_s).strip()
+
+
+def test_only(script: Path, arguments: Sequence[str] = ()) -> str:
+    """When and where the script would start, in Slurm's words; nothing is submitted. Raises SlurmError."""
+    return _words(_outcome(["sbatch", "--test-only", *arguments, str(script)]).stderr)
+
+
+def submit(script: Path, arguments: Sequence[str] = ()) -> str:
+    """Submit the script; the number of its job. Raises SlurmError."""
+    said = _asked(["sbatch", "--parsable", *arguments, str(script)])
+    try:
+        return parsing.job_id(said)
+    except ValueError as error:
+        raise SlurmError(str(error)) from error
+
+
+def cancel(numbers: Sequence[str]) -> None:
+    """Cancel jobs, those that have ended already included. Raises SlurmError."""
+    if numbers:
+        _asked(["scancel", *numbers])
+
+
+def release(numbers: Sequence[str]) -> None:
+    """Let held jobs start. Raises SlurmError."""
+    _asked(["scontrol", "release", ",".join(numbers)])
+
+
+def requeue(number: str) -> None:
+    """End a job, and have it start again later. Raises SlurmError."""
+    _asked(["scontrol", "requeue", number])
+
+
+def jobs(numbers: Sequence[str]) -> dict[str, Job]:
+    """By id what Slurm knows of these jobs; job arrays task by task. Those that it has forgotten are absent.
+
+    Asked are the accounting, where there is one, the queue, and of what both have not the controller's memory.
+    Raises SlurmError.
+    """
+    ping()  # the commands below also fail for jobs that nobody knows any more
+    known = {job.id: job for job in (*_accounting(numbers), *_queue(numbers))}
+    masters = {number.partition("_")[0] for number in known}  # the jobs, and the arrays to which the tasks belong
+    return known | {job.id: job for job in _memory([number for number in numbers if number not in masters])}
+
+
+def switches(names: Iterable[str]) -> dict[str, str]:
+    """The switches above each of these nodes, topmost first: `s0/s1`; empty where Slurm knows no topology."""
+    with suppress(SlurmError, ValueError):
+        above = [
+            (int(level), name, set(expand(nodes)))
+            for name, level, nodes in parsing.switches(_asked(["scontrol", "--oneliner", "show", "topology"]))
+        ]
+        above.sort(reverse=True)
+        paths = {node: "/".join(name for _, name, below in above if node in below) for node in names}
+        return {node: path for node, path in paths.items() if path}
+    return {}
+
+
+def _queue(numbers: Sequence[str]) -> list[Job]:
+    words = ["--noheader", "--array", "--states=all", f"--format={parsing.SQUEUE_FORMAT}"]
+    with suppress(SlurmError):  # `Invalid job id specified`, where it has forgotten the only one
+        return parsing.of_squeue(_asked(["squeue", f"--jobs={','.join(numbers)}", *words]))
+    return []
+
+
+def _accounting(numbers: Sequence[str]) -> list[Job]:
+    words = ["--allocations", "--noheader", "--parsable2", f"--format={parsing.SACCT_FIELDS}"]
+    with suppress(SlurmError):  # many sites keep no accounts
+        return parsing.of_sacct(_asked(["sacct", f"--jobs={','.join(numbers)}", *words]))
+    return []
+
+
+def _memory(numbers: Sequence[str]) -> list[Job]:
+    found = []
+    for number in numbers:
+        with suppress(SlurmError):
+            found += parsing.of_scontrol(_asked(["scontrol", "--oneliner", "show", "job", number]))
+    return found
+
+
+def _asked(command: list[str], patience_s: float = PATIENCE_S) -> str:
+    return _outcome(command, patience_s).stdout
+
+
+def _outcome(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.CompletedProcess:
+    """Run the command to its end. Raises SlurmError unless it ended well."""
+    program = command[0]
+    if not shutil.which(program):
+        raise SlurmError(f"there is no {program} in PATH: no Slurm on this machine, or its module is not loaded")
+    clean = {name: value for name, value in os.environ.items() if not INHERITED.match(name)}
+    patient: dict[str, Any] = {"timeout": patience_s, "stdin": subprocess.DEVNULL, "capture_output": True}
+    try:
+        done = subprocess.run(command, env=clean, text=True, errors="replace", check=False, **patient)
+    except subprocess.TimeoutExpired:
+        advice = "is the controller up? (scontrol ping)"
+        raise SlurmError(f"{program}: no answer within {patience_s:.0f} s; {advice}") from None
+    if done.returncode:
+        why = _words(done.stderr) or _words(done.stdout) or f"exit status {done.returncode}"
+        raise SlurmError(f"{program}: {why}")
+    return done
+
+
+def _words(text: str) -> str:
+    """What a command complained of, in one line and without its name before each sentence."""
+    lines = [PREFIX.sub("", PREFIX.sub("", line.strip())) for line in text.splitlines()]
+    return "; ".join(dict.fromkeys(line for line in lines if line))

@@ -1,0 +1,115 @@
+"""What Slurm's commands print, read: pure text in, values out. Tried with Slurm 22.05."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # what of_squeue reads; nothing in it is anybody's free text
+SACCT_FIELDS = "JobID,State,NodeList,ElapsedRaw,TimelimitRaw,ExitCode,Reason"
+QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
+DAYS = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")  # 1-02:03:04, 03:04
+
+
+class Job(NamedTuple):
+    """What Slurm says of one job, or of one task of a job array."""
+
+    id: str  # 12, or 12_3
+    state: str  # in Slurm's words: PENDING, RUNNING, COMPLETED, TIMEOUT, NODE_FAIL, CANCELLED, ...
+    reason: str = ""  # in Slurm's words; empty: none
+    nodelist: str = ""  # see nodelist.expand
+    elapsed_s: float | None = None
+    limit_s: float | None = None  # None: unlimited, or not told
+    exit_code: str = ""  # status:signal
+
+    @property
+    def queued(self) -> bool:
+        """Whether it waits to be started, perhaps again."""
+        return self.state in QUEUED
+
+    @property
+    def running(self) -> bool:
+        """Whether it holds nodes."""
+        return self.state in RUNNING
+
+
+def job_id(text: str) -> str:
+    """The id in what `sbatch --parsable` printed: `12`, or `12;cluster`. Raises ValueError."""
+    match = re.search(r"^(\d+)(?:;\S+)?$", text.strip(), re.MULTILINE)
+    if not match:
+        raise ValueError(f"sbatch printed '{text.strip()[:80]}'; expected the number of a job")
+    return match[1]
+
+
+def of_squeue(text: str) -> list[Job]:
+    """The jobs that `squeue --noheader --array --format SQUEUE_FORMAT` printed."""
+    rows = (line.split("|", 5) for line in text.splitlines())
+    return [
+        Job(number, state, _said(reason), _said(nodes), seconds(elapsed), seconds(limit))
+        for number, state, nodes, elapsed, limit, reason in (row for row in rows if len(row) == 6)
+    ]
+
+
+def of_sacct(text: str) -> list[Job]:
+    """The jobs that `sacct --allocations --noheader --parsable2 --format SACCT_FIELDS` printed."""
+    rows = (line.split("|", 6) for line in text.splitlines())
+    return [
+        Job(number, _state(state), _said(reason), _said(nodes), _whole(elapsed), _minutes(limit), exit_code)
+        for number, state, nodes, elapsed, limit, exit_code, reason in (row for row in rows if len(row) == 7)
+    ]
+
+
+def of_scontrol(text: str) -> list[Job]:
+    """The jobs that `scontrol --oneliner show job` printed."""
+    return [_of_line(line) for line in text.splitlines() if line.startswith("JobId=")]
+
+
+def _of_line(line: str) -> Job:
+    head, _, rest = line.partition(" JobName=")
+    name = re.search(r".* UserId=", rest)  # a job's name is free text, and may look like a field
+    said = dict(re.findall(r"(\S+?)=(\S*)", head + " " + rest[name.end() if name else 0 :]))
+    number = f"{said['ArrayJobId']}_{said['ArrayTaskId']}" if "ArrayTaskId" in said else said["JobId"]
+    return Job(
+        number,
+        _state(said.get("JobState", "")),
+        _said(said.get("Reason", "")),
+        _said(said.get("NodeList", "")),
+        seconds(said.get("RunTime", "")),
+        seconds(said.get("TimeLimit", "")),
+        said.get("ExitCode", ""),
+    )
+
+
+def switches(text: str) -> Iterator[tuple[str, str, str]]:
+    """(name, level, list of nodes) of each switch in what `scontrol --oneliner show topology` printed."""
+    for line in text.splitlines():
+        said = dict(re.findall(r"(\S+?)=(\S*)", line))
+        if "SwitchName" in said:
+            yield said["SwitchName"], said.get("Level", "0"), said.get("Nodes", "")
+
+
+def seconds(text: str) -> float | None:
+    """A duration as Slurm prints it: 1-02:03:04, 02:03:04 or 03:04; None for UNLIMITED and other words."""
+    match = DAYS.fullmatch(text.strip())
+    if not match:
+        return None
+    days, hours, minutes, rest = (int(group or 0) for group in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
+
+
+def _said(text: str) -> str:
+    """Empty for the words by which Slurm says nothing."""
+    return "" if text.strip() in ("None", "(null)", "N/A", "None assigned", "Unknown") else text.strip()
+
+
+def _state(text: str) -> str:
+    """The state alone of `CANCELLED by 1000`."""
+    return (text.split() or [""])[0].rstrip("+")
+
+
+def _whole(text: str) -> float | None:
+    return float(text) if text.strip().isdigit() else None
+
+
+def _minutes(text: str) -> float | None:
+    return 60.0 * int(text) if text.strip().isdigit() else None

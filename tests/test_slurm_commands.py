@@ -1,0 +1,85 @@
+"""Slurm's commands: how they are called, and what becomes of their complaints."""
+
+from pathlib import Path
+
+import pytest
+from slurm_programs import SlurmPrograms
+
+from allreduce_bench.slurm import commands
+from allreduce_bench.slurm.commands import SlurmError
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    return SlurmPrograms(tmp_path / "slurm", monkeypatch)
+
+
+def test_a_script_is_submitted_with_its_words_unchanged_and_nothing_inherited(slurm, monkeypatch):
+    for name in ("SBATCH_PARTITION", "SLURM_NTASKS", "SQUEUE_FORMAT"):
+        monkeypatch.setenv(name, "of an outer job")
+    monkeypatch.setenv("SLURM_CONF", "/somewhere/slurm.conf")
+    assert commands.submit(Path("a b.sbatch"), ["--output=x y;$(z)", "-C", "hbm"]) == "101"
+    assert slurm.calls("sbatch") == [["--parsable", "--output=x y;$(z)", "-C", "hbm", "a b.sbatch"]]
+    assert "of an outer job" not in slurm.environment("sbatch")
+    assert "SLURM_CONF=/somewhere/slurm.conf" in slurm.environment("sbatch")
+
+
+def test_slurms_own_words_in_one_line(slurm):
+    slurm.answer(
+        "sbatch",
+        "echo 'sbatch: error: invalid partition specified: gold' >&2; "
+        "echo 'sbatch: error: Batch job submission failed: Invalid partition name specified' >&2; exit 1",
+    )
+    with pytest.raises(SlurmError) as caught:
+        commands.test_only(Path("x.sbatch"))
+    assert str(caught.value) == (
+        "sbatch: invalid partition specified: gold; Batch job submission failed: Invalid partition name specified"
+    )
+
+
+def test_without_slurm_it_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SlurmError, match="there is no scontrol in PATH: no Slurm on this machine"):
+        commands.ping()
+
+
+def test_a_controller_that_does_not_answer_is_not_waited_for(slurm):
+    slurm.answer("scontrol", "exec sleep 30")
+    with pytest.raises(SlurmError, match=r"scontrol: no answer within 0 s; is the controller up\?"):
+        commands.ping(patience_s=0.2)
+
+
+def test_jobs_come_from_the_queue_then_the_accounts_then_the_controllers_memory(slurm):
+    slurm.answer("squeue", "echo '101|RUNNING|n1|0:14|10:00|None'; echo '104_2|PENDING||0:00|10:00|Resources'")
+    slurm.answer("sacct", "echo '101|PENDING||0|10|0:0|None'; echo '102|TIMEOUT|n2|60|1|0:15|None'; "
+                 "echo '104_1|COMPLETED|n2|60|1|0:0|None'")  # fmt: skip
+    slurm.answer("scontrol", '[ "$4" = 103 ] && echo "JobId=103 JobName=x UserId=me(1) JobState=NODE_FAIL"; true')
+    found = commands.jobs(["101", "102", "103", "104", "105"])
+    assert {number: job.state for number, job in found.items()} == {
+        "101": "RUNNING",
+        "102": "TIMEOUT",
+        "103": "NODE_FAIL",
+        "104_1": "COMPLETED",
+        "104_2": "PENDING",
+    }
+
+
+def test_a_queue_that_has_forgotten_its_jobs_is_no_error_but_a_controller_that_is_gone_is(slurm):
+    slurm.answer("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
+    assert commands.jobs(["101"]) == {}
+    slurm.answer(
+        "scontrol", "echo 'slurm_ping: error: Unable to contact slurm controller (connect failure)' >&2; exit 1"
+    )
+    with pytest.raises(SlurmError, match="Unable to contact slurm controller"):
+        commands.jobs(["101"])
+
+
+def test_the_switches_above_nodes(slurm):
+    slurm.answer(
+        "scontrol",
+        "echo 'SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]'; "
+        "echo 'SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[1-2]'",
+    )
+    assert commands.switches(["n1", "n3", "login"]) == {"n1": "s0/s1", "n3": "s0"}
+    slurm.answer("scontrol", "echo 'scontrol: No topology information available' >&2; exit 1")
+    assert commands.switches(["n1"]) == {}

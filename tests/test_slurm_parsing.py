@@ -1,0 +1,81 @@
+"""What Slurm's commands print, word by word as Slurm 22.05 does."""
+
+import pytest
+
+from allreduce_bench.slurm.parsing import Job, job_id, of_sacct, of_scontrol, of_squeue, seconds, switches
+
+SQUEUE = """\
+12|RUNNING|n[1-2]|0:14|10:00|None
+13|PENDING||0:00|1:00:00|Resources
+14_1|RUNNING|n3|1-02:03:04|UNLIMITED|None
+14_2|PENDING||0:00|10:00|JobArrayTaskLimit
+15|TIMEOUT|n[1-2]|1:02|1:00|TimeLimit
+"""
+SACCT = """\
+12|COMPLETED|n[1-2]|14|10|0:0|None
+16|CANCELLED by 1000|None assigned|0|10|0:0|None
+17|NODE_FAIL|n[3-4]|83|Partition_Limit|1:0|None
+14_1|OUT_OF_MEMORY|n3|5|10|0:125|None
+"""
+SCONTROL = (
+    "JobId=15 JobName=x JobState=COMPLETED UserId=y UserId=root(0) GroupId=root(0) MCS_label=N/A Priority=4294901757 "
+    "Nice=0 Account=(null) QOS=(null) JobState=TIMEOUT Reason=TimeLimit Dependency=(null) Requeue=1 Restarts=0 "
+    "BatchFlag=1 Reboot=0 ExitCode=0:15 RunTime=00:01:02 TimeLimit=00:01:00 TimeMin=N/A NodeList=n[1-2] BatchHost=n1\n"
+    "JobId=18 ArrayJobId=14 ArrayTaskId=3 JobName=allreduce UserId=root(0) JobState=PENDING Reason=Resources "
+    "ExitCode=0:0 RunTime=00:00:00 TimeLimit=UNLIMITED NodeList=(null)\n"
+)
+TOPOLOGY = """\
+SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[1-2]
+SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]
+"""
+
+
+def test_the_queue():
+    running, pending, task, waiting, over = of_squeue(SQUEUE)
+    assert running == Job("12", "RUNNING", "", "n[1-2]", 14, 600) and running.running and not running.queued
+    assert pending == Job("13", "PENDING", "Resources", "", 0, 3600) and pending.queued
+    assert task == Job("14_1", "RUNNING", "", "n3", 93784, None)
+    assert waiting.id == "14_2" and waiting.reason == "JobArrayTaskLimit"
+    assert over.state == "TIMEOUT" and over.reason == "TimeLimit" and not over.running and not over.queued
+
+
+def test_the_accounts():
+    done, cancelled, failed, task = of_sacct(SACCT)
+    assert done == Job("12", "COMPLETED", "", "n[1-2]", 14, 600, "0:0")
+    assert cancelled.state == "CANCELLED" and cancelled.nodelist == ""
+    assert failed.state == "NODE_FAIL" and failed.limit_s is None
+    assert task.id == "14_1" and task.exit_code == "0:125"
+
+
+def test_the_controllers_memory_where_the_name_of_a_job_looks_like_its_state():
+    over, task = of_scontrol(SCONTROL)
+    assert over == Job("15", "TIMEOUT", "TimeLimit", "n[1-2]", 62, 60, "0:15")
+    assert task == Job("14_3", "PENDING", "Resources", "", 0, None, "0:0")
+
+
+def test_lines_of_other_things_are_left_out():
+    assert of_squeue("slurm_load_jobs error: Invalid job id specified\n\n") == []
+    assert of_sacct("Slurm accounting storage is disabled\n") == []
+    assert of_scontrol("No jobs in the system\n") == []
+
+
+def test_the_switches():
+    assert list(switches(TOPOLOGY)) == [("s0", "1", "n[1-4]"), ("s1", "0", "n[1-2]")]
+    assert list(switches("scontrol: No topology information available\n")) == []
+
+
+@pytest.mark.parametrize(("text", "number"), [("12\n", "12"), ("12;lumi\n", "12"), ("a word of the site\n34\n", "34")])
+def test_the_number_of_a_new_job(text, number):
+    assert job_id(text) == number
+
+
+def test_without_a_number_it_says_what_was_printed():
+    with pytest.raises(ValueError, match="sbatch printed 'welcome'; expected the number of a job"):
+        job_id("welcome\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "s"), [("0:14", 14), ("10:00", 600), ("1:00:00", 3600), ("1-02:03:04", 93784), ("UNLIMITED", None)]
+)
+def test_durations(text, s):
+    assert seconds(text) == s
