@@ -2,6 +2,8 @@
 
     python tests/private_slurm.py run COMMAND…    run a command on the cluster's login host; for it alone a cluster is
                                                   started, and taken down after it, where none is up in the folder
+    python tests/private_slurm.py try COMMAND…    as run; where no cluster can be, the command runs without one, and
+                                                  finds the reason in PRIVATE_SLURM_UNAVAILABLE
     python tests/private_slurm.py up              start a cluster, and leave it there (some seconds)
     python tests/private_slurm.py down            end it, and everything that was started on it
     python tests/private_slurm.py kill n3         node n3 dies, with all that runs on it
@@ -26,97 +28,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 NODES = ("n1", "n2", "n3", "n4")
 PROGRAMS = ("unshare", "nsenter", "mount", "ip", "munged", "slurmctld", "slurmd", "sinfo")
 PATIENCE_S = 60.0
-
-CONFIGURATION = """ClusterName=private
-SlurmctldHost=login(10.78.0.100)
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket,cred_expire=10
-CredType=cred/munge
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool.%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-MpiDefault=none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-SchedulerType=sched/builtin
-SchedulerParameters=batch_sched_delay=0,sched_interval=2
-SlurmdParameters=config_overrides
-TopologyPlugin=topology/tree
-EnforcePartLimits=ALL
-ReturnToService=2
-JobRequeue=1
-SlurmdTimeout=20
-KillWait=5
-MinJobAge=300
-OverTimeLimit=0
-NodeName=n[1-4] NodeAddr=10.78.0.[1-4] CPUs=2 RealMemory=1000 State=UNKNOWN
-PartitionName=batch Nodes=n[1-4] Default=YES MaxTime=60 DefaultTime=10 OverSubscribe=FORCE:8
-PartitionName=small Nodes=n[1-4] MaxNodes=1 MaxTime=1 OverSubscribe=FORCE:8
-PartitionName=closed Nodes=n[1-4] MaxTime=60 State=DOWN
-"""
-
-SWITCHES = """SwitchName=s1 Nodes=n[1-2]
-SwitchName=s2 Nodes=n[3-4]
-SwitchName=s0 Switches=s[1-2]
-"""
-
-CGROUPS = "CgroupPlugin=cgroup/v1\n"  # which looks at none before it is asked to use one; v2 needs one at the start
-HOSTS = "127.0.0.1 localhost\n10.78.0.100 login\n" + "".join(f"10.78.0.{name[1:]} {name}\n" for name in NODES)
-
-# The login host. It is the first process of its process namespace: when it ends, the kernel ends all others
-BUILD = """set -e
-hostname login
-mount --bind hosts /etc/hosts
-mount -t sysfs sysfs /sys
-ip link set lo up
-ip link add bridge0 type bridge
-ip address add 10.78.0.100/24 dev bridge0
-ip link set bridge0 up
-munged --foreground --num-threads=2 --socket=$PWD/munge.socket --key-file=$PWD/munge.key --log-file=$PWD/munged.log \
-    --pid-file=$PWD/munged.pid --seed-file=$PWD/munge.seed < /dev/null &
-until [ -S munge.socket ]; do kill -0 $!; sleep 0.01; done
-slurmctld -D < /dev/null &
-for name in {nodes}; do ./start $name; done
-touch built
-read -r
-"""
-
-# A node: again the first process of a process namespace, so that its end is the node's
-START = """#!/bin/bash
-# start NAME: a host of that name on the bridge, with a slurmd. Called on the login host
-set -e
-cd {folder}
-name=$1 number=${{1#n}}
-unshare --net --mount --uts --ipc --pid --fork --kill-child --mount-proc bash -ec '
-    hostname '$name'
-    mount -t sysfs sysfs /sys
-    mount -t tmpfs tmpfs /dev/shm
-    until ip link show e0 > /dev/null 2>&1; do sleep 0.01; done
-    ip link set lo up
-    ip address add 10.78.0.'$number'/24 dev e0
-    ip link set e0 up
-    slurmd -D -N '$name' &
-    sleep infinity & wait $!' < /dev/null >> said 2>&1 &
-until child=$(cat /proc/$!/task/$!/children) && [ $child ]; do kill -0 $!; sleep 0.01; done
-ip link delete port$number 2> /dev/null || true
-ip link add port$number type veth peer name e0 netns $child
-ip link set port$number master bridge0 up
-echo $child > pid.$name
-"""
+FILES = Path(__file__).parent / "data" / "slurm"  # the configuration, and what starts the hosts
 
 
 class Unavailable(RuntimeError):
@@ -130,9 +49,9 @@ class Cluster(NamedTuple):
 
     def command(self, words: Sequence[object]) -> list[str]:
         """The command line that runs `words` on the login host, in this folder, with this environment."""
+        if inside() == self.folder:
+            return [*map(str, words)]
         variables = _variables(self.folder)
-        if variables.items() <= os.environ.items():
-            return [*map(str, words)]  # we are inside
         enter = ["nsenter", "-t", (self.folder / "room").read_text(), "--net", "--mount", "--uts", "--pid"]
         return [*enter, "env", "-C", str(Path.cwd()), *(f"{n}={v}" for n, v in variables.items()), *map(str, words)]
 
@@ -171,13 +90,13 @@ def private_slurm(folder: Path | None = None) -> Iterator[Cluster]:
         place = folder or Path(name)
         reading, writing = os.pipe()
         try:
-            room = _build(place, reading)
-            try:
-                yield _built(place, room)
-            finally:
-                os.close(writing)  # what the room reads from
-                room.wait(timeout=PATIENCE_S)
-        finally:
+            with _build(place, reading) as room:
+                try:
+                    yield _built(place, room)
+                finally:
+                    room.kill()  # and with it, all that is in it
+        finally:  # what the room reads from: its end is the room's, too
+            os.close(writing)
             os.close(reading)
 
 
@@ -188,7 +107,12 @@ def up(folder: Path) -> Cluster:
     os.mkfifo(folder / "end")
     endless = os.open(folder / "end", os.O_RDWR)  # whoever has it open so never reads its end
     try:
-        return _built(folder, _build(folder, endless, start_new_session=True))
+        room = _build(folder, endless, start_new_session=True)
+        try:
+            return _built(folder, room)
+        except Unavailable:
+            room.kill()
+            raise
     finally:
         os.close(endless)
 
@@ -204,13 +128,17 @@ def down(folder: Path) -> None:
 
 
 def is_up(folder: Path) -> bool:
-    """Whether a cluster is up in `folder`, as seen from outside or inside."""
+    """Whether a cluster is up in `folder`."""
     try:
-        return _variables(folder).items() <= os.environ.items() or (
-            Path("/proc", (folder / "room").read_text(), "cwd").resolve() == folder.resolve()
-        )
+        return inside() == folder or os.readlink(f"/proc/{(folder / 'room').read_text()}/cwd") == str(folder.resolve())
     except OSError:
         return False
+
+
+def inside() -> Path | None:
+    """The folder of the cluster on which this process runs; None: on none."""
+    folder = Path(os.environ.get("PRIVATE_SLURM", "/"))
+    return folder if _variables(folder).items() <= os.environ.items() else None
 
 
 def _remove(folder: Path) -> None:
@@ -238,12 +166,9 @@ def _build(folder: Path, stdin: int, **options) -> subprocess.Popen:
     folder.chmod(0o755)
     for name in ("tmp", "state"):
         (folder / name).mkdir()
-    files = {"slurm.conf": CONFIGURATION, "topology.conf": SWITCHES, "cgroup.conf": CGROUPS, "hosts": HOSTS}
-    for name, text in (files | {"build": BUILD}).items():
-        (folder / name).write_text(text.format(folder=folder, nodes=" ".join(NODES)))
-    start = folder / "start"
-    start.write_text(START.format(folder=folder))
-    start.chmod(0o755)
+    for path in FILES.iterdir():
+        (folder / path.name).write_text(path.read_text().replace("FOLDER", str(folder)))
+    (folder / "start").chmod(0o755)
     key = folder / "munge.key"
     key.touch(mode=0o600)
     key.write_bytes(os.urandom(1024))
@@ -271,12 +196,18 @@ def _last(folder: Path) -> str:
     return (["no answer", *(folder / "said").read_text().split("\n")[:-1]])[-1]
 
 
-def _inside(folder: Path, words: Sequence[str]) -> int:
+def _run(folder: Path, words: Sequence[str]) -> int:
     """Run `words` in the cluster of `folder`, or in one of their own where none is up there; the exit status."""
-    if is_up(folder):
-        return subprocess.run(Cluster(folder).command(words), check=False).returncode
-    with private_slurm() as cluster:
+    with nullcontext(Cluster(folder)) if is_up(folder) else private_slurm() as cluster:
         return subprocess.run(cluster.command(words), check=False).returncode
+
+
+def _try(folder: Path, words: Sequence[str]) -> int:
+    try:
+        return _run(folder, words)
+    except Unavailable as error:
+        environment = os.environ | {"PRIVATE_SLURM_UNAVAILABLE": str(error)}
+        return subprocess.run(words, env=environment, check=False).returncode
 
 
 def _logs(folder: Path) -> None:
@@ -290,10 +221,14 @@ def main(arguments: Sequence[str]) -> int:
     act = {"up": up, "down": down, "logs": _logs}
     match arguments:
         case ["run", _, *_]:
-            return _inside(folder, arguments[1:])
+            return _run(folder, arguments[1:])
+        case ["try", _, *_]:
+            return _try(folder, arguments[1:])
         case ["up" | "down" | "logs" as verb]:
             act[verb](folder)
-        case ["kill" | "start" as verb, name] if name in NODES and is_up(folder):
+        case ["kill" | "start" as verb, name] if name in NODES:
+            if not is_up(folder):
+                raise Unavailable(f"no cluster is up in {folder}")
             getattr(Cluster(folder), verb)(name)
         case _:
             print(__doc__)
