@@ -35,7 +35,7 @@ from typing import NamedTuple
 NODES = ("n1", "n2", "n3", "n4")
 PROGRAMS = ("unshare", "nsenter", "mount", "ip", "munged", "slurmctld", "slurmd", "sinfo")
 PATIENCE_S = 60.0
-FILES = Path(__file__).parent / "data" / "slurm"  # the configuration, and what starts the hosts
+FILES = Path(__file__).parent / "slurm" / "cluster"  # the configuration, and what starts the hosts
 
 
 class Unavailable(RuntimeError):
