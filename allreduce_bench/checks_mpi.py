@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from . import findings
 from .checks import Check, from_findings
@@ -28,15 +29,24 @@ print(json.dumps({"library": library, "standard": standard, **library_place()}))
 PATIENCE_S = 60.0
 SLOW_IMPORT_S = 5.0
 BY_HAND = "run it by hand to see more: "
+HELLO = [sys.executable, "-m", "allreduce_bench.hello"]
+
+
+class Outcome(NamedTuple):
+    """What came of starting ranks that say hello."""
+
+    hellos: list[dict]  # what hello.py says, one for each rank that believes to be rank 0
+    why: str = ""  # why there are none, in words
+    hung: bool = False
 
 
 def of_mpi(node: dict, launch: bool) -> Iterator[Check]:
     """The library, its launcher and, if `launch`, two ranks; `node` is what `checks.machine` gives."""
-    mpi = _library()
+    mpi = library()
     if isinstance(mpi, Check):
         yield mpi
         return
-    yield from _of_library(mpi, node)
+    yield from of_library(mpi, node)
     try:
         launcher = find_launcher()
     except LaunchError as error:
@@ -54,7 +64,7 @@ def of_mpi(node: dict, launch: bool) -> Iterator[Check]:
         yield from _of_ranks(launcher, node)
 
 
-def _library() -> dict | Check:
+def library() -> dict | Check:
     """What the library says of itself, or the check that it cannot be loaded."""
     try:
         asked = subprocess.run(
@@ -75,7 +85,8 @@ def _no_mpi(why: str, advice: str) -> Check:
     return Check("severe", "MPI", f"no MPI found: {why}", effect, advice)
 
 
-def _of_library(mpi: dict, node: dict) -> Iterator[Check]:
+def of_library(mpi: dict, node: dict) -> Iterator[Check]:
+    """`mpi` is what `library` gives, `node` what `checks.machine` gives."""
     place = mpi["path"] or "its file is unknown without /proc/self/maps"
     yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {place}{' (PyPI)' * bool(mpi['from_pypi'])}")
     if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):
@@ -84,38 +95,47 @@ def _of_library(mpi: dict, node: dict) -> Iterator[Check]:
 
 def _of_ranks(launcher: Launcher, node: dict) -> Iterator[Check]:
     """Start two ranks that say hello."""
-    command = mpirun_command(launcher, 2, Start(), [sys.executable, "-m", "allreduce_bench.hello"])
+    command = mpirun_command(launcher, 2, Start(), HELLO)
     by_hand = BY_HAND + shlex.join(command)
-    status, said, complained = _outcome(command)
-    if status is None:
+    outcome = say_hello(command, PATIENCE_S)
+    if outcome.hung:
         name = way_between([node])
         advice = f"perhaps they wait on an interface that leads nowhere: --interface {name or 'NAME'}; {by_hand}"
-        text = f"two ranks were started, and nothing came back for {PATIENCE_S:.0f} s"
-        yield Check("severe", "ranks", text, "a run would hang", advice)
+        yield Check("severe", "ranks", f"two ranks were started, and {outcome.why}", "a run would hang", advice)
         return
-    hellos = [json.loads(line.partition(MARK)[2]) for line in said.splitlines() if MARK in line]
-    if status or not hellos:
-        why = next((line for line in complained.splitlines() if re.search(r"\w", line)), "without a word").strip()
-        text = f"two ranks were started and ended with status {status}: {why}"
-        yield Check("severe", "ranks", text, "a run would fail", by_hand)
+    if outcome.why:
+        yield Check("severe", "ranks", f"two ranks were started and {outcome.why}", "a run would fail", by_hand)
         return
-    alone = findings.singletons(2, hellos[0]["seen"])
+    (hello, *_) = outcome.hellos
+    alone = findings.singletons(2, hello["seen"])
     if alone:
         yield from from_findings("ranks", alone)
     else:
-        yield from _of_hello(hellos[0])
+        yield from _of_hello(hello)
 
 
-def _outcome(command: list[str]) -> tuple[int | None, str, str]:
+def say_hello(command: list[str], patience_s: float) -> Outcome:
+    """Run `command`, which starts ranks of HELLO, to its end; it is ended when it has taken longer than that."""
+    status, said, complained = _ended(command, patience_s)
+    if status is None:
+        return Outcome([], f"nothing came back for {patience_s:.0f} s", hung=True)
+    hellos = [json.loads(line.partition(MARK)[2]) for line in said.splitlines() if MARK in line]
+    if status or not hellos:
+        why = next((line for line in complained.splitlines() if re.search(r"\w", line)), "without a word").strip()
+        return Outcome([], f"ended with status {status}: {why}")
+    return Outcome(hellos)
+
+
+def _ended(command: list[str], patience_s: float) -> tuple[int | None, str, str]:
     """Exit status, stdout and stderr of `command`; the status is None where it had to be ended."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
         try:
-            said, complained = process.communicate(timeout=PATIENCE_S)
+            said, complained = process.communicate(timeout=patience_s)
         except subprocess.TimeoutExpired:
             process.terminate()  # mpirun then ends its ranks, which a kill would leave behind
             try:
-                process.communicate(timeout=PATIENCE_S)
+                process.communicate(timeout=patience_s)
             except subprocess.TimeoutExpired:
                 process.kill()
             return None, "", ""

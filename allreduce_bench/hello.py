@@ -1,4 +1,4 @@
-"""What the two ranks of `doctor` do: start MPI, see each other, and say what it took in one line of JSON.
+"""What the two ranks of `doctor` do: start MPI, see each other, and say where and what it took in one line of JSON.
 
 A program of its own, `python -m allreduce_bench.hello`, so that it loads nothing that it does not ask about.
 """
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from time import perf_counter
 
+from .environment import host
 from .started import size_of
 from .transport import asked_transport
 
@@ -36,6 +37,7 @@ def main() -> None:
     facts = {
         "started": size_of(os.environ),
         "seen": seen,
+        "hosts": MPI.COMM_WORLD.gather(host()),
         "transport": asked.words,
         "thread_level": levels.get(level, "multiple"),
         "import_s": import_s,

@@ -19,12 +19,13 @@ def demo(*words, path: str) -> subprocess.CompletedProcess:
 
 @pytest.fixture
 def login_node(tmp_path) -> str:
-    """A PATH in which a scheduler exists."""
-    sbatch = tmp_path / "bin" / "sbatch"
-    sbatch.parent.mkdir()
-    sbatch.write_text("#!/bin/sh\n")
-    sbatch.chmod(0o755)
-    return f"{sbatch.parent}{os.pathsep}{os.environ['PATH']}"
+    """A PATH in which a scheduler exists, and its controller answers."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sbatch", "scontrol"):
+        (programs / name).write_text("#!/bin/sh\necho 'Slurmctld(primary) at login is UP'\n")
+        (programs / name).chmod(0o755)
+    return f"{programs}{os.pathsep}{os.environ['PATH']}"
 
 
 def test_it_refuses_to_load_a_login_node(login_node, tmp_path):

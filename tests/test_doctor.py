@@ -46,11 +46,12 @@ def lines_of(result: subprocess.CompletedProcess) -> dict[str, list[tuple[str, s
     return found
 
 
-def scheduler(folder: Path) -> str:
-    """A PATH in which a scheduler exists."""
+def scheduler(folder: Path, controller: str = "UP") -> str:
+    """A PATH in which a scheduler exists, with a controller in this state."""
     (folder / "bin").mkdir()
-    (folder / "bin" / "sbatch").write_text("#!/bin/sh\n")
-    (folder / "bin" / "sbatch").chmod(0o755)
+    for name, says in (("sbatch", ""), ("scontrol", f"Slurmctld(primary) at login is {controller}")):
+        (folder / "bin" / name).write_text(f"#!/bin/sh\necho '{says}'\n")
+        (folder / "bin" / name).chmod(0o755)
     return f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
 
@@ -76,6 +77,12 @@ def test_a_login_node_is_spared(tmp_path):
     assert "start" not in lines
     inside = lines_of(doctor(python=interpreters()[0], PATH=path, SLURM_JOB_ID="7"))
     assert inside["ranks"][0][1].startswith("two see each other")
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+def test_a_machine_with_a_slurm_that_does_not_run_is_no_login_node(tmp_path):
+    lines = lines_of(doctor(python=interpreters()[0], PATH=scheduler(tmp_path, "DOWN")))
+    assert lines["ranks"][0][1].startswith("two see each other")
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -205,7 +212,7 @@ HELLO = (
 def ranks(monkeypatch):
     """What is checked when the launcher runs this Python program instead of ranks."""
     monkeypatch.setattr(
-        checks_mpi, "_library", lambda: {"library": "X", "standard": "4.0", "path": "", "from_pypi": False}
+        checks_mpi, "library", lambda: {"library": "X", "standard": "4.0", "path": "", "from_pypi": False}
     )
     monkeypatch.setattr(checks_mpi, "find_launcher", lambda: Launcher("mpirun", "X", "plain"))
     monkeypatch.setattr(checks_mpi, "idle_scheduler", lambda environ: None)
@@ -249,7 +256,7 @@ def test_ranks_that_hang_are_ended_and_the_interface_is_suspected(ranks, monkeyp
 
 def test_an_mpi_from_pypi_on_a_cluster_is_named(ranks, monkeypatch):
     wheel = {"library": "Open MPI 5", "standard": "3.1", "path": "/v/lib/libmpi.so", "from_pypi": True}
-    monkeypatch.setattr(checks_mpi, "_library", lambda: wheel)
+    monkeypatch.setattr(checks_mpi, "library", lambda: wheel)
     said = [check for check in checks_mpi.of_mpi({**NODE, "fabric_devices": ["mlx5_0"]}, False) if check.name == "MPI"]
     assert [check.level for check in said] == ["ok", "severe"]
     assert said[1].text == "Open MPI 5 on a cluster is the one from PyPI, though there is mlx5_0"

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from itertools import chain
 
 import click
 
@@ -11,24 +12,34 @@ from .words import OneLine, errors_in_one_line
 
 @click.command()
 @click.option("--no-launch", is_flag=True, help="Start no ranks, anywhere.")
+@click.option("--slurm", is_flag=True, help="Check the site instead: Slurm, and each launcher on two of its nodes.")
+@click.argument("words", nargs=-1, metavar="[-- WORDS FOR salloc]")
 @errors_in_one_line
-def doctor(no_launch) -> None:
+def doctor(no_launch, slurm, words) -> None:
     """Check this node and its MPI: what would disturb a measurement, what that does, and what to do.
 
     Each line is ok, missing (cannot be known here), info, caution, or severe: then times would mean something else
     than they seem to, and the exit status is 1. Two ranks are started, but for login nodes: there run it inside a job.
+
+    With --slurm the two nodes are those of the job, if it runs in one, else it asks salloc for them, for minutes; what
+    salloc has to be told here, such as -p PARTITION -A ACCOUNT, stands after --.
     """
     from ..checks import machine, of_machine
     from ..checks_mpi import of_mpi
+    from ..checks_slurm import of_slurm
 
     if under_launcher(os.environ):
         raise OneLine("doctor starts its own ranks; run it without mpirun or srun")
+    if words and not slurm:
+        raise OneLine(f"doctor: '{words[0]}' is for salloc, which is asked with --slurm only")
+    if words and "SLURM_JOB_ID" in os.environ:
+        raise OneLine(f"doctor: '{words[0]}' is for salloc, which is not asked inside a job: its own nodes are taken")
     node, levels = machine(), []
-    for checks in (of_machine(node), of_mpi(node, launch=not no_launch)):
-        for check in checks:
-            levels.append(check.level)
-            click.echo(f"{check.level:<8} {check.name:<10}  {check.text}")
-            for what, words in (("effect", check.effect), ("advice", check.advice)):
-                if words:
-                    click.echo(f"{'':21}{what}: {words}")
+    launch = not no_launch
+    for check in of_slurm(words, launch, node) if slurm else chain(of_machine(node), of_mpi(node, launch)):
+        levels.append(check.level)
+        click.echo(f"{check.level:<8} {check.name:<10}  {check.text}")
+        for what, said in (("effect", check.effect), ("advice", check.advice)):
+            if said:
+                click.echo(f"{'':21}{what}: {said}")
     sys.exit(1 if "severe" in levels else 0)

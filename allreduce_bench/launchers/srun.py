@@ -14,6 +14,7 @@ PREFERRED = {  # how ranks find each other, best first
     "Open MPI": ("pmix",),
     "MPICH": ("pmi2", "pmix"),
 }
+PATIENCE_S = 60.0
 
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
@@ -38,11 +39,10 @@ def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ..
 
     Raises LaunchError where srun has nothing that the library understands.
     """
-    wanted = next((kinds for name, kinds in PREFERRED.items() if library.startswith(name)), ())
+    wanted = kinds_for(library)
     if not wanted or "--mpi" in launcher_args:
         return ()
-    asked = subprocess.run([program, "--mpi=list"], capture_output=True, text=True, check=False)
-    known = set(re.findall(r"^(?:srun:)?\s*(\w+)$", asked.stdout + asked.stderr, re.MULTILINE))
+    known = kinds_of(program)
     for kind in wanted:
         if kind in known:
             return (f"--mpi={kind}",)
@@ -50,3 +50,17 @@ def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ..
         f"{library} needs {' or '.join(wanted)}, but 'srun --mpi=list' knows {', '.join(sorted(known)) or 'nothing'}; "
         "use mpirun, or say --launcher-args '--mpi=…'"
     )
+
+
+def kinds_for(library: str) -> tuple[str, ...]:
+    """The kinds of PREFERRED that the library understands, best first; empty for libraries that are not known."""
+    return next((kinds for name, kinds in PREFERRED.items() if library.startswith(name)), ())
+
+
+def kinds_of(program: str) -> set[str]:
+    """The kinds that this srun says it knows; none where it does not answer."""
+    try:
+        asked = subprocess.run([program, "--mpi=list"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return set()
+    return set(re.findall(r"^(?:srun:)?\s*(\w+)$", asked.stdout + asked.stderr, re.MULTILINE))

@@ -12,14 +12,27 @@ from typing import Any
 from . import parsing
 from .nodelist import expand
 from .parsing import Job
+from .partitions import SINFO_FORMAT, Partition, of_sinfo
 
 PATIENCE_S = 60.0  # a controller that is only busy answers within that
 INHERITED = re.compile(r"SBATCH_|SQUEUE_|SACCT_|SLURM_(?!CONF|JWT|CLUSTERS)")  # what a shell or an outer job slips in
-PREFIX = re.compile(r"^(?:sbatch|squeue|scontrol|scancel|sacct|slurm_load_\w+)(?:: (?:error|fatal|info))?: ")
+PREFIX = re.compile(
+    r"^(?:sbatch|squeue|scontrol|scancel|sacct|sinfo|salloc|slurm_load_\w+)(?:: (?:error|fatal|info))?: "
+)
 
 
 class SlurmError(RuntimeError):
     """Slurm is not there, does not answer, or refuses: its own words in one line."""
+
+
+def version(patience_s: float = PATIENCE_S) -> str:
+    """Which Slurm this is, in its words. Raises SlurmError."""
+    return _asked(["sinfo", "--version"], patience_s).strip()
+
+
+def partitions(patience_s: float = PATIENCE_S) -> list[Partition]:
+    """The partitions that we may see. Raises SlurmError."""
+    return of_sinfo(_asked(["sinfo", "--noheader", f"--format={SINFO_FORMAT}"], patience_s))
 
 
 def ping(patience_s: float = PATIENCE_S) -> str:
