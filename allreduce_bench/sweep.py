@@ -1,5 +1,6 @@
 """One launch, on every rank: which cells in which order, each kept before the next begins."""
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from .cell import Outcome, outcome_of
 from .clock import Clock
 from .dtypes import arithmetic_findings, teach_numpy
 from .launched import Launched
+from .lifeline import STAGE_VARIABLE
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
@@ -100,6 +102,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
         "variables": environment.allowed_variables(os.environ),
         "machines": leaders,
         "startup": slowest(phases),
+        "stage": json.loads(os.environ.get(STAGE_VARIABLE, "null")),
         "in_haste": launched.deadline is not None,
         "cold_nbytes": launched.cold_nbytes,
         **_groups(launched),

@@ -110,6 +110,7 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
     """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong."""
     from ..driver import Run, Stopped, drive
     from ..launch import find_launcher
+    from ..staging import stage
 
     started = time.time()
     for number in (signal.SIGTERM, signal.SIGHUP):  # a scheduler's end of the job, or of the connection
@@ -117,12 +118,16 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
             signal.signal(number, _interrupt)
     folder, plan = planned_run(options, asked)
     launcher = find_launcher(plan.start)
+    staged = stage(options["stage"], folder.path, plan.start)
+    if staged:
+        click.get_current_context().call_on_close(staged.close)
     begin_run(folder, plan)
     talk(f"{launcher.library}, {launcher.program}; launches: {len(plan.planned_launches())}; results in {folder.path}")
     resume = f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}"
     try:
         begun = started, options["skip_hung"]
-        unstarted = drive(Run(folder, plan, launcher, options["timeout"], options["within"], *begun, _display()))
+        how = _display(), staged.program if staged else ()
+        unstarted = drive(Run(folder, plan, launcher, options["timeout"], options["within"], *begun, *how))
     except (Stopped, KeyboardInterrupt) as error:
         if not options["resume"] and not any(folder.launches.iterdir()):
             discard_run(folder)  # no rank came as far as writing: nothing to go on with
