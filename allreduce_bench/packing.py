@@ -91,7 +91,7 @@ def archive_of(what: Environment, folder: Path) -> Archive:
     except OSError as error:
         where = f" ({error.filename})" if error.filename else ""
         raise PackError(f"cannot pack {what.prefix} into {folder}: {error.strerror}{where}") from error
-    return Archive(path, path.stat().st_size, time.perf_counter() - began)
+    return Archive(path, path.stat().st_size, round(time.perf_counter() - began, 3))
 
 
 def _whole(folder: Path, stem: str) -> Path | None:

@@ -2,8 +2,8 @@
 
 In thousands of ranks the start of Python is a storm of file-system calls (see `startup`). With --stage this environment
 is packed into one archive in `.staged` beside the run folder, where later jobs find it. Each node of the Slurm job, or
-this node where there is no job, unpacks it into DIR/allreduce-bench-UID-JOB-PID, which only its user may enter. The
-ranks are started with the interpreter there; their libraries, an MPI from PyPI among them, are read from there, too.
+this node where there is no job, unpacks it into DIR/allreduce-bench-UID-JOB-RANDOM, which only its user may enter; nodes
+for which DIR is the same folder do so once. The ranks are started with the interpreter there; their libraries, an MPI from PyPI among them, are read from there, too.
 
 What holds the folder is a shell on each node that reads from this process. When the reading ends, whatever ended this
 process, the shell removes the folder.
@@ -24,6 +24,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 from .lifeline import STAGE_VARIABLE
 from .packing import PACKAGE, Archive, Environment, PackError, archive_of, environment
@@ -44,14 +45,24 @@ trap '' USR1 USR2
 case $(stat -L -c %A -- "$parent") in
 d???????w[!tT]*) fail "in $parent everybody may rename what is another's: it has no sticky bit; use another folder" ;;
 esac
-why=$(mkdir -- "$folder" 2>&1) || fail "$why"
-trap 'rm -rf -- "$folder"' EXIT
-trap 'exit 1' HUP INT TERM
-room=$(df -Pk -- "$folder" | awk 'END {print $(NF - 2)}')
-[ "${room:-$need}" -ge "$need" ] 2> /dev/null ||
-    fail "no room in $parent: $((need / 1024)) MiB are needed, $((room / 1024)) MiB are free"
-why=$(tar -xof - -C "$folder" 2>&1 < "$archive") || fail "$why (unpacked, it takes $((need / 1024)) MiB of $parent)"
-[ -x "$python" ] || fail "$(readlink -- "$python"), the base interpreter of the environment, is not there"
+if why=$(mkdir -- "$folder" 2>&1); then
+    trap 'rm -rf -- "$folder"' EXIT
+    trap 'exit 1' HUP INT TERM
+    room=$(df -Pk -- "$folder" | awk 'END {print $(NF - 2)}')
+    [ "${room:-$need}" -ge "$need" ] ||
+        fail "no room in $parent: $((need / 1024)) MiB are needed, $((room / 1024)) MiB are free"
+    why=$(tar -xof - -C "$folder" 2>&1 < "$archive") || fail "$why (unpacked, it takes $((need / 1024)) MiB of $parent)"
+    printf '#!/bin/sh\n' > "$folder/.try" && chmod u+x "$folder/.try"
+    "$folder/.try" 2> /dev/null || fail "nothing in $parent can be executed (mounted noexec?); use another folder"
+    [ -x "$python" ] || fail "the interpreter of the environment is not there: $(readlink -- "$python")"
+    : > "$folder/.whole" || fail "no room in $parent"
+else
+    case $(stat -c '%u %F' -- "$folder" 2> /dev/null) in "$(id -u) directory") ;; *) fail "$why" ;; esac
+    until [ -e "$folder/.whole" ]; do
+        [ -d "$folder" ] || fail "the node that unpacks into $parent, which is the same folder here, has failed"
+        sleep 0.1
+    done
+fi
 printf 'ready %s\n' "$(uname -n)"
 cat > /dev/null
 """
@@ -67,7 +78,7 @@ class Stage:
     def __init__(self, parent: Path, archive: Archive, what: Environment):
         """Unpack the archive below `parent`, an absolute path, on every node of the job. Raises StageError."""
         job = os.environ.get("SLURM_JOB_ID")
-        words = ["allreduce-bench", os.geteuid(), *([job] if job else []), os.getpid()]
+        words = ["allreduce-bench", os.geteuid(), job or os.getpid(), token_hex(4)]  # a name that nobody can guess
         self.folder = parent / "-".join(map(str, words))
         self.what = what
         nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) if job else 1
@@ -91,7 +102,7 @@ class Stage:
             raise
         unpack_s = time.perf_counter() - began
         self.facts = {"folder": str(self.folder), "archive_nbytes": archive.nbytes}
-        self.facts |= {"pack_s": archive.pack_s, "unpack_s": unpack_s}
+        self.facts |= {"pack_s": archive.pack_s, "unpack_s": round(unpack_s, 3)}
 
     @property
     def program(self) -> list[str]:
