@@ -2,8 +2,9 @@
 
 In thousands of ranks the start of Python is a storm of file-system calls (see `startup`). With --stage this environment
 is packed into one archive in `.staged` beside the run folder, where later jobs find it. Each node of the Slurm job, or
-this node where there is no job, unpacks it into DIR/allreduce-bench-UID-JOB-RANDOM, which only its user may enter; nodes
-for which DIR is the same folder do so once. The ranks are started with the interpreter there; their libraries, an MPI from PyPI among them, are read from there, too.
+this node where there is no job, unpacks it into DIR/allreduce-bench-UID-JOB-RANDOM, which only its user may enter.
+Nodes for which DIR is the same folder do so once. The ranks are started with the interpreter there; their libraries, an
+MPI from PyPI among them, are read from there, too.
 
 What holds the folder is a shell on each node that reads from this process. When the reading ends, whatever ended this
 process, the shell removes the folder.
