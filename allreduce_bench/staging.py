@@ -7,7 +7,8 @@ Nodes for which DIR is the same folder do so once. The ranks are started with th
 MPI from PyPI among them, are read from there, too.
 
 What holds the folder is a shell on each node that reads from this process. When the reading ends, whatever ended this
-process, the shell removes the folder.
+process, the shell removes the folder. Slurm may kill the shell, too: then the next staging below DIR on that node does,
+which sees that nobody holds the lock of the folder any more.
 
 Left where they are: mpirun and its daemons; the base interpreter of a virtual environment with its standard library (of
 an environment of conda all is staged); what modules of the site added to PYTHONPATH; a user's own algorithm files; and
@@ -40,15 +41,21 @@ ODD = re.compile(r"[\x00-\x1f\x7f:=]")  # a colon parts the folders in a variabl
 HOLD = r"""
 umask 077
 parent=$1 folder=$1/$2 need=$3 python=$1/$2/$4 archive=$5
-fail() { printf 'failed %s: %s\n' "$(uname -n)" "$(printf '%s' "$1" | head -n 1)"; exit 1; }
+node=$(uname -n)
+fail() { printf 'failed %s: %s\n' "$node" "$(printf '%s' "$1" | head -n 1)"; exit 1; }
+ours() { [ "$(stat -c '%u %F' -- "$1" 2> /dev/null)" = "$(id -u) directory" ]; }
 trap '' USR1 USR2
 [ -d "$parent" ] || fail "there is no folder $parent"
 case $(stat -L -c %A -- "$parent") in
 d???????w[!tT]*) fail "in $parent everybody may rename what is another's: it has no sticky bit; use another folder" ;;
 esac
+for old in "$parent/allreduce-bench-$(id -u)"-*; do
+    ours "$old" && [ "$(cat "$old/.held" 2> /dev/null)" = "$node" ] && flock -n "$old/.held" rm -rf -- "$old"
+done
 if why=$(mkdir -- "$folder" 2>&1); then
     trap 'rm -rf -- "$folder"' EXIT
     trap 'exit 1' HUP INT TERM
+    exec 9> "$folder/.new" && printf '%s' "$node" >&9 && flock 9 && mv "$folder/.new" "$folder/.held"
     room=$(df -Pk -- "$folder" | awk 'END {print $(NF - 2)}')
     [ "${room:-$need}" -ge "$need" ] ||
         fail "no room in $parent: $((need / 1024)) MiB are needed, $((room / 1024)) MiB are free"
@@ -58,13 +65,13 @@ if why=$(mkdir -- "$folder" 2>&1); then
     [ -x "$python" ] || fail "the interpreter of the environment is not there: $(readlink -- "$python")"
     : > "$folder/.whole" || fail "no room in $parent"
 else
-    case $(stat -c '%u %F' -- "$folder" 2> /dev/null) in "$(id -u) directory") ;; *) fail "$why" ;; esac
+    ours "$folder" || fail "$why"
     until [ -e "$folder/.whole" ]; do
         [ -d "$folder" ] || fail "the node that unpacks into $parent, which is the same folder here, has failed"
         sleep 0.1
     done
 fi
-printf 'ready %s\n' "$(uname -n)"
+printf 'ready %s\n' "$node"
 cat > /dev/null
 """
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -147,6 +148,22 @@ def test_it_is_removed_when_its_process_is_killed(tmp_path):
     while folder.exists() and time.time() < deadline:
         time.sleep(0.05)
     assert not folder.exists()
+
+
+def test_what_a_killed_holder_left_is_removed_by_the_next_and_nothing_else(tmp_path):
+    parent = tmp_path / "tmp"
+    parent.mkdir()
+    held, killed = staged(tmp_path / "1", parent), staged(tmp_path / "2", parent)
+    killed._signal(signal.SIGKILL)
+    killed.close()
+    other = parent / f"allreduce-bench-{os.geteuid()}-of-somebody"
+    other.mkdir()
+    assert killed.folder.exists()
+    last = staged(tmp_path / "3", parent)
+    assert {*parent.iterdir()} == {held.folder, last.folder, other}
+    held.close()
+    last.close()
+    assert [*parent.iterdir()] == [other]
 
 
 def test_the_nodes_of_a_job_are_reached_by_srun_and_may_share_the_folder(tmp_path, monkeypatch):
