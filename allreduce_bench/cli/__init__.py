@@ -10,6 +10,7 @@ COMMANDS = {  # name -> module, attribute
     "run": ("run", "run"),
     "demo": ("demo", "demo"),
     "doctor": ("doctor", "doctor"),
+    "health": ("health", "health"),
     "report": ("read", "report"),
     "fit": ("fit", "fit"),
     "compare": ("compare", "compare"),
