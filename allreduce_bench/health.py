@@ -1,8 +1,8 @@
 """Which node, or which link between two nodes, is slower than its peers: pairs of nodes, held against each other.
 
 The nodes form a ring of pairs, so that each is measured with two others: a node that is slow makes both its pairs slow,
-a link only one. Nothing is judged by absolute numbers. The median over pairs is the lower one of the two in the middle,
-so that one slow node among four is not its own measure.
+a link only one. Nothing is judged by absolute numbers, so fewer than half of the pairs may be slow. The median over
+pairs is the lower one of the two in the middle, so that one slow node among four is not its own measure.
 """
 
 from collections.abc import Sequence
@@ -36,19 +36,11 @@ class Held(NamedTuple):
 
     one: Measured
     ratios: dict[int, float]  # its times over the median ones; empty where it failed
-    slow: frozenset[int]  # sizes at which it is slow; all where it failed
-
-    @property
-    def words(self) -> str:
-        """`n1+n2 has 1.92 of the median latency and 0.99 of the median bandwidth`."""
-        if self.one.why:
-            return f"{self.one.name} failed ({self.one.why})"
-        latency, bandwidth = self.ratios[SMALL], 1 / self.ratios[LARGE]
-        return f"{self.one.name} has {latency:.2f} of the median latency and {bandwidth:.2f} of the median bandwidth"
+    slow: frozenset[int]  # sizes at which it is slow; none where it failed
 
 
 def pairs_of(nodes: Sequence[str]) -> list[Pair]:
-    """The ring (n1, n2), (n2, n3), … (nN, n1); two nodes make one pair. Raises ValueError for fewer, or a repeated one."""
+    """The ring (n1, n2), (n2, n3), … (nN, n1); two nodes make one pair. Raises ValueError for fewer, or one twice."""
     if len(nodes) < 2 or len(set(nodes)) < len(nodes):
         raise ValueError(f"expected two nodes or more, each once; found {', '.join(nodes) or 'none'}")
     return list(zip(nodes, [*nodes[1:], nodes[0]]))[: len(nodes) if len(nodes) > 2 else 1]
@@ -72,7 +64,7 @@ def held(found: Sequence[Measured], threshold: float) -> list[Held]:
     result = []
     for one in found:
         ratios = {} if one.why else {size: one.times_s[size] / medians[size] for size in METRICS}
-        slow = frozenset(size for size in METRICS if one.why or ratios[size] > 1 + threshold)
+        slow = frozenset(size for size in ratios if ratios[size] > 1 + threshold)
         result.append(Held(one, ratios, slow))
     return result
 
@@ -80,45 +72,53 @@ def held(found: Sequence[Measured], threshold: float) -> list[Held]:
 def judge(pairs: Sequence[Held]) -> list[str]:
     """A sentence for every node and every link that is slow or failed.
 
-    A node is named when all its pairs are slow in the same way, a pair none of whose nodes is named as a link. Where
-    every pair failed nothing tells the nodes apart.
+    A node is named when all its pairs are slow in the same way, or all failed; a pair none of whose nodes is, as a
+    link. Where every pair failed nothing tells the nodes apart.
     """
     of_node: dict[str, list[Held]] = {}
     for pair in pairs:
         for node in pair.one.pair:
             of_node.setdefault(node, []).append(pair)
-    named = [node for node, its in of_node.items() if frozenset.intersection(*(pair.slow for pair in its))]
-    if all(pair.one.why for pair in pairs):
-        named = []
+    nobody = all(pair.one.why for pair in pairs)
+    named = [node for node, its in of_node.items() if not nobody and _all_alike(its)]
     sentences = []
     for node in named:
         neighbours = {other for pair in of_node[node] for other in pair.one.pair} - {node}
         doubt = "; both its neighbours are named, too, so it may be well" if neighbours <= set(named) else ""
-        sentences.append(f"node {node}: {', '.join(pair.words for pair in of_node[node])}{doubt}")
-    alone = [pair for pair in pairs if pair.slow and not set(pair.one.pair) & set(named)]
-    return sentences + [f"link {pair.words}" for pair in alone]
+        sentences.append(f"node {node}: {_words(of_node[node])}{doubt}")
+    bad = [pair for pair in pairs if pair.slow or pair.one.why]
+    return sentences + [f"link {_words([pair])}" for pair in bad if not set(pair.one.pair) & set(named)]
+
+
+def _all_alike(pairs: Sequence[Held]) -> bool:
+    return all(pair.one.why for pair in pairs) or bool(frozenset.intersection(*(pair.slow for pair in pairs)))
+
+
+def _words(pairs: Sequence[Held]) -> str:
+    """`n1+n2 has 1.92 of the median latency and 0.99 of the median bandwidth`, or why pairs failed, once for all."""
+    if len({pair.one.why for pair in pairs}) == 1 and pairs[0].one.why:
+        return f"{' and '.join(pair.one.name for pair in pairs)} failed: {pairs[0].one.why}"
+    words = []
+    for pair in pairs:
+        latency, bandwidth = pair.ratios.get(SMALL, 0), 1 / pair.ratios.get(LARGE, 1)
+        numbers = f"has {latency:.2f} of the median latency and {bandwidth:.2f} of the median bandwidth"
+        words.append(f"{pair.one.name} {f'failed: {pair.one.why}' if pair.one.why else numbers}")
+    return "; ".join(words)
 
 
 def untold(pairs: Sequence[Held], threshold: float) -> list[str]:
-    """What so few pairs cannot tell, one sentence; none where they are enough."""
-    if len(pairs) >= NEEDED:
+    """What so few measured pairs cannot tell, one sentence; none where they are enough."""
+    known = [pair for pair in pairs if pair.ratios]
+    if len(known) >= NEEDED:
         return []
-    if len(pairs) == 1:
-        return ["not told: a single pair has no others to be held against; name four nodes or more"]
-    words = "not told: a slow node slows two of three pairs, which are the median then; name four nodes or more"
-    fast = {
-        pair.one.pair
-        for pair in pairs
-        for size in pair.ratios
-        if all(
-            other.ratios and other.ratios[size] > pair.ratios[size] * (1 + threshold)
-            for other in pairs
-            if other != pair
-        )
-    }
-    for pair in sorted(fast):
-        third = next(node for other in pairs for node in other.one.pair if node not in pair)
-        words += f"; as {'+'.join(pair)} is faster than both others, {third} may be slow"
+    if len(known) <= 1:
+        return ["not told: who is slow, since no two pairs could be held against each other; name four nodes or more"]
+    words = f"not told: a slow node slows two of {len(known)} pairs, and so the median; name four nodes or more"
+    for pair in known if len(known) == len(pairs) else ():
+        others = [other for other in known if other is not pair]
+        third = next(node for node in others[0].one.pair if node not in pair.one.pair)
+        if any(all(other.ratios[size] > pair.ratios[size] * (1 + threshold) for other in others) for size in METRICS):
+            words += f"; as {pair.one.name} is faster than both others, {third} may be slow"
     return [words]
 
 
