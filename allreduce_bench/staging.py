@@ -27,12 +27,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 from .lifeline import STAGE_VARIABLE
 from .packing import PACKAGE, Archive, Environment, PackError, archive_of, environment
 from .reach import other_hosts
 from .start import Start
 from .started import SCHEDULERS
+from .units import format_size
 
 STORE = ".staged"  # beside the run folder: hidden, since it is no run
 PATIENCE_S = 900.0  # for the slowest node
@@ -109,8 +111,15 @@ class Stage:
             self.close()
             raise
         unpack_s = time.perf_counter() - began
-        self.facts = {"folder": str(self.folder), "archive_nbytes": archive.nbytes}
+        self.facts: dict[str, Any] = {"folder": str(self.folder), "archive_nbytes": archive.nbytes}
         self.facts |= {"pack_s": archive.pack_s, "unpack_s": round(unpack_s, 3)}
+
+    @property
+    def words(self) -> str:
+        """`staged in /tmp/allreduce-bench-0-12-…: 545 MiB, packed in 6.1 s, unpacked in 5.4 s`."""
+        packed = "packed before" if self.facts["pack_s"] is None else f"packed in {self.facts['pack_s']:.1f} s"
+        size = format_size(self.facts["archive_nbytes"])
+        return f"staged in {self.folder}: {size}, {packed}, unpacked in {self.facts['unpack_s']:.1f} s"
 
     @property
     def program(self) -> list[str]:

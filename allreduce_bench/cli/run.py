@@ -121,6 +121,7 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
     staged = stage(options["stage"], folder.path, plan.start)
     if staged:
         click.get_current_context().call_on_close(staged.close)
+        talk(staged.words)
     begin_run(folder, plan)
     talk(f"{launcher.library}, {launcher.program}; launches: {len(plan.planned_launches())}; results in {folder.path}")
     resume = f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}"
