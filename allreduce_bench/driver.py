@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
@@ -54,6 +54,7 @@ class Run(NamedTuple):
     skip_hung: bool
     show: Callable[[Place], Lines]
     warned: Warned  # from then on no launch is started, and the one in progress ends after its cell
+    program: Sequence[str] = ()  # that starts a rank; empty: the one of `environment`
 
 
 def drive(run: Run) -> list[Launch]:
@@ -132,7 +133,7 @@ class _Supervised:
 
     def _command(self) -> list[str]:
         plan, place = self.run.plan, self.place
-        inner = [*program(), "measure", "--launch", self.launch.name]
+        inner = [*(self.run.program or program()), "measure", "--launch", self.launch.name]
         inner += ["--place", f"{place.number}/{place.planned}", "--started", f"{place.started:.0f}"]
         inner += ["--thread-level", thread_level(plan.thread_level, ranks_a_node(self.launch.ranks, plan.start))]
         if place.deadline is not None:

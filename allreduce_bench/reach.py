@@ -24,8 +24,7 @@ def refuse_silent_hosts(start: Start) -> None:
 
     All are asked at the same time; this node is not asked, nor are the nodes of a job that need no remote shell.
     """
-    here = {host(), host().split(".")[0], "localhost", "127.0.0.1"}
-    names = [name for name in dict(map(slots_of, start.hosts)) if name not in here]
+    names = other_hosts(start)
     if not names or start.remote_shell == SSH and any(job in os.environ for job in JOBS):
         return
     shell = shlex.split(start.remote_shell)
@@ -40,6 +39,12 @@ def refuse_silent_hosts(start: Start) -> None:
         who = Path(shell[0]).name
         why = next(iter(silent.values()))
         raise LaunchError(f"{_words(list(silent))} ({who}: {why}); check the name and that {who} needs no password")
+
+
+def other_hosts(start: Start) -> list[str]:
+    """The names of the hosts of `start` that are not this node."""
+    here = {host(), host().split(".")[0], "localhost", "127.0.0.1"}
+    return [name for name in dict(map(slots_of, start.hosts)) if name not in here]
 
 
 def _words(silent: list[str]) -> str:

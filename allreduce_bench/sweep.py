@@ -1,5 +1,6 @@
 """One launch, on every rank: which cells in which order, each kept before the next begins."""
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from .cell import Outcome, outcome_of
 from .clock import Clock
 from .dtypes import arithmetic_findings, teach_numpy
 from .launched import Launched
-from .lifeline import SWITCHES_VARIABLE
+from .lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
 from .plan import Cell, Launch, Plan
 from .planned import algorithms_of
 from .recorder import Recorder
@@ -102,6 +103,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
         "variables": environment.allowed_variables(os.environ),
         "machines": leaders,
         "startup": slowest(phases),
+        "stage": json.loads(os.environ.get(STAGE_VARIABLE, "null")),
         "in_haste": launched.deadline is not None,
         "cold_nbytes": launched.cold_nbytes,
         **_groups(launched),

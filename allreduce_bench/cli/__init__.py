@@ -11,6 +11,7 @@ COMMANDS = {  # name -> module, attribute
     "demo": ("demo", "demo"),
     "doctor": ("doctor", "doctor"),
     "submit": ("submit", "submit"),
+    "health": ("health", "health"),
     "report": ("read", "report"),
     "fit": ("fit", "fit"),
     "compare": ("compare", "compare"),

@@ -43,14 +43,16 @@ class InJob:
         refuse_few_nodes(self.here, plan, [launch for launch, cells in missing.items() if cells])
         self._planned, self._left = sum(len(plan.cells(launch)) for launch in missing), sum(missing.values())
 
-    def begin(self, folder: RunFolder, plan: Plan) -> None:
-        """Keep that the job is at work, and tell the ranks which switches are above their nodes. Raises as `choose`."""
+    def begin(self, folder: RunFolder, plan: Plan, staged: dict | None) -> None:
+        """Keep that the job is at work, what was `staged`, and tell the ranks which switches are above their nodes.
+
+        Raises as `choose`.
+        """
         self.choose(folder, plan)  # another job may have begun the run meanwhile, by another plan
         if self.here is None:
             return
         self.record = JobRecord(folder.path, self.here, self.options["only"])
-        if above := tell_switches():
-            self.record.add(switches=above)
+        self.record.add(stage=staged, switches=tell_switches())
 
     def ends(self, end: str, why: str | None = None, requeued: bool = False) -> None:
         """Keep how the run ended; see `JobRecord.end`."""

@@ -164,6 +164,12 @@ STARTED = (
         metavar="IF",
         help="Network interface that shall carry the messages, e.g. hsn0; under mpirun or srun, too.",
     ),
+    click.option(
+        "--stage",
+        default="",
+        metavar="DIR",
+        help="Unpack the Python environment below DIR, such as /tmp, once per node, and start the ranks from there.",
+    ),
     click.option("--thread-level", type=click.Choice(LEVELS), default="auto", **SHOWN, help="MPI thread level."),
 )
 
@@ -222,7 +228,7 @@ SECTIONS = {  # the option that begins a section of the help -> its title
     "resume": "When something goes wrong",
 }
 WHERE = ("hosts", "hostfile", "remote_shell", "ranks_per_node", "map_by", "bind_to")
-STARTED_NAMES = ("launcher", "launcher_args", *WHERE)  # what is too late once the ranks are started
+STARTED_NAMES = ("launcher", "launcher_args", *WHERE, "stage")  # what is too late once the ranks are started
 
 
 class Sectioned(click.Command):

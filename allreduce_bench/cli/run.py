@@ -127,6 +127,7 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
     """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong."""
     from ..driver import Run
     from ..launch import find_launcher
+    from ..staging import stage
     from .job import InJob
 
     started, warned = time.time(), Warned()
@@ -138,12 +139,17 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
         folder, plan = planned_run(options, asked)
         job.choose(folder, plan)
         launcher = find_launcher(plan.start)
+        staged = stage(options["stage"], folder.path, plan.start)
+        if staged:
+            click.get_current_context().call_on_close(staged.close)
+            talk(staged.words)
         folder, plan = begin_run(folder, plan, options, asked)
-        job.begin(folder, plan)
+        job.begin(folder, plan, staged.facts if staged else None)
         planned = f"launches: {len(job.launches)}"
         talk(f"{launcher.library}, {launcher.program}; {planned}; results in {folder.path}")
         within = options["timeout"], options["within"], started, options["skip_hung"]
-        failure = _driven(Run(folder, plan, job.launches, launcher, *within, _display(), warned), options, job)
+        how = _display(), warned, staged.program if staged else ()
+        failure = _driven(Run(folder, plan, job.launches, launcher, *within, *how), options, job)
         job.report(folder)
     return folder, failure
 

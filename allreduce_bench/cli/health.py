@@ -1,0 +1,118 @@
+"""`health`: pairs of nodes, held against each other."""
+
+import os
+import time
+from contextlib import nullcontext, suppress
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from ..plan import Plan
+from ..runfolder import RunError, RunFolder
+from ..started import under_launcher
+from .opening import begin_run, planned_run
+from .run import SHORTEST_TIMEOUT_S, run
+from .words import DURATION, HOSTS, SHARE, OneLine, errors_in_one_line, talk
+
+NODELIST = "SLURM_JOB_NODELIST"
+
+
+@click.command()
+@click.option("--hosts", type=HOSTS, help="Nodes to check, e.g. n1,n2,n3,n4 [default: those of the Slurm job].")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Folder of the runs [default: results/DATE_health]."
+)
+@click.option(
+    "--threshold", type=SHARE, default="20%", show_default=True, help="Slower than the median by more is slow."
+)
+@click.option("--launches", type=click.IntRange(1), default=3, show_default=True, help="Fresh mpiruns per pair.")
+@click.option(
+    "--timeout", type=DURATION, default="60s", show_default=True, help="A pair that stands still so long hangs."
+)
+@click.option("--launcher", default="auto", metavar="NAME", show_default=True, help="As of run.")
+@click.option("--launcher-args", default="", metavar="WORDS", help="As of run.")
+@click.option("--remote-shell", default="ssh", metavar="PROGRAM", show_default=True, help="As of run.")
+@click.option("--interface", default="", metavar="IF", help="As of run.")
+@errors_in_one_line
+def health(hosts, output, threshold, timeout, **how) -> None:
+    """Find the node or the link that is slower than its peers.
+
+    Pairs of nodes, one after the other, all-reduce with one rank on each: 8 bytes for the latency, 4 MiB for the
+    bandwidth. The nodes form a ring, so that a slow node shows in both its pairs and a slow link in one. Each pair is
+    held against the median over pairs, never against absolute numbers. Exit status 1 where one is slow, fails or hangs;
+    the others go on. Every pair is a run in -o, for report and compare; with the same -o it goes on where it was.
+    """
+    from ..health import held, judge, pairs_of, table, untold
+    from ..launch import find_launcher
+
+    if under_launcher(os.environ):
+        raise OneLine("health starts its own ranks; run it without mpirun or srun")
+    if timeout < SHORTEST_TIMEOUT_S:
+        raise OneLine(f"--timeout: {timeout:g} s would end launches that are well; give it 1s at least")
+    pairs = pairs_of(_nodes(hosts))
+    output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
+    planned = [_planned(output / "+".join(pair), pair, how) for pair in pairs]  # all, before anything is started
+    find_launcher(_planned(output / "nobody", (), how)[1].start)  # what no pair could do need not be said of each
+    found = []
+    for number, (pair, (folder, plan)) in enumerate(zip(pairs, planned), start=1):
+        talk(f"{'+'.join(pair)}, pair {number} of {len(pairs)}")
+        found.append(_measured(pair, folder, plan, timeout))
+    compared = held(found, threshold)
+    named = judge(compared)
+    fine = [] if named else [f"nothing is slower than the median by more than {threshold:.0%}"]
+    click.echo("\n".join([*table(compared), "", *named, *fine, *untold(compared, threshold)]))
+    talk(f"the runs of the pairs: {output}")
+    if named:
+        raise click.exceptions.Exit(1)
+
+
+def _nodes(hosts: tuple[str, ...] | None) -> list[str]:
+    from ..hosts import slots_of
+    from ..slurm.nodelist import expand
+
+    if not hosts and not os.environ.get(NODELIST):
+        raise OneLine("which nodes? Name them by --hosts n1,n2,n3,n4, or run it inside a Slurm job")
+    return [slots_of(host)[0] for host in hosts] if hosts else expand(os.environ[NODELIST])
+
+
+def _planned(folder: Path, pair: tuple[str, ...], how: dict) -> tuple[RunFolder, Plan]:
+    """The run of a pair, as `run` itself would plan it."""
+    from ..health import ALGORITHMS, METRICS
+
+    words = ["--ranks", "2", "--sizes", ",".join(map(str, METRICS)), "--algorithms", ",".join(ALGORITHMS)]
+    words += ["--no-floors", "--cell-time", "200ms", "--ranks-per-node", "1", "--resume", "--output", str(folder)]
+    words += ["--hosts", ",".join(pair)] if pair else []
+    words += [word for name, value in how.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    context = run.make_context("run", words)
+    options = context.params
+    given = {name for name in options if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
+    return planned_run(options, given)
+
+
+def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float):
+    """Measure what is left of the pair's run; what it gave, or why it failed."""
+    from ..driver import Run, Stopped, drive
+    from ..health import Measured, measured
+    from ..launch import find_launcher
+    from ..launchers.launcher import LaunchError
+    from ..progress import Lines
+    from ..recorder import discard_run, write_summary
+    from ..summary import summarise
+
+    why = ""
+    try:
+        if not folder.path.exists() or folder.pending(plan):
+            launcher = find_launcher(plan.start)
+            begin_run(folder, plan)
+            drive(Run(folder, plan, launcher, timeout_s, None, time.time(), False, Lines))
+    except (LaunchError, Stopped) as error:
+        why = str(error)
+    if why and not list(folder.launches.glob("*.cells.csv")):
+        if folder.path.exists():
+            discard_run(folder)  # no rank came as far as writing
+        return Measured(pair, {}, why)
+    with suppress(RunError) if why else nullcontext():  # where no cell was finished there is nothing to sum up
+        rows = summarise(folder)
+        write_summary(folder, rows)
+    return Measured(pair, {}, why) if why else measured(pair, rows)
