@@ -10,6 +10,8 @@ COMMANDS = {  # name -> module, attribute
     "run": ("run", "run"),
     "demo": ("demo", "demo"),
     "doctor": ("doctor", "doctor"),
+    "status": ("status", "status"),
+    "collect": ("collect", "collect"),
     "report": ("read", "report"),
     "fit": ("fit", "fit"),
     "compare": ("compare", "compare"),

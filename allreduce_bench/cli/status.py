@@ -1,0 +1,57 @@
+"""`status`: where the jobs of a sweep are."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from .words import OneLine, errors_in_one_line, talk
+
+RESULTS = Path("results")
+
+
+@click.command()
+@click.argument("sweep", required=False, type=click.Path(path_type=Path))
+@errors_in_one_line
+def status(sweep: Path | None) -> None:
+    """Show where the jobs of SWEEP are, how far, or why they failed; and what to do next.
+
+    SWEEP is the newest one in results/ by default. Where Slurm cannot be asked, the states are those that the jobs
+    wrote of themselves.
+    """
+    from ..slurm.board import lines, next_step, text
+    from ..slurm.overview import look
+
+    overview = look(sweep or _newest())
+    if not overview.tasks:
+        raise OneLine(f"{overview.sweep}: no job was ever submitted for it, nor wrote into it; expected a sweep")
+    if overview.told.silence:
+        talk(f"{overview.told.silence}; states are those that the jobs wrote of themselves")
+    table = lines(overview)
+    if sys.stdout.isatty():
+        _show(table)
+    else:
+        click.echo(text(table), nl=False)
+    click.echo(next_step(overview, (overview.sweep / "report.html").is_file()))
+
+
+def _newest() -> Path:
+    """The sweep in RESULTS whose jobs were submitted, or began, last."""
+    found = [path for path in RESULTS.glob("*/jobs") if path.is_dir()]
+    if not found:
+        raise OneLine(f"no sweep in {RESULTS}/; name its folder")
+    return max(found, key=lambda path: path.stat().st_mtime).parent
+
+
+def _show(table) -> None:
+    """The table on a terminal, where long reasons are wrapped."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..slurm.board import HEADER
+
+    shown = Table(*HEADER, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for line in table:
+        shown.add_row(*map(Text, line))
+    Console().print(shown)

@@ -1,0 +1,52 @@
+"""What Slurm says of the jobs of a sweep, and what it said of those that it has forgotten since."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..runfolder import RunError, read_json
+from ..whole import write_whole
+from . import commands
+from .parsing import Job
+from .submissions import JOBS
+
+
+class Told(NamedTuple):
+    """What is known of jobs."""
+
+    jobs: Mapping[str, Job]  # by id; those that Slurm has never heard of, or has forgotten, are absent
+    silence: str = ""  # why Slurm could not be asked; empty: it was
+
+
+def ask(numbers: Iterable[str], sweep: Path) -> Told:
+    """Ask Slurm for these jobs; of what it has forgotten there is what it told earlier. Raises RunError."""
+    asked = sorted({number.partition("_")[0] for number in numbers}, key=lambda number: (len(number), number))
+    earlier = told_earlier(sweep)
+    if not asked:
+        return Told(earlier)
+    try:
+        return Told({**earlier, **commands.jobs(asked)})
+    except commands.SlurmError as error:
+        return Told(earlier, str(error))
+
+
+def told_earlier(sweep: Path) -> dict[str, Job]:
+    """By id the jobs of which `keep` has kept how they ended. Raises RunError."""
+    path = _path(sweep)
+    found = read_json(path) if path.is_file() else {}
+    try:
+        return {number: Job(**fields) for number, fields in found.items()}
+    except TypeError as error:
+        raise RunError(f"{path}: damaged: {error}; remove it") from error
+
+
+def keep(told: Told, sweep: Path) -> None:
+    """Keep beside the sweep's jobs how they ended: Slurm forgets, and reports are read elsewhere. Raises OSError."""
+    over = {number: job._asdict() for number, job in told.jobs.items() if not (job.queued or job.running)}
+    if over:
+        write_whole(_path(sweep), json.dumps(over, indent=1) + "\n")
+
+
+def _path(sweep: Path) -> Path:
+    return sweep / JOBS / "ended.json"
