@@ -15,7 +15,7 @@ from typing import Any
 from .plan import Launch, Plan
 from .recorder import create_run, write_summary
 from .runfolder import Block, RunError, RunFolder, read_json, run_names, whole_blocks
-from .schema import CELLS, REPETITIONS, Column, names
+from .schema import CELLS, REPETITIONS, names
 from .summary import summarise
 from .units import in_ranks
 
@@ -73,6 +73,16 @@ def sources(folder: RunFolder) -> list[dict[str, Any]]:
     ):
         return found
     raise RunError(f"{folder.run_json}: damaged: merged is {found!r:.60}")
+
+
+def in_words(found: Sequence[dict[str, Any]]) -> str:
+    """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6)` of what `sources` gave."""
+    words = []
+    for source in found:
+        renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]
+        said = [f"sha256 {source['sha256'][:16]}", f"seed {source['seed']}", *renamed]
+        words.append(f"{source['name']} ({', '.join(said)})")
+    return "; ".join(words)
 
 
 def _refuse_repeated(folders: Sequence[RunFolder]) -> None:

@@ -14,7 +14,12 @@ class Ending(NamedTuple):
     """Where a job stands."""
 
     kind: str  # QUEUED, RUNNING, DONE, ENDED otherwise, or UNSURE
-    words: str  # `is` left out before queued, running and done: hit its time limit of 30:00
+    words: str  # hit its time limit of 30:00
+
+    @property
+    def sentence(self) -> str:
+        """What follows the name of the job: is still queued (Resources)."""
+        return f"is still {self.words}" if self.active else self.words
 
     @property
     def active(self) -> bool:
@@ -41,7 +46,7 @@ def ending(task: Task, told: Told) -> Ending:
         words = {"warned": warned, "refused": f"refused to measure{because}", "stopped": f"was stopped{because}"}
         return Ending(ENDED, words.get(record.end, f"ended as {record.end}{because}"))
     if job is None and told.silence:
-        return Ending(UNSURE, "is running, or ended without a word")
+        return Ending(UNSURE, "may be running, or ended without a word")
     return Ending(ENDED, _status(job) or "ended without a word (killed?)")
 
 

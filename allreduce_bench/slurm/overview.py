@@ -9,7 +9,7 @@ from ..runfolder import CellKey, Row, RunError, RunFolder
 from . import reasons
 from .endings import Ending, ending
 from .reasons import Missing
-from .submissions import Submission, read_records, read_submissions, runs_of
+from .submissions import JOBS, Submission, read_records, read_submissions, runs_of
 from .tasks import Task, tasks_of
 from .told import Told, ask, told_earlier
 
@@ -84,11 +84,20 @@ def look(path: Path, ask_slurm: bool = True) -> Overview:
     return Overview(sweep, runs, tuple(submissions), ours, told)
 
 
+def lacking(folder: RunFolder) -> list[Missing]:
+    """What a run that jobs measured lacks, from files alone; of any other run nothing. Raises RunError."""
+    if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
+        return []
+    overview = look(folder.path, ask_slurm=False)
+    return [one for run in overview.runs for one in overview.missing(run)]
+
+
 def _sweep_of(path: Path) -> Path:
     """The folder itself, or the one around it where its jobs were submitted for several runs."""
     around = path.resolve().parent
     above = [job.run for submission in read_submissions(around) for job in submission.jobs]
-    return path.parent if path.resolve().name in above else path
+    inside = path.resolve().name in above
+    return (path.parent if path.name else around) if inside else path
 
 
 def _run(folder: RunFolder, sweep: Path) -> Run:

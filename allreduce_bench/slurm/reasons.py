@@ -15,7 +15,6 @@ from .told import Told
 FAILED = ("wrong", "refused")  # a check failed: no further attempt changes that
 AGAIN = ("hung", "left out")  # the next attempt measures the cell
 MISSING = "missing"  # nobody said anything of the cell
-STILL = {"queued": "is still ", "running": "is still "}
 UNUSUAL = ("cold", ALONE)  # what is said of a cell beside its size
 
 
@@ -81,25 +80,42 @@ def _fate(launch: Launch, tasks: Sequence[Task], told: Told) -> tuple[str, bool]
     if not endings:
         return "no job was to measure it", False
     task, fate = next((one for one in reversed(endings) if one[1].active), endings[-1])
-    said = fate.words.replace("done", "ended without measuring it", 1) if fate.kind == DONE else fate.words
-    return f"job {task.id} {STILL.get(fate.kind, '')}{said}", fate.active
+    said = fate.words.replace("done", "ended without measuring it", 1) if fate.kind == DONE else fate.sentence
+    return f"job {task.id} {said}", fate.active
 
 
 def grouped(plan: Plan, found: Iterable[Missing]) -> list[Group]:
-    """What is missing in words: as few groups as say it all, failed checks first."""
-    launches: dict[tuple, dict[Cell, set[int]]] = {}
+    """What is missing in words: failed checks first; launches of which all is missing apart from the others."""
+    alike: dict[tuple[str, int, str], dict[int, set[Cell]]] = {}
     for launch, cell, state, reason in found:
-        launches.setdefault((state, launch.ranks, reason), {}).setdefault(cell, set()).add(launch.number)
+        alike.setdefault((state, launch.ranks, reason), {}).setdefault(launch.number, set()).add(cell)
     groups = []
-    for (state, ranks, reason), numbers_of in launches.items():
-        cells_of: dict[frozenset[int], set[Cell]] = {}
-        for cell, numbers in numbers_of.items():
-            cells_of.setdefault(frozenset(numbers), set()).add(cell)
-        for of, cells in sorted(cells_of.items(), key=lambda item: sorted(item[0])):
-            where = f"launch{'es' if len(of) > 1 else ''} {_spans(of, str)}"
-            groups.append(Group(state, ranks, _cells(plan, cells), where, reason, len(of) * len(cells)))
+    for (state, ranks, reason), cells_of in alike.items():
+        for numbers, cells in _together(plan, cells_of):
+            where = f"launch{'es' if len(numbers) > 1 else ''} {_spans(numbers, str)}"
+            groups.append(Group(state, ranks, _cells(plan, cells), where, reason, len(numbers) * len(cells)))
     order = (*FAILED, *AGAIN, MISSING)
     return sorted(groups, key=lambda group: (order.index(group.state), group.ranks))
+
+
+def _together(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[list[int], set[Cell]]]:
+    """Launches and the cells that are missing in each of them."""
+    planned = set(plan.cells(plan.planned_launches()[0]))
+    whole = [number for number, cells in cells_of.items() if cells == planned]
+    numbers_of: dict[Cell, list[int]] = {}
+    for number, cells in cells_of.items():
+        for cell in cells if number not in whole else ():
+            numbers_of.setdefault(cell, []).append(number)
+    found: dict[tuple[int, ...], set[Cell]] = {}
+    for cell, numbers in numbers_of.items():
+        found.setdefault(tuple(sorted(numbers)), set()).add(cell)
+    parts = [(list(numbers), cells) for numbers, cells in sorted(found.items())]
+    return [*parts, (whole, planned)] if whole else parts
+
+
+def not_begun(plan: Plan, found: Iterable[Missing]) -> list[str]:
+    """Of the cells that were not measured to their end the groups in words: what failed, or hung, is said elsewhere."""
+    return [group.sentence for group in grouped(plan, found) if group.state in (MISSING, "left out")]
 
 
 def explained(rows: Iterable[Summary], found: Iterable[Missing]) -> list[Summary]:

@@ -88,7 +88,8 @@ def read_submissions(folder: Path) -> list[Submission]:
 
 def read_records(run: RunFolder) -> list[Record]:
     """Those of all starts of all jobs that wrote into the run, in order. Raises RunError."""
-    found = [_read(Record, read_json(path), path) for path in (run.path / JOBS).glob("job-*.json")]
+    whole = [path for path in (run.path / JOBS).glob("job-*.json") if path.read_bytes().rstrip().endswith(b"}")]
+    found = [_read(Record, read_json(path), path) for path in whole]  # half: it begins, or its node went down then
     return sorted(found, key=lambda record: (record.started, record.id, record.restart))
 
 
