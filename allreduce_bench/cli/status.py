@@ -51,7 +51,9 @@ def _show(table) -> None:
 
     from ..slurm.board import HEADER
 
-    shown = Table(*HEADER, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in HEADER:
+        shown.add_column(name, no_wrap=name != HEADER[-1])
     for line in table:
         shown.add_row(*map(Text, line))
     Console().print(shown)
