@@ -102,8 +102,8 @@ def _refuse_other_plan(first: Source, other: Source) -> None:
     own = OWN if first.plan.check != "bits" else ("ranks", "launches")  # bits of other floats are other bits
     for name in ours:
         if name not in own and ours[name] != theirs[name]:
-            values = f"{_said(theirs[name])}, that of {first.folder.path} {_said(ours[name])}"
-            raise RunError(f"{other.folder.path}: its {name} is {values}; only runs of equal plans make one run")
+            values = f"{name} {_said(theirs[name])}, but {first.folder.path} has {_said(ours[name])}"
+            raise RunError(f"{other.folder.path}: has {values}; only runs of equal plans make one run")
 
 
 def _flat(plan: Plan) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def _flat(plan: Plan) -> dict[str, Any]:
 
 
 def _said(value: Any) -> str:
-    return ",".join(map(str, value)) or "nothing" if isinstance(value, tuple) else f"{value!r}"
+    return ",".join(map(str, value)) or "none" if isinstance(value, tuple) else f"{'none' if value is None else value}"
 
 
 def _refuse_other_launches(sources: Sequence[Source]) -> None:
@@ -123,8 +123,9 @@ def _refuse_other_launches(sources: Sequence[Source]) -> None:
             for fact in source.folder.attempts():
                 first, value = known.setdefault(fact["ranks"], (source, ask(fact)))
                 if value != ask(fact) and first is not source:
-                    where, values = in_ranks([fact["ranks"]]), f"{ask(fact)}, that of {first.folder.path} {value}"
-                    raise RunError(f"{source.folder.path}: its {what} at {where} is {values}; they make no one run")
+                    values = f"{what} {_said(ask(fact))} at {in_ranks([fact['ranks']])}"
+                    one = f"{first.folder.path} has {_said(value)}"
+                    raise RunError(f"{source.folder.path}: has {values}, but {one}; such launches make no one run")
 
 
 def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Source]:

@@ -208,7 +208,9 @@ def test_a_run_without_jobs_is_gone_on_with_by_run(tmp_path):
     assert "incomplete launches" not in page(tmp_path / "run" / "report.html")  # whoever stopped it knows
 
 
-@pytest.mark.parametrize("damage", ["[]", "{", '{"103": {"id": 1, "x": 2}}', '{"103": 5}'])
+@pytest.mark.parametrize(
+    "damage", ["[]", "{", '{"103": {"id": "1", "x": 2}}', '{"103": 5}', '{"103": {"id": "103", "state": 5}}']
+)
 def test_a_damaged_memory_of_slurms_words_is_one_line(sweep, slurm, damage):
     (sweep / "jobs" / "ended.json").write_text(damage)
     result = collect(sweep)

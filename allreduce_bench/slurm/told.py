@@ -11,6 +11,8 @@ from . import commands
 from .parsing import Job
 from .submissions import JOBS
 
+SECONDS = ("elapsed_s", "limit_s")  # of a job; the rest is text
+
 
 class Told(NamedTuple):
     """What is known of jobs."""
@@ -36,9 +38,14 @@ def told_earlier(sweep: Path) -> dict[str, Job]:
     path = _path(sweep)
     found = read_json(path) if path.is_file() else {}
     try:
-        return {number: Job(**fields) for number, fields in found.items()}
+        jobs = {number: Job(**fields) for number, fields in found.items()}
     except TypeError as error:
         raise RunError(f"{path}: damaged: {error}; remove it") from error
+    for number, job in jobs.items():
+        for name, value in job._asdict().items():
+            if not isinstance(value, str) and not (name in SECONDS and isinstance(value, float | int | None)):
+                raise RunError(f"{path}: damaged: {name} of job {number} is {value!r:.60}; remove it")
+    return jobs
 
 
 def keep(told: Told, sweep: Path) -> None:
