@@ -76,13 +76,13 @@ def sources(folder: RunFolder) -> list[dict[str, Any]]:
 
 
 def in_words(found: Sequence[dict[str, Any]]) -> str:
-    """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6)` of what `sources` gave."""
+    """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6); ...` of what `sources` gave."""
     words = []
     for source in found:
         renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]
         said = [f"sha256 {source['sha256'][:16]}", f"seed {source['seed']}", *renamed]
         words.append(f"{source['name']} ({', '.join(said)})")
-    return "; ".join(words)
+    return "; ".join([*words, "the order of cells is that of each source's own seed and launch"])
 
 
 def _refuse_repeated(folders: Sequence[RunFolder]) -> None:

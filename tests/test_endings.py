@@ -49,7 +49,7 @@ def test_slurm_knows_best_what_it_did_to_a_job(what, kind, words):
     [
         ({"end": "done"}, DONE, "done"),
         ({"end": "done", "why": "a check failed"}, DONE, "done: a check failed"),
-        ({"end": "warned"}, ENDED, "was warned in time of its time limit of 30:00, and ended after a cell"),
+        ({"end": "warned"}, ENDED, "stopped in time before its limit of 30:00"),
         ({"end": "refused", "why": "2 nodes, expected 4"}, ENDED, "refused to measure: 2 nodes, expected 4"),
         ({"end": "stopped", "why": "rank 3 died"}, ENDED, "was stopped: rank 3 died"),
         ({"end": "stopped"}, ENDED, "was stopped"),

@@ -76,7 +76,7 @@ def test_jobs_that_failed_say_why_and_the_next_step_submits_the_rest(tmp_path, s
     ]
     assert last == (
         f"88 of 108 cells done; next: allreduce-bench submit --resume -o {tmp_path}/s "
-        f"(what is missing: collect {tmp_path}/s)"
+        f"(what is missing: allreduce-bench collect {tmp_path}/s)"
     )
 
 
@@ -122,6 +122,11 @@ def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slu
     header, row, last = table(tmp_path / "s")
     assert row.split() == ["2n", "77", "2", "2,4,8", "108/108", "done"]
     assert last == f"108 of 108 cells done; next: allreduce-bench collect {tmp_path}/s"
+    page = tmp_path / "s" / "report.html"
+    page.touch()
+    assert table(tmp_path / "s")[-1] == "108 of 108 cells done"
+    os.utime(page, (1e9, 1e9))  # of an earlier job
+    assert table(tmp_path / "s")[-1] == last
 
 
 def test_a_sweep_that_was_only_just_submitted_has_no_cell_yet(tmp_path, no_slurm):

@@ -1,11 +1,17 @@
 """`status`: where the jobs of a sweep are."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .words import OneLine, errors_in_one_line, talk
+
+if TYPE_CHECKING:
+    from ..slurm.board import Line
+    from ..slurm.overview import Overview
 
 RESULTS = Path("results")
 
@@ -32,7 +38,14 @@ def status(sweep: Path | None) -> None:
         _show(table)
     else:
         click.echo(text(table), nl=False)
-    click.echo(next_step(overview, (overview.sweep / "report.html").is_file()))
+    click.echo(next_step(overview, _is_collected(overview)))
+
+
+def _is_collected(overview: "Overview") -> bool:
+    """Whether there is a report that is newer than all measurements."""
+    report = overview.sweep / "report.html"
+    marks = [path.stat().st_mtime for run in overview.runs for path in run.folder.launches.glob("*.cells.csv")]
+    return report.is_file() and report.stat().st_mtime >= max(marks, default=0.0)
 
 
 def _newest() -> Path:
@@ -43,7 +56,7 @@ def _newest() -> Path:
     return max(found, key=lambda path: path.stat().st_mtime).parent
 
 
-def _show(table) -> None:
+def _show(table: "Sequence[Line]") -> None:
     """The table on a terminal, where long reasons are wrapped."""
     from rich.console import Console
     from rich.table import Table

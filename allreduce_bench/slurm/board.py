@@ -35,7 +35,7 @@ def lines(overview: Overview) -> list[Line]:
 
 
 def next_step(overview: Overview, collected: bool) -> str:
-    """`74 of 240 cells done; next: ...`; `collected`: there is a report."""
+    """`74 of 240 cells done; next: ...`; `collected`: there is a report of all of them."""
     done, cells = overview.progress
     sweep = shlex.quote(str(overview.sweep))
     words = f"{done} of {cells} cells done"
@@ -46,7 +46,7 @@ def next_step(overview: Overview, collected: bool) -> str:
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
         return f"{words}; next, when no job is left: allreduce-bench collect {sweep}"
     if done < cells:
-        return f"{words}; next: allreduce-bench submit --resume -o {sweep} (what is missing: collect {sweep})"
+        return f"{words}; next: allreduce-bench submit --resume -o {sweep} (what is missing: allreduce-bench collect {sweep})"
     return words if collected else f"{words}; next: allreduce-bench collect {sweep}"
 
 
@@ -62,7 +62,7 @@ def _line(overview: Overview, task: Task) -> Line:
     launches = overview.launches(task)
     done = [run.progress(launches) for run in overview.runs if run.name == task.run]
     ranks = format_ranges({launch.ranks for launch in launches})
-    name = task.name if task.run == "." else f"{task.run}/{task.name}"
+    name = task.name if task.run == "." or task.run in task.name else f"{task.run}/{task.name}"
     cells = "".join(f"{finished}/{planned}" for finished, planned in done)
     return Line(name, task.id, str(task.nodes), ranks, cells, _state(overview, task))
 

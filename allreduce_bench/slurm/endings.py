@@ -42,7 +42,7 @@ def ending(task: Task, told: Told) -> Ending:
         return Ending(DONE, f"done: {record.why}" if record.why else "done")
     if record.end:
         because = f": {record.why}" if record.why else ""
-        warned = f"was warned in time of its time limit{_of(limit_s)}, and ended after a cell"
+        warned = f"stopped in time before its limit{_of(limit_s)}"
         words = {"warned": warned, "refused": f"refused to measure{because}", "stopped": f"was stopped{because}"}
         return Ending(ENDED, words.get(record.end, f"ended as {record.end}{because}"))
     if job is None and told.silence:
