@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -123,7 +124,7 @@ def test_it_says_of_what_it_was_made(tmp_path, monkeypatch):
     assert one["sha256"] != other["sha256"] and len(one["sha256"]) == 64
     words = in_words(sources(new))
     assert words.startswith(f"a (sha256 {one['sha256'][:16]}, seed 7); b (sha256 ") and "4r-2 as 4r-4" in words
-    assert words in write_report([new], tmp_path / "report.html").read_text()
+    assert words in unescape(write_report([new], tmp_path / "report.html").read_text())
     assert len(points([new])) == len(points([a])) + len(points([b]))
     changed = a.launches / "2r-1.1.csv"
     changed.write_text(changed.read_text() + "x")

@@ -46,7 +46,8 @@ def next_step(overview: Overview, collected: bool) -> str:
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
         return f"{words}; next, when no job is left: allreduce-bench collect {sweep}"
     if done < cells:
-        return f"{words}; next: allreduce-bench submit --resume -o {sweep} (what is missing: allreduce-bench collect {sweep})"
+        why = f"(what is missing: allreduce-bench collect {sweep})"
+        return f"{words}; next: allreduce-bench submit --resume -o {sweep} {why}"
     return words if collected else f"{words}; next: allreduce-bench collect {sweep}"
 
 
