@@ -99,6 +99,13 @@ def test_the_report_says_what_is_missing_too_and_still_when_slurm_has_forgotten(
         write_report([RunFolder(sweep)], sweep / "report.html")
 
 
+def test_a_job_that_slurm_does_not_know_is_over_in_the_report_too(sweep, slurm):
+    why = "launch 2: job 103 ended without a word (killed?)"
+    assert why in collect(sweep).stdout and why in page(sweep / "report.html")
+    slurm.answer("sacct", TIMEOUT)
+    assert collect(sweep).stdout.splitlines()[:2] == LOST
+
+
 def test_a_cell_that_no_launch_has_says_why_in_the_summary_and_in_the_page(tmp_path, slurm):
     build_sweep(tmp_path / "s", {"8r-1": 0, "8r-2": 0, "8r-3": 0})
     submit(tmp_path / "s", {4: "103"})
@@ -121,7 +128,7 @@ def test_while_jobs_are_at_work_nothing_is_submitted_again(sweep, slurm):
     assert result.exit_code == 1 and "job 103 is still running on n[1-4]" in result.stdout
     assert "still queued or running: job 103; collect again when it has ended" in result.stdout
     assert "submit" not in result.stdout
-    assert not (sweep / "jobs" / "ended.json").exists()
+    assert "103" not in json.loads((sweep / "jobs" / "ended.json").read_text())
 
 
 def test_a_failed_check_is_no_reason_to_submit_again(tmp_path, slurm):

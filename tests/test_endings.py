@@ -6,7 +6,7 @@ from allreduce_bench.slurm.endings import DONE, ENDED, QUEUED, RUNNING, UNSURE, 
 from allreduce_bench.slurm.parsing import Job
 from allreduce_bench.slurm.submissions import Record
 from allreduce_bench.slurm.tasks import Task
-from allreduce_bench.slurm.told import Told
+from allreduce_bench.slurm.told import FORGOTTEN, Told
 
 SILENT = Told({}, "there is no scontrol in PATH")
 
@@ -56,7 +56,7 @@ def test_slurm_knows_best_what_it_did_to_a_job(what, kind, words):
     ],
 )
 @pytest.mark.parametrize(
-    "what", [told("FAILED", exit_code="1:0"), told("COMPLETED", exit_code="0:0"), Told({}), SILENT]
+    "what", [told("FAILED", exit_code="1:0"), told("COMPLETED", exit_code="0:0"), told(FORGOTTEN), SILENT]
 )
 def test_a_job_knows_best_how_it_ended_by_itself(record, kind, words, what):
     assert ending(task(**record), what) == Ending(kind, words)
@@ -69,7 +69,7 @@ def test_a_job_knows_best_how_it_ended_by_itself(record, kind, words, what):
         (told("FAILED", exit_code="137:0"), ENDED, "ended with status 137"),
         (told("FAILED", exit_code="0:99"), ENDED, "was ended by signal 99"),
         (told("COMPLETED", exit_code="0:0"), ENDED, "ended without a word (killed?)"),
-        (Told({}), ENDED, "ended without a word (killed?)"),
+        (told(FORGOTTEN), ENDED, "ended without a word (killed?)"),
         (SILENT, UNSURE, "may be running, or ended without a word"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_job_that_began_and_wrote_no_end(what, kind, words):
     [
         (told("FAILED", exit_code="2:0"), ENDED, "ended with status 2 before it began to measure"),
         (told("COMPLETED"), ENDED, "ended before it began to measure"),
-        (Told({}), ENDED, "never began to measure, and Slurm knows it no more"),
+        (told(FORGOTTEN), ENDED, "never began to measure, and Slurm knows it no more"),
         (SILENT, UNSURE, "has not begun to measure"),
     ],
 )
@@ -97,7 +97,7 @@ def test_the_last_start_counts_and_a_requeued_one_may_begin_again():
     assert ending(both, SILENT).kind == DONE and both.restarts == 1
     once = Task("7", "4n", 4, ".", "8r", 1, None, (first,))
     assert ending(once, SILENT) == Ending(UNSURE, "was requeued, and has not begun again since")
-    assert ending(once, Told({})).kind == ENDED
+    assert ending(once, told(FORGOTTEN)).kind == ENDED
     assert ending(once, told("PENDING", "BeginTime")).kind == QUEUED
 
 

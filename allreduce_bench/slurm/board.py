@@ -10,6 +10,7 @@ from .overview import Overview
 from .parsing import duration
 from .submissions import Submission
 from .tasks import Task
+from .told import FORGOTTEN
 
 HEADER = ("name", "job", "nodes", "ranks", "cells", "state")
 TIMES = {1: "once", 2: "twice"}
@@ -84,7 +85,10 @@ def _collecting(overview: Overview, submission: Submission, newest: int) -> Line
     job = overview.told.jobs.get(submission.collect or "")
     if submission.collect is None or (submission.number != newest and not (job and (job.queued or job.running))):
         return None
-    state = "unknown" if job is None else "done" if job.state == "COMPLETED" else "failed, or found cells missing"
-    if job is not None and (known := by_slurm(job)):
+    if job is None or job.state == FORGOTTEN:
+        state = "not known"
+    elif known := by_slurm(job):
         state = known.words
+    else:
+        state = "done" if job.state == "COMPLETED" else "failed, or found cells missing"
     return Line("collect", submission.collect, "1", "", "", state)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from .parsing import Job, duration
 from .tasks import Task
-from .told import Told
+from .told import FORGOTTEN, Told
 
 QUEUED, RUNNING, DONE, ENDED, UNSURE = "queued", "running", "done", "ended", "unsure"
 
@@ -35,9 +35,9 @@ def ending(task: Task, told: Told) -> Ending:
         return known
     record = task.record
     if record is None:
-        return _without_record(job, told)
+        return _without_record(job)
     if record.requeued:
-        return Ending(UNSURE if told.silence else ENDED, "was requeued, and has not begun again since")
+        return Ending(ENDED if job else UNSURE, "was requeued, and has not begun again since")
     if record.end == "done":
         return Ending(DONE, f"done: {record.why}" if record.why else "done")
     if record.end:
@@ -45,7 +45,7 @@ def ending(task: Task, told: Told) -> Ending:
         warned = f"stopped in time before its limit{_of(limit_s)}"
         words = {"warned": warned, "refused": f"refused to measure{because}", "stopped": f"was stopped{because}"}
         return Ending(ENDED, words.get(record.end, f"ended as {record.end}{because}"))
-    if job is None and told.silence:
+    if job is None:
         return Ending(UNSURE, "may be running, or ended without a word")
     return Ending(ENDED, _status(job) or "ended without a word (killed?)")
 
@@ -70,17 +70,17 @@ def by_slurm(job: Job, limit_s: float | None = None) -> Ending | None:
     return Ending(ENDED, words) if words else None
 
 
-def _without_record(job: Job | None, told: Told) -> Ending:
-    if job is not None:
-        return Ending(ENDED, f"{_status(job) or 'ended'} before it began to measure")
-    if told.silence:
+def _without_record(job: Job | None) -> Ending:
+    if job is None:
         return Ending(UNSURE, "has not begun to measure")
-    return Ending(ENDED, "never began to measure, and Slurm knows it no more")
+    if job.state == FORGOTTEN:
+        return Ending(ENDED, "never began to measure, and Slurm knows it no more")
+    return Ending(ENDED, f"{_status(job) or 'ended'} before it began to measure")
 
 
-def _status(job: Job | None) -> str:
+def _status(job: Job) -> str:
     """How the script of a job ended, where that was not well."""
-    status, _, number = (job.exit_code if job else "").partition(":")
+    status, _, number = job.exit_code.partition(":")
     if number.isdecimal() and int(number):
         try:
             return f"was ended by {signal.Signals(int(number)).name}"

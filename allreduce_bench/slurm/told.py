@@ -11,24 +11,26 @@ from . import commands
 from .parsing import Job
 from .submissions import JOBS
 
+FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
 SECONDS = ("elapsed_s", "limit_s")  # of a job; the rest is text
 
 
 class Told(NamedTuple):
     """What is known of jobs."""
 
-    jobs: Mapping[str, Job]  # by id; those that Slurm has never heard of, or has forgotten, are absent
+    jobs: Mapping[str, Job]  # by id
     silence: str = ""  # why Slurm could not be asked; empty: it was
 
 
 def ask(numbers: Iterable[str], sweep: Path) -> Told:
     """Ask Slurm for these jobs; of what it has forgotten there is what it told earlier. Raises RunError."""
-    asked = sorted({number.partition("_")[0] for number in numbers}, key=lambda number: (len(number), number))
-    earlier = told_earlier(sweep)
-    if not asked:
+    ids, earlier = list(numbers), told_earlier(sweep)
+    if not ids:
         return Told(earlier)
+    asked = sorted({number.partition("_")[0] for number in ids}, key=lambda number: (len(number), number))
     try:
-        return Told({**earlier, **commands.jobs(asked)})
+        known = commands.jobs(asked)
+        return Told({**{number: Job(number, FORGOTTEN) for number in ids}, **earlier, **known})
     except commands.SlurmError as error:
         return Told(earlier, str(error))
 
