@@ -89,6 +89,7 @@ def test_all_jobs_of_the_newest_submission_and_older_ones_that_have_not_ended(tm
                  "echo '105|COMPLETED|n1|1|30|0:0|None'")  # fmt: skip
     assert [row.split("  ", 1)[0] for row in table(tmp_path / "s")[1:-1]] == ["2n", "4n-1", "4n-2", "4n-3", "collect"]
     states = [row.split("  ")[-1] for row in table(tmp_path / "s")[1:-1]]
+    assert table(tmp_path / "s")[-1].endswith(f"3 jobs to end; then: allreduce-bench collect {tmp_path}/s")
     assert states == ["running on n1", "was cancelled by root", "queued (Priority)", "queued (Priority)", "done"]
 
 

@@ -41,7 +41,8 @@ def next_step(overview: Overview, collected: bool) -> str:
     sweep = shlex.quote(str(overview.sweep))
     words = f"{done} of {cells} cells done"
     if active := overview.active():
-        collect = next((one.collect for one in reversed(overview.submissions) if one.collect), None)
+        collecting = [job for one in overview.submissions if (job := overview.told.jobs.get(one.collect or ""))]
+        collect = next((job.id for job in collecting if job.queued), None)
         after = f"job {collect} then collects them" if collect else f"then: allreduce-bench collect {sweep}"
         return f"{words}; {len(active)} job{'s' if len(active) > 1 else ''} to end; {after}"
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
