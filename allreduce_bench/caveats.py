@@ -65,13 +65,16 @@ class Gap(NamedTuple):
     reason: str
 
 
-def findings(rows: Sequence[Summary], attempts: Sequence[dict]) -> list[Finding]:
-    """What the launches and the summary say against the times, or for them; mere information comes last."""
+def findings(rows: Sequence[Summary], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Finding]:
+    """What the launches and the summary say against the times, or for them; mere information comes last.
+
+    `missing`: of the cells that jobs should have measured and did not, in words.
+    """
     of_bits = [*_of_replicas(rows), *_of_reproducibility(rows)]
     imported = any("source" in fact for fact in attempts)
     of_rows = [*_of_checks(rows, imported), *_of_accidents(rows), *of_bits, *_of_gaps(rows), *_of_intervals(rows)]
     of_rows += [*_of_floors(rows), *_of_calls([row for row in rows if row["time_s"] is not None])]
-    found = [*_of_promises(rows), *_of_launches(attempts), *of_rows]
+    found = [*_of_promises(rows), *_of_launches(attempts), *of_rows, *_of_jobs(missing)]
     return sorted(found, key=lambda finding: finding.level == "info")
 
 
@@ -196,6 +199,15 @@ def _of_gaps(rows: Sequence[Summary]) -> list[Finding]:
     absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
     text = f"{absent} of {len(rows)} planned cells have no time; see below which, and why."
     return [Finding("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
+
+
+def _of_jobs(missing: Sequence[str]) -> list[Finding]:
+    if not missing:
+        return []
+    effect = "fewer launches than planned stand behind the times of these cells, or none"
+    advice = "submit them again, as allreduce-bench collect says"
+    notes = [Note(text) for text in missing[:-1]] + [Note(missing[-1], effect, advice)]
+    return [Finding("caution", "incomplete launches", tuple(notes))]
 
 
 def _of_intervals(rows: Sequence[Summary]) -> list[Finding]:

@@ -22,8 +22,10 @@ def now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def create_run(folder: RunFolder, plan: Plan, command: Sequence[str], imported: dict | None = None) -> None:
-    """Make the folder with its run.json, for logs with what `RunFolder.imported` returns.
+def create_run(
+    folder: RunFolder, plan: Plan, command: Sequence[str], imported: dict | None = None, merged: list | None = None
+) -> None:
+    """Make the folder with its run.json, for logs with what `RunFolder.imported` returns, for runs with their names.
 
     It appears at once and whole: of several jobs that begin the same run at the same time one succeeds. Raises RunError
     where it exists already.
@@ -34,6 +36,7 @@ def create_run(folder: RunFolder, plan: Plan, command: Sequence[str], imported: 
         "created": now(),
         "command": list(command),
         **({"imported": imported} if imported else {}),
+        **({"merged": merged} if merged else {}),
         "plan": plan.to_json(),
     }
     folder.path.parent.mkdir(parents=True, exist_ok=True)

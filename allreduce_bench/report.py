@@ -18,6 +18,7 @@ from . import __version__, agreement, caveats, distribution, figures, losses, or
 from .algorithms import Algorithm
 from .dtypes import is_float
 from .lower_bounds import fit
+from .merging import in_words, sources
 from .models import described
 from .models.curves import NO_OWN
 from .models.guidelines import broken_in_words, comparisons, in_short
@@ -28,6 +29,8 @@ from .pictures import how_measured, of_models, of_times, written
 from .plan import Plan
 from .points import points_of_summary
 from .runfolder import RunFolder
+from .slurm.overview import lacking
+from .slurm.reasons import explained, not_begun
 from .store import run_names, summary_frame
 from .summary import Summary, competing, summarise
 from .table import MARK
@@ -73,7 +76,8 @@ def _template():
 
 def _section(folder: RunFolder, name: str, own: Mapping[str, Algorithm]) -> dict[str, Any]:
     """What the template says about one run. Raises RunError."""
-    run, plan, rows, attempts = folder.open(), folder.plan(), summarise(folder), folder.attempts()
+    run, plan, attempts, missing = folder.open(), folder.plan(), folder.attempts(), lacking(folder)
+    rows = explained(summarise(folder), missing)
     imported = folder.imported()
     frame = summary_frame(competing(rows), name)
     native = _of_native(plan, rows)
@@ -86,7 +90,7 @@ def _section(folder: RunFolder, name: str, own: Mapping[str, Algorithm]) -> dict
         "libraries": list(
             dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
         ),
-        "findings": caveats.findings(rows, attempts),
+        "findings": caveats.findings(rows, attempts, not_begun(plan, missing)),
         "verdicts": _matrix(rows),
         "pictures": of_times(frame, fit(frame)),
         "how": how_measured(rows, attempts),
@@ -105,14 +109,16 @@ def _section(folder: RunFolder, name: str, own: Mapping[str, Algorithm]) -> dict
             if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
         ],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
-        **_words(plan, imported, rows, attempts),
+        **_words(plan, imported, rows, attempts, sources(folder)),
         "environment": provenance.environment(attempts),
         "started_as": shlex.join(str(word) for word in run.get("command", [])),
         "command": shlex.join(run.get("command", []) if imported else provenance.repeat_command(plan)),
     }
 
 
-def _words(plan: Plan, imported: dict | None, rows: Sequence[Summary], attempts: Sequence[dict]) -> dict[str, Any]:
+def _words(
+    plan: Plan, imported: dict | None, rows: Sequence[Summary], attempts: Sequence[dict], merged: Sequence[dict]
+) -> dict[str, Any]:
     """What was measured and how: by us, or by another tool as far as its logs say."""
     if imported:
         done = [row for row in rows if row["time_s"] is not None]
@@ -126,7 +132,7 @@ def _words(plan: Plan, imported: dict | None, rows: Sequence[Summary], attempts:
         "imported": "",
         "operation": f"{plan.dtype} {plan.op}, out of place",
         "times": "times are the maximum over ranks, median over calls and launches",
-        "method": provenance.method(plan, rows, attempts),
+        "method": provenance.method(plan, rows, attempts) + ([("merged from", in_words(merged))] if merged else []),
     }
 
 

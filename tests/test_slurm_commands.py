@@ -64,6 +64,13 @@ def test_jobs_come_from_the_queue_then_the_accounts_then_the_controllers_memory(
     }
 
 
+def test_of_a_job_that_is_over_the_accounts_say_who_cancelled_it(slurm):
+    slurm.answer("squeue", "echo '101|CANCELLED|n1|0:14|10:00|None'; echo '102|CANCELLED|n1|0:14|10:00|None'")
+    slurm.answer("sacct", "echo '101|CANCELLED by 0|n1|14|10|0:0|None'; echo '102|RUNNING|n1|14|10|0:0|None'")
+    found = commands.jobs(["101", "102"])
+    assert found["101"].by == "root" and found["102"].state == "CANCELLED"
+
+
 def test_a_queue_that_has_forgotten_its_jobs_is_no_error_but_a_controller_that_is_gone_is(slurm):
     slurm.answer("squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
     assert commands.jobs(["101"]) == {}

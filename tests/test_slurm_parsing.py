@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.slurm.parsing import Job, job_id, of_sacct, of_scontrol, of_squeue, seconds, switches
+from allreduce_bench.slurm.parsing import Job, duration, job_id, of_sacct, of_scontrol, of_squeue, seconds, switches
 
 SQUEUE = """\
 12|RUNNING|n[1-2]|0:14|10:00|None
@@ -42,7 +42,7 @@ def test_the_queue():
 def test_the_accounts():
     done, cancelled, failed, task = of_sacct(SACCT)
     assert done == Job("12", "COMPLETED", "", "n[1-2]", 14, 600, "0:0")
-    assert cancelled.state == "CANCELLED" and cancelled.nodelist == ""
+    assert cancelled.state == "CANCELLED" and cancelled.nodelist == "" and cancelled.by == "1000"
     assert failed.state == "NODE_FAIL" and failed.limit_s is None
     assert task.id == "14_1" and task.exit_code == "0:125"
 
@@ -57,6 +57,18 @@ def test_lines_of_other_things_are_left_out():
     assert of_squeue("slurm_load_jobs error: Invalid job id specified\n\n") == []
     assert of_sacct("Slurm accounting storage is disabled\n") == []
     assert of_scontrol("No jobs in the system\n") == []
+
+
+@pytest.mark.parametrize("tasks", ["[3-5]", "[3-5%2]", "[3,4-5]", "3-5", "3-5%1"])
+def test_tasks_that_wait_together_are_told_apart(tasks):
+    queued = of_squeue(f"12_{tasks}|PENDING||0:00|10:00|Resources\n")
+    scontrol = f"JobId=12 ArrayJobId=12 ArrayTaskId={tasks} JobName=x UserId=y(0) JobState=PENDING NodeList=(null)"
+    for found in (queued, of_sacct(f"12_{tasks}|PENDING||0|10|0:0|None\n"), of_scontrol(scontrol)):
+        assert [job.id for job in found] == ["12_3", "12_4", "12_5"] and all(job.queued for job in found)
+
+
+def test_a_list_of_tasks_that_was_cut_short_stays_one():
+    assert [job.id for job in of_squeue("12_[1,3,5,...]|PENDING||0:00|10:00|Resources\n")] == ["12_[1,3,5,...]"]
 
 
 def test_the_switches():
@@ -79,3 +91,8 @@ def test_without_a_number_it_says_what_was_printed():
 )
 def test_durations(text, s):
     assert seconds(text) == s
+
+
+@pytest.mark.parametrize("text", ["0:14", "10:00", "1:00:00", "1-02:03:04"])
+def test_durations_back(text):
+    assert duration(seconds(text) or 0) == text

@@ -1,6 +1,7 @@
 """Slurm's commands, started: the only place that does. What they print is read in `parsing`."""
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -77,7 +78,10 @@ def jobs(numbers: Sequence[str]) -> dict[str, Job]:
     Raises SlurmError.
     """
     ping()  # the commands below also fail for jobs that nobody knows any more
-    known = {job.id: job for job in (*_accounting(numbers), *_queue(numbers))}
+    known = {job.id: job for job in _accounting(numbers)}
+    for job in _queue(numbers):  # of what is over, the accounts say more; of what is not, they may be late
+        if job.queued or job.running or job.id not in known or known[job.id].queued or known[job.id].running:
+            known[job.id] = job
     masters = {number.partition("_")[0] for number in known}  # the jobs, and the arrays to which the tasks belong
     return known | {job.id: job for job in _memory([number for number in numbers if number not in masters])}
 
@@ -105,8 +109,16 @@ def _queue(numbers: Sequence[str]) -> list[Job]:
 def _accounting(numbers: Sequence[str]) -> list[Job]:
     words = ["--allocations", "--noheader", "--parsable2", f"--format={parsing.SACCT_FIELDS}"]
     with suppress(SlurmError):  # many sites keep no accounts
-        return parsing.of_sacct(_asked(["sacct", f"--jobs={','.join(numbers)}", *words]))
+        found = parsing.of_sacct(_asked(["sacct", f"--jobs={','.join(numbers)}", *words]))
+        return [job._replace(by=_name(job.by)) for job in found]
     return []
+
+
+def _name(user: str) -> str:
+    """The name of a user's number, where it has one here."""
+    with suppress(KeyError, ValueError):
+        return pwd.getpwuid(int(user)).pw_name
+    return user
 
 
 def _memory(numbers: Sequence[str]) -> list[Job]:

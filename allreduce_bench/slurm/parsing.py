@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .nodelist import expand
+
 SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # what of_squeue reads; nothing in it is anybody's free text
 SACCT_FIELDS = "JobID,State,NodeList,ElapsedRaw,TimelimitRaw,ExitCode,Reason"
 QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
@@ -21,6 +23,7 @@ class Job(NamedTuple):
     elapsed_s: float | None = None
     limit_s: float | None = None  # None: unlimited, or not told
     exit_code: str = ""  # status:signal
+    by: str = ""  # who cancelled it
 
     @property
     def queued(self) -> bool:
@@ -44,24 +47,26 @@ def job_id(text: str) -> str:
 def of_squeue(text: str) -> list[Job]:
     """The jobs that `squeue --noheader --array --format SQUEUE_FORMAT` printed."""
     rows = (line.split("|", 5) for line in text.splitlines())
-    return [
+    found = (
         Job(number, state, _said(reason), _said(nodes), seconds(elapsed), seconds(limit))
         for number, state, nodes, elapsed, limit, reason in (row for row in rows if len(row) == 6)
-    ]
+    )
+    return [task for job in found for task in _tasks(job)]
 
 
 def of_sacct(text: str) -> list[Job]:
     """The jobs that `sacct --allocations --noheader --parsable2 --format SACCT_FIELDS` printed."""
     rows = (line.split("|", 6) for line in text.splitlines())
-    return [
-        Job(number, _state(state), _said(reason), _said(nodes), _whole(elapsed), _minutes(limit), exit_code)
-        for number, state, nodes, elapsed, limit, exit_code, reason in (row for row in rows if len(row) == 7)
-    ]
+    found = (
+        Job(number, _state(state), _said(reason), _said(nodes), _whole(elapsed), _minutes(limit), code, _by(state))
+        for number, state, nodes, elapsed, limit, code, reason in (row for row in rows if len(row) == 7)
+    )
+    return [task for job in found for task in _tasks(job)]
 
 
 def of_scontrol(text: str) -> list[Job]:
     """The jobs that `scontrol --oneliner show job` printed."""
-    return [_of_line(line) for line in text.splitlines() if line.startswith("JobId=")]
+    return [task for line in text.splitlines() if line.startswith("JobId=") for task in _tasks(_of_line(line))]
 
 
 def _of_line(line: str) -> Job:
@@ -78,6 +83,16 @@ def _of_line(line: str) -> Job:
         seconds(said.get("TimeLimit", "")),
         said.get("ExitCode", ""),
     )
+
+
+def _tasks(job: Job) -> list[Job]:
+    """Of the tasks of an array that wait together as `12_[3-5%2]` or `12_3-5` each one; any other job itself."""
+    number, _, tasks = job.id.partition("_")
+    try:
+        names = expand(f"{number}_[{re.sub('%.*', '', tasks.strip('[]'))}]") if tasks else [number]
+    except ValueError:  # a long list is cut short
+        return [job]
+    return [job._replace(id=name) for name in names]
 
 
 def switches(text: str) -> Iterator[tuple[str, str, str]]:
@@ -97,6 +112,15 @@ def seconds(text: str) -> float | None:
     return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)
 
 
+def duration(time_s: float) -> str:
+    """The same back: 1-02:03:04, 2:03:04 or 3:04."""
+    minutes, rest = divmod(max(0, round(time_s)), 60)
+    days, hours = divmod(minutes // 60, 24)
+    if days:
+        return f"{days}-{hours:02}:{minutes % 60:02}:{rest:02}"
+    return f"{hours}:{minutes % 60:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def _said(text: str) -> str:
     """Empty for the words by which Slurm says nothing."""
     return "" if text.strip() in ("None", "(null)", "N/A", "None assigned", "Unknown") else text.strip()
@@ -105,6 +129,11 @@ def _said(text: str) -> str:
 def _state(text: str) -> str:
     """The state alone of `CANCELLED by 1000`."""
     return (text.split() or [""])[0].rstrip("+")
+
+
+def _by(text: str) -> str:
+    """The user of `CANCELLED by 1000`."""
+    return text.partition(" by ")[2].strip()
 
 
 def _whole(text: str) -> float | None:

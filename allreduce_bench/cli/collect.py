@@ -1,0 +1,87 @@
+"""`collect`: what came back of a sweep; or several runs as one."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .words import OneLine, errors_in_one_line, talk
+
+if TYPE_CHECKING:
+    from ..slurm.overview import Run
+    from ..slurm.reasons import Missing
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, metavar="SWEEP | RUN RUN...", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The page [default: report.html in SWEEP]; of several runs the new run's folder.",
+)
+@errors_in_one_line
+def collect(runs: tuple[Path, ...], output: Path | None) -> None:
+    """Write summary and report of SWEEP, and name every missing cell with the reason and the command that measures it.
+
+    Of several RUNs of equal plans, such as those of jobs by hand, make one run. Exit status 1 where cells are missing
+    or a check failed.
+    """
+    if len(runs) > 1:
+        _merge(runs, output)
+    else:
+        _collect(runs[0], output)
+
+
+def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
+    from ..merging import merge
+    from ..slurm.submissions import runs_of
+
+    if output is None:
+        raise OneLine("collect of several runs makes a new one: name its folder with -o")
+    sources = [folder for path in runs for folder in runs_of(path)]
+    folder = merge(sources, output, ["allreduce-bench", *sys.argv[1:]])
+    click.echo(folder.path)
+    talk(f"next: allreduce-bench report {shlex.quote(str(output))}")
+
+
+def _collect(path: Path, output: Path | None) -> None:
+    from ..slurm.account import account
+    from ..slurm.overview import look
+    from ..slurm.told import keep
+
+    overview = look(path)
+    if overview.told.silence:
+        talk(f"{overview.told.silence}; what became of jobs is what they wrote of themselves")
+    if overview.tasks:
+        keep(overview.told, overview.sweep)
+    missing = [overview.missing(run) for run in overview.runs]
+    broken = [name for run, of in zip(overview.runs, missing) for name in _summarised(run, of)]
+    for line in account(overview, missing):
+        click.echo(line)
+    if measured := [run.folder for run in overview.runs if run.marks]:
+        from ..report import write_report
+
+        click.echo(f"report: {write_report(measured, output or path / 'report.html')}")
+    else:
+        talk("no report: no cell was finished")
+    if broken:
+        raise OneLine(f"bits differ that a proved schedule fixes: {', '.join(dict.fromkeys(broken))}", 1)
+    if any(missing):
+        raise click.exceptions.Exit(1)
+
+
+def _summarised(run: "Run", missing: "list[Missing]") -> list[str]:
+    """Write the summary of a run; the algorithms that broke a promise of their schedule."""
+    from ..agreement import broken_promise
+    from ..recorder import write_summary
+    from ..slurm.reasons import explained
+    from ..summary import summarise
+
+    if not run.marks:
+        return []
+    rows = explained(summarise(run.folder), missing)
+    write_summary(run.folder, rows)
+    return [row["algorithm"] for row in rows if broken_promise(row)]

@@ -1,0 +1,72 @@
+"""`status`: where the jobs of a sweep are."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .words import OneLine, errors_in_one_line, talk
+
+if TYPE_CHECKING:
+    from ..slurm.board import Line
+    from ..slurm.overview import Overview
+
+RESULTS = Path("results")
+
+
+@click.command()
+@click.argument("sweep", required=False, type=click.Path(path_type=Path))
+@errors_in_one_line
+def status(sweep: Path | None) -> None:
+    """Show where the jobs of SWEEP are, how far, or why they failed; and what to do next.
+
+    SWEEP is the newest one in results/ by default. Where Slurm cannot be asked, the states are those that the jobs
+    wrote of themselves.
+    """
+    from ..slurm.board import lines, next_step, text
+    from ..slurm.overview import look
+
+    overview = look(sweep or _newest())
+    if not overview.tasks:
+        raise OneLine(f"{overview.sweep}: no job was ever submitted for it, nor wrote into it; expected a sweep")
+    if overview.told.silence:
+        talk(f"{overview.told.silence}; states are those that the jobs wrote of themselves")
+    table = lines(overview)
+    if sys.stdout.isatty():
+        _show(table)
+    else:
+        click.echo(text(table), nl=False)
+    click.echo(next_step(overview, _is_collected(overview)))
+
+
+def _is_collected(overview: "Overview") -> bool:
+    """Whether there is a report that is newer than all measurements."""
+    report = overview.sweep / "report.html"
+    marks = [path.stat().st_mtime for run in overview.runs for path in run.folder.launches.glob("*.cells.csv")]
+    return report.is_file() and report.stat().st_mtime >= max(marks, default=0.0)
+
+
+def _newest() -> Path:
+    """The sweep in RESULTS whose jobs were submitted, or began, last."""
+    found = [path for path in RESULTS.glob("*/jobs") if path.is_dir()]
+    if not found:
+        raise OneLine(f"no sweep in {RESULTS}/; name its folder")
+    return max(found, key=lambda path: path.stat().st_mtime).parent
+
+
+def _show(table: "Sequence[Line]") -> None:
+    """The table on a terminal, where long reasons are wrapped."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..slurm.board import HEADER
+
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in HEADER:
+        shown.add_column(name, no_wrap=name != HEADER[-1])
+    for line in table:
+        shown.add_row(*map(Text, line))
+    Console().print(shown)

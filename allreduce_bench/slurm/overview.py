@@ -1,0 +1,110 @@
+"""A sweep as its folder and Slurm tell it: its runs, its jobs, and what is missing."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..plan import Launch, Plan
+from ..runfolder import CellKey, Row, RunError, RunFolder
+from . import reasons
+from .endings import Ending, ending
+from .reasons import Missing
+from .submissions import JOBS, Submission, read_records, read_submissions, runs_of
+from .tasks import Task, tasks_of
+from .told import Told, ask, told_earlier
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a sweep, and what was finished of it."""
+
+    name: str  # relative to the sweep; `.` where it is the sweep
+    folder: RunFolder
+    plan: Plan
+    marks: tuple[Row, ...]
+    finished: dict[Launch, set[CellKey]]  # of each planned launch
+
+    def progress(self, launches: Iterable[Launch]) -> tuple[int, int]:
+        """Of these launches the number of cells that need no further attempt, and of all cells."""
+        keys = {launch: {cell.key for cell in self.plan.cells(launch)} for launch in launches}
+        return sum(len(of & self.finished[launch]) for launch, of in keys.items()), sum(map(len, keys.values()))
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Runs of a sweep and the jobs that measure them."""
+
+    sweep: Path
+    runs: tuple[Run, ...]
+    submissions: tuple[Submission, ...]  # oldest first
+    tasks: tuple[Task, ...]  # oldest first
+    told: Told
+
+    def tasks_of(self, run: Run) -> list[Task]:
+        """The jobs that measure the run."""
+        return [task for task in self.tasks if task.run == run.name]
+
+    def missing(self, run: Run) -> list[Missing]:
+        """What of the run has no time although it should."""
+        return reasons.missing(run.plan, run.marks, self.tasks_of(run), self.told)
+
+    def launches(self, task: Task) -> list[Launch]:
+        """The planned launches that a job measures."""
+        plans = [run.plan for run in self.runs if run.name == task.run]
+        return [launch for plan in plans for launch in plan.planned_launches() if task.covers(launch)]
+
+    def ending(self, task: Task) -> Ending:
+        """Where a job stands."""
+        return ending(task, self.told)
+
+    def active(self) -> list[Task]:
+        """The jobs that may still measure something."""
+        return [task for task in self.tasks if self.ending(task).active]
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """The number of cells that need no further attempt, and of all cells."""
+        each = [run.progress(run.finished) for run in self.runs]
+        return sum(done for done, _ in each), sum(cells for _, cells in each)
+
+
+def look(path: Path, ask_slurm: bool = True) -> Overview:
+    """The sweep in `path`, or a single run of one. Without `ask_slurm` from files alone. Raises RunError."""
+    folders = runs_of(path)
+    sweep = _sweep_of(path)
+    runs = tuple(_run(folder, sweep) for folder in folders)
+    submissions = read_submissions(sweep)
+    tasks = tasks_of(submissions, {run.name: read_records(run.folder) for run in runs})
+    ours = tuple(task for task in tasks if task.run in {run.name for run in runs})
+    if ask_slurm:
+        collecting = [submission.collect for submission in submissions if submission.collect]
+        told = ask([*(task.id for task in ours), *collecting], sweep)
+    else:
+        told = Told(told_earlier(sweep), "it was not asked")
+    return Overview(sweep, runs, tuple(submissions), ours, told)
+
+
+def lacking(folder: RunFolder) -> list[Missing]:
+    """What a run that jobs measured lacks, from files alone; of any other run nothing. Raises RunError."""
+    if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
+        return []
+    overview = look(folder.path, ask_slurm=False)
+    return [one for run in overview.runs for one in overview.missing(run)]
+
+
+def _sweep_of(path: Path) -> Path:
+    """The folder itself, or the one around it where its jobs were submitted for several runs."""
+    around = path.resolve().parent
+    above = [job.run for submission in read_submissions(around) for job in submission.jobs]
+    inside = path.resolve().name in above
+    return (path.parent if path.name else around) if inside else path
+
+
+def _run(folder: RunFolder, sweep: Path) -> Run:
+    if imported := folder.imported():
+        raise RunError(f"{folder.path}: imported from {imported['tool']}, so no job measures anything of it")
+    plan = folder.plan()
+    marks = folder.marks() if folder.attempts() else []  # where nothing was finished yet there are none to be read
+    finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}
+    name = folder.path.resolve().relative_to(sweep.resolve()).as_posix()
+    return Run(name, folder, plan, tuple(marks), finished)

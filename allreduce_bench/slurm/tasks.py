@@ -1,0 +1,70 @@
+"""The jobs of a sweep, and the tasks of its job arrays: as submitted, and as they wrote of themselves. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..plan import Launch
+from .submissions import Record, Submission
+
+BY_HAND = 0  # number of no submission
+
+
+@dataclass(frozen=True)
+class Task:
+    """A job, or a task of a job array, that measures launches of one run."""
+
+    id: str  # as Slurm writes it: 12, or 12_3
+    name: str
+    nodes: int
+    run: str  # name of the run in its sweep
+    only: str  # the launches, as `run --only` takes them
+    submission: int  # BY_HAND where the job was not submitted by us
+    limit_s: float | None
+    records: tuple[Record, ...]  # of its starts, in order
+
+    @property
+    def record(self) -> Record | None:
+        """What the last start wrote of itself."""
+        return self.records[-1] if self.records else None
+
+    @property
+    def restarts(self) -> int:
+        """How often it was requeued and began again."""
+        return max((record.restart for record in self.records), default=0)
+
+    def covers(self, launch: Launch) -> bool:
+        """Whether it is to measure the launch."""
+        words = {word.strip() for word in self.only.split(",") if word.strip()}
+        return not words or bool(words & {f"{launch.ranks}r", launch.name, f"-{launch.number}"})
+
+
+def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[Record]]) -> list[Task]:
+    """Those of all submissions, and those that were submitted by hand, oldest first.
+
+    `records`: those that stand in each run, by its name.
+    """
+    starts: dict[tuple[str, str], list[Record]] = {}
+    for run, of in records.items():
+        for record in of:
+            starts.setdefault((run, record.id), []).append(record)
+    found = []
+    for submission in submissions:
+        for job in submission.jobs:
+            for number, only in job.tasks().items():
+                name = f"{job.name}-{number.partition('_')[2]}" if job.array else job.name
+                of = starts.pop((job.run, number), [])
+                found.append(Task(number, name, job.nodes, job.run, only, submission.number, job.limit_s, _sorted(of)))
+    for (run, number), of in starts.items():
+        nodes = len(of[-1].nodes)
+        found.append(Task(number, f"{nodes}n", nodes, run, of[-1].only, BY_HAND, None, _sorted(of)))
+    return sorted(found, key=lambda task: _place(task.id))
+
+
+def _sorted(records: Sequence[Record]) -> tuple[Record, ...]:
+    return tuple(sorted(records, key=lambda record: record.restart))
+
+
+def _place(number: str) -> tuple[int, int]:
+    """Slurm counts upwards, so ids of jobs sort by age."""
+    job, _, task = number.partition("_")
+    return int(job) if job.isdecimal() else 0, int(task) if task.isdecimal() else 0
