@@ -92,7 +92,7 @@ def test_a_sweep_is_one_job_per_number_of_nodes_and_one_that_collects(slurm, tmp
         "     2n  102      2      8     18  00:10:00",
         "collect  103      1                00:10:00",
     ]
-    assert "node-hours: 0.0" in said.stdout and "0.667 if every job takes its whole time" in said.stdout
+    assert "node-hours: 0.0" in said.stdout and "0.667 if every job takes its whole time once" in said.stdout
     assert said.stderr == "next: allreduce-bench status sweep\n"
     kept = submission(sweep)
     assert kept["collect"] == "103" and kept["arguments"] == ["--account=me", "-p", "batch"]
@@ -192,6 +192,13 @@ def test_the_warning_comes_within_the_limit(slurm, tmp_path, limit, signal):
     assert directives(tmp_path / "sweep" / "jobs" / "1" / "1n.sbatch")["signal"] == signal
     collecting = {"1": "00:05:00", "3": "00:05:00", "5": "00:05:00", "1-00": "00:15:00"}[limit]
     assert directives(tmp_path / "sweep" / "jobs" / "1" / "collect.sbatch")["time"] == collecting
+
+
+def test_jobs_that_need_more_than_their_time_are_named(slurm):
+    long = ("--nodes", "1,2", "--cell-time", "9s", "--sizes", "8", "--launches", "2", "-a", "ring", "--dry-run")
+    said = submit(*long, "--time", "1", "-o", "sweep").stderr
+    assert said == "warning: may not end within their time, and are requeued then: 1n, 2n\n"
+    assert not submit(*long, "--time", "9", "-o", "sweep").stderr
 
 
 SITE = """[sbatch]

@@ -17,7 +17,7 @@ from ..runfolder import RunError, RunFolder
 from ..slurm import commands
 from ..slurm.again import Again
 from ..slurm.estimate import parse_limit
-from ..slurm.listed import commands_of, described, in_words, node_hours, rows
+from ..slurm.listed import commands_of, described, in_words, node_hours, rows, too_long
 from ..slurm.passed import check_passed
 from ..slurm.rendered import Rendering
 from ..slurm.script import Template
@@ -113,6 +113,8 @@ def submit(context: click.Context, **options) -> None:
     scripts = [rendering.script(job) for job in jobs]
     new = [] if options["resume"] else runs
     order = Order(sweep, new, scripts, rendering.collect_script(jobs), again.arguments, rendering.command)
+    if words := too_long(rendering, jobs):
+        talk(f"warning: {words}")
     if options["dry_run"]:
         _print([*aligned(rows(rendering, jobs, ())), *commands_of(order), in_words(rendering, jobs)])
         return
@@ -228,7 +230,7 @@ def _look_at_slurm(sweep: Path) -> None:
     if not submitted:
         return
     names = {job.job: job.name for job in submitted}
-    busy = [job for job in commands.jobs(list(names)).values() if job.queued or job.running]
+    busy = [job for _, job in sorted(commands.jobs(list(names)).items()) if job.queued or job.running]
     if busy:
         states = [f"{names.get(job.id.partition('_')[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
         numbers = " ".join(sorted({job.id.partition("_")[0] for job in busy}))

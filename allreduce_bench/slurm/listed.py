@@ -23,7 +23,13 @@ def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, f
 def in_words(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """The node-hours in a sentence."""
     expected, most = map(three_digits, node_hours(rendering, jobs))
-    return f"node-hours: {expected} expected, {most} if every job takes its whole time"
+    return f"node-hours: {expected} expected, {most} if every job takes its whole time once"
+
+
+def too_long(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
+    """Which jobs will hardly end within their limit, in a sentence; empty: none."""
+    names = [job.label for job in jobs if job.expected_s > rendering.limit_s(job.expected_s)]
+    return f"may not end within their time, and are requeued then: {', '.join(names)}" if names else ""
 
 
 def rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:
