@@ -231,6 +231,16 @@ class _Supervised:
             first = f"; the first to go was {self.monitor.first_to_go}" if self.monitor.first_to_go else ""
             words = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
             raise Stopped(f"launch {self.launch.name} {words}")
+        elif missing := self._missing():
+            words = f"its launcher ended as if all were well, but {missing} cells are missing"
+            raise Stopped(f"launch {self.launch.name}: {words}: a node may be gone")
+
+    def _missing(self) -> int:
+        """How many cells a launch left that should have left none: some launchers call the loss of a node a success."""
+        in_haste = self.place.deadline is not None and not self.monitor.first_to_go
+        if self.monitor.all_over or self.run.warned.came or in_haste:
+            return 0
+        return self.run.folder.missing(self.run.plan, self.launch, self.run.skip_hung)
 
     def _suspected_interfaces(self) -> str:
         """Where several nodes did not finish a single cell, an MPI often waits on an interface that leads nowhere."""

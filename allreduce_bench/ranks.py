@@ -137,8 +137,9 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
 
 def _measure(comm: MPI.Comm, part: Part, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
     launched = enter(comm, plan, launch, part.place.deadline)
-    hosts = comm.gather(host())
-    _agreed(comm, lambda: _refuse_layout(launched, hosts or ()))
+    if plan.start.ranks_per_node is not None:
+        hosts = comm.gather(host())
+        _agreed(comm, lambda: _refuse_layout(launched, hosts or ()))
     facts = facts_of(comm, launched, part.command, part.transport, first=part.place.number == 1)
     launched = start_together(launched, facts, _earlier(comm, folder, plan))
     recorder, finished = None, set()

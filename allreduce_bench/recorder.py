@@ -14,7 +14,6 @@ from . import __version__
 from .plan import Launch, Plan
 from .runfolder import KEY, RunError, RunFolder
 from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, names
-from .whole import own_name, write_whole
 
 
 def now() -> str:
@@ -30,6 +29,8 @@ def create_run(
     It appears at once and whole: of several jobs that begin the same run at the same time one succeeds. Raises RunError
     where it exists already.
     """
+    from .whole import own_name  # late: no rank needs it
+
     content = {
         "schema_version": SCHEMA_VERSION,
         "program": f"allreduce-bench {__version__}",
@@ -165,6 +166,8 @@ def _has_ended(folder: RunFolder, launch: str, facts: dict) -> bool:
 
 def write_summary(folder: RunFolder, rows: Iterable[dict]) -> None:
     """Write summary.csv anew, all at once."""
+    from .whole import write_whole  # late, too
+
     write_whole(folder.summary_csv, _as_csv(summary_lines(rows)))
 
 

@@ -91,9 +91,7 @@ class InJob:
         from ..slurm.commands import SlurmError, requeue
 
         self.ends("warned", f"job {self.here.name} requeued: {cells}", requeued=True)
-        before = signal.signal(
-            signal.SIGTERM, signal.SIG_IGN
-        )  # by which Slurm ends it, and scontrol, which inherits it
+        before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # by which Slurm ends this process and scontrol, too
         try:
             requeue(self.here.number)
         except SlurmError as refusal:
