@@ -1,6 +1,7 @@
 """`health`: pairs of nodes, held against each other."""
 
 import os
+import sys
 import time
 from contextlib import nullcontext, suppress
 from datetime import datetime
@@ -11,7 +12,8 @@ import click
 from ..plan import Plan
 from ..runfolder import RunError, RunFolder
 from ..started import under_launcher
-from .opening import begin_run, planned_run
+from ..warned import Warned
+from .opening import planned_run
 from .run import SHORTEST_TIMEOUT_S, run
 from .words import DURATION, HOSTS, SHARE, OneLine, errors_in_one_line, talk
 
@@ -54,10 +56,14 @@ def health(hosts, output, threshold, timeout, **how) -> None:
     output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
     planned = [_planned(output / "+".join(pair), pair, how) for pair in pairs]  # all, before anything is started
     find_launcher(_planned(output / "nobody", (), how)[1].start)  # what no pair could do need not be said of each
-    found = []
+    found, warned = [], Warned()
+    warned.listen()
     for number, (pair, (folder, plan)) in enumerate(zip(pairs, planned), start=1):
         talk(f"{'+'.join(pair)}, pair {number} of {len(pairs)}")
-        found.append(_measured(pair, folder, plan, timeout))
+        found.append(_measured(pair, folder, plan, timeout, warned))
+        if warned.came and (number < len(pairs) or folder.pending(plan)):
+            left = f"{len(pairs) - number} of {len(pairs)} pairs not begun"
+            raise OneLine(f"warned of the end of its time: {left}; go on with the same words and -o {output}", 1)
     compared = held(found, threshold)
     named = judge(compared)
     fine = [] if named else [f"nothing is slower than the median by more than {threshold:.0%}"]
@@ -90,23 +96,25 @@ def _planned(folder: Path, pair: tuple[str, ...], how: dict) -> tuple[RunFolder,
     return planned_run(options, given)
 
 
-def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float):
+def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warned: Warned):
     """Measure what is left of the pair's run; what it gave, or why it failed."""
-    from ..driver import Run, Stopped, drive
+    from ..driver import Refused, Run, Stopped, drive
     from ..health import Measured, measured
     from ..launch import find_launcher
     from ..launchers.launcher import LaunchError
     from ..progress import Lines
-    from ..recorder import discard_run, write_summary
+    from ..recorder import create_run, discard_run, write_summary
     from ..summary import summarise
 
     why = ""
     try:
         if not folder.path.exists() or folder.pending(plan):
             launcher = find_launcher(plan.start)
-            begin_run(folder, plan)
-            drive(Run(folder, plan, launcher, timeout_s, None, time.time(), False, Lines))
-    except (LaunchError, Stopped) as error:
+            if not folder.path.exists():
+                create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
+            launches = plan.planned_launches()
+            drive(Run(folder, plan, launches, launcher, timeout_s, None, time.time(), False, Lines, warned))
+    except (LaunchError, Refused, Stopped) as error:
         why = str(error)
     if why and not list(folder.launches.glob("*.cells.csv")):
         if folder.path.exists():

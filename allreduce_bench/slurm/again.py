@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..runfolder import RunError, read_json
-from .submission import JOBS, SUBMISSION
+from .submissions import JOBS, SUBMISSION
 
 AGAIN = "again"  # where it stands in submission.json
 

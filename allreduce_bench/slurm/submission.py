@@ -15,9 +15,8 @@ from ..runfolder import RunError, RunFolder
 from . import commands
 from .commands import SlurmError
 from .passed import for_collecting
+from .submissions import JOBS, SUBMISSION
 
-JOBS = "jobs"  # in the folder of the sweep: one folder for each submission
-SUBMISSION = "submission.json"
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOTHING = "nothing was submitted"
 

@@ -9,6 +9,7 @@ from ..runfolder import RunError, RunFolder, read_json
 from .nodelist import expand
 
 JOBS = "jobs"  # the folder of both, in the sweep and in its runs
+SUBMISSION = "submission.json"  # of each, in JOBS/number
 Kind = TypeVar("Kind")
 
 
@@ -73,16 +74,22 @@ def runs_of(folder: Path) -> list[RunFolder]:
     """The runs of a sweep: the folder itself, or those in it. Raises RunError where there is none."""
     if (folder / "run.json").is_file():
         return [RunFolder(folder)]
-    found = [RunFolder(path.parent) for path in sorted(folder.glob("*/run.json"))]
+    found = [RunFolder(path.parent) for path in sorted(folder.glob("*/run.json"), key=_in_order)]
     if not found:
         why = "holds no run, nor does a folder in it" if folder.is_dir() else "no such folder"
         raise RunError(f"{folder}: {why}; expected a sweep of 'allreduce-bench submit', or a run")
     return found
 
 
+def _in_order(path: Path) -> tuple[int, str]:
+    """2-per-node before 10-per-node."""
+    number = path.parent.name.partition("-")[0]
+    return int(number) if number.isdecimal() else 0, path.parent.name
+
+
 def read_submissions(folder: Path) -> list[Submission]:
     """All that were made for the sweep in `folder`, in order; none where it has none. Raises RunError."""
-    found = [path for path in (folder / JOBS).glob("*/submission.json") if path.parent.name.isdecimal()]
+    found = [path for path in (folder / JOBS).glob(f"*/{SUBMISSION}") if path.parent.name.isdecimal()]
     return [_submission(path) for path in sorted(found, key=lambda path: int(path.parent.name))]
 
 
