@@ -144,7 +144,8 @@ def test_an_mpi_from_pypi_matters_between_nodes():
     assert codes(node(1), node(2), mpi={**wheel, "from_pypi": False}) == []
     assert codes(node(1), node(2), mpi={**wheel, "from_pypi": None}) == []
     assert codes(node(1), node(2), mpi=wheel) == [("pypi", "caution")]
-    (one,) = found(node(1), node(2, fabric_devices=["mlx5_0"]), mpi=wheel)
+    one, other = found(node(1), node(2, fabric_devices=["mlx5_0"]), mpi=wheel)
+    assert other["code"] == "mixed"
     assert one["level"] == "severe" and "though there is mlx5_0" in one["text"]
 
 

@@ -229,3 +229,17 @@ def test_a_rank_that_never_starts_ends_in_a_sentence(python, tmp_path, outer):
         result = bench(python, "run", "-n", 3, "--launches", 1, "--launcher", template, *options)
         says = "start of 3 ranks: nothing for 5 s (5 times --timeout); rank 1 was never heard of"
     assert result.returncode != 0 and says in result.stderr, result.stderr
+
+
+def test_a_launcher_that_calls_the_death_of_a_rank_a_success_is_not_believed(python, tmp_path):
+    """Open MPI's does so when it loses a node."""
+    folder, careless = tmp_path / "run", tmp_path / "careless"
+    ask = "from allreduce_bench.launch import find_launcher; print(find_launcher().program)"
+    program = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+    free = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+    careless.write_text(f'#!/bin/bash\n{free} "{program}" "$@"\nexit 0\n')
+    careless.chmod(0o755)
+    patient = [word for word in words(2, folder) if word not in TIMEOUT]
+    command = [str(python), "-m", "allreduce_bench", *patient, "--launcher", f"{careless} -n {{ranks}}"]
+    status, said = strike(command, folder, 1, signal.SIGKILL)
+    assert status == 1 and "cells are missing: a node may be gone" in said.splitlines()[-1], said
