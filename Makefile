@@ -3,7 +3,7 @@
 PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
 
-.PHONY: demo test test-full lint ratios regressions big notebooks clean
+.PHONY: demo test test-full slurm-test lint ratios regressions big notebooks clean
 
 demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
@@ -13,6 +13,12 @@ test: .venv/test.stamp .venv-mpich/test.stamp
 
 test-full: .venv/test.stamp .venv-mpich/test.stamp
 	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest
+
+# On a Slurm cluster of four virtual hosts that lives as long as the tests; skipped by name where none can be started
+slurm-test: .venv/test.stamp .venv-mpich/test.stamp
+	.ci/install "slurmctld slurmd munged ip nsenter" slurm-wlm munge iproute2 util-linux
+	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python \
+	    .venv/bin/python tests/private_slurm.py try .venv/bin/python -m pytest tests/slurm
 
 lint: .venv/test.stamp
 	.venv/bin/ruff check .
