@@ -60,7 +60,7 @@ def test_one_command_from_submitting_to_the_report(python, tmp_path):
 
 def test_a_cancelled_job_is_named_and_submitted_again(python, tmp_path):
     if not FULL and interpreters().index(python):
-        pytest.skip("one MPI is enough here; make test-full has both")
+        pytest.skip("one MPI is enough; ALLREDUCE_BENCH_FULL=1 make slurm-test has both")
     sweep = tmp_path / "sweep"
     words = ["--nodes", "1,2", *WHAT, "--launches", "1", "--system", "one_machine", "-o", str(sweep)]
     bench(python, "submit", *words, "--", "--begin=now+1hour")
@@ -81,7 +81,7 @@ def test_a_cancelled_job_is_named_and_submitted_again(python, tmp_path):
     ("words", "why"),
     [
         (["--nodes", "1,5"], "Node count specification invalid"),
-        (["--nodes", "1,2", "--", "--partition=small"], "Node count specification invalid"),
+        (["--nodes", "1,2", "--time", "1", "--", "--partition=small"], "Node count specification invalid"),
         (["--nodes", "1,2", "--", "--partition=gold"], "invalid partition specified: gold"),
         (["--nodes", "0"], "--nodes: "),
         (["--nodes", "1", "--time", "90m"], "time limit"),
