@@ -116,7 +116,7 @@ def test_a_node_without_room_is_named_with_what_is_needed(tmp_path):
 def test_an_archive_that_cannot_be_unpacked_leaves_nothing(tmp_path):
     what = small_environment(tmp_path / "environment")
     archive = archive_of(what, tmp_path / "store")
-    os.truncate(archive.path, archive.nbytes // 2)
+    os.truncate(archive.path, 1000)  # within its second block
     (tmp_path / "tmp").mkdir()
     with pytest.raises(StageError, match=r"^--stage: \S+ tar: "):
         Stage(tmp_path / "tmp", archive, what)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -208,7 +209,10 @@ def _display() -> Callable[[Place], Lines]:
 
 
 def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
-    """Write the summary, print it as --format says, judge it by the limits; what failed, empty where nothing did."""
+    """Write the summary, print it as --format says, judge it by the limits; what failed, empty where nothing did.
+
+    With --only what other jobs measure is written, too, but is theirs to print and to judge.
+    """
     from ..acceptance import judge
     from ..agreement import broken_promise
     from ..formats import FORMATS, Result
@@ -216,7 +220,10 @@ def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
 
     rows = summarise(folder)
     write_summary(folder, rows)
-    click.echo(FORMATS[options["format"]](Result.of(folder, rows)), nl=False)
+    ours = {launch.ranks for launch in chosen(plan, options["only"])}
+    plan = replace(plan, ranks=tuple(ranks for ranks in plan.ranks if ranks in ours))
+    rows = [row for row in rows if row["ranks"] in ours]
+    click.echo(FORMATS[options["format"]](Result.of(folder, rows)._replace(plan=plan)), nl=False)
     judgements = judge(limits_of(options), plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=options["format"] != "table")
