@@ -22,26 +22,30 @@ RESULTS = (ROOT / "results" / "README.md").read_text()
 LAUNCHER = r"(?:srun [^#\n]*?|mpirun -n \d+ )?(?:\.venv/bin/)?"
 EXAMPLE = re.compile(r"^    allreduce-bench (run [^\n]+)\n\n((?:(?:    [^\n]*)?\n)+)", re.MULTILINE)
 COMMANDS = re.findall(rf"^    {LAUNCHER}allreduce-bench ([^#\n]+)", TEXT, re.MULTILINE)
+JOBS = (ROOT / "jobs" / "README.md").read_text()
+OF_JOBS = re.findall(rf"^    {LAUNCHER}allreduce-bench ([^#\n]+)", JOBS, re.MULTILINE)
 
 
-@pytest.mark.parametrize("target", re.findall(r"\]\(([^)#:]+)\)", TEXT))
-def test_links_lead_somewhere(target):
-    assert (ROOT / target).exists()
+@pytest.mark.parametrize("page", ["README.md", "jobs/README.md", "results/README.md"])
+def test_links_lead_somewhere(page):
+    place = ROOT / page
+    for target in re.findall(r"\]\(([^)#:]+)\)", place.read_text()):
+        assert (place.parent / target).exists(), target
 
 
 def test_every_algorithm_is_in_the_table():
     assert sorted(re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)) == sorted(builtin())
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *OF_JOBS])
 def test_shown_commands_have_the_options_that_exist(command):
-    name, *words = shlex.split(command)
+    name, *words = shlex.split(command.partition(" -- ")[0])  # behind it others' options may stand
     known = {option for parameter in main.get_command(None, name).params for option in parameter.opts}
     assert {word for word in words if word.startswith("-") and word != "--"} <= known
 
 
 def test_there_are_commands_to_check():
-    assert len(COMMANDS) >= 8
+    assert len(COMMANDS) >= 8 and len(OF_JOBS) >= 5
 
 
 def test_the_algorithm_of_the_readme_is_proved_as_shown(tmp_path, monkeypatch):
