@@ -42,7 +42,7 @@ REMOVING_S = 60.0
 ODD = re.compile(r"[\x00-\x1f\x7f:=]")  # a colon parts the folders in a variable, env takes what has = for one
 HOLD = r"""
 umask 077
-parent=$1 folder=$1/$2 need=$3 python=$1/$2/$4 archive=$5
+parent=$1 folder=$1/$2 nbytes=$3 need=$(($3 / 1024 + 1)) python=$1/$2/$4 archive=$5
 node=$(uname -n)
 fail() { printf 'failed %s: %s\n' "$node" "$(printf '%s' "$1" | head -n 1)"; exit 1; }
 ours() { [ "$(stat -c '%u %F' -- "$1" 2> /dev/null)" = "$(id -u) directory" ]; }
@@ -61,6 +61,8 @@ if why=$(mkdir -- "$folder" 2>&1); then
     room=$(df -Pk -- "$folder" | awk 'END {print $(NF - 2)}')
     [ "${room:-$need}" -ge "$need" ] ||
         fail "no room in $parent: $((need / 1024)) MiB are needed, $((room / 1024)) MiB are free"
+    found=$(stat -L -c %s -- "$archive" 2>&1) || fail "$found"
+    [ "$found" = "$nbytes" ] || fail "$archive is not whole: $found of $nbytes bytes; remove it"
     why=$(tar -xof - -C "$folder" 2>&1 < "$archive") || fail "$why (unpacked, it takes $((need / 1024)) MiB of $parent)"
     printf '#!/bin/sh\n' > "$folder/.try" && chmod u+x "$folder/.try"
     "$folder/.try" 2> /dev/null || fail "nothing in $parent can be executed (mounted noexec?); use another folder"
@@ -92,8 +94,7 @@ class Stage:
         self.folder = parent / "-".join(map(str, words))
         self.what = what
         nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) if job else 1
-        need = -(-archive.nbytes // 1024)
-        told = map(str, (parent, self.folder.name, need, what.python, archive.path.absolute()))
+        told = map(str, (parent, self.folder.name, archive.nbytes, what.python, archive.path.absolute()))
         command = [*(_everywhere(nodes) if job else []), "sh", "-c", HOLD, "stage", *told]
         began = time.perf_counter()
         self._holder = subprocess.Popen(  # a session of its own: what a user types at a terminal is not meant for it

@@ -6,6 +6,9 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
+import pytest
+
+FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))  # the whole matrix of cases; else they are sampled
 ASK = "from allreduce_bench.launch import find_launcher; print(find_launcher().library)"
 
 
@@ -22,3 +25,9 @@ def interpreters() -> list[Path]:
 
 def _has_mpi(python: Path) -> bool:
     return subprocess.run([str(python), "-c", ASK], capture_output=True, check=False).returncode == 0
+
+
+def in_turn(number: int, python: Path) -> None:
+    """Skip the test unless case `number` is the turn of this interpreter's MPI: the MPIs take turns, but in FULL."""
+    if not FULL and number % len(interpreters()) != interpreters().index(python):
+        pytest.skip("the turn of another MPI; ALLREDUCE_BENCH_FULL=1 has all")

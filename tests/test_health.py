@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from virtual_hosts import INTERFACE, virtual_hosts
 
 from allreduce_bench.cli import main
@@ -173,6 +173,7 @@ def test_the_nodes_of_a_job_are_taken_from_slurm(tmp_path, monkeypatch):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_host_with_the_slow_link_is_named_and_what_was_measured_is_not_measured_again(python, tmp_path):
+    in_turn(1, python)
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     with virtual_hosts(4, rate=None) as hosts:
         slow = ["tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf", "rate", "200mbit", "burst", "64kb"]

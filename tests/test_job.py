@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from builders import build_run
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from slurm_programs import SlurmPrograms
 from test_run import done, one_line_error
 from test_warned import WORDS, wait_for_cells
@@ -132,6 +132,7 @@ def test_a_record_that_cannot_be_written_costs_nothing_else(tmp_path):
 
 @needs_mpi
 def test_a_job_keeps_its_record_its_switches_and_its_report(python, slurm, tmp_path):
+    in_turn(0, python)
     host = os.uname().nodename
     slurm.answer("scontrol", f"printf '{TOPOLOGY.replace('n[1-2]', host)}\\n'")
     folder = tmp_path / "run"
@@ -189,6 +190,7 @@ def warned(python: Path, folder: Path, cells: int, *more: object) -> subprocess.
 
 @needs_mpi
 def test_a_warned_job_is_requeued_and_goes_on_where_it_stopped(python, slurm, tmp_path):
+    in_turn(1, python)
     """scontrol, as Slurm does, ends the job at once: neither of them may die of it before all is said."""
     slurm.answer("scontrol", '[ "$1" != requeue ] || { kill -TERM $PPID; kill -TERM $$; }')
     folder = tmp_path / "run"

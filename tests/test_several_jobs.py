@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from builders import build_run, launch_facts
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from test_run import bench, done
 
 from allreduce_bench.cli import opening
@@ -208,6 +208,7 @@ def test_a_file_that_was_just_replaced_is_read_again(tmp_path, monkeypatch):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_two_jobs_of_one_run_begin_it_and_measure_at_once(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["-n", "1,2", "--sizes", "8,4K", "-a", "native,ring", "--iters", 5, "--launches", 2, "--no-floors"]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import private_slurm
 import pytest
+from interpreters import FULL
 from waiting import ended, reached
 
 from allreduce_bench.slurm import commands
 from allreduce_bench.slurm.commands import SlurmError
 
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 NODES = list(private_slurm.NODES)
 
 

@@ -1,7 +1,6 @@
 """Jobs that are warned, cancelled, killed, or lose a node: at most the cell in progress is lost, none counts twice."""
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -9,14 +8,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import FULL, in_turn
 from waiting import ended
 
 from allreduce_bench.runfolder import RunFolder, key_of, whole_rows
 from allreduce_bench.schema import CELLS, names
 from allreduce_bench.slurm import commands
 
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 PLANNED, PATIENCE_S = 9, 150.0
 SCRIPT = """#!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=1 --time=5 --requeue --open-mode=append
@@ -24,12 +22,6 @@ export PYTHONPATH={package}
 exec {python} -m allreduce_bench run --ranks-per-node 1 --sizes 8,64K,256K -a native,ring,tree --min-time 1s \\
     --no-floors --launches 1 --resume --requeue --output {folder}
 """
-
-
-def in_turn(number: int, python: Path) -> None:
-    """Leave out every second case of each MPI, the other one of each."""
-    if not FULL and interpreters().index(python) % 2 != number % 2:
-        pytest.skip("the other MPI's turn; ALLREDUCE_BENCH_FULL=1 make slurm-test has all")
 
 
 def submitted(python: Path, folder: Path) -> str:

@@ -1,11 +1,10 @@
 """A sweep from one command to its report, as a user submits it."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from waiting import ended
 
 from allreduce_bench.runfolder import RunFolder, key_of
@@ -13,7 +12,6 @@ from allreduce_bench.slurm import commands
 from allreduce_bench.slurm.nodelist import expand
 from allreduce_bench.slurm.submissions import read_submissions
 
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 WHAT = ("--ranks-per-node", "1", "--sizes", "8,64K", "-a", "native,ring", "--cell-time", "100ms", "--no-floors")
 PATIENCE_S = 240.0
 
@@ -59,8 +57,7 @@ def test_one_command_from_submitting_to_the_report(python, tmp_path):
 
 
 def test_a_cancelled_job_is_named_and_submitted_again(python, tmp_path):
-    if not FULL and interpreters().index(python):
-        pytest.skip("one MPI is enough; ALLREDUCE_BENCH_FULL=1 make slurm-test has both")
+    in_turn(0, python)
     sweep = tmp_path / "sweep"
     words = ["--nodes", "1,2", *WHAT, "--launches", "1", "--system", "one_machine", "-o", str(sweep)]
     bench(python, "submit", *words, "--", "--begin=now+1hour")
