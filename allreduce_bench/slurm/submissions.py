@@ -74,7 +74,8 @@ def runs_of(folder: Path) -> list[RunFolder]:
     """The runs of a sweep: the folder itself, or those in it. Raises RunError where there is none."""
     if (folder / "run.json").is_file():
         return [RunFolder(folder)]
-    found = [RunFolder(path.parent) for path in sorted(folder.glob("[!.]*/run.json"), key=_in_order)]  # hidden: half made
+    whole = folder.glob("[!.]*/run.json")  # a hidden one is being made
+    found = [RunFolder(path.parent) for path in sorted(whole, key=_in_order)]
     if not found:
         why = "holds no run, nor does a folder in it" if folder.is_dir() else "no such folder"
         raise RunError(f"{folder}: {why}; expected a sweep of 'allreduce-bench submit', or a run")
