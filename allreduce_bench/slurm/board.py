@@ -40,11 +40,14 @@ def next_step(overview: Overview, collected: bool) -> str:
     done, cells = overview.progress
     sweep = shlex.quote(str(overview.sweep))
     words = f"{done} of {cells} cells done"
+    known = [job for one in overview.submissions if (job := overview.told.jobs.get(one.collect or ""))]
+    collecting = next((job for job in known if job.queued or job.running), None)
     if active := overview.active():
-        collecting = [job for one in overview.submissions if (job := overview.told.jobs.get(one.collect or ""))]
-        collect = next((job.id for job in collecting if job.queued), None)
-        after = f"job {collect} then collects them" if collect else f"then: allreduce-bench collect {sweep}"
+        waits = collecting is not None and collecting.queued
+        after = f"job {collecting.id} then collects them" if waits else f"then: allreduce-bench collect {sweep}"
         return f"{words}; {len(active)} job{'s' if len(active) > 1 else ''} to end; {after}"
+    if collecting:
+        return f"{words}; job {collecting.id} {'collects them now' if collecting.running else 'is to collect them'}"
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
         return f"{words}; next, when no job is left: allreduce-bench collect {sweep}"
     if done < cells:
