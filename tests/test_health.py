@@ -194,7 +194,7 @@ def test_the_nodes_of_a_job_are_taken_from_slurm(tmp_path, monkeypatch):
 def test_the_host_with_the_slow_link_is_named_and_what_was_measured_is_not_measured_again(python, tmp_path):
     environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     with virtual_hosts(4, rate=None) as hosts:
-        slow = ["tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf", "rate", "200mbit", "burst", "64kb"]
+        slow = ["tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf", "rate", "60mbit", "burst", "64kb"]
         hosts.run(2, [*slow, "latency", "400ms"], check=True)
         words = ["--remote-shell", hosts.agent, "--launches", "1", "--threshold", "99%", "-o", tmp_path / "health"]
         health = [python, "-m", "allreduce_bench", "health", *words, "--hosts"]

@@ -43,8 +43,8 @@ def next_step(overview: Overview, collected: bool) -> str:
     known = [job for one in overview.submissions if (job := overview.told.jobs.get(one.collect or ""))]
     collecting = next((job for job in known if job.queued or job.running), None)
     if active := overview.active():
-        waits = collecting is not None and collecting.queued
-        after = f"job {collecting.id} then collects them" if waits else f"then: allreduce-bench collect {sweep}"
+        waits = collecting and collecting.queued and f"job {collecting.id} then collects them"
+        after = waits or f"then: allreduce-bench collect {sweep}"
         return f"{words}; {len(active)} job{'s' if len(active) > 1 else ''} to end; {after}"
     if collecting:
         return f"{words}; job {collecting.id} {'collects them now' if collecting.running else 'is to collect them'}"

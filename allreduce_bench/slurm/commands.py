@@ -12,8 +12,7 @@ from typing import Any
 
 from . import parsing
 from .nodelist import expand
-from .parsing import Job
-from .partitions import SINFO_FORMAT, Partition, of_sinfo
+from .parsing import Job, Partition
 
 PATIENCE_S = 60.0  # a controller that is only busy answers within that
 INHERITED = re.compile(r"SBATCH_|SQUEUE_|SACCT_|SLURM_(?!CONF|JWT|CLUSTERS)")  # what a shell or an outer job slips in
@@ -33,7 +32,7 @@ def version(patience_s: float = PATIENCE_S) -> str:
 
 def partitions(patience_s: float = PATIENCE_S) -> list[Partition]:
     """The partitions that we may see. Raises SlurmError."""
-    return of_sinfo(_asked(["sinfo", "--noheader", f"--format={SINFO_FORMAT}"], patience_s))
+    return parsing.of_sinfo(_asked(["sinfo", "--noheader", f"--format={parsing.SINFO_FORMAT}"], patience_s))
 
 
 def ping(patience_s: float = PATIENCE_S) -> str:

@@ -26,8 +26,8 @@ DECIDED = {  # options of sbatch that would undo what the scripts say -> what to
 }
 SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array", "o": "output", "H": "hold"}
 SHORT |= {"W": "wait", "h": "help", "V": "version", "M": "clusters", "Q": "quiet"}
-FLAGS = ("contiguous", "exclusive", "get-user-env", "nice", "no-kill", "no-requeue", "overcommit", "oversubscribe")
-FLAGS += ("propagate", "reboot", "requeue", "share", "spread-job", "use-min-nodes", "verbose")
+FLAGS = {"contiguous", "exclusive", "get-user-env", "nice", "no-kill", "no-requeue", "overcommit", "oversubscribe"}
+FLAGS |= {"propagate", "reboot", "requeue", "share", "spread-job", "use-min-nodes", "verbose"}
 SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # behind either no value stands: sbatch would take it for the script
 
 
