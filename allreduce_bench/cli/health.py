@@ -119,6 +119,8 @@ def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: f
                 create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
             launches = plan.planned_launches()
             drive(Run(folder, plan, launches, launcher, timeout_s, None, time.time(), False, Lines, warned))
+        if warned.came and folder.pending(plan):
+            why = "warned of the end of its time"
     except (LaunchError, Refused, Stopped) as error:
         why = str(error)
     if why and not list(folder.launches.glob("*.cells.csv")):
