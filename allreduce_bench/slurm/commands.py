@@ -50,7 +50,7 @@ def test_only(script: Path, arguments: Sequence[str] = ()) -> str:
 
 
 def submit(script: Path, arguments: Sequence[str] = ()) -> str:
-    """Submit the script; the number of its job. Raises SlurmError; NoAnswer: the job may be in the queue nevertheless."""
+    """Submit the script; the number of its job. Raises SlurmError; NoAnswer: the job may be in the queue anyway."""
     try:
         said = _asked(["sbatch", "--parsable", *arguments, str(script)])
     except NoAnswer as error:
