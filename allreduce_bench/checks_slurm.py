@@ -20,7 +20,7 @@ from .checks_mpi import library, of_library
 from .launchers.srun import kinds_for, kinds_of
 from .slurm import commands
 from .slurm.commands import SlurmError
-from .slurm.partitions import Partition
+from .slurm.parsing import Partition
 
 ANSWER_S = 15.0  # of the controller
 WAIT_S = 60.0  # for nodes

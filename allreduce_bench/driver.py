@@ -108,7 +108,7 @@ class _Supervised:
     def measure(self) -> None:
         """Start it and wait for its end. Raises Stopped."""
         command = self._command()
-        if self.place.number <= len(self.run.plan.ranks):
+        if self.place.number <= len({launch.ranks for launch in self.run.launches}):
             self.lines.say(shlex.join(command))
         process = self._start(command)
         self.run.warned.pass_on_to(self.monitor.warn)

@@ -2,7 +2,8 @@
 
 The nodes form a ring of pairs, so that each is measured with two others: a node that is slow makes both its pairs slow,
 a link only one. Nothing is judged by absolute numbers, so fewer than half of the pairs may be slow. The median over
-pairs is the lower one of the two in the middle, so that one slow node among four is not its own measure.
+pairs is the lower one of the two in the middle, so that one slow node among four is not its own measure. What only
+slows some launches, such as noise, names nobody: a pair is slow where even its fastest launch is.
 """
 
 from collections.abc import Sequence
@@ -18,11 +19,18 @@ NEEDED = 4  # pairs among which a slow node does not move the median
 Pair = tuple[str, str]
 
 
+class Time(NamedTuple):
+    """Of one pair at one size the seconds of the faster algorithm: of all launches, and of the fastest launch."""
+
+    time_s: float
+    fastest_s: float
+
+
 class Measured(NamedTuple):
-    """One pair: seconds of the faster algorithm at SMALL and LARGE, or why there are none."""
+    """One pair: its times at SMALL and LARGE, or why there are none."""
 
     pair: Pair
-    times_s: dict[int, float]
+    times: dict[int, Time]
     why: str = ""  # one line; empty where it was measured
 
     @property
@@ -36,7 +44,9 @@ class Held(NamedTuple):
 
     one: Measured
     ratios: dict[int, float]  # its times over the median ones; empty where it failed
+    fastest: dict[int, float]  # the same of its fastest launch
     slow: frozenset[int]  # sizes at which it is slow; none where it failed
+    at_times: frozenset[int]  # sizes at which some of its launches are
 
 
 def pairs_of(nodes: Sequence[str]) -> list[Pair]:
@@ -54,18 +64,26 @@ def measured(pair: Pair, rows: Sequence[dict[str, Any]]) -> Measured:
             return Measured(pair, {}, f"{cell}: {row['state']}, {row['reason'] or 'no reason is known'}")
         if int(row["nodes"]) != len(pair):
             return Measured(pair, {}, f"{cell}: expected a rank on each node, but both share memory")
-    return Measured(pair, {size: min(row["time_s"] for row in rows if row["nbytes"] == size) for size in METRICS})
+    times = {}
+    for size in METRICS:
+        of_size = [row for row in rows if row["nbytes"] == size]
+        times[size] = Time(*(min(row[name] for row in of_size) for name in ("time_s", "spread_low_s")))
+    return Measured(pair, times)
 
 
 def held(found: Sequence[Measured], threshold: float) -> list[Held]:
-    """Every pair against the median over those that did not fail: slow is above it by more than the share."""
-    times = {size: [one.times_s[size] for one in found if not one.why] for size in METRICS}
-    medians = {size: median_low(values) for size, values in times.items() if values}
+    """Every pair against the median over those that did not fail.
+
+    Slow is one whose fastest launch is above it by more than the share.
+    """
+    times_s = {size: [one.times[size].time_s for one in found if not one.why] for size in METRICS}
+    medians_s = {size: median_low(values) for size, values in times_s.items() if values}
     result = []
     for one in found:
-        ratios = {} if one.why else {size: one.times_s[size] / medians[size] for size in METRICS}
-        slow = frozenset(size for size in ratios if ratios[size] > 1 + threshold)
-        result.append(Held(one, ratios, slow))
+        ratios = {size: time.time_s / medians_s[size] for size, time in one.times.items()}
+        fastest = {size: time.fastest_s / medians_s[size] for size, time in one.times.items()}
+        slow, seldom_fast = ({size for size in of if of[size] > 1 + threshold} for of in (fastest, ratios))
+        result.append(Held(one, ratios, fastest, frozenset(slow), frozenset(seldom_fast - slow)))
     return result
 
 
@@ -117,7 +135,7 @@ def untold(pairs: Sequence[Held], threshold: float) -> list[str]:
     for pair in known if len(known) == len(pairs) else ():
         others = [other for other in known if other is not pair]
         third = next(node for node in others[0].one.pair if node not in pair.one.pair)
-        if any(all(other.ratios[size] > pair.ratios[size] * (1 + threshold) for other in others) for size in METRICS):
+        if any(all(other.fastest[size] > pair.ratios[size] * (1 + threshold) for other in others) for size in METRICS):
             words += f"; as {pair.one.name} is faster than both others, {third} may be slow"
     return [words]
 
@@ -129,10 +147,17 @@ def table(pairs: Sequence[Held]) -> list[str]:
     for pair in pairs:
         cells = ["-"] * 4
         if pair.ratios:
-            latency_s, busbw = pair.one.times_s[SMALL], LARGE / pair.one.times_s[LARGE]  # 2(p-1)/p is 1
+            latency_s, busbw = pair.one.times[SMALL].time_s, LARGE / pair.one.times[LARGE].time_s  # 2(p-1)/p is 1
             cells = [three_digits(latency_s * 1e6), f"{pair.ratios[SMALL]:.2f}"]
             cells += [f"{busbw / 1e9:.3g}", f"{1 / pair.ratios[LARGE]:.2f}"]
-        slow = " and ".join(METRICS[size] for size in METRICS if size in pair.slow)
-        state = "failed" if pair.one.why else f"slow: {slow}" if slow else "ok"
-        lines.append("  ".join([f"{pair.one.name:<{width}}", *map(str.rjust, cells, (10, 9, 10, 9)), state]))
+        lines.append("  ".join([f"{pair.one.name:<{width}}", *map(str.rjust, cells, (10, 9, 10, 9)), _state(pair)]))
     return lines
+
+
+def _state(pair: Held) -> str:
+    """`slow: latency; slow at times: bandwidth`."""
+    said = {"slow": pair.slow, "slow at times": pair.at_times}
+    words = [
+        f"{word}: {' and '.join(METRICS[size] for size in METRICS if size in of)}" for word, of in said.items() if of
+    ]
+    return "failed" if pair.one.why else "; ".join(words) or "ok"

@@ -34,7 +34,13 @@ def chosen(plan: Plan, text: str) -> list[Launch]:
             ranks = ", ".join(f"{ranks}r" for ranks in plan.ranks)
             numbers = "-1" if plan.launches == 1 else f"-1 to -{plan.launches}"
             raise PlanError(f"--only {word}: the run has no such launch; known: {ranks}, each {numbers}")
-    return [launch for launch in launches if not choices or any(_fits(launch, one) for one in choices.values())]
+    return [launch for launch in launches if covers(text, launch)]
+
+
+def covers(text: str, launch: Launch) -> bool:
+    """Whether `text` chooses the launch. Raises PlanError."""
+    choices = parse_only(text)
+    return not choices or any(_fits(launch, choice) for choice in choices.values())
 
 
 def _fits(launch: Launch, choice: Choice) -> bool:

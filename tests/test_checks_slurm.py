@@ -10,7 +10,7 @@ from allreduce_bench import checks_launchers, checks_slurm, started
 from allreduce_bench.checks import Check
 from allreduce_bench.launch import Launcher, LaunchError
 from allreduce_bench.launchers import srun
-from allreduce_bench.slurm import partitions
+from allreduce_bench.slurm import parsing
 
 NODE = {"interfaces": [], "fabric_devices": []}
 LIBRARY = {"library": "MPICH 4.2.0", "standard": "4.1", "path": "/opt/mpich/lib/libmpi.so", "from_pypi": False}
@@ -57,11 +57,11 @@ def granting(*checks: Check, before: str = "") -> str:
 
 
 def test_sinfo_is_read():
-    batch, debug, gpu = partitions.of_sinfo(SINFO)
+    batch, debug, gpu = parsing.of_sinfo(SINFO)
     assert (batch.name, batch.default, batch.available, batch.limit) == ("batch", True, "up", "1-00:00:00")
     assert batch.states == {"idle": ["n1", "n2", "n4"], "down*": ["n3"]} and len(batch.nodes) == 4
     assert (debug.default, debug.sizes, gpu.nodes) == (False, "1-2", ["gpu-01", "gpu-02"])
-    assert partitions.of_sinfo("No partitions\n") == []
+    assert parsing.of_sinfo("No partitions\n") == []
 
 
 def test_the_site_in_lines(slurm):

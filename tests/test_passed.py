@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.slurm.passed import check_passed
+from allreduce_bench.slurm.passed import check_passed, for_collecting
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,7 @@ def test_options_of_sbatch_pass_unchanged(words):
         (["-o", "x"], "submit decides it itself"),
         (["--wrap=id"], "submit decides it itself"),
         (["--test-only"], "use --dry-run"),
+        (["-Q"], "keep the number of the job to itself"),
         (["-Mother"], "submit on a login node of that cluster"),
     ],
 )
@@ -42,10 +43,38 @@ def test_what_submit_says_itself_is_refused(words, advice):
     assert advice in str(refused.value)
 
 
-@pytest.mark.parametrize("words", [["other.sbatch"], ["--qos=high", "other.sbatch"], ["-p", "a", "b"], ["--"], ["-"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["other.sbatch"],
+        ["--qos=high", "other.sbatch"],
+        ["-p", "a", "b"],
+        ["--exclusive", "x.sh"],
+        ["-s", "x"],
+        ["--"],
+        ["-"],
+    ],
+)
 def test_what_sbatch_would_take_for_the_script_is_refused(words):
     with pytest.raises(ValueError, match="it would take this for the script"):
         check_passed(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-w", "n1,n2"],
+        ["-wn[1-2]"],
+        ["--nodelist=n1"],
+        ["--nodelist", "n1"],
+        ["--nodel=n1"],
+        ["-F", "file"],
+        ["--nodefile=f"],
+    ],
+)
+def test_the_job_that_collects_takes_any_node(words):
+    assert check_passed(words) == tuple(words)
+    assert for_collecting(["-p", "a", *words, "--qos=b"]) == ("-p", "a", "--qos=b")
 
 
 def test_control_characters_are_refused():

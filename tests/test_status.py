@@ -80,6 +80,15 @@ def test_jobs_that_failed_say_why_and_the_next_step_submits_the_rest(tmp_path, s
     )
 
 
+@pytest.mark.parametrize(("state", "said"), [("RUNNING", "collects them now"), ("PENDING", "is to collect them")])
+def test_what_the_collecting_job_is_about_to_collect_is_left_to_it(state, said, tmp_path, slurm):
+    build_sweep(tmp_path / "s", {"8r-3": 0})
+    submit(tmp_path / "s", {1: "101", 2: "102", 4: "103"})
+    slurm.answer("squeue", "for job in 101 102 103; do echo \"$job|COMPLETED|n1|3:00|30:00|None\"; done; "
+                 f"echo '199|{state}|n1|0:01|15:00|None'")  # fmt: skip
+    assert table(tmp_path / "s")[-1] == f"96 of 108 cells done; job 199 {said}"
+
+
 def test_all_jobs_of_the_newest_submission_and_older_ones_that_have_not_ended(tmp_path, slurm):
     build_sweep(tmp_path / "s")
     submit(tmp_path / "s", {1: "101", 2: "102"}, number=1, collect="103")

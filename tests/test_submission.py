@@ -61,6 +61,16 @@ def submitted(slurm: SlurmPrograms) -> int:
     return sum("--test-only" not in call for call in slurm.calls("sbatch"))
 
 
+def test_where_sbatch_does_not_answer_nobody_says_that_nothing_was_submitted(slurm, monkeypatch):
+    def late(script, arguments):
+        raise submission.NoAnswer("sbatch: no answer within 60 s; does 'squeue --me' show a held job for it?")
+
+    monkeypatch.setattr(submission.commands, "submit", late)
+    said = fails(*WORDS, "-o", "sweep")
+    assert said.startswith("error: 1n.sbatch: sbatch: no answer") and "nothing was submitted" not in said
+    assert untouched()
+
+
 def test_no_slurm_on_the_machine(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", "/nowhere")

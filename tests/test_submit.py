@@ -387,9 +387,11 @@ def test_a_damaged_submission_is_refused(slurm, tmp_path):
     submit(*ON_TWO, "-o", "sweep")
     path = tmp_path / "sweep" / "jobs" / "1" / "submission.json"
     kept = json.loads(path.read_text())
-    for odd in (None, {}, {**kept["again"], "job_name": 5}, {**kept["again"], "more": 1}):
+    odd_name = {**kept["again"], "job_name": 5}
+    said = ((odd_name, "again: job_name: it says 5"), ("x", "again: it says 'x'"), (None, "it does not say again"))
+    for odd, why in said:
         path.write_text(json.dumps({**kept, "again": odd}))
-        assert "submission.json: damaged: again" in refused("--resume", "-o", "sweep")
+        assert f"submission.json: damaged: {why}" in refused("--resume", "-o", "sweep")
 
 
 # --- hostile names ----------------------------------------------------------------------------------------------------

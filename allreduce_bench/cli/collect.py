@@ -48,7 +48,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _collect(path: Path, output: Path | None) -> None:
-    from ..slurm.account import account
+    from ..slurm.board import account
     from ..slurm.overview import look
     from ..slurm.told import keep
 

@@ -1,13 +1,15 @@
-"""The table of `status`: a line for each job of a sweep, and what to do next. Pure."""
+"""What `status` and `collect` say of a sweep: where its jobs are, which cells are missing, what to do next. Pure."""
 
 import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..runfolder import key_of
 from ..units import format_ranges
 from .endings import RUNNING, UNSURE, by_slurm
-from .overview import Overview
+from .overview import Overview, Run
 from .parsing import duration
+from .reasons import FAILED, Missing, grouped
 from .submissions import Submission
 from .tasks import Task
 from .told import FORGOTTEN
@@ -40,11 +42,14 @@ def next_step(overview: Overview, collected: bool) -> str:
     done, cells = overview.progress
     sweep = shlex.quote(str(overview.sweep))
     words = f"{done} of {cells} cells done"
+    known = [job for one in overview.submissions if (job := overview.told.jobs.get(one.collect or ""))]
+    collecting = next((job for job in known if job.queued or job.running), None)
     if active := overview.active():
-        collecting = [job for one in overview.submissions if (job := overview.told.jobs.get(one.collect or ""))]
-        collect = next((job.id for job in collecting if job.queued), None)
-        after = f"job {collect} then collects them" if collect else f"then: allreduce-bench collect {sweep}"
+        waits = collecting and collecting.queued and f"job {collecting.id} then collects them"
+        after = waits or f"then: allreduce-bench collect {sweep}"
         return f"{words}; {len(active)} job{'s' if len(active) > 1 else ''} to end; {after}"
+    if collecting:
+        return f"{words}; job {collecting.id} {'collects them now' if collecting.running else 'is to collect them'}"
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
         return f"{words}; next, when no job is left: allreduce-bench collect {sweep}"
     if done < cells:
@@ -59,6 +64,15 @@ def text(table: Sequence[Line]) -> str:
     widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
     aligned = ("  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows)
     return "\n".join(aligned) + "\n"
+
+
+def account(overview: Overview, missing: Sequence[Sequence[Missing]]) -> list[str]:
+    """The lines; `missing`: what of each run of the overview has no time although it should."""
+    said = []
+    for run, found in zip(overview.runs, missing):
+        where = "" if len(overview.runs) == 1 else f"{run.name}: "
+        said += [where + group.sentence for group in grouped(run.plan, found)]
+    return [*said, _count(overview, sum(map(len, missing))), *_to_do(overview, missing)]
 
 
 def _line(overview: Overview, task: Task) -> Line:
@@ -93,3 +107,26 @@ def _collecting(overview: Overview, submission: Submission, newest: int) -> Line
     else:
         state = "done" if job.state == "COMPLETED" else "failed, or found cells missing"
     return Line("collect", submission.collect, "1", "", "", state)
+
+
+def _count(overview: Overview, missing: int) -> str:
+    """`286 of 300 cells are there, 4 of them skipped on purpose`."""
+    cells = overview.progress[1]
+    skipped = sum(map(_skipped, overview.runs))
+    there = f"{cells - missing} of {cells} cells are there" if missing else f"all {cells} cells are there"
+    return there + (f", {skipped} of them skipped on purpose" if skipped else "")
+
+
+def _skipped(run: Run) -> int:
+    return len({(mark["launch"], key_of(mark)) for mark in run.marks if mark["state"] == "skipped"})
+
+
+def _to_do(overview: Overview, missing: Sequence[Sequence[Missing]]) -> list[str]:
+    """The one command that measures what is missing; none where no attempt would change anything."""
+    runs = [run for run, found in zip(overview.runs, missing) if any(one.state not in FAILED for one in found)]
+    if active := overview.active():
+        jobs = ", ".join(task.id for task in active)
+        return [f"still queued or running: job {jobs}; collect again when it has ended"]
+    if runs and overview.tasks:
+        return [f"submit those again: allreduce-bench submit --resume -o {shlex.quote(str(overview.sweep))}"]
+    return [f"measure those: allreduce-bench run --resume -o {shlex.quote(str(run.folder.path))}" for run in runs]

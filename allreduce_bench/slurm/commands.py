@@ -12,8 +12,7 @@ from typing import Any
 
 from . import parsing
 from .nodelist import expand
-from .parsing import Job
-from .partitions import SINFO_FORMAT, Partition, of_sinfo
+from .parsing import Job, Partition
 
 PATIENCE_S = 60.0  # a controller that is only busy answers within that
 INHERITED = re.compile(r"SBATCH_|SQUEUE_|SACCT_|SLURM_(?!CONF|JWT|CLUSTERS)")  # what a shell or an outer job slips in
@@ -26,6 +25,10 @@ class SlurmError(RuntimeError):
     """Slurm is not there, does not answer, or refuses: its own words in one line."""
 
 
+class NoAnswer(SlurmError):
+    """A command that took too long: whether it did what was asked is not known."""
+
+
 def version(patience_s: float = PATIENCE_S) -> str:
     """Which Slurm this is, in its words. Raises SlurmError."""
     return _asked(["sinfo", "--version"], patience_s).strip()
@@ -33,7 +36,7 @@ def version(patience_s: float = PATIENCE_S) -> str:
 
 def partitions(patience_s: float = PATIENCE_S) -> list[Partition]:
     """The partitions that we may see. Raises SlurmError."""
-    return of_sinfo(_asked(["sinfo", "--noheader", f"--format={SINFO_FORMAT}"], patience_s))
+    return parsing.of_sinfo(_asked(["sinfo", "--noheader", f"--format={parsing.SINFO_FORMAT}"], patience_s))
 
 
 def ping(patience_s: float = PATIENCE_S) -> str:
@@ -47,8 +50,11 @@ def test_only(script: Path, arguments: Sequence[str] = ()) -> str:
 
 
 def submit(script: Path, arguments: Sequence[str] = ()) -> str:
-    """Submit the script; the number of its job. Raises SlurmError."""
-    said = _asked(["sbatch", "--parsable", *arguments, str(script)])
+    """Submit the script; the number of its job. Raises SlurmError; NoAnswer: the job may be in the queue anyway."""
+    try:
+        said = _asked(["sbatch", "--parsable", *arguments, str(script)])
+    except NoAnswer as error:
+        raise NoAnswer(f"{error}; does 'squeue --me' show a held job for it? Then cancel that one") from error
     try:
         return parsing.job_id(said)
     except ValueError as error:
@@ -144,7 +150,7 @@ def _outcome(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.C
         done = subprocess.run(command, env=clean, text=True, errors="replace", check=False, **patient)
     except subprocess.TimeoutExpired:
         advice = "is the controller up? (scontrol ping)"
-        raise SlurmError(f"{program}: no answer within {patience_s:.0f} s; {advice}") from None
+        raise NoAnswer(f"{program}: no answer within {patience_s:.0f} s; {advice}") from None
     if done.returncode:
         why = _words(done.stderr) or _words(done.stdout) or f"exit status {done.returncode}"
         raise SlurmError(f"{program}: {why}")

@@ -2,13 +2,14 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ..units import three_digits
-from .again import AGAIN, Again
 from .estimate import format_limit
 from .rendered import COLLECT, Rendering
-from .submission import JOBS, Order, next_number
+from .submission import Order, next_number
+from .submissions import JOBS, Again
 from .sweep import SweepJob
 
 HEADS = ("", "job", "nodes", "ranks", "cells", "limit")
@@ -63,7 +64,7 @@ def described(
         "command": list(rendering.command),
         "system": rendering.system.name,
         "arguments": list(again.arguments),
-        AGAIN: again.to_json(),
+        "again": asdict(again),
         "jobs": [_described(rendering, job, number) for job, number in zip(jobs, ids)],
         "collect": collect,
     }

@@ -96,8 +96,9 @@ def _sweep_of(path: Path) -> Path:
     """The folder itself, or the one around it where its jobs were submitted for several runs."""
     around = path.resolve().parent
     above = [job.run for submission in read_submissions(around) for job in submission.jobs]
-    inside = path.resolve().name in above
-    return (path.parent if path.name else around) if inside else path
+    if path.resolve().name not in above:
+        return path
+    return path.parent if path.name not in ("", "..") else around
 
 
 def _run(folder: RunFolder, sweep: Path) -> Run:

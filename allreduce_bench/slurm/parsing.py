@@ -8,6 +8,7 @@ from .nodelist import expand
 
 SQUEUE_FORMAT = "%i|%T|%N|%M|%l|%r"  # what of_squeue reads; nothing in it is anybody's free text
 SACCT_FIELDS = "JobID,State,NodeList,ElapsedRaw,TimelimitRaw,ExitCode,Reason"
+SINFO_FORMAT = "%P|%a|%l|%s|%D|%T|%N"  # what of_sinfo reads: a line for each state in each partition
 QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD", "SPECIAL_EXIT")
 RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
 DAYS = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")  # 1-02:03:04, 03:04
@@ -34,6 +35,22 @@ class Job(NamedTuple):
     def running(self) -> bool:
         """Whether it holds nodes."""
         return self.state in RUNNING
+
+
+class Partition(NamedTuple):
+    """What Slurm says of one partition."""
+
+    name: str
+    default: bool
+    available: str  # in Slurm's words: up, down, drain, inact
+    limit: str  # of a job's time, in Slurm's words: 1-00:00:00, infinite
+    sizes: str  # nodes of a job, in Slurm's words: 1-infinite, 1-4
+    states: dict[str, list[str]]  # state, in Slurm's words (idle, mixed, down*, ...) -> its nodes
+
+    @property
+    def nodes(self) -> list[str]:
+        """All of them, those that are down included."""
+        return [name for names in self.states.values() for name in names]
 
 
 def job_id(text: str) -> str:
@@ -93,6 +110,19 @@ def _tasks(job: Job) -> list[Job]:
     except ValueError:  # a long list is cut short
         return [job]
     return [job._replace(id=name) for name in names]
+
+
+def of_sinfo(text: str) -> list[Partition]:
+    """The partitions that `sinfo --noheader --format SINFO_FORMAT` printed. Raises ValueError for odd nodes."""
+    found: dict[str, Partition] = {}
+    for line in text.splitlines():
+        words = line.split("|")
+        if len(words) != 7:
+            continue
+        name, available, limit, sizes, _, state, nodes = words
+        one = found.setdefault(name, Partition(name.rstrip("*"), name.endswith("*"), available, limit, sizes, {}))
+        one.states.setdefault(state, []).extend(expand(nodes))
+    return list(found.values())
 
 
 def switches(text: str) -> Iterator[tuple[str, str, str]]:

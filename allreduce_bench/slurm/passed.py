@@ -15,6 +15,7 @@ DECIDED = {  # options of sbatch that would undo what the scripts say -> what to
     "output": OURS,
     "hold": OURS,
     "parsable": OURS,
+    "quiet": "sbatch would keep the number of the job to itself",
     "test-only": "use --dry-run",
     "wait": OURS,
     "wrap": OURS,
@@ -24,8 +25,10 @@ DECIDED = {  # options of sbatch that would undo what the scripts say -> what to
     "clusters": ONE_CLUSTER,
 }
 SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array", "o": "output", "H": "hold"}
-SHORT |= {"W": "wait", "h": "help", "V": "version", "M": "clusters"}
-NODELIST = ("-w", "--nodelist")
+SHORT |= {"W": "wait", "h": "help", "V": "version", "M": "clusters", "Q": "quiet"}
+FLAGS = {"contiguous", "exclusive", "get-user-env", "nice", "no-kill", "no-requeue", "overcommit", "oversubscribe"}
+FLAGS |= {"propagate", "reboot", "requeue", "share", "spread-job", "use-min-nodes", "verbose"}
+SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # behind either no value stands: sbatch would take it for the script
 
 
 def check_passed(words: Sequence[str]) -> tuple[str, ...]:
@@ -33,7 +36,7 @@ def check_passed(words: Sequence[str]) -> tuple[str, ...]:
     for before, word in zip(("", *words), words):
         if not word.isprintable():
             raise ValueError(f"{word!r} behind --: holds a control character; leave it out")
-        a_value = before.startswith("-") and "=" not in before
+        a_value = before.startswith("-") and "=" not in before and before not in SHORT_FLAGS and before[2:] not in FLAGS
         if word in ("-", "--") or not (word.startswith("-") or a_value):
             raise ValueError(
                 f"'{word}' behind --: expected an option of sbatch, such as --qos=high: it would take "
@@ -46,14 +49,22 @@ def check_passed(words: Sequence[str]) -> tuple[str, ...]:
 
 def for_collecting(words: Sequence[str]) -> tuple[str, ...]:
     """Of words that `check_passed` took, those for the job that collects: it takes any one node."""
-    pairs = list(zip(("", *words), words))
-    return tuple(
-        word for before, word in pairs if not (_names_nodes(word) or (before in NODELIST and not word.startswith("-")))
-    )
+    pairs = zip(("", *words), words)
+    return tuple(word for before, word in pairs if not (_names_nodes(word) or _names_nodes_next(before, word)))
 
 
 def _names_nodes(word: str) -> bool:
-    return word.startswith(NODELIST[0]) if word[:2] != "--" else word.partition("=")[0] == NODELIST[1]
+    """Whether it is an option that chooses nodes, shortened perhaps: no other begins with --nodel or --nodef."""
+    if not word.startswith("--"):
+        return word.startswith(("-w", "-F"))
+    name = word.partition("=")[0]
+    return len(name) > len("--node") and any(long.startswith(name) for long in ("--nodelist", "--nodefile"))
+
+
+def _names_nodes_next(before: str, word: str) -> bool:
+    """Whether it is the value of such an option."""
+    alone = before in ("-w", "-F") or (before.startswith("--") and "=" not in before)
+    return alone and _names_nodes(before) and not word.startswith("-")
 
 
 def _decided(word: str) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 from ..recorder import now
 from ..whole import write_whole
 from .allocation import Allocation
-
-FOLDER = "jobs"  # in a run folder
+from .submissions import JOBS
 
 
 class JobRecord:
@@ -40,8 +39,8 @@ class JobRecord:
         }
         self._path: Path | None = None
         with suppress(OSError):
-            (folder / FOLDER).mkdir(exist_ok=True)
-            self._path = _created(folder / FOLDER, f"job-{here.name}.{here.restart}", self._text())
+            (folder / JOBS).mkdir(exist_ok=True)
+            self._path = _created(folder / JOBS, f"job-{here.name}.{here.restart}", self._text())
 
     def add(self, **facts: Any) -> None:
         """Write it anew with these facts."""

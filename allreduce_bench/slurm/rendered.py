@@ -12,7 +12,13 @@ from .sweep import HERE, SweepJob
 from .systems import System
 
 COLLECT = "collect"
-NOT_FOR_COLLECTING = ("time", "signal", "exclusive")  # directives of a system that are meant for measuring
+NOT_FOR_COLLECTING = (
+    "time",
+    "signal",
+    "exclusive",
+    "nodelist",
+    "nodefile",
+)  # directives of a system that are meant for measuring
 LEFT_OUT = ("", "auto")  # values that a template of one's own need have no variable for
 
 

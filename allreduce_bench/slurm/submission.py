@@ -13,7 +13,7 @@ from ..plan import Plan
 from ..recorder import create_run
 from ..runfolder import RunError, RunFolder
 from . import commands
-from .commands import SlurmError
+from .commands import NoAnswer, SlurmError
 from .passed import for_collecting
 from .submissions import JOBS, SUBMISSION
 
@@ -89,7 +89,7 @@ def submit_all(order: Order, facts: Callable[[list[str], str], dict]) -> tuple[l
     except BaseException as error:
         with undisturbed():
             _undo(ids, made, error)
-        if isinstance(error, SlurmError):
+        if isinstance(error, SlurmError) and not isinstance(error, NoAnswer):
             raise SlurmError(f"{error}; {NOTHING}") from error
         if isinstance(error, OSError) and error.strerror:  # a full disk does not say where
             raise OSError(error.errno, f"{error.strerror}; {NOTHING}", error.filename or order.sweep) from error
@@ -190,7 +190,7 @@ def _submit(
             try:
                 ids.append(commands.submit(folder / script.file, order.words(script, number, behind)))
             except SlurmError as error:
-                raise SlurmError(f"{script.file}: {error}") from error
+                raise type(error)(f"{script.file}: {error}") from error
     _keep(folder / SUBMISSION, facts(ids[:-1], ids[-1]))
     with undisturbed():
         commands.release(ids)

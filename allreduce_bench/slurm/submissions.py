@@ -37,6 +37,20 @@ class Submitted:
 
 
 @dataclass(frozen=True)
+class Again:
+    """What was chosen for a submission and is not in the plan of its runs: `submit --resume` need not be told again."""
+
+    system: str  # path of its file
+    job_name: str
+    template: str = ""  # path; empty: the shipped one
+    time_s: float | None = None  # the limit; None: the system's, or by what is left
+    array: bool = False
+    stage: str = ""
+    steering: tuple[str, ...] = ()  # options of run
+    arguments: tuple[str, ...] = ()  # for sbatch
+
+
+@dataclass(frozen=True)
 class Submission:
     """The jobs that one command submitted."""
 
@@ -47,6 +61,7 @@ class Submission:
     arguments: tuple[str, ...]  # further words for sbatch
     jobs: tuple[Submitted, ...]
     collect: str | None  # number of the collecting job
+    again: Again | None = None
 
 
 @dataclass(frozen=True)
@@ -125,9 +140,8 @@ def _as(hint: Any, value: Any) -> Any:
         return _filled(hint, value)
     if get_origin(hint) is tuple and isinstance(value, list):
         return tuple(_as(get_args(hint)[0], item) for item in value)
-    if get_origin(hint) is UnionType and value is None:
-        return None
-    hint = get_args(hint)[0] if get_origin(hint) is UnionType else hint
+    if get_origin(hint) is UnionType:
+        return None if value is None else _as(get_args(hint)[0], value)
     if hint is str and isinstance(value, str):
         return "".join(char if char.isprintable() else " " for char in value)  # it will be shown on a terminal
     if type(value) is hint or (hint is float and type(value) is int):

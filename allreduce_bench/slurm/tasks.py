@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..only import covers
 from ..plan import Launch
 from .submissions import Record, Submission
 
@@ -33,9 +34,8 @@ class Task:
         return max((record.restart for record in self.records), default=0)
 
     def covers(self, launch: Launch) -> bool:
-        """Whether it is to measure the launch."""
-        words = {word.strip() for word in self.only.split(",") if word.strip()}
-        return not words or bool(words & {f"{launch.ranks}r", launch.name, f"-{launch.number}"})
+        """Whether it is to measure the launch. Raises PlanError where what it wrote is damaged."""
+        return covers(self.only, launch)
 
 
 def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[Record]]) -> list[Task]:
