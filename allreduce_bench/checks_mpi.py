@@ -129,7 +129,9 @@ def say_hello(command: list[str], patience_s: float) -> Outcome:
 def _ended(command: list[str], patience_s: float) -> tuple[int | None, str, str]:
     """Exit status, stdout and stderr of `command`; the status is None where it had to be ended."""
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace"
+    ) as process:
         try:
             said, complained = process.communicate(timeout=patience_s)
         except subprocess.TimeoutExpired:

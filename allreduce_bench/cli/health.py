@@ -1,6 +1,7 @@
 """`health`: pairs of nodes, held against each other."""
 
 import os
+import shlex
 import sys
 import time
 from contextlib import nullcontext, suppress
@@ -68,7 +69,8 @@ def health(hosts, output, threshold, timeout, **how) -> None:
         found.append(_measured(pair, folder, plan, timeout, warned))
         if warned.came and (number < len(pairs) or folder.pending(plan)):
             left = f"{len(pairs) - number} of {len(pairs)} pairs not begun"
-            raise OneLine(f"warned of the end of its time: {left}; go on with the same words and -o {output}", 1)
+            on = f"go on with the same words and -o {shlex.quote(str(output))}"
+            raise OneLine(f"warned of the end of its time: {left}; {on}", 1)
     compared = held(found, threshold)
     named = judge(compared)
     fine = [] if named else [f"nothing is slower than the median by more than {threshold:.0%} in every launch"]

@@ -120,7 +120,7 @@ def _finish_one_launch(options: dict, warned: Warned, folder: RunFolder, plan: P
     if left := folder.pending(plan, options["skip_hung"], chosen(plan, options["only"])):
         names = ", ".join(launch.name for launch in left)
         early = "warned of the end of its time" if warned.came else "each mpirun measures one launch"
-        talk(f"{early}; left: {names}; start it again with: run --resume -o {folder.path}")
+        talk(f"{early}; left: {names}; start it again with: run --resume -o {shlex.quote(str(folder.path))}")
     return missed or (f"left: {len(left)} launches" if warned.came and left else "")
 
 

@@ -15,6 +15,7 @@ from ..slurm.listed import commands_of, described, in_words, node_hours, rows, t
 from ..slurm.passed import check_passed
 from ..slurm.submission import Order, submit_all
 from ..slurm.submissions import read_submissions
+from ..slurm.sweep import HERE
 from ..table import aligned
 from ..units import parse_counts
 from .options import Sectioned, plan_options
@@ -121,7 +122,7 @@ def _look_at_slurm(sweep: Path) -> None:
     submitted = [job for submission in read_submissions(sweep) for job in submission.jobs]
     if not submitted:
         return
-    names = {job.job: job.name for job in submitted}
+    names = {job.job: job.name if job.run == HERE else f"{job.run}/{job.name}" for job in submitted}
     busy = [job for _, job in sorted(commands.jobs(list(names)).items()) if job.queued or job.running]
     if busy:
         states = [f"{names.get(job.id.partition('_')[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
