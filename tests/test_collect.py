@@ -190,7 +190,7 @@ def test_before_the_first_cell_there_is_no_report(tmp_path, slurm):
     slurm.answer("sacct", "echo '101|FAILED|n1|5|30|2:0|None'")
     result = collect(tmp_path / "s")
     assert result.exit_code == 1 and result.stderr == "no report: no cell was finished\n"
-    why = "job 101 ended with status 2 before it began to measure"
+    why = "job 101 ended with status 2 before it began to measure, see jobs/1/1n-101.out"
     assert result.stdout.splitlines()[:2] == [f"all 3 cells at 2 ranks: launches 1, 2: {why}", "0 of 6 cells are there"]
     assert not (tmp_path / "s" / "report.html").exists()
 

@@ -40,11 +40,14 @@ def next_step(overview: Overview, collected: bool) -> str:
     done, cells = overview.progress
     sweep = shlex.quote(str(overview.sweep))
     words = f"{done} of {cells} cells done"
+    collecting = [job for one in overview.submissions if (job := overview.told.jobs.get(one.collect or ""))]
+    collect = next((job.id for job in collecting if job.queued), None)
+    at_work = next((job.id for job in collecting if job.queued or job.running), None)
     if active := overview.active():
-        collecting = [job for one in overview.submissions if (job := overview.told.jobs.get(one.collect or ""))]
-        collect = next((job.id for job in collecting if job.queued), None)
         after = f"job {collect} then collects them" if collect else f"then: allreduce-bench collect {sweep}"
         return f"{words}; {len(active)} job{'s' if len(active) > 1 else ''} to end; {after}"
+    if at_work and not collected:
+        return f"{words}; job {at_work} collects them"
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
         return f"{words}; next, when no job is left: allreduce-bench collect {sweep}"
     if done < cells:
