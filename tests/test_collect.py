@@ -202,6 +202,14 @@ def test_without_slurm_it_goes_by_what_the_jobs_wrote(sweep, monkeypatch, tmp_pa
     assert result.stdout.startswith(LOST[0].replace("hit its time limit of 30:00", "may be running, or ended without"))
 
 
+def test_a_folder_of_runs_by_hand_keeps_how_their_jobs_ended(tmp_path, slurm):
+    build_sweep(tmp_path / "results" / "allreduce-7")
+    record(tmp_path / "results" / "allreduce-7", "7", "", end="done")
+    slurm.answer("sacct", "echo '7|COMPLETED|n1|5|30|0:0|None'")
+    assert collect(tmp_path / "results").exit_code == 0
+    assert "COMPLETED" in (tmp_path / "results" / "jobs" / "ended.json").read_text()
+
+
 def test_a_run_without_jobs_is_gone_on_with_by_run(tmp_path):
     build_sweep(tmp_path / "run", {"8r-3": 0})
     result = collect(tmp_path / "run")
