@@ -20,7 +20,7 @@ from ..slurm.estimate import parse_limit
 from ..slurm.listed import commands_of, described, in_words, node_hours, rows, too_long
 from ..slurm.passed import check_passed
 from ..slurm.rendered import Rendering
-from ..slurm.script import Template
+from ..slurm.script import Template, check_job_name
 from ..slurm.submission import Order, check_folder, submit_all
 from ..slurm.submissions import read_submissions, runs_of
 from ..slurm.sweep import SweepJob, jobs_of, name_of_run
@@ -134,6 +134,7 @@ def _begun(options: dict, asked: set[str]) -> tuple[Path, Again, list[tuple[RunF
         raise PlanError("--nodes: expected numbers of nodes, a job each, such as --nodes 1,2,4,8")
     system = find_system(options["system"] or GENERIC)
     again = _chosen(Again(str(system.path.absolute()), JOB_NAME, stage=system.stage), options, asked)
+    check_job_name(again.job_name)
     options["output"] = options["output"] or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{again.job_name}"
     sweep = check_folder(options["output"].absolute())
     if sweep.exists():
