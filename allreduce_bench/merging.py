@@ -58,7 +58,7 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
         folder = RunFolder(Path(beside) / "run")
         create_run(folder, plan, command, merged=[_facts(source) for source in sources])
         for source in sources:
-            _copy(source, folder)
+            _copy(source, folder, plan.seed)
         write_summary(folder, summarise(folder))
         folder.path.rename(output)
     return RunFolder(output)
@@ -183,14 +183,15 @@ def _digest(folder: RunFolder) -> str:
     return digest.hexdigest()
 
 
-def _copy(source: Source, into: RunFolder) -> None:
+def _copy(source: Source, into: RunFolder, seed: int) -> None:
     """All attempts of a source, under their new names. Raises RunError where its files are damaged."""
     for launch, attempts in _attempts(source.folder).items():
         for attempt in attempts:
-            _copy_attempt(source, launch, attempt, into)
+            _copy_attempt(source, launch, attempt, into, seed)
 
 
-def _copy_attempt(source: Source, launch: Launch, attempt: int, into: RunFolder) -> None:
+def _copy_attempt(source: Source, launch: Launch, attempt: int, into: RunFolder, seed: int) -> None:
+    """Without the fingerprints of results where they are of other floats than those of `seed`, the new run's."""
     new = source.renamed[launch]
     old_stem, new_stem = f"{launch.name}.{attempt}", f"{new.name}.{attempt}"
     old, copy = source.folder.launches / old_stem, into.launches / new_stem
@@ -200,7 +201,9 @@ def _copy_attempt(source: Source, launch: Launch, attempt: int, into: RunFolder)
 
     def changed(block: Block) -> Block:
         files = [value.replace(f"{old_stem}.", f"{new_stem}.", 1) for value in block.get("stamps", ())]
-        return {**block, "launch": (new.name,) * len(block["launch"]), **({"stamps": tuple(files)} if files else {})}
+        other = {"bits": ("",) * len(block["launch"])} if "bits" in block and source.plan.seed != seed else {}
+        stamps = {"stamps": tuple(files)} if files else {}
+        return {**block, "launch": (new.name,) * len(block["launch"]), **stamps, **other}
 
     for kind, columns in {".csv": REPETITIONS, ".cells.csv": CELLS}.items():
         if Path(f"{old}{kind}").is_file():  # else the attempt ended before it had one

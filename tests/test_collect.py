@@ -190,7 +190,7 @@ def test_before_the_first_cell_there_is_no_report(tmp_path, slurm):
     slurm.answer("sacct", "echo '101|FAILED|n1|5|30|2:0|None'")
     result = collect(tmp_path / "s")
     assert result.exit_code == 1 and result.stderr == "no report: no cell was finished\n"
-    why = "job 101 ended with status 2 before it began to measure"
+    why = "job 101 ended with status 2 before it began to measure, see jobs/1/1n-101.out"
     assert result.stdout.splitlines()[:2] == [f"all 3 cells at 2 ranks: launches 1, 2: {why}", "0 of 6 cells are there"]
     assert not (tmp_path / "s" / "report.html").exists()
 
@@ -200,6 +200,14 @@ def test_without_slurm_it_goes_by_what_the_jobs_wrote(sweep, monkeypatch, tmp_pa
     result = collect(sweep)
     assert result.exit_code == 1 and result.stderr.startswith("there is no scontrol in PATH")
     assert result.stdout.startswith(LOST[0].replace("hit its time limit of 30:00", "may be running, or ended without"))
+
+
+def test_a_folder_of_runs_by_hand_keeps_how_their_jobs_ended(tmp_path, slurm):
+    build_sweep(tmp_path / "results" / "allreduce-7")
+    record(tmp_path / "results" / "allreduce-7", "7", "", end="done")
+    slurm.answer("sacct", "echo '7|COMPLETED|n1|5|30|0:0|None'")
+    assert collect(tmp_path / "results").exit_code == 0
+    assert "COMPLETED" in (tmp_path / "results" / "jobs" / "ended.json").read_text()
 
 
 def test_a_run_without_jobs_is_gone_on_with_by_run(tmp_path):

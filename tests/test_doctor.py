@@ -91,6 +91,12 @@ def test_no_launch_starts_none():
     assert lines["ranks"] == [("info", "not started (--no-launch), so transport and start-up are unknown")]
 
 
+def test_a_word_that_salloc_would_run_is_refused_before_anything_is_asked():
+    result = doctor("--slurm", "extra")
+    assert result.returncode == 2 and not result.stdout
+    assert result.stderr.startswith("error: doctor: 'extra': expected an option of salloc")
+
+
 def test_as_a_rank_it_refuses():
     result = doctor(OMPI_COMM_WORLD_SIZE="2")
     assert result.returncode == 2 and not result.stdout

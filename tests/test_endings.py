@@ -80,8 +80,9 @@ def test_a_job_that_began_and_wrote_no_end(what, kind, words):
 @pytest.mark.parametrize(
     ("what", "kind", "words"),
     [
-        (told("FAILED", exit_code="2:0"), ENDED, "ended with status 2 before it began to measure"),
-        (told("COMPLETED"), ENDED, "ended before it began to measure"),
+        (told("FAILED", exit_code="2:0"), ENDED, "ended with status 2 before it began to measure, see jobs/1/4n-7.out"),
+        (told("FAILED"), ENDED, "failed before it began to measure, see jobs/1/4n-7.out"),
+        (told("COMPLETED"), ENDED, "ended before it began to measure, see jobs/1/4n-7.out"),
         (told(FORGOTTEN), ENDED, "never began to measure, and Slurm knows it no more"),
         (SILENT, UNSURE, "has not begun to measure"),
     ],

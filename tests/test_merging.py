@@ -11,6 +11,7 @@ from builders import build_run
 from click.testing import CliRunner, Result
 
 from allreduce_bench import report, store
+from allreduce_bench.agreement import broken_promise
 from allreduce_bench.cli import main
 from allreduce_bench.cli.opening import planned_run
 from allreduce_bench.cli.run import run as run_command
@@ -225,3 +226,14 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr("allreduce_bench.merging.write_summary", full)
     assert "no space left on device" in refused(tmp_path, a, b)
+
+
+def test_bits_of_other_floats_are_not_held_against_each_other(tmp_path):
+    facts = {"promised_same_bits": 1, "promised_rank_order": 1, "promised_depth": 0}
+
+    def built(name: str, seed: int) -> RunFolder:
+        outcome = facts | {"bits": str(seed)}
+        return build(tmp_path / name, ranks=(2,), choices={"seed": seed}, outcome=lambda *_: outcome)
+
+    rows = summarise(merge([built("a", 7), built("b", 8)], tmp_path / "new", []))
+    assert {(row["bits"], row["same_bits_launches"], broken_promise(row)) for row in rows} == {("7", 1, None)}

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -410,3 +411,17 @@ def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
         pytest.skip("this machine does not let us reserve 8 GiB")
     assert asked.stdout.startswith("True"), asked.stdout + asked.stderr
     assert asked.stdout == "True\n" or "a message of 2147483648 elements" in asked.stdout
+
+
+@pytest.mark.parametrize(
+    ("variables", "advice"),
+    [
+        ({"OMPI_COMM_WORLD_SIZE": "4"}, "put the right one first in PATH"),
+        ({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4"}, "say srun --mpi=pmix or --mpi=pmi2"),
+    ],
+)
+def test_ranks_that_are_alone_say_why(tmp_path, variables, advice):
+    words = [sys.executable, "-m", "allreduce_bench", "run", "-a", "ring", "--sizes", "8", "-o", str(tmp_path / "run")]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=60, env=os.environ | variables)
+    assert result.returncode == 2 and "4 ranks were started, but MPI sees 1: " in result.stderr
+    assert advice in result.stderr and not (tmp_path / "run").exists()

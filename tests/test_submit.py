@@ -258,6 +258,7 @@ def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_pa
         ([*ON_TWO, "--time", "0"], "--time: '0' is no time limit"),
         ([*ON_TWO, "--timeout", "1ms"], "--timeout: 0.001 s would end launches that are well"),
         ([*ON_TWO, "--job-name", "a b"], "job name 'a b': expected letters"),
+        ([*ON_TWO, "--job-name", "a\nb"], "job name 'a\\nb': expected letters"),
         ([*ON_TWO, "--system", "nowhere"], "unknown system 'nowhere'; known: generic"),
         ([*ON_TWO, "-o", "results\\x"], "sbatch cannot write below a folder with '\\\\' in its name"),
         ([*ON_TWO, "-o", "sum"], "-o sum: -o is the output folder"),

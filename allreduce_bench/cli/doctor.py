@@ -32,6 +32,8 @@ def doctor(no_launch, slurm, words) -> None:
         raise OneLine("doctor starts its own ranks; run it without mpirun or srun")
     if words and not slurm:
         raise OneLine(f"doctor: '{words[0]}' is for salloc, which is asked with --slurm only")
+    if words and not words[0].startswith("-"):
+        raise OneLine(f"doctor: '{words[0]}': expected an option of salloc, such as -p PARTITION: it would run this")
     if words and "SLURM_JOB_ID" in os.environ:
         raise OneLine(f"doctor: '{words[0]}' is for salloc, which is not asked inside a job: its own nodes are taken")
     node, levels = machine(), []

@@ -9,7 +9,7 @@ from ..acceptance import OPTION
 from ..plan import Plan, PlanError
 from ..runfolder import RunError, RunFolder
 from ..slurm.rendered import Rendering
-from ..slurm.script import Template
+from ..slurm.script import Template, check_job_name
 from ..slurm.submission import check_folder
 from ..slurm.submissions import JOBS, SUBMISSION, Again, read_submissions, runs_of
 from ..slurm.sweep import SweepJob, jobs_of, name_of_run
@@ -29,6 +29,7 @@ def begun(options: dict, asked: set[str]) -> tuple[Path, Again, list[tuple[RunFo
         raise PlanError("--nodes: expected numbers of nodes, a job each, such as --nodes 1,2,4,8")
     system = find_system(options["system"] or GENERIC)
     again = _chosen(Again(str(system.path.absolute()), JOB_NAME, stage=system.stage), options, asked)
+    check_job_name(again.job_name)
     options["output"] = options["output"] or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{again.job_name}"
     sweep = check_folder(options["output"].absolute())
     if sweep.exists():

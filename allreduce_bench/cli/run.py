@@ -5,7 +5,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -90,8 +90,7 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
 
     if size_of(os.environ) not in (None, MPI.COMM_WORLD.size):
         raise OneLine(
-            f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: "
-            "the mpirun or srun belongs to another MPI than mpi4py's; put the right one first in PATH"
+            f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: {_one_each(os.environ)}"
         )
     put_out()
     options["ranks"], started = (MPI.COMM_WORLD.size,), time.time()
@@ -235,3 +234,13 @@ def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
     if missed := [judgement.cell for judgement in judgements if not judgement.met]:
         failed.append(f"not accepted: {'; '.join(missed)}")
     return "; ".join(failed)
+
+
+def _one_each(environ: Mapping[str, str]) -> str:
+    """Why every rank is alone, and what to do."""
+    if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
+        return "the mpirun or srun belongs to another MPI than mpi4py's; put the right one first in PATH"
+    return (
+        "srun and mpi4py's MPI do not understand each other; say srun --mpi=pmix or --mpi=pmi2, or leave srun out; "
+        "allreduce-bench doctor --slurm says what works"
+    )

@@ -35,7 +35,7 @@ def ending(task: Task, told: Told) -> Ending:
         return known
     record = task.record
     if record is None:
-        return _without_record(job)
+        return _without_record(task, job)
     if record.requeued:
         return Ending(ENDED if job else UNSURE, "was requeued, and has not begun again since")
     if record.end == "done":
@@ -70,12 +70,14 @@ def by_slurm(job: Job, limit_s: float | None = None) -> Ending | None:
     return Ending(ENDED, words) if words else None
 
 
-def _without_record(job: Job | None) -> Ending:
+def _without_record(task: Task, job: Job | None) -> Ending:
     if job is None:
         return Ending(UNSURE, "has not begun to measure")
     if job.state == FORGOTTEN:
         return Ending(ENDED, "never began to measure, and Slurm knows it no more")
-    return Ending(ENDED, f"{_status(job) or 'ended'} before it began to measure")
+    how = _status(job) or ("failed" if job.state == "FAILED" else "ended")
+    where = f", see {task.said}" if task.said else ""
+    return Ending(ENDED, f"{how} before it began to measure{where}")
 
 
 def _status(job: Job) -> str:

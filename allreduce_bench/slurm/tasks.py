@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..only import covers
 from ..plan import Launch
-from .submissions import Record, Submission
+from .submissions import JOBS, Record, Submission
 
 BY_HAND = 0  # number of no submission
 
@@ -27,6 +27,12 @@ class Task:
     def record(self) -> Record | None:
         """What the last start wrote of itself."""
         return self.records[-1] if self.records else None
+
+    @property
+    def said(self) -> str:
+        """The file in the sweep that takes what the job says; empty: submitted by hand, so it may be anywhere."""
+        job = self.name.removesuffix(f"-{self.id.partition('_')[2]}") if "_" in self.id else self.name
+        return f"{JOBS}/{self.submission}/{job}-{self.id}.out" if self.submission != BY_HAND else ""
 
     @property
     def restarts(self) -> int:

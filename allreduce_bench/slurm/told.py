@@ -54,6 +54,7 @@ def keep(told: Told, sweep: Path) -> None:
     """Keep beside the sweep's jobs how they ended: Slurm forgets, and reports are read elsewhere. Raises OSError."""
     over = {number: job._asdict() for number, job in told.jobs.items() if not (job.queued or job.running)}
     if over:
+        _path(sweep).parent.mkdir(exist_ok=True)  # a folder of runs by hand has none
         write_whole(_path(sweep), json.dumps(over, indent=1) + "\n")
 
 
