@@ -60,14 +60,6 @@ def test_queued_running_and_done_with_what_to_do_next(tmp_path, slurm):
     assert status(sweep).stderr == ""
 
 
-def test_where_all_is_measured_the_job_that_collects_is_waited_for(tmp_path, slurm):
-    build_sweep(tmp_path / "s")
-    submit(tmp_path / "s", {1: "101"})
-    record(tmp_path / "s", "101", "", end="done")
-    slurm.answer("squeue", "echo '101|COMPLETED|n1|3:00|30:00|None'; echo '199|RUNNING|n1|0:01|15:00|None'")
-    assert table(tmp_path / "s")[-1] == "108 of 108 cells done; job 199 collects them"
-
-
 def test_jobs_that_failed_say_why_and_the_next_step_submits_the_rest(tmp_path, slurm):
     build_sweep(tmp_path / "s", {"4r-3": 4, "8r-3": 0})
     submit(tmp_path / "s", {1: "101", 2: "102", 4: "103"})
