@@ -163,7 +163,8 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: set
         other = theirs[name]
         if OPTION_OF.get(name, name) in asked and other != value:
             raise PlanError(
-                f"{folder.path}: --resume keeps the run's {name} {value or 'none'}, found {other}; leave it out"
+                f"{folder.path}: --resume keeps the run's {name} {value or 'none'}, found {other or 'none'}; "
+                "leave that option out"
             )
 
 
