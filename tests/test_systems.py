@@ -1,5 +1,6 @@
 """The files of systems: found by name, read, and refused naming what is wrong."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -170,3 +171,19 @@ def test_templates_are_those_of_the_checkout_else_the_installed_ones(tmp_path, m
     installed.mkdir(parents=True)
     (installed / "sweep.sbatch").write_text("#!/bin/bash\n")
     assert jobs_folder() == installed == Path(installed)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[site]\nmodules = a;b\n", "module 'a;b'"),
+        ("[variables]\nA-B = 1\n", "variable 'A-B'"),
+        ('[sbatch]\ncomment = "quoted"\n', "double quotes"),
+    ],
+)
+def test_what_has_no_place_in_a_script_is_refused_with_the_name_of_its_file(tmp_path, text, why):
+    path = tmp_path / "site.cfg"
+    path.write_text(text)
+    with pytest.raises(SystemFileError, match=re.escape(str(path))) as caught:
+        read_system(path)
+    assert why in str(caught.value)

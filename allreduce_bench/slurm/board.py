@@ -128,5 +128,6 @@ def _to_do(overview: Overview, missing: Sequence[Sequence[Missing]]) -> list[str
         jobs = ", ".join(task.id for task in active)
         return [f"still queued or running: job {jobs}; collect again when it has ended"]
     if runs and overview.tasks:
-        return [f"submit those again: allreduce-bench submit --resume -o {shlex.quote(str(overview.sweep))}"]
+        when = ", when no job of the sweep is left" if overview.told.silence else ""
+        return [f"submit those again{when}: allreduce-bench submit --resume -o {shlex.quote(str(overview.sweep))}"]
     return [f"measure those: allreduce-bench run --resume -o {shlex.quote(str(run.folder.path))}" for run in runs]

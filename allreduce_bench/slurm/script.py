@@ -126,6 +126,14 @@ def check_job_name(name: str) -> str:
     return name
 
 
+def check_values(directives: Mapping[str, object], modules: Sequence[str], exports: Mapping[str, str]) -> None:
+    """Raises ScriptError where one of them has no place in any script, as `Template.render` does."""
+    _module_lines(modules)
+    _export_lines(exports)
+    for name, value in directives.items():
+        _directive(name, value)
+
+
 def _directive(name: str, value: object, comment: str = "") -> str:
     """The #SBATCH line; sbatch knows quotes, backslashes and comments there. Empty for the value None."""
     if not DIRECTIVE.fullmatch(name):

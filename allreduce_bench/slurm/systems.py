@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from os import environ
 from pathlib import Path
 
+from .script import ScriptError, check_values
+
 FOLDER = "allreduce-bench"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]*")
 SITE = ("modules", "launcher", "launcher_args", "interface", "ranks_per_node", "stage", "venv", "leave_out")
@@ -88,14 +90,20 @@ def read_system(path: Path) -> System:
         if odd:
             valid = SITE if what == "key" else (f"[{name}]" for name in SECTIONS)
             raise SystemFileError(f"{path}: unknown {what} {min(odd)!r}; valid: {', '.join(valid)}")
+    modules, variables = _words(site_says.get("modules", "")), said.get("variables", {})
+    directives = _directives(path, said.get("sbatch", {}), _words(site_says.get("leave_out", "")))
+    try:
+        check_values(directives, modules, variables)  # here, where their file is known
+    except ScriptError as error:
+        raise SystemFileError(f"{path}: {error}") from error
     return System(
         name=path.stem,
         path=path,
-        sbatch=_directives(path, said.get("sbatch", {}), _words(site_says.get("leave_out", ""))),
-        modules=_words(site_says.get("modules", "")),
+        sbatch=directives,
+        modules=modules,
         ranks_per_node=_ranks_per_node(path, site_says.get("ranks_per_node", "")),
         venv=str(Path(venv).expanduser()) if (venv := site_says.get("venv", "")) else "",
-        variables=said.get("variables", {}),
+        variables=variables,
         **{name: site_says.get(name, "") for name in ("launcher", "launcher_args", "interface", "stage")},
     )
 
