@@ -41,7 +41,7 @@ def of_slurm(words: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
         yield Check("ok", "controller", "; ".join(commands.ping(ANSWER_S).splitlines()))
         partitions = commands.partitions(ANSWER_S)
     except SlurmError as error:
-        advice = "run it on a login node of the cluster, with Slurm's module loaded; or ask who runs it if Slurm is down"
+        advice = "run it on a login node of the cluster, with Slurm's module loaded; or ask who runs Slurm"
         yield Check("severe", "Slurm", str(error), "no job can be submitted from here", advice)
         return
     yield from _of_partitions(partitions)
