@@ -193,10 +193,11 @@ class _Supervised:
             self.monitor.ask_now()  # is the cell only long, or does a rank keep it from ending?
             self.woken.wait(ANSWER_S + 0.5)
         if self.monitor.all_over:
+            patience_s = ENDING_S if self.run.warned.came else self.run.timeout_s
             try:
-                process.wait(self.run.timeout_s)
+                process.wait(patience_s)
             except subprocess.TimeoutExpired:
-                self.lines.say(f"warning: all ranks had ended, their launcher had not after {self.run.timeout_s:g} s")
+                self.lines.say(f"warning: all ranks had ended, their launcher had not after {patience_s:g} s")
 
     def _end(self, process: subprocess.Popen) -> None:
         """End mpirun and, through it and through the monitor, all ranks."""
