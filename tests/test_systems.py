@@ -26,7 +26,7 @@ launcher = flux run -n {ranks}
 launcher_args = --mpi=pmix
 interface = hsn0
 ranks_per_node = 8
-venv = /work/my venv
+venv = /shared/my venv
 stage = /tmp
 leave_out = requeue, signal
 
@@ -67,7 +67,7 @@ def test_everything_that_a_file_can_say(tmp_path):
     }
     assert system.modules == ("gcc/13", "openmpi", "ucx") and system.ranks_per_node == 8
     assert (system.launcher, system.launcher_args) == ("flux run -n {ranks}", "--mpi=pmix")
-    assert (system.interface, system.stage, system.venv) == ("hsn0", "/tmp", "/work/my venv")
+    assert (system.interface, system.stage, system.venv) == ("hsn0", "/tmp", "/shared/my venv")
     assert system.variables == {"UCX_TLS": "rc,self", "Path_Like": "%(x)s $HOME"}
 
 
