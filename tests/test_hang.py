@@ -196,6 +196,7 @@ def test_a_timeout_of_nothing_is_refused(tmp_path):
 
 
 def test_a_hang_inside_within_is_no_want_of_time(python, tmp_path):
+    in_turn(0, python)
     folder = tmp_path / "run"
     hasty = [word for word in words(3, folder) if word not in TIMEOUT] + ["--within", "6s"]
     status, said = strike([str(python), "-m", "allreduce_bench", *hasty], folder, 2, signal.SIGSTOP)
@@ -217,6 +218,7 @@ def test_a_starter_that_is_asked_to_end_says_what_is_kept(python, tmp_path):
 
 @pytest.mark.parametrize("outer", [True, False])
 def test_a_rank_that_never_starts_ends_in_a_sentence(python, tmp_path, outer):
+    in_turn(outer, python)
     late = tmp_path / "late"
     late.write_text('#!/bin/sh\n[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] && exec sleep 300\nexec "$@"\n')
     late.chmod(0o755)

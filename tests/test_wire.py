@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders import build_run
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from test_run import bench
 from virtual_hosts import INTERFACE, virtual_hosts
 
@@ -85,6 +85,7 @@ def rows_of(folder: Path) -> dict[tuple[str, int], dict]:
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_path):
+    in_turn(1, python)
     folder, words = tmp_path / "run", ["-n", 4, "--sizes", "1M,4M", "-a", "native,ring,hierarchical_ring"]
     words += ["--launches", 1, "--iters", 3, "--warmups", 1, "--interface", INTERFACE, "--link-rate", "500Mbit"]
     with virtual_hosts(2, "500mbit") as hosts:
