@@ -71,15 +71,20 @@ def parse_counts(text: str, what: str = "rank") -> list[int]:
     return sorted(found)
 
 
+def spans(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """The first and the last number of each span without a gap: (0, 3) and (8, 8) for 0, 1, 2, 3, 8."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    return found
+
+
 def format_ranges(numbers: Iterable[int]) -> str:
     """`0-3,8` for 0, 1, 2, 3, 8: the inverse of how lists of cores and ranks are written."""
-    runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans(numbers))
 
 
 def in_ranks(counts: Iterable[int]) -> str:

@@ -7,7 +7,7 @@ from ..plan import Cell, Launch, Plan
 from ..runfolder import CellKey, Row, key_of
 from ..schema import ALONE, FLOORS
 from ..summary import Summary
-from ..units import format_size, in_ranks
+from ..units import format_size, in_ranks, spans
 from .endings import DONE, ending
 from .tasks import Task
 from .told import Told
@@ -157,14 +157,8 @@ def _cells(plan: Plan, cells: set[Cell]) -> str:
 
 def _spans(numbers: Iterable[int], say: Callable[[int], str]) -> str:
     """`1, 3 to 5` for 1, 3, 4, 5."""
-    spans: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
     words = []
-    for first, last in spans:
+    for first, last in spans(numbers):
         between = " to " if last > first + 1 else ", "
         words.append(say(first) if first == last else f"{say(first)}{between}{say(last)}")
     return ", ".join(words)
