@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from . import findings
 from .checks import Check, from_findings
-from .checks_mpi import BY_HAND, HELLO, say_hello
+from .checks_mpi import BY_HAND, HELLO, no_launcher, say_hello
 from .launch import FAMILIES, LaunchError, find_launcher, mpirun_command
 from .launchers.launcher import Launcher
 from .launchers.srun import kinds_for, kinds_of
@@ -49,8 +49,7 @@ def of_launchers() -> Iterator[Check]:
     try:
         auto = find_launcher()
     except LaunchError as error:
-        text, _, advice = str(error).partition("; ")
-        yield Check("severe", "launcher", text, "no ranks can be started", advice)
+        yield no_launcher(error)
         return
     taken, took_s = _name(auto), dict[str, float]()
     ways = _ways(auto.library)

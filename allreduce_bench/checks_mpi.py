@@ -50,8 +50,7 @@ def of_mpi(node: dict, launch: bool) -> Iterator[Check]:
     try:
         launcher = find_launcher()
     except LaunchError as error:
-        text, _, advice = str(error).partition("; ")
-        yield Check("severe", "launcher", text, "no ranks can be started", advice)
+        yield no_launcher(error)
         return
     yield Check("ok", "launcher", launcher.program)
     scheduler = idle_scheduler(os.environ)
@@ -62,6 +61,12 @@ def of_mpi(node: dict, launch: bool) -> Iterator[Check]:
         yield Check("info", "ranks", text, "transport and start-up are unknown", "run doctor inside a job")
     else:
         yield from _of_ranks(launcher, node)
+
+
+def no_launcher(error: LaunchError) -> Check:
+    """The check that nothing here starts ranks."""
+    text, _, advice = str(error).partition("; ")
+    return Check("severe", "launcher", text, "no ranks can be started", advice)
 
 
 def library() -> dict | Check:
