@@ -2,6 +2,7 @@
 # Each makes its virtual environment and installs what it needs, an MPI from PyPI included, and does nothing twice.
 PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
+STUDY = PYTHONPATH=tests/support:tests/ranks .venv/bin/python
 
 .PHONY: demo test test-full slurm-test lint ratios regressions big notebooks clean
 
@@ -18,7 +19,7 @@ test-full: .venv/test.stamp .venv-mpich/test.stamp
 slurm-test: .venv/test.stamp .venv-mpich/test.stamp
 	.ci/install "slurmctld slurmd munged ip nsenter" slurm-wlm munge iproute2 util-linux
 	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python \
-	    .venv/bin/python tests/private_slurm.py try .venv/bin/python -m pytest tests/slurm
+	    .venv/bin/python tests/support/private_slurm.py try .venv/bin/python -m pytest tests/cluster
 
 lint: .venv/test.stamp
 	.venv/bin/ruff check .
@@ -29,19 +30,19 @@ lint: .venv/test.stamp
 # Side by side, from one run: native at each thread level, the schedule's ring, a plain mpi4py ring, a warm and a cold cache,
 # native as the suite times it and as a plain loop does, the start of a rank, and the file-system calls it makes
 ratios: .venv/test.stamp .venv-mpich/test.stamp
-	.venv/bin/python tests/mpi/ratios.py .venv/bin/python .venv-mpich/bin/python
+	$(STUDY) tests/studies/ratios.py .venv/bin/python .venv-mpich/bin/python
 
 # Does `compare` find real slow-downs of 10 and 30 %, and nothing in two runs of the same thing? About ten minutes
 regressions: .venv/test.stamp
-	.venv/bin/python tests/mpi/regressions.py
+	$(STUDY) tests/studies/regressions.py
 
 # Makes a run of a million rows and reads it: seconds and peak memory of loading, summing up and reporting it
 big: .venv/test.stamp
-	.venv/bin/python tests/big_run.py
+	$(STUDY) tests/studies/big_run.py
 
 # Runs the notebooks of analysis/ and keeps them with what they say now
 notebooks: .venv/test.stamp
-	.venv/bin/python tests/notebooks.py
+	.venv/bin/python tests/support/run_notebooks.py
 
 # editable_mode=compat: a plain path instead of an import hook, which would cost every rank's start 10 ms
 .venv/demo.stamp: $(SOURCES)

@@ -1,21 +1,21 @@
 """Intervals are held against long real series, series of known dependence, exact probabilities and scipy."""
 
 from math import comb, exp, inf, isclose, log, sqrt
-from pathlib import Path
 from statistics import fmean, stdev
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import DATA
 from scipy.stats import iqr, rankdata, spearmanr
 from scipy.stats import t as student
 
 from allreduce_bench import stats
-from allreduce_bench.budget import Budget, ahead
+from allreduce_bench.measuring.budget import Budget, ahead
 from allreduce_bench.stats import geometric_mean, hull, log_interval, median, median_interval, relative_reach, t95
 
-LUMI = Path(__file__).parent / "data" / "pico_lumi_series.txt"
+LUMI = DATA / "pico_lumi_series.txt"
 times = st.lists(st.floats(1e-7, 1e2), min_size=2, max_size=31)
 few = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=50)
 

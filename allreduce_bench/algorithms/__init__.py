@@ -6,13 +6,25 @@ An algorithm is a pure generator `(rank, size, topology, count, segment) -> Step
 
 import importlib
 import importlib.util
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from zlib import crc32
 
-from ..schema import FLOORS
-from ._registry import Algorithm, AlgorithmError, Cost, Hops, algorithm
+from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, algorithm
 
-__all__ = ["Algorithm", "AlgorithmError", "Cost", "Hops", "algorithm", "builtin", "find"]
+__all__ = [
+    "Algorithm",
+    "AlgorithmError",
+    "Cost",
+    "Hops",
+    "algorithm",
+    "builtin",
+    "digest_of",
+    "find",
+    "find_planned",
+]
+RESERVED = ("null", "copy", "reduce")  # names of what is measured beside the all-reduces, and is none
 
 
 def _algorithms_of(module) -> list[Algorithm]:
@@ -39,7 +51,7 @@ def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
     for word in words:
         if word.endswith(".py"):
             for mine in _from_file(Path(word)):
-                if mine.name in FLOORS:
+                if mine.name in RESERVED:
                     raise AlgorithmError(f"{word}: '{mine.name}' is a floor that runs measure, no algorithm; rename it")
                 if mine.name in (*builtin(), *found, "native"):
                     raise AlgorithmError(f"{word}: the name '{mine.name}' is taken by another algorithm; rename it")
@@ -50,6 +62,27 @@ def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
             names = ", ".join([*builtin(), *filter(None, [also])])
             raise AlgorithmError(f"unknown algorithm '{word}'; known: {names}, or the path of your own .py file")
     return found
+
+
+def digest_of(path: str) -> str:
+    """The fingerprint of a file. Raises AlgorithmError where it cannot be read."""
+    try:
+        return f"{crc32(Path(path).read_bytes()):08x}"
+    except OSError as error:
+        raise AlgorithmError(f"{path}: {error.strerror}; the run needs this algorithm's file") from error
+
+
+def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[str]) -> dict[str, Algorithm]:
+    """The algorithms of a plan by name, native left out: the built-in ones of `names`, and those of users' `files`.
+
+    `digests` are the fingerprints of the files when the plan was made. Raises AlgorithmError for a file that is gone
+    or has changed.
+    """
+    for path, digest in zip(files, digests):
+        if digest_of(path) != digest:
+            raise AlgorithmError(f"{path}: has changed since the run began; begin a new run, or restore the file")
+    users = find([*files])
+    return users | find([name for name in names if name not in users and name != "native"])
 
 
 def _in_own_file(name: str) -> Algorithm | None:

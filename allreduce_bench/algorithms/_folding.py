@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ..schedule import Step
-from ..topology import Topology
-from ._registry import Hops
+from ..schedule.algorithm import Hops
+from ..schedule.topology import Topology
 
 
 def exchanging(size: int) -> int:

@@ -11,8 +11,8 @@ from itertools import compress
 from typing import NamedTuple
 
 from ..schedule import Step, longest_block, split
-from ..topology import Topology
-from ._registry import Cost, Hops
+from ..schedule.algorithm import Cost, Hops
+from ..schedule.topology import Topology
 
 NO_EDGE = -1  # in place of a round: the root's
 

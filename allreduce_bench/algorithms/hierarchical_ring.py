@@ -23,10 +23,10 @@ Source: Cho et al., "BlueConnect", MLSys 2019, on two levels; called 2D ring by 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from allreduce_bench.algorithms import Cost, Hops, algorithm
 from allreduce_bench.algorithms._ring_phases import ring_allgather, ring_reduce_scatter
 from allreduce_bench.schedule import Step, longest_block, split
-from allreduce_bench.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, Hops, algorithm
+from allreduce_bench.schedule.topology import Topology
 
 Move = tuple[int, int, range]  # from this local rank, to that one, these elements
 

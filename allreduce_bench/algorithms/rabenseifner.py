@@ -20,10 +20,10 @@ J. High Performance Computing Applications 19(1), 2005.
 
 from collections.abc import Iterator
 
-from allreduce_bench.algorithms import Cost, Hops, algorithm
 from allreduce_bench.algorithms._folding import crossing, exchanging, fold, folding_hops, place_of, rank_at, unfold
 from allreduce_bench.schedule import Step, split
-from allreduce_bench.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, Hops, algorithm
+from allreduce_bench.schedule.topology import Topology
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:

@@ -17,7 +17,6 @@ Source: the pipelined binary tree of Sanders, Speck and Träff, Parallel Computi
 from collections.abc import Iterator
 from functools import lru_cache
 
-from allreduce_bench.algorithms import Cost, algorithm
 from allreduce_bench.algorithms._tree_pipeline import (
     Starts,
     Timetable,
@@ -28,7 +27,8 @@ from allreduce_bench.algorithms._tree_pipeline import (
     timetable,
 )
 from allreduce_bench.schedule import Step
-from allreduce_bench.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, algorithm
+from allreduce_bench.schedule.topology import Topology
 
 
 @lru_cache(maxsize=4)

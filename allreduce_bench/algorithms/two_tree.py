@@ -23,7 +23,6 @@ Computing 35(12), 2009; in NCCL since 2.4 (Jeaugey, 2019).
 from collections.abc import Iterator
 from functools import lru_cache
 
-from allreduce_bench.algorithms import Cost, algorithm
 from allreduce_bench.algorithms._tree_pipeline import (
     Starts,
     Timetable,
@@ -34,7 +33,8 @@ from allreduce_bench.algorithms._tree_pipeline import (
     timetable,
 )
 from allreduce_bench.schedule import Step, split
-from allreduce_bench.topology import Topology
+from allreduce_bench.schedule.algorithm import Cost, algorithm
+from allreduce_bench.schedule.topology import Topology
 
 
 @lru_cache(maxsize=4)

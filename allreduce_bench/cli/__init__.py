@@ -14,7 +14,7 @@ COMMANDS = {  # name -> module, attribute
     "submit": ("submit", "submit"),
     "status": ("status", "status"),
     "collect": ("collect", "collect"),
-    "report": ("read", "report"),
+    "report": ("report", "report"),
     "fit": ("fit", "fit"),
     "compare": ("compare", "compare"),
     "predict": ("predict", "predict"),

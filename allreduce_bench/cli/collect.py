@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .words import OneLine, errors_in_one_line, talk
+from .types import OneLine, errors_in_one_line, talk
 
 if TYPE_CHECKING:
-    from ..slurm.overview import Run
-    from ..slurm.reasons import Missing
+    from ..slurm.fates import Missing
+    from ..slurm.sweep import Run
 
 
 @click.command()
@@ -36,8 +36,8 @@ def collect(runs: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
-    from ..merging import merge
-    from ..slurm.submissions import runs_of
+    from ..importers.merge import merge
+    from ..slurm.job_files import runs_of
 
     if output is None:
         raise OneLine("collect of several runs makes a new one: name its folder with -o")
@@ -48,9 +48,9 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _collect(path: Path, output: Path | None) -> None:
-    from ..slurm.board import account
-    from ..slurm.overview import look
-    from ..slurm.told import keep
+    from ..slurm.job_states import keep
+    from ..slurm.status import account
+    from ..slurm.sweep import look
 
     overview = look(path)
     if overview.told.silence:
@@ -62,7 +62,7 @@ def _collect(path: Path, output: Path | None) -> None:
     for line in account(overview, missing):
         click.echo(line)
     if measured := [run.folder for run in overview.runs if run.marks]:
-        from ..report import write_report
+        from ..report.page import write_report
 
         click.echo(f"report: {write_report(measured, output or path / 'report.html')}")
     else:
@@ -75,10 +75,10 @@ def _collect(path: Path, output: Path | None) -> None:
 
 def _summarised(run: "Run", missing: "list[Missing]") -> list[str]:
     """Write the summary of a run; the algorithms that broke a promise of their schedule."""
-    from ..agreement import broken_promise
-    from ..recorder import write_summary
-    from ..slurm.reasons import explained
-    from ..summary import summarise
+    from ..evaluation.agreement import broken_promise
+    from ..evaluation.summary import summarise
+    from ..runs.recorder import write_summary
+    from ..slurm.fates import explained
 
     if not run.marks:
         return []

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from .words import DESPITE, NAMES, SHARE, SIZES, OneLine, errors_in_one_line, talk
+from .types import DESPITE, NAMES, SHARE, SIZES, OneLine, errors_in_one_line, talk
 
 SEPARATOR = "\0--"  # stands for `--`, which click would drop; no path is called so
 
@@ -51,8 +51,8 @@ def compare(runs, threshold, algorithms, sizes, despite, format_, output) -> Non
     once and are over launches; where a side has several runs, over runs, so that the spread from day to day is in them.
     A cell that is wrong, refused or hung on the new side alone has failed.
     """
-    from ..comparison import FORMATS, read_sides
-    from ..comparison import compare as judge
+    from ..evaluation.comparison import FORMATS, read_sides
+    from ..evaluation.comparison import compare as judge
 
     before, after = _sides(runs)
     found = judge(*read_sides(before, after), threshold, despite, algorithms or (), sizes or ())

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import click
 
-from ..started import idle_scheduler, under_launcher
+from ..launching.scheduler import idle_scheduler
+from ..measuring.launcher_variables import under_launcher
 from .run import run, run_from_outside
-from .words import DURATION, RANKS, OneLine, errors_in_one_line, talk
+from .types import DURATION, RANKS, OneLine, errors_in_one_line, talk
 
 SIZES = "8,512,8K,128K,1M,4M"
 
@@ -20,7 +21,7 @@ SIZES = "8,512,8K,128K,1M,4M"
 @errors_in_one_line
 def demo(ranks, within, output, here) -> None:
     """Measure all algorithms on this machine and write the report."""
-    from ..report import write_report
+    from ..report.page import write_report
 
     if under_launcher(os.environ):
         raise OneLine("demo starts its own ranks; run it without mpirun or srun")

@@ -6,8 +6,8 @@ from itertools import chain
 
 import click
 
-from ..started import under_launcher
-from .words import OneLine, errors_in_one_line
+from ..measuring.launcher_variables import under_launcher
+from .types import OneLine, errors_in_one_line
 
 
 @click.command()
@@ -24,9 +24,9 @@ def doctor(no_launch, slurm, words) -> None:
     With --slurm the two nodes are those of the job, if it runs in one, else it asks salloc for them, for minutes; what
     salloc has to be told here, such as -p PARTITION -A ACCOUNT, stands after --.
     """
-    from ..checks import machine, of_machine
-    from ..checks_mpi import of_mpi
-    from ..checks_slurm import of_slurm
+    from ..launching.check_mpi import of_mpi
+    from ..machine.checks import machine, of_machine
+    from ..slurm.check_site import of_slurm
 
     if under_launcher(os.environ):
         raise OneLine("doctor starts its own ranks; run it without mpirun or srun")

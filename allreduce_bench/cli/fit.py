@@ -11,8 +11,8 @@ import pandas as pd
 
 from .. import __version__
 from ..algorithms import builtin, find
-from ..schema import FLOOR
-from .words import NAMES, OneLine, errors_in_one_line, own_files, talk
+from ..runs.schema import FLOOR
+from .types import NAMES, OneLine, errors_in_one_line, own_files, talk
 
 OWN = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
 FORMATS = ("table", "csv", "json")
@@ -65,8 +65,8 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
     """The points of runs and of logs, in the columns of POINTS."""
     from ..importers import LogWarning
     from ..importers import points as points_of_log
-    from ..points import points as points_of_runs
-    from ..runfolder import RunFolder
+    from ..models.points import points as points_of_runs
+    from ..runs.folder import RunFolder
 
     runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
     logs = [path for path in paths if not (path / "run.json").exists()]

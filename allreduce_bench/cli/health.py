@@ -10,13 +10,14 @@ from pathlib import Path
 
 import click
 
-from ..plan import Plan
-from ..runfolder import RunError, RunFolder
-from ..started import under_launcher
-from ..warned import Warned
-from .opening import planned_run
+from ..measuring.launcher_variables import under_launcher
+from ..runs.folder import RunFolder
+from ..runs.plan import Plan
+from ..runs.rows import RunError
+from ..watching.lifeline import Warned
+from .plan_of_options import planned_run
 from .run import SHORTEST_TIMEOUT_S, run
-from .words import DURATION, HOSTS, SHARE, OneLine, errors_in_one_line, talk
+from .types import DURATION, HOSTS, SHARE, OneLine, errors_in_one_line, talk
 
 NODELIST = "SLURM_JOB_NODELIST"
 
@@ -51,8 +52,8 @@ def health(hosts, output, threshold, timeout, **how) -> None:
     Exit status 1 where one is slow, fails or hangs; the others go on. Every pair is a run in -o, for report and
     compare; with the same -o it goes on where it was.
     """
-    from ..health import held, judge, pairs_of, table, untold
-    from ..launch import find_launcher
+    from ..evaluation.node_pairs import held, judge, pairs_of, table, untold
+    from ..launching.find import find_launcher
 
     if under_launcher(os.environ):
         raise OneLine("health starts its own ranks; run it without mpirun or srun")
@@ -81,7 +82,7 @@ def health(hosts, output, threshold, timeout, **how) -> None:
 
 
 def _nodes(hosts: tuple[str, ...] | None) -> list[str]:
-    from ..hosts import slots_of
+    from ..runs.hosts import slots_of
     from ..slurm.nodelist import expand
 
     if not hosts and not os.environ.get(NODELIST):
@@ -91,7 +92,7 @@ def _nodes(hosts: tuple[str, ...] | None) -> list[str]:
 
 def _planned(folder: Path, pair: tuple[str, ...], how: dict) -> tuple[RunFolder, Plan]:
     """The run of a pair, as `run` itself would plan it."""
-    from ..health import ALGORITHMS, METRICS
+    from ..evaluation.node_pairs import ALGORITHMS, METRICS
 
     words = ["--ranks", "2", "--sizes", ",".join(map(str, METRICS)), "--algorithms", ",".join(ALGORITHMS)]
     words += ["--no-floors", "--cell-time", "200ms", "--ranks-per-node", "1", "--resume", "--output", str(folder)]
@@ -105,13 +106,13 @@ def _planned(folder: Path, pair: tuple[str, ...], how: dict) -> tuple[RunFolder,
 
 def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warned: Warned):
     """Measure what is left of the pair's run; what it gave, or why it failed."""
-    from ..driver import Refused, Run, Stopped, drive
-    from ..health import Measured, measured
-    from ..launch import find_launcher
-    from ..launchers.launcher import LaunchError
-    from ..progress import Lines
-    from ..recorder import create_run, discard_run, write_summary
-    from ..summary import summarise
+    from ..evaluation.node_pairs import Measured, measured
+    from ..evaluation.summary import summarise
+    from ..launching.driver import Refused, Run, Stopped, drive
+    from ..launching.find import find_launcher
+    from ..launching.launcher import LaunchError
+    from ..runs.recorder import create_run, discard_run, write_summary
+    from ..watching.progress import Lines
 
     why = ""
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..units import MAX_RANKS, format_size, in_ranks
-from .words import OneLine, errors_in_one_line, talk
+from .types import OneLine, errors_in_one_line, talk
 
 if TYPE_CHECKING:
     from ..importers import Imported
@@ -70,7 +70,8 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
     """
     from ..importers import Asked, LogWarning, keep, read
     from ..importers.values import ITEMSIZES, SPELLINGS
-    from ..runfolder import RunError, RunFolder
+    from ..runs.folder import RunFolder
+    from ..runs.rows import RunError
 
     if output.exists():
         raise RunError(f"{output}: exists already; choose another folder with -o")

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from ..dtypes import DTYPES
-from ..plan import OPS
-from ..schema import SYNCS
-from .words import BUSBW_LIMITS, DURATION, GROUPS, HOSTS, NAMES, RANKS, RATE, SHARE, SIZE, SIZES, TIME_LIMITS
+from ..runs.dtypes import DTYPES
+from ..runs.plan import OPS
+from ..runs.schema import SYNCS
+from .types import BUSBW_LIMITS, DURATION, GROUPS, HOSTS, NAMES, RANKS, RATE, SHARE, SIZE, SIZES, TIME_LIMITS
 
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")
 LARGEST_SEED = 2**31

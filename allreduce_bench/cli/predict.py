@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from ..runs.atomic_write import write_whole
 from ..units import parse_price, parse_size
-from ..whole import write_whole
-from .words import NAMES, RANKS, RATE, SIZES, OneLine, errors_in_one_line, parsed
+from .types import NAMES, RANKS, RATE, SIZES, OneLine, errors_in_one_line, parsed
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
 MOST_RANKS = 1 << 18
@@ -46,8 +46,8 @@ def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, 
     Below the times stand the sizes and the numbers of ranks at which one algorithm overtakes another. Beyond twice the
     ranks that were measured, all of it is marked as speculative.
     """
-    from .. import forecast
     from ..models.prediction import BEST, Layout, groups
+    from ..report import forecast
 
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
@@ -97,8 +97,8 @@ def _format(layout, as_map, output) -> str:
 
 
 def _from_file(path: Path, prices: dict):
-    from ..forecast import source_of
     from ..models.machine import read_machine
+    from ..report.forecast import source_of
 
     given = [name for name, value in prices.items() if value is not None]
     if given:
@@ -108,8 +108,8 @@ def _from_file(path: Path, prices: dict):
 
 
 def _from_prices(prices: dict, ranks_per_node: int | None):
-    from ..forecast import prices_in_words
     from ..models.machine import Prices, bare_machine
+    from ..report.forecast import prices_in_words
 
     beta, beta_within = _beta(prices, ""), _beta(prices, "_within")
     if prices["alpha"] is None or beta is None:

@@ -13,23 +13,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..interface import interface_variables
-from ..only import chosen
-from ..plan import Launch, Plan, PlanError
-from ..progress import Lines, Place
-from ..recorder import discard_run, write_summary
-from ..runfolder import RunError, RunFolder
-from ..started import rank_of, ranks_on_this_node, size_of, thread_level, under_launcher
-from ..startup import hold_back_mpi, start_mpi
-from ..transport import asked_transport
-from ..warned import Warned
-from .opening import begin_run, open_run, planned_run, refuse_under_launcher
+from ..launching.interface_variables import interface_variables
+from ..measuring.launcher_variables import rank_of, ranks_on_this_node, size_of, thread_level, under_launcher
+from ..measuring.startup import hold_back_mpi, start_mpi
+from ..measuring.transport import asked_transport
+from ..runs.folder import RunFolder
+from ..runs.launch_choice import chosen
+from ..runs.plan import Launch, Plan, PlanError
+from ..runs.recorder import discard_run, write_summary
+from ..runs.rows import RunError
+from ..watching.lifeline import Warned
+from ..watching.progress import Lines, Place
 from .options import Sectioned, job_options, limits_of, plan_options
-from .words import DURATION, OneLine, errors_in_one_line, talk
+from .plan_of_options import begin_run, open_run, planned_run, refuse_under_launcher
+from .types import DURATION, OneLine, errors_in_one_line, talk
 
 if TYPE_CHECKING:
-    from ..driver import Run
-    from .job import InJob
+    from ..launching.driver import Run
+    from .in_job import InJob
 
 SHORTEST_TIMEOUT_S = 1.0  # a rank may wait so long for its turn where there are more ranks than cores
 
@@ -72,17 +73,17 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
         raise OneLine("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
     refuse_under_launcher(asked)
     os.environ.update(interface_variables(options["interface"], os.environ))  # before MPI reads them
-    from ..fuse import fuse
+    from ..watching.unattended import fuse
 
     warned = Warned()
     warned.listen()  # before MPI starts, and before the fuse burns in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:
-        from .job import tell_switches
+        from .in_job import tell_switches
 
         tell_switches()  # also before MPI starts, which does not like new processes
     put_out = fuse(options["timeout"], rank_of(os.environ))
     hold_back_mpi()
-    from ..ranks import Part, take_part
+    from ..measuring.rank import Part, take_part
 
     with asked_transport() as transport:
         start_mpi(thread_level(options["thread_level"], ranks_on_this_node(os.environ)))
@@ -125,10 +126,10 @@ def _finish_one_launch(options: dict, warned: Warned, folder: RunFolder, plan: P
 
 def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:
     """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong."""
-    from ..driver import Run
-    from ..launch import find_launcher
-    from ..staging import stage
-    from .job import InJob
+    from ..launching.driver import Run
+    from ..launching.find import find_launcher
+    from ..launching.staging import stage
+    from .in_job import InJob
 
     started, warned = time.time(), Warned()
     warned.listen()
@@ -156,7 +157,7 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
 
 def _driven(run: "Run", options: dict, job: "InJob") -> OneLine | None:
     """Drive the run as far as it goes, and print what came of it; what went wrong."""
-    from ..driver import Refused, Stopped, drive
+    from ..launching.driver import Refused, Stopped, drive
 
     folder, plan = run.folder, run.plan
     try:
@@ -201,7 +202,7 @@ def _display() -> Callable[[Place], Lines]:
         return Lines
     from rich.console import Console
 
-    from ..live import Live
+    from ..watching.live_line import Live
 
     console = Console(stderr=True)
     return lambda place: Live(place, console)
@@ -212,10 +213,10 @@ def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
 
     With --only what other jobs measure is written, too, but is theirs to print and to judge.
     """
-    from ..acceptance import judge
-    from ..agreement import broken_promise
-    from ..formats import FORMATS, Result
-    from ..summary import summarise
+    from ..evaluation.acceptance import judge
+    from ..evaluation.agreement import broken_promise
+    from ..evaluation.summary import summarise
+    from ..report.formats import FORMATS, Result
 
     rows = summarise(folder)
     write_summary(folder, rows)

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import click
 
-from ..algorithms import Algorithm, builtin, find
-from ..rendezvous import Refusal
-from ..schema import FLOORS
-from ..topology import Topology
-from ..verify import Proof
-from .words import RANKS, OneLine, errors_in_one_line
+from ..algorithms import builtin, find
+from ..runs.schema import FLOORS
+from ..schedule.algorithm import Algorithm
+from ..schedule.rendezvous import Refusal
+from ..schedule.topology import Topology
+from ..schedule.verify import Proof
+from .types import RANKS, OneLine, errors_in_one_line
 
 MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
 
@@ -47,8 +48,8 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
     ALGORITHM is a name (see 'allreduce-bench list') or the path of your own file. Ranks are the letters a, b, c, … and
     the parts of the vector are numbers: a1+b1 is the sum of what ranks 0 and 1 had in part 1.
     """
-    from ..draw import rounds
-    from ..verify import verify as prove
+    from ..schedule.draw import rounds
+    from ..schedule.verify import verify as prove
 
     if len(ranks) != 1:
         raise OneLine(f"explain takes one number of ranks, found {','.join(map(str, ranks))}")
@@ -104,7 +105,7 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node) -> None:
 
     Exit status 1 when a schedule is refused; the message names the round, the rank and the block.
     """
-    from ..proofs import prove_all
+    from ..schedule.verify_all import prove_all
 
     _refuse_too_many(ranks)
     found = find(list(algorithms)) if algorithms else builtin()

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .words import OneLine, errors_in_one_line, talk
+from .types import OneLine, errors_in_one_line, talk
 
 if TYPE_CHECKING:
-    from ..slurm.board import Line
-    from ..slurm.overview import Overview
+    from ..slurm.status import Line
+    from ..slurm.sweep import Overview
 
 RESULTS = Path("results")
 
@@ -25,8 +25,8 @@ def status(sweep: Path | None) -> None:
     SWEEP is the newest one in results/ by default. Where Slurm cannot be asked, the states are those that the jobs
     wrote of themselves.
     """
-    from ..slurm.board import lines, next_step, text
-    from ..slurm.overview import look
+    from ..slurm.status import lines, next_step, text
+    from ..slurm.sweep import look
 
     overview = look(sweep or _newest())
     if not overview.tasks:
@@ -62,7 +62,7 @@ def _show(table: "Sequence[Line]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ..slurm.board import HEADER
+    from ..slurm.status import HEADER
 
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in HEADER:

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import click
 
-from ..recorder import now
+from ..report.table import aligned
+from ..runs.recorder import now
 from ..slurm import commands
 from ..slurm.estimate import parse_limit
-from ..slurm.listed import commands_of, described, in_words, node_hours, rows, too_long
-from ..slurm.passed import check_passed
-from ..slurm.submission import Order, submit_all
-from ..slurm.submissions import read_submissions
-from ..slurm.sweep import HERE
-from ..table import aligned
+from ..slurm.job_files import read_submissions
+from ..slurm.jobs import HERE
+from ..slurm.order_table import commands_of, described, in_words, node_hours, rows, too_long
+from ..slurm.sbatch_words import check_passed
+from ..slurm.submit import Order, submit_all
 from ..units import parse_counts
 from .options import Sectioned, plan_options
-from .ordering import begun, jobs_left, rendering, resumed
-from .words import DURATION, RANKS, OneLine, errors_in_one_line, parsed, talk
+from .sweep_of_options import begun, jobs_left, rendering, resumed
+from .types import DURATION, RANKS, OneLine, errors_in_one_line, parsed, talk
 
 SENSELESS = {  # options of `run` that have none here -> why
     "ranks": "ranks are nodes x ranks per node; say --nodes and --ranks-per-node",

@@ -1,8 +1,13 @@
-"""Logs of other tools, read as rows, as points of a fit, or kept as a run folder."""
+"""Times that other tools measured, as rows, as points of a fit, or kept as a run folder of ours.
 
-from .imported import Asked, Imported, LogError, LogWarning
-from .keeping import keep
+In: logs. Out: rows (`row`), each with its file and line. Read in this order: `reading` (which importer reads a log),
+one file per tool (`osu` is the one to copy), `lines` and `values` (what they share), `columns` (tables of users),
+`points`, `keep` (a run folder), `merge` (several runs as one).
+"""
+
+from .keep import keep
 from .points import points
 from .reading import read, recognise
+from .row import Asked, Imported, LogError, LogWarning
 
 __all__ = ["Asked", "Imported", "LogError", "LogWarning", "keep", "points", "read", "recognise"]

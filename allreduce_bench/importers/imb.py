@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .imported import Imported, LogError
 from .lines import Line, dropped, is_cut
+from .row import Imported, LogError
 from .values import US, dtype_of, is_number, is_whole, listed, op_of, ranks_of, real, seconds, shown, timed, whole
 
 TOOL = "Intel MPI Benchmarks"

@@ -5,7 +5,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-from .imported import LogError, LogWarning
+from .row import LogError, LogWarning
 
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}

@@ -9,9 +9,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .imported import Imported, LogError, LogWarning
 from .lines import Line, dropped, is_cut
 from .rates import factor_fits, ranks_of_factors
+from .row import Imported, LogError, LogWarning
 from .values import US, dtype_of, is_number, is_whole, listed, op_of, seconds, shown, timed, whole, wrong_elements
 
 TOOL = "nccl-tests"

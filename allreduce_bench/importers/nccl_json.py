@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from .imported import Imported, LogError
 from .nccl import PROGRAM, TOOL
+from .row import Imported, LogError
 from .values import US, dtype_of, op_of, ranks_of, seconds, timed, whole, wrong_elements
 
 

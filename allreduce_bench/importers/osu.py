@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .flux import job_of, jobs
-from .imported import Imported, LogError
 from .lines import Line, dropped, is_cut
+from .row import Imported, LogError
 from .values import US, dtype_of, is_number, is_whole, listed, real, seconds, shown, timed, whole
 
 BANNER = re.compile(r"#\s*(OSU|OMB)\s+(.*?)\s*(?:Latency\s+)?Test\b\s*(?:v?([0-9][\w.]*))?")

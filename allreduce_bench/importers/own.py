@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..schema import STATES
+from ..runs.schema import STATES
 from ..units import parse_size
-from .imported import NATIVE, Imported, LogError
 from .lines import Line, dropped
 from .nccl import HALF, PLAIN, half_of, parsed
 from .osu import FULL, table_rows
+from .row import NATIVE, Imported, LogError
 from .values import dtype_of, printable, ranks_of, shown, whole
 
 TOOL = "allreduce-bench"

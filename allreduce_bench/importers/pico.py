@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ..units import MAX_RANKS
-from .imported import OTHER, Imported, LogError
 from .lines import Line, dropped, lines_of, read_text
+from .row import OTHER, Imported, LogError
 from .values import dtype_of, itemsize_of, op_of, printable, seconds, shown, whole
 
 TOOL = "PICO"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from ..points import TYPES
-from .imported import NOTHING, Asked, Imported, LogWarning
+from ..models.points import TYPES
 from .reading import read
+from .row import NOTHING, Asked, Imported, LogWarning
 
 KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may not say its ranks
 

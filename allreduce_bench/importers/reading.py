@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from .imb import is_imb, read_imb
-from .imported import NATIVE, NOTHING, OTHER, Asked, Imported, LogError
 from .lines import lines_of, read_text
 from .nccl import is_nccl, read_nccl
 from .nccl_json import is_nccl_json, read_nccl_json
 from .osu import is_osu, read_osu
 from .own import is_own, read_own
 from .pico import is_pico, read_pico
+from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError
 from .tidy import is_tidy, looks_tidy, read_tidy, warn_of_ignored
 from .values import dtype_of, itemsize_of, listed, op_of, printable, shown
 

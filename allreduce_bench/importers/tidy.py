@@ -10,9 +10,9 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..schema import CACHES, FLOOR, STATES, SUMMARY, names
+from ..runs.schema import CACHES, FLOOR, STATES, SUMMARY, names
 from .columns import MEASURES, Column, are_columns, found_columns
-from .imported import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
+from .row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
 from .values import (
     dtype_of,
     is_number,

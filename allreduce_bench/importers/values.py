@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from math import isfinite
 
-from ..dtypes import DTYPES
+from ..runs.dtypes import DTYPES
 from ..units import MAX_RANKS
-from .imported import LogError
+from .row import LogError
 
 US = 1e-6
 LARGEST = 10**17  # of any whole number in a log: beyond, it is damaged

@@ -1,4 +1,6 @@
-"""From measured times to models of them: what lies on a critical path, what it costs, and how far that holds.
+"""From measured times to models of them: what a message and a byte cost, and what that predicts.
 
-`terms` counts what a schedule does, `forms` say what each of it costs, `model` is what was found and predicts.
+In: rows of `evaluation`, or points of importers. Out: models with intervals, and times they predict. Read in this
+order: `terms` (what a schedule does), `forms` (what each of it costs), `points`, `series` and `joint` (which times are
+fitted), `fitting` and `intervals`, `model`, `machine` (a file of models), `prediction`, `choice`, `crossings`.
 """

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..predict import bound_path
+from ..schedule.price import bound_path
 from .model import Model
 
 

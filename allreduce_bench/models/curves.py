@@ -6,8 +6,9 @@ from math import ceil
 import numpy as np
 import pandas as pd
 
-from ..algorithms import Algorithm, builtin
-from ..topology import Topology
+from ..algorithms import builtin
+from ..schedule.algorithm import Algorithm
+from ..schedule.topology import Topology
 from .model import Model, Prediction
 from .terms import ENUMERATED, terms
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..schema import FLOOR
+from ..runs.schema import FLOOR
 from .fitting import fit_form, separable, solve
 from .forms import Form, Meaning
 from .intervals import estimates

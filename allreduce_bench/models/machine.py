@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin
-from ..whole import write_whole
+from ..runs.atomic_write import write_whole
 from .forms import Form, meanings
 from .model import Errors, Model, Parameter, Part
 

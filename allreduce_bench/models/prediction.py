@@ -6,12 +6,13 @@ from functools import cache
 from math import ceil, sqrt
 from typing import NamedTuple
 
-from ..algorithms import AlgorithmError, builtin
-from ..plan import DEFAULT_SEGMENT_NBYTES
-from ..topology import Topology
-from .known import known_as
+from ..algorithms import builtin
+from ..runs.plan import DEFAULT_SEGMENT_NBYTES
+from ..schedule.algorithm import AlgorithmError
+from ..schedule.topology import Topology
 from .machine import Machine, MachineError
 from .model import Model, Part, Prediction, seconds
+from .native.known import known_as
 from .terms import Terms, terms
 
 BEST = "best"  # the segment with which the model is fastest

@@ -11,17 +11,18 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..algorithms import Algorithm, builtin
-from ..dtypes import DTYPES
-from ..plan import DEFAULT_SEGMENT_NBYTES
-from ..schema import FLOORS
+from ..algorithms import builtin
+from ..runs.dtypes import DTYPES
+from ..runs.plan import DEFAULT_SEGMENT_NBYTES
+from ..runs.schema import FLOORS
+from ..schedule.algorithm import Algorithm
 from ..units import format_ranges
 from .choice import choose, ranked, simpler_rivals
 from .diagnosis import diagnose
 from .fitting import Fit, plain
 from .intervals import estimates
-from .known import is_library, readings
 from .model import Model
+from .native.known import is_library, readings
 from .observed import Columns, Observed
 from .scores import Scores, score
 from .terms import terms

@@ -8,9 +8,9 @@ from itertools import islice
 from math import ceil, lcm
 from typing import NamedTuple
 
-from ..algorithms import Algorithm, AlgorithmError, Cost, Hops
-from ..predict import Link, walk
-from ..topology import Topology
+from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops
+from ..schedule.price import Link, walk
+from ..schedule.topology import Topology
 
 ENUMERATED = 20_000  # steps of all ranks together, empty ones included: a fraction of a second
 WITHIN, BETWEEN = Link(1e-6, 5e-11), Link(5e-6, 1e-10)  # decide which of several paths is the critical one, only

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ..plan import Launch, Plan
-from ..runfolder import RunError
+from ..runs.plan import Launch, Plan
+from ..runs.rows import RunError
 from .nodelist import expand
 
 

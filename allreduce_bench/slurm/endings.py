@@ -3,9 +3,9 @@
 import signal
 from typing import NamedTuple
 
+from .job_states import FORGOTTEN, Told
 from .parsing import Job, duration
 from .tasks import Task
-from .told import FORGOTTEN, Told
 
 QUEUED, RUNNING, DONE, ENDED, UNSURE = "queued", "running", "done", "ended", "unsure"
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from math import ceil
 
-from ..plan import Cell, Plan
+from ..runs.plan import Cell, Plan
 from ..units import parse_duration
 
 START_S, START_OF_NODE_S = 10.0, 0.1  # of a launch: Python and MPI on every node, and the clocks compared

@@ -1,101 +1,112 @@
-"""The jobs of a sweep: one per run and number of nodes, for what is left to be measured there."""
+"""A sweep as its folder and Slurm tell it: its runs, its jobs, and what is missing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-from ..plan import Launch, Plan, PlanError
-from ..runfolder import RunFolder
-from ..start import Start
-from ..units import format_ranges
-from .estimate import START_S, launch_s
+from ..runs.folder import CellKey, RunFolder
+from ..runs.plan import Launch, Plan
+from ..runs.rows import Row, RunError
+from . import fates
+from .endings import Ending, ending
+from .fates import Missing
+from .job_files import JOBS, Submission, read_records, read_submissions, runs_of
+from .job_states import Told, ask, told_earlier
+from .tasks import Task, tasks_of
 
-HERE = "."  # the folder of the sweep is itself the run
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a sweep, and what was finished of it."""
+
+    name: str  # relative to the sweep; `.` where it is the sweep
+    folder: RunFolder
+    plan: Plan
+    marks: tuple[Row, ...]
+    finished: dict[Launch, set[CellKey]]  # of each planned launch
+
+    def progress(self, launches: Iterable[Launch]) -> tuple[int, int]:
+        """Of these launches the number of cells that need no further attempt, and of all cells."""
+        keys = {launch: {cell.key for cell in self.plan.cells(launch)} for launch in launches}
+        return sum(len(of & self.finished[launch]) for launch, of in keys.items()), sum(map(len, keys.values()))
 
 
-class SweepJob(NamedTuple):
-    """One job, or one array of jobs: the launches of one run on one number of nodes."""
+@dataclass(frozen=True)
+class Overview:
+    """Runs of a sweep and the jobs that measure them."""
 
-    name: str  # 8n
-    run: str  # its run in the folder of the sweep: HERE, or 4-per-node
-    nodes: int
-    start: Start  # of its ranks; it names the ranks per node
-    ranks: int
-    launches: tuple[int, ...]  # their numbers: those that have cells left
-    cells: int  # that are left in all of them
-    expected_s: float  # of the job; of the longest of its tasks in an array
-    array: str | None = None  # the numbers of its tasks as sbatch takes them; None: no array
+    sweep: Path
+    runs: tuple[Run, ...]
+    submissions: tuple[Submission, ...]  # oldest first
+    tasks: tuple[Task, ...]  # oldest first
+    told: Told
+
+    def tasks_of(self, run: Run) -> list[Task]:
+        """The jobs that measure the run."""
+        return [task for task in self.tasks if task.run == run.name]
+
+    def missing(self, run: Run) -> list[Missing]:
+        """What of the run has no time although it should."""
+        return fates.missing(run.plan, run.marks, self.tasks_of(run), self.told)
+
+    def launches(self, task: Task) -> list[Launch]:
+        """The planned launches that a job measures."""
+        plans = [run.plan for run in self.runs if run.name == task.run]
+        return [launch for plan in plans for launch in plan.planned_launches() if task.covers(launch)]
+
+    def ending(self, task: Task) -> Ending:
+        """Where a job stands."""
+        return ending(task, self.told)
+
+    def active(self) -> list[Task]:
+        """The jobs that may still measure something."""
+        return [task for task in self.tasks if self.ending(task).active]
 
     @property
-    def label(self) -> str:
-        """What tells it from all others of the sweep, also in names of files: 8n, or 8n-4-per-node."""
-        return self.name if self.run == HERE else f"{self.name}-{self.run}"
-
-    @property
-    def only(self) -> str:
-        """Its launches as `run --only` takes them; a task of an array adds its number."""
-        return f"{self.ranks}r"
-
-    @property
-    def tasks(self) -> int:
-        """How many jobs Slurm makes of it."""
-        return len(self.launches) if self.array else 1
-
-    def node_hours(self, time_s: float) -> float:
-        """What it takes if each of its tasks takes so long."""
-        return self.nodes * self.tasks * time_s / 3600
+    def progress(self) -> tuple[int, int]:
+        """The number of cells that need no further attempt, and of all cells."""
+        each = [run.progress(run.finished) for run in self.runs]
+        return sum(done for done, _ in each), sum(cells for _, cells in each)
 
 
-def name_of_run(ranks_per_node: int, several: bool) -> str:
-    """Where in the sweep's folder the run with so many ranks per node lies; a single one is the sweep itself."""
-    return f"{ranks_per_node}-per-node" if several else HERE
+def look(path: Path, ask_slurm: bool = True) -> Overview:
+    """The sweep in `path`, or a single run of one. Without `ask_slurm` from files alone. Raises RunError."""
+    folders = runs_of(path)
+    sweep = _sweep_of(path)
+    runs = tuple(_run(folder, sweep) for folder in folders)
+    submissions = read_submissions(sweep)
+    tasks = tasks_of(submissions, {run.name: read_records(run.folder) for run in runs})
+    ours = tuple(task for task in tasks if task.run in {run.name for run in runs})
+    if ask_slurm:
+        collecting = [submission.collect for submission in submissions if submission.collect]
+        told = ask([*(task.id for task in ours), *collecting], sweep)
+    else:
+        told = Told(told_earlier(sweep), "it was not asked")
+    return Overview(sweep, runs, tuple(submissions), ours, told)
 
 
-def jobs_of(
-    sweep: Path,
-    runs: Sequence[tuple[RunFolder, Plan]],
-    array: bool = False,
-    skip_hung: bool = False,
-    within_s: float | None = None,
-) -> list[SweepJob]:
-    """The jobs that measure what is left of the runs, each within a time; with `array` a launch is a task of its own.
-
-    None: nothing is left. Raises PlanError for a run that does not say how many ranks its nodes have.
-    """
-    return [
-        job if within_s is None else job._replace(expected_s=min(job.expected_s, START_S + within_s))
-        for folder, plan in runs
-        for ranks in plan.ranks
-        for job in _job_of(sweep, folder, plan, ranks, array, skip_hung)
-    ]
+def lacking(folder: RunFolder) -> list[Missing]:
+    """What a run that jobs measured lacks, from files alone; of any other run nothing. Raises RunError."""
+    if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
+        return []
+    overview = look(folder.path, ask_slurm=False)
+    return [one for run in overview.runs for one in overview.missing(run)]
 
 
-def _job_of(sweep: Path, folder: RunFolder, plan: Plan, ranks: int, array: bool, skip_hung: bool) -> Iterator[SweepJob]:
-    nodes = _nodes_for(folder, plan, ranks)
-    launches = [Launch(ranks, number) for number in range(1, plan.launches + 1)]
-    finished = {launch.number: folder.finished(launch, skip_hung) for launch in launches}
-    left = {n: [cell for cell in plan.cells(Launch(ranks, n)) if cell.key not in done] for n, done in finished.items()}
-    left = {number: cells for number, cells in left.items() if cells}
-    if not left:
-        return
-    lengths_s = [launch_s(plan, nodes, cells) for cells in left.values()]
-    run = HERE if folder.path == sweep else folder.path.name
-    yield SweepJob(
-        name=f"{nodes}n",
-        run=run,
-        nodes=nodes,
-        start=plan.start,
-        ranks=ranks,
-        launches=tuple(left),
-        cells=sum(map(len, left.values())),
-        expected_s=max(lengths_s) if array else sum(lengths_s),
-        array=format_ranges(left) if array else None,
-    )
+def _sweep_of(path: Path) -> Path:
+    """The folder itself, or the one around it where its jobs were submitted for several runs."""
+    around = path.resolve().parent
+    above = [job.run for submission in read_submissions(around) for job in submission.jobs]
+    if path.resolve().name not in above:
+        return path
+    return path.parent if path.name not in ("", "..") else around
 
 
-def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
-    each = plan.start.ranks_per_node
-    if not each or ranks % each:
-        found = f"{ranks} ranks, {each} on each node" if each else "a plan without --ranks-per-node"
-        raise PlanError(f"{folder.path}: {found}: no whole number of nodes; go on with it by run --resume in a job")
-    return ranks // each
+def _run(folder: RunFolder, sweep: Path) -> Run:
+    if imported := folder.imported():
+        raise RunError(f"{folder.path}: imported from {imported['tool']}, so no job measures anything of it")
+    plan = folder.plan()
+    marks = folder.marks() if folder.attempts() else []  # where nothing was finished yet there are none to be read
+    finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}
+    name = folder.path.resolve().relative_to(sweep.resolve()).as_posix()
+    return Run(name, folder, plan, tuple(marks), finished)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from os import environ
 from pathlib import Path
 
-from .script import ScriptError, check_values
+from .template import ScriptError, check_values
 
 FOLDER = "allreduce-bench"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]*")

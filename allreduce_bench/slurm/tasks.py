@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..only import covers
-from ..plan import Launch
-from .submissions import JOBS, Record, Submission
+from ..runs.launch_choice import covers
+from ..runs.plan import Launch
+from .job_files import JOBS, Record, Submission
 
 BY_HAND = 0  # number of no submission
 

@@ -1,0 +1,122 @@
+"""What `run` does for the Slurm job that it is in: refuses too small a one, keeps its record, has it go on later."""
+
+import os
+import shlex
+import signal
+
+from ..runs.folder import RunFolder
+from ..runs.launch_choice import chosen
+from ..runs.plan import Launch, Plan
+from ..slurm.allocation import allocation, refuse_few_nodes
+from ..slurm.job_record import JobRecord
+from ..watching.lifeline import as_variables
+from .types import talk
+
+
+class InJob:
+    """The job around a run, if there is one. As a context it keeps how the run ended, whatever ended it."""
+
+    def __init__(self, options: dict):
+        self.options, self.here = options, allocation(os.environ)
+        self.record: JobRecord | None = None
+        self.launches: list[Launch] = []  # that this start shall see to
+        self._planned = self._left = 0  # cells of them
+        self._ended = False
+
+    def __enter__(self) -> "InJob":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """What was raised is how it ended, unless it was said before."""
+        if error is None or self._ended:
+            return
+        interrupted, output = isinstance(error, KeyboardInterrupt), self.options["output"]
+        refused = self.record is None and not interrupted
+        if self.record is None and self.here and output and RunFolder(output).run_json.is_file():
+            self.record = JobRecord(output, self.here, self.options["only"])
+        self.ends("refused" if refused else "stopped", "interrupted" if interrupted else str(error))
+
+    def choose(self, folder: RunFolder, plan: Plan) -> None:
+        """Which launches of the run this start sees to. Raises PlanError; RunError where the job is too small."""
+        self.launches, skip_hung = chosen(plan, self.options["only"]), self.options["skip_hung"]
+        missing = {launch: folder.missing(plan, launch, skip_hung) for launch in self.launches}
+        refuse_few_nodes(self.here, plan, [launch for launch, cells in missing.items() if cells])
+        self._planned, self._left = sum(len(plan.cells(launch)) for launch in missing), sum(missing.values())
+
+    def begin(self, folder: RunFolder, plan: Plan, staged: dict | None) -> None:
+        """Keep that the job is at work, what was `staged`, and tell the ranks which switches are above their nodes.
+
+        Raises as `choose`.
+        """
+        self.choose(folder, plan)  # another job may have begun the run meanwhile, by another plan
+        if self.here is None:
+            return
+        self.record = JobRecord(folder.path, self.here, self.options["only"])
+        self.record.add(stage=staged, switches=tell_switches())
+
+    def ends(self, end: str, why: str | None = None, requeued: bool = False) -> None:
+        """Keep how the run ended; see `JobRecord.end`."""
+        self._ended = True
+        if self.record is not None:
+            self.record.end(end, why, requeued)
+
+    def go_on(self, folder: RunFolder) -> str:
+        """`go on with: ...`, the command for what is left."""
+        only = f" --only {shlex.quote(self.options['only'])}" if self.options["only"] else ""
+        return f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}{only}"
+
+    def warned(self, folder: RunFolder, plan: Plan) -> str:
+        """After the warning: what is left, and what comes of it, in a sentence; empty: nothing is left.
+
+        With --requeue the job is sent back to the queue, if anything was finished since its start: one that comes no
+        further would be started for ever.
+        """
+        left = sum(folder.missing(plan, launch, self.options["skip_hung"]) for launch in self.launches)
+        if not left:
+            return ""
+        cells, words = f"{left} of {self._planned} cells left", self.go_on(folder)
+        why_not = self._why_not_requeued(left, cells) if self.options["requeue"] else ""
+        if why_not is None:
+            return f"job {self.here.name if self.here else ''} requeued: {cells}"
+        sentence = f"warned of the end of its time: {cells}{why_not and f'; not requeued: {why_not}'}; {words}"
+        self.ends("warned", sentence)
+        return sentence
+
+    def _why_not_requeued(self, left: int, cells: str) -> str | None:
+        """Requeue the job; None: done, and Slurm is about to end it."""
+        if self.here is None:
+            return "this is no Slurm job"
+        if left >= self._left:
+            return "no cell was finished since this start: give it more time"
+        from ..slurm.commands import SlurmError, requeue
+
+        self.ends("warned", f"job {self.here.name} requeued: {cells}", requeued=True)
+        before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # by which Slurm ends this process and scontrol, too
+        try:
+            requeue(self.here.number)
+        except SlurmError as refusal:
+            signal.signal(signal.SIGTERM, before)
+            return str(refusal)
+        return None
+
+    def report(self, folder: RunFolder) -> None:
+        """Write the report if it is asked for; one that fails is a warning."""
+        requeued = self.record is not None and self.record.facts["requeued"]
+        if not self.options["report"] or requeued or not folder.path.exists():
+            return
+        try:
+            from ..report.page import write_report  # after the measuring: it loads much
+
+            talk(f"report: {write_report([folder], folder.path / 'report.html')}")
+        except Exception as error:  # whatever it is, the times are kept, and a report can be written later
+            talk(f"warning: no report: {error}")
+
+
+def tell_switches() -> dict[str, str]:
+    """Ask Slurm for the switches above the nodes of this job, and tell rank 0; node -> path, empty: not known."""
+    from ..slurm.commands import switches
+
+    here = allocation(os.environ)
+    above = switches(here.nodes) if here else {}
+    os.environ.update(as_variables(above))
+    return above

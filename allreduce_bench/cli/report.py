@@ -1,0 +1,22 @@
+"""`report`: what reads finished runs."""
+
+from pathlib import Path
+
+import click
+
+from .types import errors_in_one_line, own_files
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="The page [default: report.html in the first run]."
+)
+@own_files
+@errors_in_one_line
+def report(runs, output, own) -> None:
+    """Write one self-contained HTML page about RUNS, and its figures as PNG, SVG and CSV files beside it."""
+    from ..report.page import write_report
+    from ..runs.folder import RunFolder
+
+    click.echo(write_report([RunFolder(path) for path in runs], output or runs[0] / "report.html", own))

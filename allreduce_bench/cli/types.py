@@ -1,0 +1,134 @@
+"""Words on the command line: sizes, durations, rank counts; and errors in one line."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import wraps
+
+import click
+
+from ..measuring.launcher_variables import rank_of
+from ..runs.groups import parse_groups
+from ..runs.hosts import parse_hosts
+from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size
+
+
+class OneLine(click.ClickException):
+    """An error that is said in one line, once for all ranks; exit status 2: bad usage, 1: a check that failed."""
+
+    def __init__(self, message: str, exit_code: int = 2):
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
+
+    def show(self, file=None) -> None:
+        if rank_of(os.environ) == 0:
+            click.echo(f"error: {self.message}", file=file or sys.stderr)
+        else:
+            time.sleep(2)  # whoever ends first makes mpirun end the others: let that be rank 0, when it has spoken
+
+
+class _Parsed(click.ParamType):
+    def __init__(self, name: str, parse: Callable):
+        self.name, self.parse = name, parse
+
+    def convert(self, value, param, ctx):
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.parse(value)
+        except ValueError as error:
+            raise OneLine(f"{param.opts[-1] if param else 'argument'}: {error}") from error
+
+
+def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
+    """The type of an option whose words `parse` understands, or refuses with a ValueError."""
+    return _Parsed(name, parse)
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """The names of `ring,./mine.py`. Raises ValueError where there is none."""
+    names = tuple(word.strip() for word in text.split(",") if word.strip())
+    if not names:
+        raise ValueError(f"'{text}' names no algorithm")
+    return names
+
+
+def _limits(quantity: str) -> Callable:
+    def parse(text: str) -> tuple:
+        from ..evaluation.acceptance import parse_limits  # late: most ranks never see a limit
+
+        return parse_limits(quantity, text)
+
+    return parse
+
+
+def _despite(text: str) -> frozenset[str]:
+    from ..evaluation.comparison.conditions import parse_despite  # late: only `compare` asks
+
+    return parse_despite(text)
+
+
+SIZE = _Parsed("size", parse_size)
+SIZES = _Parsed("sizes", lambda text: tuple(parse_size(word) for word in text.split(",")))
+DURATION = _Parsed("duration", parse_duration)
+RANKS = _Parsed("ranks", lambda text: tuple(parse_counts(text)))
+NAMES = _Parsed("names", parse_names)
+HOSTS = _Parsed("hosts", parse_hosts)
+RATE = _Parsed("rate", parse_rate)
+SHARE = _Parsed("share", parse_share)
+GROUPS = _Parsed("groups", lambda text: text and parse_groups(text))
+BUSBW_LIMITS = _Parsed("size:rate", _limits("busbw"))
+DESPITE = _Parsed("words", _despite)
+TIME_LIMITS = _Parsed("size:time", _limits("time"))
+
+
+def _own(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict:
+    """By name the algorithms of the files."""
+    from ..algorithms import find  # late: only who models asks
+    from ..schedule.algorithm import AlgorithmError
+
+    if names := [word for word in words if not word.endswith(".py")]:
+        raise OneLine(f"--own {names[0]}: expected a .py file with an @algorithm")
+    try:
+        return find(list(words))
+    except AlgorithmError as error:
+        raise OneLine(f"--own {error}") from error
+
+
+own_files = click.option(  # a run names its files, but reading a run must not run what it names
+    "--own",
+    multiple=True,
+    callback=_own,
+    metavar="FILE.py",
+    help="Your own algorithms among those measured, which have models then, too; may be repeated.",
+)
+
+
+def errors_in_one_line(command: Callable) -> Callable:
+    """Turn what the parts raise for bad input or a failed check into OneLine; no traceback reaches the user."""
+
+    @wraps(command)
+    def guarded(*args, **kwargs):
+        try:
+            return command(*args, **kwargs)
+        except (click.exceptions.Exit, OneLine):
+            raise
+        except KeyboardInterrupt as interrupt:
+            raise OneLine("interrupted", 1) from interrupt
+        except (ValueError, OSError, RuntimeError) as error:
+            raise OneLine(_sentence(error), getattr(error, "exit_code", 2)) from error
+
+    return guarded
+
+
+def _sentence(error: Exception) -> str:
+    """`x.xml: no such file or directory` of what the system refused; else what the error says of itself."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    return str(error)
+
+
+def talk(words: str) -> None:
+    """Say something that is no result."""
+    click.echo(words, err=True)

@@ -1,0 +1,130 @@
+"""Limits that a machine has to meet: read from the command line, judged on the summary of the run."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..runs.plan import Plan, PlanError
+from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
+from .summary import Summary, competing
+
+FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
+EXPECTED = {
+    "busbw": "SIZE:RATE in GB/s, such as 64M:20 or ring@64M:20",
+    "time": "SIZE:TIME with its unit, such as 8:15us or ring@8:15us",
+}
+OPTION = {"busbw": "--min-busbw", "time": "--max-time"}
+
+
+class Limit(NamedTuple):
+    """What has to be met at one size."""
+
+    quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds
+    nbytes: int
+    value: float
+    algorithm: str | None = None  # None: the fastest one has to meet it
+
+    @property
+    def words(self) -> str:
+        """As `parse_limits` reads it."""
+        value = f"{self.value / 1e9:.9f}" if self.quantity == "busbw" else f"{self.value:.12f}s"
+        return f"{self.algorithm}@{self.nbytes}:{value}" if self.algorithm else f"{self.nbytes}:{value}"
+
+
+class Judgement(NamedTuple):
+    """Whether one limit was met at one rank count."""
+
+    met: bool
+    cell: str  # `ring 64 MiB, 4 ranks`
+    sentence: str
+
+
+def parse_limits(quantity: str, text: str) -> tuple[Limit, ...]:
+    """The limits of `64M:20,ring@1G:25GB/s` (quantity busbw) or `8:15us` (quantity time). Raises ValueError."""
+    return tuple(_limit(quantity, word.strip()) for word in text.split(","))
+
+
+def _limit(quantity: str, word: str) -> Limit:
+    parse = {"busbw": _gigabytes_per_s, "time": _duration_with_unit}[quantity]
+    try:
+        match = FORM.fullmatch(word)
+        if not match:
+            raise ValueError("it does not name both a size and a value")
+        value = parse(match["value"].strip())
+        if value <= 0:
+            raise ValueError("the value must be above 0")
+        return Limit(quantity, parse_size(match["size"]), value, match["algorithm"])
+    except ValueError as error:
+        raise ValueError(f"'{word}' is no limit: {error}; expected {EXPECTED[quantity]}") from error
+
+
+def _gigabytes_per_s(text: str) -> float:
+    return float(text) * 1e9 if re.fullmatch(r"\d+(\.\d+)?", text) else parse_rate(text)
+
+
+def _duration_with_unit(text: str) -> float:
+    if not text[-1].isalpha():
+        raise ValueError(f"'{text}' has no unit")
+    return parse_duration(text)
+
+
+def refuse_unplanned(limits: Iterable[Limit], plan: Plan) -> None:
+    """Raises PlanError for a limit that nothing in the plan could meet."""
+    for limit in limits:
+        option = OPTION[limit.quantity]
+        if limit.nbytes not in plan.sizes:
+            nearest = min(plan.sizes, key=lambda nbytes: abs(nbytes - limit.nbytes))
+            raise PlanError(
+                f"{option}: no size of the run is {format_size(limit.nbytes)} (nearest: {format_size(nearest)}); "
+                "name it in --sizes too"
+            )
+        if limit.algorithm not in (None, *plan.algorithms):
+            raise PlanError(
+                f"{option}: '{limit.algorithm}' is not measured; the run's algorithms: {', '.join(plan.algorithms)}"
+            )
+        if max(plan.ranks) < 2:
+            raise PlanError(f"{option}: one rank alone sends nothing; run with 2 ranks or more")
+
+
+def judge(limits: Iterable[Limit], plan: Plan, rows: Sequence[Summary]) -> list[Judgement]:
+    """One judgement per limit and rank count above 1: by the fastest algorithm that was measured, or by the named one.
+
+    With a cold cache only where nothing is planned with a warm one; of groups, the slowest of all at the same time.
+
+    Nothing measured fails the limit.
+    """
+    counts = [ranks for ranks in plan.ranks if ranks > 1]
+    rows = [row for row in competing(rows) if row["cache"] == plan.caches[0]]
+    return [_judge(limit, ranks, rows) for limit in limits for ranks in counts]
+
+
+def _judge(limit: Limit, ranks: int, rows: Sequence[Summary]) -> Judgement:
+    cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
+    cells = [row for row in cells if limit.algorithm in (None, row["algorithm"])]
+    measured = [row for row in cells if row["time_s"] is not None]
+    where = f"{format_size(limit.nbytes)}, {ranks} ranks"
+    if not measured:
+        cell = f"{limit.algorithm or 'every algorithm'} {where}"
+        states = ", ".join(dict.fromkeys(f"{row['state']} ({row['reason']})" for row in cells))
+        return Judgement(False, cell, f"FAILED: {cell}: {states}; required {_required(limit)}")
+    best = min(measured, key=lambda row: row["time_s"])
+    cell = f"{best['algorithm']} {where}"
+    met, found = _compare(limit, best)
+    return Judgement(met, cell, f"{'accepted' if met else 'FAILED'}: {cell}: {found}, required {_required(limit)}")
+
+
+def _compare(limit: Limit, row: Summary) -> tuple[bool, str]:
+    if limit.quantity == "busbw":
+        value = row["busbw_bytes_per_s"]
+        return value >= limit.value, f"busbw {_digits(value / 1e9, limit.value / 1e9)} GB/s"
+    value = row["time_s"]
+    return value <= limit.value, f"time {_digits(value * 1e6, limit.value * 1e6)} us"
+
+
+def _digits(value: float, limit: float) -> str:
+    """Three digits, or as many more as it takes to be another number than the limit."""
+    return three_digits(value) if float(three_digits(value)) != float(f"{limit:.9g}") else f"{value:.9g}"
+
+
+def _required(limit: Limit) -> str:
+    return f"{limit.value / 1e9:.9g} GB/s" if limit.quantity == "busbw" else f"{limit.value * 1e6:.9g} us"

@@ -1,0 +1,175 @@
+"""Whose results have the same bits: what schedules promise, what was measured, and where that contradicts a promise.
+
+Everything here is text about one run, from its summary rows.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ..runs.dtypes import is_float
+from ..runs.plan import Plan
+from ..units import format_size, format_time, three_digits
+from .summary import Summary, competing
+
+EXACT = {"sum": "exactly rounded sum", "avg": "exactly rounded average", "max": "exact maximum", "min": "exact minimum"}
+BETWEEN = {"same_bits": "ranks", "same_bits_calls": "calls", "same_bits_launches": "launches"}  # column -> of what
+PROMISED = ("promised_same_bits", "promised_rank_order", "promised_depth")
+BUG = "a bug of the executor, of the MPI, or broken hardware"
+
+
+class Line(NamedTuple):
+    """The sizes of one algorithm at one rank count and cache for which promises and measurements are the same."""
+
+    ranks: int
+    cache: str
+    algorithm: str
+    sizes: str
+    promised: dict[str, int | None]  # the columns of PROMISED; None: nothing is promised
+    measured: dict[str, int | None]  # the columns of BETWEEN: 1, 0; None: not compared
+    shared_with: str  # whose results have the same bits, at these sizes
+    max_ulp: float | None  # over the sizes
+    mean_ulp: float | None  # the largest over the sizes
+    time: str  # at the largest of them
+
+
+def lines(rows: Sequence[Summary]) -> list[Line]:
+    """What was found of the bits of every algorithm, at the sizes where they were compared."""
+    compared = [row for row in competing(rows) if row.get("same_bits") is not None]
+    order = list(dict.fromkeys(map(_series, compared)))
+    groups: dict[tuple, list[Summary]] = {}
+    for row in sorted(compared, key=lambda row: order.index(_series(row))):
+        facts = (*(row.get(name) for name in (*PROMISED, *BETWEEN)), _sharing(row, compared))
+        groups.setdefault((_series(row), facts), []).append(row)
+    return [_line(group, compared, sharing) for (_, (*_, sharing)), group in groups.items()]
+
+
+def sentences(plan: Plan, rows: Sequence[Summary]) -> list[str]:
+    """What --check bits found at one rank count; empty where it was not asked for."""
+    if plan.check != "bits":
+        return []
+    if not is_float(plan.dtype):
+        return [why_not_compared(plan)]
+    compared = [row for row in competing(rows) if row.get("same_bits") is not None]
+    found = [_equality(compared), _classes(compared), _distance(plan, compared)]
+    return [f"bits: {words}" for words in found if words]
+
+
+def why_not_compared(plan: Plan) -> str:
+    """Why a run with integers has nothing to say of bits."""
+    return f"bits: {plan.dtype} is exact in any order of reduction: the check of the results covers the bits"
+
+
+def broken_promise(row: Summary) -> str | None:
+    """What a proved schedule promises and the measurement contradicts; None: nothing."""
+    if row.get("promised_same_bits") == 1 and row["same_bits"] == 0:
+        return "by its schedule all ranks get the same bits, but they did not"
+    if row.get("promised_depth") is None:
+        return None
+    if row["same_bits_calls"] == 0:
+        return "its schedule says what is added to what, but repeated calls gave different bits"
+    if row["same_bits_launches"] == 0 and row["schedules"] == 1:
+        return "its schedule says what is added to what, but launches gave different bits"
+    return None
+
+
+def _series(row: Summary) -> tuple:
+    """What a line is of: rank count, cache and algorithm."""
+    return row["ranks"], row["cache"], row["algorithm"]
+
+
+def _line(group: Sequence[Summary], compared: Sequence[Summary], sharing: str) -> Line:
+    first = group[0]
+    timed = max((row for row in group if row["time_s"] is not None), key=lambda row: row["nbytes"], default=None)
+    return Line(
+        first["ranks"],
+        first["cache"],
+        first["algorithm"],
+        _sizes(group, [row for row in compared if _series(row)[:2] == _series(first)[:2]]),
+        {name: first.get(name) for name in PROMISED},
+        {name: first.get(name) for name in BETWEEN},
+        sharing,
+        _largest(group, "max_ulp"),
+        _largest(group, "mean_ulp"),
+        f"{format_time(timed['time_s'])} at {format_size(timed['nbytes'])}" if timed else "",
+    )
+
+
+def _sharing(row: Summary, compared: Iterable[Summary]) -> str:
+    """The other algorithms whose results have the bits of this row: `ring, tree`, or `all others` of three or more."""
+    cell = row["ranks"], row["cache"], row["nbytes"]
+    rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]
+    others = {other["algorithm"]: other["bits"] for other in rivals if other["algorithm"] != row["algorithm"]}
+    names = [name for name, bits in others.items() if bits is not None and bits == row["bits"]]
+    return "all others" if len(names) == len(others) > 2 else ", ".join(names)
+
+
+def _sizes(group: Iterable[Summary], compared: Iterable[Summary]) -> str:
+    """`all`, or `8 B to 4 KiB, 1 MiB` where those between were measured too."""
+    every, own = (sorted({row["nbytes"] for row in of}) for of in (compared, group))
+    if own == every and len(own) > 1:
+        return "all"
+    runs: list[list[int]] = []
+    for place in map(every.index, own):
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    ends = [(format_size(every[run[0]]), format_size(every[run[-1]]), len(run)) for run in runs]
+    return ", ".join(low if length == 1 else f"{low} to {high}" for low, high, length in ends)
+
+
+def _equality(compared: Sequence[Summary]) -> str:
+    """`ring, tree: equal on all ranks, calls and launches; naive differs between ranks at 8 B`."""
+    differing = []
+    for column, of in BETWEEN.items():
+        rows = [row for row in compared if row.get(column) == 0]
+        for name in dict.fromkeys(row["algorithm"] for row in rows):
+            own = [row for row in rows if row["algorithm"] == name]
+            sizes = _sizes(own, [row for row in compared if row["algorithm"] == name])
+            differing.append((name, f"{name} differs between {of} at {sizes.replace('all', 'all sizes')}"))
+    unstable = {name for name, _ in differing}
+    stable = [name for name in dict.fromkeys(row["algorithm"] for row in compared) if name not in unstable]
+    asked = [of for column, of in BETWEEN.items() if any(row.get(column) is not None for row in compared)]
+    everywhere = " and ".join([", ".join(asked[:-1]), asked[-1]] if len(asked) > 1 else asked)
+    equal = [f"{', '.join(stable)}: equal on all {everywhere}"] if stable else []
+    return "; ".join([*equal, *(words for _, words in differing)])
+
+
+def _classes(compared: Sequence[Summary]) -> str:
+    """`ring = native` for those whose results are the same at every size."""
+    bits_of: dict[str, dict[int, str | None]] = {}
+    for row in compared:
+        bits_of.setdefault(row["algorithm"], {})[row["nbytes"]] = row["bits"]
+    classes: dict[tuple, list[str]] = {}
+    for name, bits in bits_of.items():
+        if None not in bits.values():
+            classes.setdefault(tuple(sorted(bits.items())), []).append(name)
+    same = [" = ".join(names) for names in classes.values() if len(names) > 1]
+    if len(classes) == 1 and same and len(bits_of) > 2 and len(same[0].split(" = ")) == len(bits_of):
+        return "the same result at every size with all algorithms"
+    return f"the same result at every size: {', '.join(same)}" if same else ""
+
+
+def _distance(plan: Plan, compared: Sequence[Summary]) -> str:
+    """`at most 3 ULP from the exactly rounded sum (tree, 1 MiB), on average 0.2 (ring) to 0.4 (tree) at 1 MiB`."""
+    known = [row for row in compared if row.get("max_ulp") is not None]
+    if not known:
+        return ""
+    worst = max(known, key=lambda row: row["max_ulp"])
+    if worst["max_ulp"] == 0:
+        return f"every compared result is the {EXACT[plan.op]}"
+    where = f"{worst['algorithm']}, {format_size(worst['nbytes'])}"
+    largest = max(row["nbytes"] for row in known)
+    ordered = sorted((row for row in known if row["nbytes"] == largest), key=lambda row: row["mean_ulp"])
+    ends = [f"{ulps(row['mean_ulp'])} ({row['algorithm']})" for row in (ordered[0], ordered[-1])]
+    average = " to ".join(dict.fromkeys(ends)) + f" at {format_size(largest)}"
+    return f"at most {ulps(worst['max_ulp'])} ULP from the {EXACT[plan.op]} ({where}), on average {average}"
+
+
+def ulps(value: float) -> str:
+    """A distance in ULP: `0`, `0.383`, `122`."""
+    return f"{value:.0f}" if value == int(value) else three_digits(value)
+
+
+def _largest(rows: Iterable[Summary], name: str) -> float | None:
+    return max((row[name] for row in rows if row.get(name) is not None), default=None)

@@ -1,0 +1,172 @@
+"""The timed calls of one cell, launch by launch, and what they say of it. Standard library only.
+
+Every number is made within a launch first; a cell has the median over its launches, unless said otherwise.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from operator import and_
+from statistics import fmean
+from typing import Any
+
+from ..runs.folder import CellKey, RunFolder, key_of
+from ..runs.groups import read
+from ..runs.rows import Block, Row
+from ..runs.schema import SHARES
+from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
+
+MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
+AND = " + "  # between words that differ from launch to launch
+OTHERS: dict[str, Callable[[Sequence[float]], float]] = {  # raw columns, and what a launch makes of its calls
+    "osu_avg_s": fmean,  # as osu_allreduce prints it
+    "completion_s": median,
+    "arrival_skew_s": median,
+}
+
+
+@dataclass
+class Calls:
+    """The calls of one cell in one launch."""
+
+    time_s: list[float] = field(default_factory=list)  # of the valid ones in order, without warm-ups
+    first_s: float | None = None  # of the first call of all, a warm-up where there are any; None: it was not valid
+    invalid: int = 0  # without warm-ups
+    others: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in OTHERS})
+    definitions: set[str] = field(default_factory=set)  # of time_s
+    of_groups: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
+
+    def add(self, block: Block) -> None:
+        """Count rows of REPETITIONS, all of this cell and launch."""
+        timed = [warmup == "0" for warmup in block["warmup"]]
+        valid = [flag != "0" for flag in block["valid"]]
+        if "0" in block["repetition"] and valid[first := block["repetition"].index("0")]:
+            self.first_s = float(block["time_s"][first])
+        counts = list(map(and_, timed, valid))
+        self.invalid += sum(timed) - sum(counts)
+        if any(block["group_times_s"]):
+            groups = block["group_times_s"]
+            counts = [one and not (text and self._add_groups(text)) for one, text in zip(counts, groups)]
+        self.time_s += map(float, compress(block["time_s"], counts))
+        self.definitions |= set(compress(block["time_definition"], counts))
+        for name, values in self.others.items():
+            values += map(float, filter(None, compress(block[name], counts)))
+
+    def _add_groups(self, text: str) -> bool:
+        """Take in the times of the groups; whether only another than the first one that was measured alone has one."""
+        times = [(number, time_s) for number, time_s in enumerate(read(text)) if time_s is not None]
+        for number, time_s in times:
+            self.of_groups[number].append(time_s)
+        return times[0][0] > min(self.of_groups)
+
+
+def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, Calls]]:
+    """(ranks, key of the cell) -> launch -> its calls, for every finished cell. Raises RunError."""
+    found: dict = defaultdict(lambda: defaultdict(Calls))
+    for block in folder.blocks():
+        cell = {name: values[0] for name, values in block.items()}
+        found[int(cell["ranks"]), key_of(cell)][cell["launch"]].add(block)
+    return found
+
+
+def middle(timed: dict[str, Calls]) -> float | None:
+    """The median over launches of the median over valid calls, seconds; None: there is none."""
+    return _middle(median(calls.time_s) for calls in timed.values() if calls.time_s)
+
+
+def statistics(timed: dict[str, Calls]) -> dict[str, Any]:
+    """The columns of SUMMARY that the calls of one cell give, and `launch_medians`: launch -> seconds.
+
+    Without a valid call, or where half of a launch's calls took 0 s, there is no time: `state` is left out, with
+    `reason`.
+    """
+    invalid = sum(calls.invalid for calls in timed.values())
+    launches = {launch: calls for launch, calls in timed.items() if calls.time_s}
+    medians = {launch: median(calls.time_s) for launch, calls in launches.items()}
+    if not medians or min(medians.values()) <= 0:
+        lost = f"none of its {invalid} calls was valid" if invalid else "none of its calls was timed"
+        reason = "the clock is too coarse for it" if medians else lost
+        return {"launches": 0, "invalid": invalid, "state": "left out", "reason": reason}
+    pooled = [time_s for calls in launches.values() for time_s in calls.time_s]
+    return {
+        "launches": len(medians),
+        "invalid": invalid,
+        "repetitions": len(pooled),
+        "time_s": median(medians.values()),
+        **_interval(list(launches.values()), list(medians.values())),
+        "min_s": min(pooled),
+        "max_s": max(pooled),
+        **_quantiles(launches, medians),
+        **_within([calls.time_s for calls in launches.values()]),
+        "first_penalty": _middle(
+            calls.first_s / medians[launch] for launch, calls in launches.items() if calls.first_s is not None
+        ),
+        **{
+            name: _middle(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
+            for name, of_launch in OTHERS.items()
+        },
+        "time_definition": AND.join(sorted(set().union(*(calls.definitions for calls in launches.values())))),
+        "launch_medians": medians,
+    }
+
+
+def _quantiles(launches: dict[str, Calls], medians: dict[str, float]) -> dict[str, float | None]:
+    """Of all calls together, each over the median of its launch, and times the cell's time: launches that differ, or
+    timed more calls than others, then say nothing that the cell's time contradicts.
+    """
+    relative = [time_s / medians[launch] for launch, calls in launches.items() for time_s in calls.time_s]
+    found = {f"p{share:g}_s".replace(".", "_"): quantile(relative, share) for share in SHARES}
+    middle_s = median(medians.values())
+    return {name: None if value is None else value * middle_s for name, value in found.items()}
+
+
+def _interval(launches: list[Calls], medians: list[float]) -> dict[str, Any]:
+    """The 95 % interval and where it comes from.
+
+    One or two launches do not tell how much launches differ; the hull of their own intervals holds both medians. Where
+    one of them has too few calls for an interval, it is their range and no interval.
+    """
+    if len(medians) >= MIN_LAUNCHES:
+        kind, (low, high) = "launches", log_interval(medians)
+    else:
+        kind = "repetitions" if min(len(calls.time_s) for calls in launches) >= LEAST_FOR_INTERVAL else "range"
+        low, high = hull([median_interval(calls.time_s) for calls in launches])
+    return {
+        "time_low_s": low,
+        "time_high_s": high,
+        "spread_low_s": min(medians) if len(medians) > 1 else low,
+        "spread_high_s": max(medians) if len(medians) > 1 else high,
+        "interval": kind,
+    }
+
+
+def _within(launches: list[list[float]]) -> dict[str, Any]:
+    """What only the calls of one launch can say: its outliers, and how its calls depend on each other."""
+    counted = [number for number in map(outliers, launches) if number is not None]
+    return {
+        "outliers": sum(counted) if counted else None,
+        "lag1": _middle(map(lag1, launches)),
+        "drift": _middle(map(drift, launches)),
+    }
+
+
+def of_marks(marks: Sequence[Row]) -> dict[str, Any]:
+    """The columns of SUMMARY that the marks of the launches that did the cell give, as in CELLS."""
+    done = [mark for mark in marks if mark["state"] == "done"]
+    return {
+        "stopped": AND.join(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
+        "imb_t_max_s": _middle(_known(done, "imb_t_max_s")),
+        "nccl_tests_s": _middle(_known(done, "nccl_tests_s")),
+        "clock_error_s": max(_known(done, "clock_error_s"), default=None),
+    }
+
+
+def _known(marks: Iterable[Row], name: str) -> list[float]:
+    return [float(mark[name]) for mark in marks if mark[name]]
+
+
+def _middle(values: Iterable[float | None]) -> float | None:
+    """The median of what is known; None: nothing is."""
+    known = [value for value in values if value is not None]
+    return median(known) if known else None

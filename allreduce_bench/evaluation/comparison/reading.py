@@ -1,0 +1,64 @@
+"""Folders to runs: what a comparison needs of each, checked."""
+
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...runs.folder import RunFolder
+from ...runs.plan import Plan
+from ...runs.rows import RunError
+from ...runs.schema import FLOOR
+from ..summary import Summary, summarise
+
+
+class Run(NamedTuple):
+    """One run folder."""
+
+    name: str  # the path as it was given
+    plan: Plan
+    rows: Sequence[Summary]  # of `summarise`
+    attempts: Sequence[dict[str, Any]]  # the facts of its launches
+    unfinished: Sequence[str]  # names of launches that have cells left
+
+    @property
+    def tick_s(self) -> float:
+        """The coarsest step of its clocks, seconds; 0 where it does not say."""
+        timers = [machine.get("timer") or {} for fact in self.attempts for machine in fact.get("machines", ())]
+        return max((timer.get("step_s") or timer.get("resolution_s") or 0.0 for timer in timers), default=0.0)
+
+
+def read_sides(baseline: Sequence[Path], new: Sequence[Path]) -> tuple[list[Run], list[Run]]:
+    """The runs of both sides. Raises RunError: unreadable, named twice, or with times that are none."""
+    named: dict[Path, Path] = {}
+    for path in (*baseline, *new):
+        if (place := path.resolve()) in named:
+            raise RunError(f"{path}: named twice; a run compared with itself says nothing: name another run")
+        named[place] = path
+    return [_read(path) for path in baseline], [_read(path) for path in new]
+
+
+def _read(path: Path) -> Run:
+    folder = RunFolder(path)
+    plan = folder.plan()
+    _refuse_bad_times(folder)
+    unfinished = [launch.name for launch in folder.pending(plan)]
+    return Run(str(path), plan, summarise(folder), folder.attempts(), unfinished)
+
+
+def _refuse_bad_times(folder: RunFolder) -> None:
+    """Raises RunError where a time that counts is not above 0."""
+    for row in folder.repetitions():
+        counts = row["warmup"] == "0" and row["valid"] != "0"
+        is_floor = row["executor"] == FLOOR  # which may take less than the clock can tell
+        if counts and not is_floor and not _is_time(row["time_s"]):
+            cell = f"{row['algorithm']} {row['nbytes']} B, launch {row['launch']}, repetition {row['repetition']}"
+            found_s = f"time_s is '{row['time_s']}', expected seconds above 0"
+            raise RunError(f"{folder.path}: damaged: {cell}: {found_s}; measure anew")
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return isfinite(float(text)) and float(text) > 0
+    except ValueError:
+        return False

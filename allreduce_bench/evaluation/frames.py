@@ -1,0 +1,108 @@
+"""Runs as tidy pandas frames: one row a timed call, or one row a cell. What is missing stays missing."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ..runs.folder import KEY, RunFolder, run_names
+from ..runs.rows import Row, RunError
+from ..runs.schema import KINDS, REPETITIONS, SUMMARY, Column, names
+from .summary import Summary, summarise
+
+
+def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:
+    """Every timed call of every finished cell, warm-ups included: the columns of REPETITIONS after `run`.
+
+    `run` is the name of the folder (see `run_names`). Times are float64 in seconds, flags boolean, the other numbers
+    Int64, the rest string; what is missing is NA. Raises RunError.
+    """
+    frames = [_calls(folder, name) for name, folder in zip(run_names(folders), folders)]
+    return pd.concat(frames, ignore_index=True)
+
+
+def summary(folders: Sequence[RunFolder]) -> pd.DataFrame:
+    """One row per planned cell, measured or not: the columns of SUMMARY after `run`, typed as in `repetitions`.
+
+    Raises RunError.
+    """
+    named = zip(run_names(folders), folders)
+    return pd.concat([summary_frame(summarise(folder), name) for name, folder in named], ignore_index=True)
+
+
+def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
+    """Entry and exit of every rank and call, warm-ups first, of a cell that was measured with --record all.
+
+    float64 [2, call, rank], seconds on the common clock (rank 0's); `mark` is a row of `folder.marks()` whose `stamps`
+    is not empty. Raises RunError.
+    """
+    path = folder.launches / mark["stamps"]
+    expected = f"expected float64 [2, call, {mark['ranks']}] in a file of its launch"
+    if path.parent.parent != folder.launches or path.parent.name != f"{mark['launch']}.{mark['attempt']}.stamps":
+        raise RunError(f"{path}: damaged: {expected}")
+    try:
+        stamps = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise RunError(f"{path}: damaged: {error}; {expected}") from error
+    if not isinstance(stamps, np.ndarray) or stamps.dtype != float or stamps.shape[::2] != (2, int(mark["ranks"])):
+        raise RunError(f"{path}: damaged: {expected}")
+    return stamps
+
+
+def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
+    """One row per rank and call of the finished cells whose stamps were kept: see --record all.
+
+    The columns after `run`: `launch`, `attempt`, those that tell a cell from the others of its launch, `ranks`,
+    `repetition` as in the raw times, `rank`, and `entry_s` and `exit_s`, seconds on the common clock of the launch.
+    Raises RunError.
+    """
+    same, frames = ("launch", "attempt", *KEY, "ranks"), []
+    for run, folder in zip(run_names(folders), folders):
+        for mark in folder.marks():
+            if mark["state"] == "done" and mark["stamps"]:
+                entry, exit = stamps_of(folder, mark)
+                call, rank = np.indices(entry.shape)
+                columns = {"repetition": call, "rank": rank, "entry_s": entry, "exit_s": exit}
+                frame = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
+                for place, name in enumerate(same):
+                    frame.insert(place, name, _typed(name, [mark[name]]).repeat(len(frame)).reset_index(drop=True))
+                frame.insert(0, "run", run)
+                frames.append(frame)
+    empty = pd.DataFrame(columns=["run", *same, "repetition", "rank", "entry_s", "exit_s"])
+    return pd.concat(frames, ignore_index=True) if frames else empty
+
+
+def summary_frame(rows: Iterable[Summary], run: str) -> pd.DataFrame:
+    """The rows that `summarise` gave for one run, as `summary` returns them."""
+    return _frame(rows, SUMMARY, run)
+
+
+def _calls(folder: RunFolder, run: str) -> pd.DataFrame:
+    """`repetitions` of one run, column by column: a dictionary for each of a million calls would take 2 GiB."""
+    columns: dict[str, list[str]] = {name: [] for name in names(REPETITIONS)}
+    for block in folder.blocks():
+        for name, values in block.items():
+            is_one = values.count(values[0]) == len(values)  # then kept once
+            columns[name] += values[:1] * len(values) if is_one else values
+    runs = pd.Series([run] * len(columns["launch"]), dtype="string")
+    return pd.DataFrame({"run": runs, **{name: _typed(name, columns.pop(name)) for name in names(REPETITIONS)}})
+
+
+def _frame(rows: Iterable[dict], columns: tuple[Column, ...], run: str) -> pd.DataFrame:
+    """Only `columns` of `rows`, typed, after the column `run`."""
+    table = list(rows)
+    data = {"run": pd.Series([run] * len(table), dtype="string")}
+    for name in names(columns):
+        data[name] = _typed(name, [row.get(name) for row in table])
+    return pd.DataFrame(data)
+
+
+def _typed(name: str, values: list) -> pd.Series:
+    """`values`, as text or as numbers, in the type of the column `name`; empty text and None are missing."""
+    known, kind = pd.Series([None if value == "" else value for value in values], dtype=object), KINDS[name]
+    if kind == "text":
+        return known.astype("string")
+    numbers = pd.to_numeric(known)
+    if kind == "real":
+        return numbers.astype("float64")
+    return numbers.astype("Int64").astype("boolean") if kind == "flag" else numbers.astype("Int64")

@@ -1,0 +1,141 @@
+"""What an all-reduce of a group takes at the same time as the others, against the same group's alone.
+
+Standard library only. A loss is made within a launch, of the medians of its calls, and a cell has the median over its
+launches. 1.3: the neighbours cost 30 % more time.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..runs.groups import MOST_GROUPS, describe, groups_of, written
+from ..runs.plan import Cell, Plan
+from ..runs.schema import ALONE, TOGETHER
+from ..stats import log_interval, median
+from ..units import format_size, three_digits
+from .cell_times import MIN_LAUNCHES, Calls
+
+Timed = Mapping[str, Calls]  # launch -> its calls
+FEW = 8  # groups that are told one by one
+
+
+def columns(plan: Plan, ranks: int, cell: Cell, together: Timed, alone: Timed, stands: Mapping) -> dict[str, Any]:
+    """The columns of SUMMARY about the groups of `cell`, whose calls are in `together` and `alone`.
+
+    `stands`: launch -> for each group the one that was measured alone in its place. Beside the columns
+    `groups_in_words` and, where all groups ran together, `losses`: group -> launch -> its loss.
+    """
+    groups = groups_of(plan.groups, ranks)
+    row: dict[str, Any] = {"groups_in_words": describe(plan.groups, ranks)}
+    if len(groups) > MOST_GROUPS:
+        return row
+    row["group_ranks"] = " ".join(str(len(members)) for members in groups)
+    times = [_middle(together if cell.groups == TOGETHER else alone, number) for number in range(len(groups))]
+    if any(times):
+        row["group_times_s"] = written(times)
+    if cell.groups == TOGETHER:
+        losses = [_losses(number, together, alone, stands) for number in range(len(groups))]
+        row["losses"] = losses
+        if any(losses):
+            row["group_loss"] = written(median(of.values()) if of else None for of in losses)
+    return row
+
+
+def _middle(timed: Timed, number: int) -> float | None:
+    """The time of one group: median over calls, then launches, seconds."""
+    medians = [median(calls.of_groups[number]) for calls in timed.values() if calls.of_groups.get(number)]
+    return median(medians) if medians else None
+
+
+def _losses(number: int, together: Timed, alone: Timed, stands: Mapping) -> dict[str, float]:
+    found = {}
+    for launch, calls in together.items():
+        stand_in = (stands.get(launch) or {number: None})[number]
+        other = alone[launch].of_groups.get(stand_in) if launch in alone and stand_in is not None else None
+        if other and calls.of_groups.get(number) and median(other) > 0:
+            found[launch] = median(calls.of_groups[number]) / median(other)
+    return found
+
+
+def worst(row: dict[str, Any]) -> dict[str, float]:
+    """Launch -> the loss of the group that loses most; nothing where none is known."""
+    return max(filter(None, row.get("losses") or ()), key=lambda of: median(of.values()), default={})
+
+
+def is_sure(losses: Mapping[str, float]) -> bool:
+    """Whether a loss, launch by launch, is a loss (95 %); fewer than three launches cannot tell."""
+    if len(losses) < MIN_LAUNCHES:
+        return False
+    low, high = log_interval(list(losses.values()))
+    return low > 1 or high < 1
+
+
+def sentences(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What the rows of one rank count and cache say of groups: each group's time and loss of the fastest algorithm of
+    every size, then the largest loss of every algorithm.
+    """
+    measured = [row for row in rows if row["groups"] == TOGETHER and row["time_s"] is not None]
+    best = [row for row in measured if row.get("rank_of_best") == "best" and row.get("group_times_s")]
+    told = [f"groups at {format_size(row['nbytes'])}: {_of_groups(row, rows)}" for row in best]
+    largest = _largest(measured)
+    return told + ([f"largest loss against one group alone: {largest}"] if largest else [])
+
+
+def _of_groups(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
+    """`ring 91.0, 97.3 us, alone 84.2 us, loss 1.08, 1.16`."""
+    loss = f", loss {_told(row['group_loss'], 1)}" if row.get("group_loss") else ""
+    other = alone_of(row, rows)
+    alone = f", alone {three_digits(other['time_s'] * 1e6)} us" if other else ""
+    return f"{row['algorithm']} {_told(row['group_times_s'], 1e6)} us{alone}{loss}"
+
+
+def _told(text: str, unit: float) -> str:
+    """The values of a column, one by one, or of many groups the least and the greatest."""
+    words = text.split(" ")
+    if len(words) > FEW:
+        values = [float(word) * unit for word in words if word != "-"]
+        return f"{three_digits(min(values))} to {three_digits(max(values))}"
+    return ", ".join(word if word == "-" else three_digits(float(word) * unit) for word in words)
+
+
+def _largest(measured: Sequence[dict[str, Any]]) -> str:
+    """`ring 1.31 (64 KiB), native 1.04 (8 B, not sure)`."""
+    told = []
+    for name in dict.fromkeys(row["algorithm"] for row in measured):
+        rows = [row for row in measured if row["algorithm"] == name and worst(row)]
+        if rows:
+            row = max(rows, key=lambda row: median(worst(row).values()))
+            sure = "" if is_sure(worst(row)) else ", not sure"
+            told.append(f"{name} {three_digits(median(worst(row).values()))} ({format_size(row['nbytes'])}{sure})")
+    return ", ".join(told)
+
+
+def alone_of(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The row of the same cell measured in one group alone; None: it has no time."""
+    same = ("ranks", "cache", "algorithm", "executor", "segment", "nbytes")
+    found = [other for other in rows if other["groups"] == ALONE and all(other[name] == row[name] for name in same)]
+    return next((other for other in found if other["time_s"] is not None), None)
+
+
+def lines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of every measured cell of all groups together what a table shows: nbytes, algorithm, `alone` in seconds, the
+    `times` of the groups in us and their `losses` in words, whether the largest loss `is_sure`, and `spread`, the
+    slowest over the fastest group.
+    """
+    found = []
+    for row in rows:
+        if row["groups"] != TOGETHER or row["time_s"] is None or not row.get("group_times_s"):
+            continue
+        times = [float(word) for word in row["group_times_s"].split(" ") if word != "-"]
+        other = alone_of(row, rows)
+        found.append(
+            {
+                "nbytes": row["nbytes"],
+                "algorithm": row["algorithm"],
+                "alone": other and other["time_s"],
+                "times": _told(row["group_times_s"], 1e6),
+                "losses": _told(row["group_loss"], 1) if row.get("group_loss") else "",
+                "is_sure": is_sure(worst(row)),
+                "spread": max(times) / min(times),
+            }
+        )
+    return found

@@ -1,0 +1,66 @@
+"""How fast the links between nodes let any all-reduce be, and which links those are.
+
+Between N nodes each node's link carries at least 2(N-1)/N * n bytes out and as many in, since a node is to the others
+what a rank is in the bandwidth bound (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+workstations", 2009). Whether its ranks share one link or have several, it is the node's whole rate that counts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ..machine.traffic import LOOPBACK, added, read
+from ..units import format_rate
+
+USED = 0.2  # of the busiest interface's bytes: an interface that carried less is no link of this run
+
+
+class Link(NamedTuple):
+    """The rate at which a node sends to the others, and how it is known."""
+
+    rate_bytes_per_s: float
+    words: str  # such as `hsn0, 200 Gbit/s as the system says`
+
+
+def least_s(nbytes: int, nodes: int, link: Link) -> float:
+    """The least seconds of an all-reduce of `nbytes` between `nodes` nodes."""
+    return 2 * (nodes - 1) / nodes * nbytes / link.rate_bytes_per_s
+
+
+def link_of(stated_bytes_per_s: float | None, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -> Link | None:
+    """The links that carried the cells of `marks` (rows with `wire`), on the machines of `attempts`.
+
+    Stated rates go before those of the system; None where neither is known, or where one node was used.
+    """
+    if all((fact.get("nodes") or 1) < 2 for fact in attempts):
+        return None
+    names = _carriers(marks)
+    label = " and ".join(names) or "link"
+    if stated_bytes_per_s:
+        return Link(stated_bytes_per_s, f"{label}, {format_rate(stated_bytes_per_s)} as --link-rate says")
+    rates = [_slowest(name, attempts) for name in names]
+    if not rates or None in rates:
+        return None
+    rate = sum(filter(None, rates))
+    return Link(rate, f"{label}, {format_rate(rate)} as the system says")
+
+
+def _carriers(marks: Iterable[Mapping]) -> list[str]:
+    counts = added(read(mark["wire"]) for mark in marks)
+    counts.pop(LOOPBACK, None)
+    most = max(counts.values(), default=0)
+    return [name for name, nbytes in sorted(counts.items()) if nbytes and nbytes >= USED * most]
+
+
+def _slowest(name: str, attempts: Sequence[Mapping]) -> float | None:
+    """The lowest rate of the interface over all machines; None where one does not know it."""
+    machines = [machine for fact in attempts for machine in fact.get("machines", [])]
+    ports = [machine.get("port_rates_bytes_per_s", {}).get(name) for machine in machines]
+    if all(ports) and ports:
+        return min(ports)
+    rates = [
+        one.get("rate_bytes_per_s")
+        for machine in machines
+        for one in machine.get("interfaces", [])
+        if one.get("name") == name
+    ]
+    return None if not rates or None in rates else min(rates)

@@ -1,0 +1,215 @@
+"""From the cells of a run to one row each, held against each other: who is fastest. Standard library only."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ..machine import traffic
+from ..runs.folder import CellKey, RunFolder, key_of
+from ..runs.plan import Cell, ImportedPlan, Plan
+from ..runs.schema import ALONE, CACHES, FLOOR, FLOORS
+from ..stats import log_interval, median
+from ..units import algbw, busbw
+from . import cell_times
+from .cell_times import MIN_LAUNCHES, Calls
+from .link_limit import least_s, link_of
+
+PATH = ("internode_nbytes", "path_messages", "path_nbytes", "path_reduced_nbytes")
+Summary = dict[str, Any]
+
+
+def summarise(folder: RunFolder) -> list[Summary]:
+    """One row per planned all-reduce, as in SUMMARY; the floors are columns of the others' rows. Raises RunError.
+
+    Of an imported run one row per cell of its logs. By ranks, size, the plan's order of algorithms, and cache.
+    """
+    plan = folder.plan()
+    timed, attempts = cell_times.by_cell(folder), folder.attempts()
+    oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in attempts}
+    stands = {fact["launch"]: fact["groups"]["alone"] for fact in attempts if "groups" in fact}
+    marks = defaultdict(list)
+    for mark in folder.marks():
+        marks[int(mark["ranks"]), key_of(mark)].append(mark)
+    rows = []
+    for ranks, cell in _found(plan, marks) if isinstance(plan, ImportedPlan) else _planned(plan):
+        row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
+        row["oversubscribed"] = oversubscribed.get(ranks)
+        row |= _floors(plan, ranks, cell, timed)
+        if plan.groups:
+            row |= _groups(plan, ranks, cell, timed, stands)
+        rows.append(row)
+    for group in by_size(rows).values():
+        _compare(group)
+    _limit(plan, rows, attempts)
+    return rows
+
+
+def competing(rows: Iterable[Summary]) -> list[Summary]:
+    """All but those of one group alone, which are there to hold the others against."""
+    return [row for row in rows if row["groups"] != ALONE]
+
+
+def by_size(rows: Iterable[Summary]) -> dict[tuple, list[Summary]]:
+    """The measured rows of each (ranks, nbytes, cache): those that can be compared, and compete."""
+    groups = defaultdict(list)
+    for row in competing(rows):
+        if row["time_s"] is not None:
+            groups[row["ranks"], row["nbytes"], row["cache"]].append(row)
+    return dict(groups)
+
+
+def _planned(plan: Plan):
+    for launch in plan.planned_launches()[: len(plan.ranks)]:
+        for cell in _in_order(plan, (cell for cell in plan.cells(launch) if cell.executor != FLOOR)):
+            yield launch.ranks, cell
+
+
+def _found(plan: Plan, marks: Iterable[tuple[int, CellKey]]):
+    """The cells of an imported run: logs are ragged, so they are those of its marks."""
+    cells: dict[int, list[Cell]] = {ranks: [] for ranks in plan.ranks}
+    for ranks, (algorithm, executor, count, segment, cache, groups) in marks:
+        cells[ranks].append(Cell(algorithm, executor, int(count), _whole(segment), cache, groups))
+    for ranks, of in cells.items():
+        for cell in _in_order(plan, of):
+            yield ranks, cell
+
+
+def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
+    """By size, the plan's order of algorithms, cache, and kind of groups."""
+    order = {name: i for i, name in enumerate(plan.algorithms)}
+    return sorted(
+        cells,
+        key=lambda cell: (cell.count, order[cell.algorithm], CACHES.index(cell.cache), plan.kinds.index(cell.groups)),
+    )
+
+
+def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]]) -> Summary:
+    """The floors of these ranks at the cell's size and cache, seconds; that of no call is the same at every size."""
+    smallest = min(plan.sizes) // plan.itemsize
+    columns = dict(zip(FLOORS, ("call_floor_s", "copy_floor_s", "reduce_floor_s")))
+    found: Summary = {}
+    for name, column in columns.items():
+        floor = Cell(name, FLOOR, smallest if name == "null" else cell.count, None, cell.cache, plan.kinds[0])
+        found[column] = cell_times.middle(timed.get((ranks, floor.key), {}))
+    return found
+
+
+def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]], stands: dict) -> Summary:
+    """The columns about groups; see `losses`."""
+    from .group_losses import columns  # late: few runs have groups
+
+    together, alone = (timed.get((ranks, replace(cell, groups=kind).key), {}) for kind in plan.kinds)
+    return columns(plan, ranks, cell, together, alone, stands)
+
+
+def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, Calls]) -> Summary:
+    best = next((mark for mark in marks if mark["state"] == "done"), marks[-1] if marks else None)
+    count = {"ranks": ranks, "dtype": plan.dtype or None, "op": plan.op or None, "count": cell.count}
+    row: Summary = {
+        "algorithm": cell.algorithm,
+        "executor": cell.executor,
+        "segment": cell.segment,
+        "cache": cell.cache,
+        "groups": cell.groups,
+        **count,
+    }
+    row |= {"launches": len(timed), "time_s": None, "state": "missing", "reason": "its launch was never finished"}
+    row["nbytes"] = cell.count * plan.itemsize
+    if best is not None:
+        row["nbytes"] = _whole(best["nbytes"]) or row["nbytes"]  # an imported type may have a size that we do not know
+        row |= {key: best[key] or None for key in ("nodes", "nodes_declared", "state", "reason")}
+        row |= {key: _whole(best[key]) for key in PATH}
+        row["wire"] = _median_wire(marks)
+        row["wrong"] = _sum(_whole(mark["wrong"]) for mark in marks)
+        row |= _bits(marks)
+    row["accidents"] = [f"in launch {mark['launch']}: {mark['reason']}" for mark in marks if mark["state"] == "hung"]
+    if wrong := [mark for mark in marks if mark["state"] in ("wrong", "refused")]:
+        row |= {"state": wrong[0]["state"], "reason": wrong[0]["reason"] or f"{wrong[0]['wrong']} wrong elements"}
+    elif timed or row["state"] == "done":
+        row |= cell_times.statistics(timed) | cell_times.of_marks(marks)
+    if row["time_s"] is not None:
+        row["algbw_bytes_per_s"] = algbw(int(row["nbytes"]), row["time_s"])
+        row["busbw_bytes_per_s"] = busbw(int(row["nbytes"]), row["time_s"], plan.group_size(ranks))
+    return row
+
+
+def _compare(group: list[Summary]) -> None:
+    """Mark the fastest of one size and what cannot be told from it; give all their speed-up over native."""
+    best = min(group, key=lambda row: row["time_s"])
+    native = next((row for row in group if row["algorithm"] == "native"), None)
+    for row in group:
+        row["rank_of_best"] = "best" if row is best else "tie" if is_tie(row, best) else None
+        row["speedup"] = native["time_s"] / row["time_s"] if native else None
+
+
+def _median_wire(marks: list[dict]) -> str | None:
+    """The middle count of every interface over the launches that have it."""
+    counts = [traffic.read(mark["wire"]) for mark in marks if mark["state"] == "done"]
+    names = {name for count in counts for name in count}
+    middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
+    return traffic.written(middle) or None
+
+
+def _bits(marks: list[dict]) -> Summary:
+    """What all launches say of bits: an equality holds where none denies it, a distance is the largest.
+
+    `schedules` is the number of schedules that they ran.
+    """
+
+    def known(name: str, kind: type = int) -> list:
+        return [kind(mark[name]) for mark in marks if mark[name]]
+
+    equal = ("same_bits", "same_bits_calls", "promised_same_bits", "promised_rank_order")
+    row: Summary = {name: min(known(name), default=None) for name in equal}
+    row["promised_depth"] = max(known("promised_depth"), default=None)
+    row |= {name: max(known(name, float), default=None) for name in ("max_ulp", "mean_ulp")}
+    found = known("bits", str)
+    row["same_bits_launches"] = int(len(set(found)) == 1) if len(found) > 1 else None
+    stable = all(row[name] != 0 for name in ("same_bits", "same_bits_calls", "same_bits_launches"))
+    row["bits"] = found[0] if found and stable else None
+    row["schedules"] = len({mark["schedule_digest"] for mark in marks if mark["bits"]})
+    return row
+
+
+def _limit(plan: Plan, rows: list[Summary], attempts: list[dict]) -> None:
+    """Hold the times against the links between the nodes."""
+    for ranks in plan.ranks:
+        ours = [row for row in rows if row["ranks"] == ranks]
+        facts = [fact for fact in attempts if fact["ranks"] == ranks]
+        link = link_of(plan.link_rate_bytes_per_s, [row for row in ours if row.get("wire")], facts)
+        for row in ours:
+            row |= {"limit_s": None, "of_limit": None, "link": link.words if link else None}
+            if link and row["time_s"] and row["nbytes"] and not plan.groups:  # which share the links in another way
+                row["limit_s"] = least_s(row["nbytes"], int(row["nodes"]), link)
+                row["of_limit"] = row["limit_s"] / row["time_s"]
+
+
+def is_tie(one: Summary, other: Summary) -> bool:
+    """Whether the data cannot tell two rows of one size apart (95 %).
+
+    With three or more launches in common: the interval of the ratio of their medians, launch by launch, holds 1.
+    With fewer: the intervals of their medians over repetitions overlap, or one has too few calls for an interval.
+    """
+    ratios = launch_ratios(one, other)
+    if len(ratios) >= MIN_LAUNCHES:
+        low, high = log_interval(ratios)
+        return low <= 1 <= high
+    if "range" in (one["interval"], other["interval"]):
+        return True
+    return one["time_low_s"] <= other["time_high_s"] and other["time_low_s"] <= one["time_high_s"]
+
+
+def launch_ratios(one: Summary, other: Summary) -> list[float]:
+    """one / other for the medians of every launch that measured both."""
+    a, b = one["launch_medians"], other["launch_medians"]
+    return [a[launch] / b[launch] for launch in a if launch in b]
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text else None
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,178 @@
+"""Rows of logs as a run folder: the same files as of a run that was measured here, by the same recorder."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from ..evaluation.cell_times import AND
+from ..evaluation.summary import summarise
+from ..runs.folder import RunFolder
+from ..runs.plan import ImportedPlan, Launch
+from ..runs.recorder import Recorder, create_run, discard_run, write_summary
+from ..runs.schema import CACHES
+from .row import Imported, LogError
+from .values import listed
+
+SAME = ("tool", "system", "dtype", "op", "in_place")  # what one folder has one of
+Cell = tuple  # what tells a cell from the others of its launch
+
+
+def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], said: dict[str, Any]) -> None:
+    """Make a run of the rows of one or more logs; `said` is what options filled in, for the record.
+
+    Raises LogError before anything is written: no ranks, or more than one system, type, operation, or layout of as
+    many ranks; RunError where the folder exists.
+    """
+    _refuse_missing(rows)
+    for name in SAME:
+        _refuse_several(rows, name)
+    for ranks in _order(row.ranks for row in rows):
+        ours = [row for row in rows if row.ranks == ranks]
+        _refuse_several(ours, "nodes", f" at {ranks} ranks")
+    launches = _launches(rows)
+    create_run(folder, _plan(rows, launches), command, _imported(rows, said))
+    try:
+        for launch, of in launches.items():
+            _record(folder, launch, of)
+        write_summary(folder, summarise(folder))
+    except BaseException:  # half an import is none
+        discard_run(folder)
+        raise
+
+
+def _order(values: Iterable) -> list:
+    return list(dict.fromkeys(values))
+
+
+def _refuse_missing(rows: Sequence[Imported]) -> None:
+    for row in rows:
+        if row.ranks is None:
+            raise LogError(f"{row.place}: the log does not say of how many ranks; say --ranks N")
+
+
+def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> None:
+    """Raises LogError where rows differ in what one folder has one of."""
+    value = attrgetter(name)
+    found = _order(map(value, rows))
+    if len(found) > 1:
+        first, other = (next(row for row in rows if value(row) == one) for one in found[:2])
+        words = listed("not said" if one is None else one for one in found)
+        choice = next((one for one in found if one is not None), "")
+        way = {"tool": "import them one by one", "in_place": "import them one by one"}
+        say = f"say --{name}, " if None in found and name in ("dtype", "op", "nodes") else ""
+        how = way.get(name, f"{say}choose by --where {name}={choice}, or import them one by one")
+        raise LogError(f"{other.place}: {name} is {words}{where} (the first in {first.place}); a run has one: {how}")
+
+
+def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
+    """The rows of each launch: those of as many ranks and of one name, numbered in the order of the logs."""
+    numbers: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
+    found: dict[Launch, list[Imported]] = defaultdict(list)
+    for row in rows:
+        ranks = int(row.ranks or 0)
+        known = numbers[ranks]
+        # a CSV's words for its launches are its own
+        number = known.setdefault((row.launch, row.file if row.fields else ""), len(known) + 1)
+        found[Launch(ranks, number)].append(row)
+    return dict(found)
+
+
+def _plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> ImportedPlan:
+    caches = [cache for cache in CACHES if any(row.cache == cache for row in rows)]
+    return ImportedPlan(
+        algorithms=tuple(_order(row.algorithm for row in rows)),
+        sizes=tuple(sorted({row.nbytes for row in rows})),
+        ranks=tuple(sorted({int(row.ranks or 0) for row in rows})),
+        launches=max(launch.number for launch in launches),
+        seed=0,
+        dtype=rows[0].dtype or "",
+        op=rows[0].op or "",
+        warmups=0,
+        cache=caches[0] if len(caches) == 1 else "both",
+        floors=False,
+    )
+
+
+def _imported(rows: Sequence[Imported], said: dict[str, Any]) -> dict[str, Any]:
+    """What run.json says of the logs."""
+    files = _order(row.file for row in rows)
+    versions = sorted({row.version for row in rows if row.version})
+    return {
+        "tool": rows[0].tool,
+        "version": AND.join(versions) or None,
+        "files": [{"name": name, "sha256": hashlib.sha256(Path(name).read_bytes()).hexdigest()} for name in files],
+        "said": said,
+        "system": rows[0].system,
+        "in_place": rows[0].in_place,
+    }
+
+
+def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None:
+    """One launch: its facts, then its cells. Rows of one cell are further times of it."""
+    nodes = rows[0].nodes
+    facts: dict[str, Any] = {"ranks": launch.ranks, "nodes": nodes, "nodes_declared": None}
+    if nodes and launch.ranks % nodes == 0:
+        facts["layout"] = f"{nodes}x{launch.ranks // nodes}"
+    facts |= {"mpi": {}, "oversubscribed": None, "findings": [], **rows[0].facts}
+    facts["source"] = {"launch": rows[0].launch, "files": _order(row.file for row in rows)}
+    recorder = Recorder(folder, launch.name, facts)
+    cells: dict[Cell, list[Imported]] = defaultdict(list)
+    for row in rows:
+        cells[row.algorithm, row.executor, row.count, row.segment, row.cache].append(row)
+    for of in cells.values():
+        recorder.cell(*_cell(launch, of), sync=False)
+
+
+def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The mark of a cell, and its times: of a row that is done, unless one of them is wrong."""
+    worst = next((row for row in rows if row.state == "wrong"), None)
+    row = worst or next((row for row in rows if row.state == "done"), rows[0])
+    timed = [row for row in rows if row.state == "done"] if row.state == "done" else []
+    times = [call for of in timed for call in _calls(of)]
+    known = [of.wrong for of in rows if of.wrong is not None]
+    mark = {
+        "algorithm": row.algorithm,
+        "executor": row.executor,
+        "segment": row.segment,
+        "ranks": launch.ranks,
+        "nodes": row.nodes,
+        "dtype": row.dtype,
+        "op": row.op,
+        "count": row.count,
+        "nbytes": row.nbytes,
+        "cache": row.cache,
+        "groups": "",
+        "state": row.state,
+        "reason": row.reason,
+        "repetitions": sum(not call["warmup"] for call in times),
+        "wrong": sum(known) if known else None,
+        "imb_t_max_s": _mean([of.imb_t_max_s for of in timed]),
+        "nccl_tests_s": _mean([of.nccl_tests_s for of in timed]),
+        **row.path,
+    }
+    return mark, [{**mark, "in_place": row.in_place, **call} for call in times]
+
+
+def _calls(row: Imported) -> list[dict[str, Any]]:
+    """One dict a time. Only single calls have a number: a mean is no repetition."""
+    return [
+        {
+            "time_definition": row.time_definition,
+            "iterations": row.iterations,
+            "repetition": number if row.iterations == 1 else None,
+            "warmup": number < row.warmups,
+            "valid": True,
+            "time_s": time_s,
+            "shortest_s": row.shortest_s,
+            "osu_avg_s": row.osu_avg_s,
+        }
+        for number, time_s in enumerate(row.times_s)
+    ]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

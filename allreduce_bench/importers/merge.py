@@ -1,0 +1,222 @@
+"""Several runs of equal plans, such as those of jobs that were submitted by hand, as one; they stay as they are."""
+
+import csv
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..evaluation.summary import summarise
+from ..runs.folder import RunFolder, read_json, run_names
+from ..runs.plan import Launch, Plan
+from ..runs.recorder import create_run, write_summary
+from ..runs.rows import Block, RunError, whole_blocks
+from ..runs.schema import CELLS, REPETITIONS, names
+from ..units import in_ranks
+
+OWN = ("ranks", "seed", "launches")  # what runs of one measurement may say each for itself
+SAME = {  # what launches of as many ranks have in common
+    "MPI library": lambda fact: fact["mpi"].get("library"),
+    "thread level": lambda fact: fact["mpi"].get("thread_level"),
+    "number of nodes": lambda fact: fact.get("nodes"),
+    "number of pretended nodes": lambda fact: fact.get("nodes_declared"),
+}
+ATTEMPT = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})\.([1-9]\d{0,8})\.json")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A run that is merged."""
+
+    name: str
+    folder: RunFolder
+    plan: Plan
+    renamed: dict[Launch, Launch]  # its launches, as they are called in the new run
+
+
+def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) -> RunFolder:
+    """Make the run `output` of all launches of `folders`; those of a name that is taken get the next free number.
+
+    The whole run or nothing. Raises RunError: `output` exists, a folder cannot be read or was imported, or two of them
+    differ in more than ranks, launches and seed.
+    """
+    if output.exists():
+        raise RunError(f"{output}: exists already; choose another folder with -o")
+    _refuse_repeated(folders)
+    sources = _numbered(folders, [_plan_of(folder) for folder in folders])
+    for source in sources[1:]:
+        _refuse_other_plan(sources[0], source)
+    _refuse_other_launches(sources)
+    plan = _joined(sources)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as beside:
+        folder = RunFolder(Path(beside) / "run")
+        create_run(folder, plan, command, merged=[_facts(source) for source in sources])
+        for source in sources:
+            _copy(source, folder, plan.seed)
+        write_summary(folder, summarise(folder))
+        folder.path.rename(output)
+    return RunFolder(output)
+
+
+def sources(folder: RunFolder) -> list[dict[str, Any]]:
+    """Of a merged run its sources: name, sha256, seed and {their launch: ours}; of any other none. Raises RunError."""
+    found = folder.open().get("merged", [])
+    known = {"name": str, "sha256": str, "seed": int, "launches": dict}
+    if isinstance(found, list) and all(
+        isinstance(one, dict) and all(type(one.get(key)) is kind for key, kind in known.items()) for one in found
+    ):
+        return found
+    raise RunError(f"{folder.run_json}: damaged: merged is {found!r:.60}")
+
+
+def in_words(found: Sequence[dict[str, Any]]) -> str:
+    """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6); ...` of what `sources` gave."""
+    words = []
+    for source in found:
+        renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]
+        said = [f"sha256 {source['sha256'][:16]}", f"seed {source['seed']}", *renamed]
+        words.append(f"{source['name']} ({', '.join(said)})")
+    return "; ".join([*words, "the order of cells is that of each source's own seed and launch"])
+
+
+def _refuse_repeated(folders: Sequence[RunFolder]) -> None:
+    paths = [folder.path.resolve() for folder in folders]
+    if twice := [folder.path for folder, path in zip(folders, paths) if paths.count(path) > 1]:
+        raise RunError(f"{twice[0]}: named twice; its launches would count twice")
+
+
+def _plan_of(folder: RunFolder) -> Plan:
+    if imported := folder.imported():
+        raise RunError(f"{folder.path}: imported from {imported['tool']}; only runs that were measured here are merged")
+    return folder.plan()
+
+
+def _refuse_other_plan(first: Source, other: Source) -> None:
+    ours, theirs = (_flat(source.plan) for source in (first, other))
+    own = OWN if first.plan.check != "bits" else ("ranks", "launches")  # bits of other floats are other bits
+    for name in ours:
+        if name not in own and ours[name] != theirs[name]:
+            values = f"{name} {_said(theirs[name])}, but {first.folder.path} has {_said(ours[name])}"
+            raise RunError(f"{other.folder.path}: has {values}; only runs of equal plans make one run")
+
+
+def _flat(plan: Plan) -> dict[str, Any]:
+    values = asdict(plan)
+    return values | values.pop("start")
+
+
+def _said(value: Any) -> str:
+    return ",".join(map(str, value)) or "none" if isinstance(value, tuple) else f"{'none' if value is None else value}"
+
+
+def _refuse_other_launches(sources: Sequence[Source]) -> None:
+    """Raises RunError where launches of as many ranks ran differently."""
+    for what, ask in SAME.items():
+        known: dict[int, tuple[Source, Any]] = {}
+        for source in sources:
+            for fact in source.folder.attempts():
+                first, value = known.setdefault(fact["ranks"], (source, ask(fact)))
+                if value != ask(fact) and first is not source:
+                    values = f"{what} {_said(ask(fact))} at {in_ranks([fact['ranks']])}"
+                    one = f"{first.folder.path} has {_said(value)}"
+                    raise RunError(f"{source.folder.path}: has {values}, but {one}; such launches make no one run")
+
+
+def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Source]:
+    """The runs with new numbers for launches: their own where it is free, else the lowest that is."""
+    taken: dict[int, set[int]] = defaultdict(set)
+    found = []
+    for name, folder, plan in zip(run_names(folders), folders, plans):
+        renamed = {}
+        for launch in sorted(_attempts(folder)):
+            numbers = taken[launch.ranks]
+            free = launch.number not in numbers
+            number = launch.number if free else next(n for n in range(1, len(numbers) + 2) if n not in numbers)
+            numbers.add(number)
+            renamed[launch] = Launch(launch.ranks, number)
+        found.append(Source(name, folder, plan, renamed))
+    return found
+
+
+def _attempts(folder: RunFolder) -> dict[Launch, list[int]]:
+    """The attempts of every launch that was begun."""
+    found: dict[Launch, list[int]] = defaultdict(list)
+    for path in folder.launches.glob("*.json"):
+        if match := ATTEMPT.fullmatch(path.name):
+            ranks, number, attempt = map(int, match.groups())
+            found[Launch(ranks, number)].append(attempt)
+    return found
+
+
+def _joined(sources: Sequence[Source]) -> Plan:
+    """The plan of all: every rank count, and as many launches as any of them has."""
+    plans = [source.plan for source in sources]
+    used = [launch.number for source in sources for launch in source.renamed.values()]
+    ranks = tuple(sorted({ranks for plan in plans for ranks in plan.ranks}))
+    return replace(plans[0], ranks=ranks, launches=max([*(plan.launches for plan in plans), *used]))
+
+
+def _facts(source: Source) -> dict[str, Any]:
+    """What run.json says of a source."""
+    launches = {old.name: new.name for old, new in source.renamed.items()}
+    return {
+        "name": source.name,
+        "sha256": _digest(source.folder),
+        "created": source.folder.open().get("created"),
+        "seed": source.plan.seed,
+        "launches": launches,
+    }
+
+
+def _digest(folder: RunFolder) -> str:
+    """The fingerprint of all that was measured: of the names and digests of the files."""
+    digest = hashlib.sha256()
+    for path in [folder.run_json, *sorted(path for path in folder.launches.rglob("*") if path.is_file())]:
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{path.relative_to(folder.path).as_posix()}\0{content}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _copy(source: Source, into: RunFolder, seed: int) -> None:
+    """All attempts of a source, under their new names. Raises RunError where its files are damaged."""
+    for launch, attempts in _attempts(source.folder).items():
+        for attempt in attempts:
+            _copy_attempt(source, launch, attempt, into, seed)
+
+
+def _copy_attempt(source: Source, launch: Launch, attempt: int, into: RunFolder, seed: int) -> None:
+    """Without the fingerprints of results where they are of other floats than those of `seed`, the new run's."""
+    new = source.renamed[launch]
+    old_stem, new_stem = f"{launch.name}.{attempt}", f"{new.name}.{attempt}"
+    old, copy = source.folder.launches / old_stem, into.launches / new_stem
+    facts = {**read_json(Path(f"{old}.json")), "launch": new.name}
+    facts["merged_from"] = {"run": source.name, "launch": launch.name}
+    Path(f"{copy}.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+
+    def changed(block: Block) -> Block:
+        files = [value.replace(f"{old_stem}.", f"{new_stem}.", 1) for value in block.get("stamps", ())]
+        other = {"bits": ("",) * len(block["launch"])} if "bits" in block and source.plan.seed != seed else {}
+        stamps = {"stamps": tuple(files)} if files else {}
+        return {**block, "launch": (new.name,) * len(block["launch"]), **stamps, **other}
+
+    for kind, columns in {".csv": REPETITIONS, ".cells.csv": CELLS}.items():
+        if Path(f"{old}{kind}").is_file():  # else the attempt ended before it had one
+            _copy_rows(Path(f"{old}{kind}"), Path(f"{copy}{kind}"), names(columns), changed)
+    if (stamps := Path(f"{old}.stamps")).is_dir():
+        shutil.copytree(stamps, f"{copy}.stamps")
+
+
+def _copy_rows(old: Path, copy: Path, columns: list[str], changed: Callable[[Block], Block]) -> None:
+    """The whole rows of a file, each block of them changed."""
+    with open(copy, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        for block in whole_blocks(old, columns):
+            writer.writerows(zip(*changed(block).values()))

@@ -1,0 +1,129 @@
+"""What `doctor --slurm` looks at inside a job: which launchers start ranks on its nodes, and how long each takes.
+
+A program, too, `python -m allreduce_bench.launching.check_launchers`: what salloc runs. It prints each check as a line
+of JSON.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..machine import findings
+from ..machine.checks import Check, from_findings
+from ..runs.start import AUTO, Start
+from ..units import format_time
+from .check_mpi import BY_HAND, HELLO, no_launcher, say_hello
+from .find import FAMILIES, LaunchError, find_launcher, mpirun_command
+from .launcher import Launcher
+from .launchers.srun import kinds_for, kinds_of
+
+MARK = "allreduce-bench check: "  # begins the line, among whatever else is printed
+PATIENCE_S = 40.0  # for one launcher
+QUICKER = 0.7  # of the time that auto's takes: worth a word
+
+
+class Way(NamedTuple):
+    """A way to start ranks."""
+
+    name: str
+    start: Start
+
+    @property
+    def options(self) -> str:
+        """What tells `run` to take it."""
+        more = f" --launcher-args {shlex.quote(self.start.launcher_args)}" if self.start.launcher_args else ""
+        return f"--launcher {self.start.launcher}{more}"
+
+
+def of_launchers() -> Iterator[Check]:
+    """The nodes of the Slurm job that we are in, two ranks on two of them by each launcher, and which to take."""
+    number, names = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")), os.environ.get("SLURM_JOB_NODELIST", "unknown")
+    if number > 1:
+        yield Check("ok", "nodes", f"job {os.environ['SLURM_JOB_ID']}: {names}")
+    else:
+        effect = "whether ranks on two nodes find each other is unknown"
+        yield Check("info", "nodes", f"only one, {names}", effect, "try a job of two nodes")
+    try:
+        auto = find_launcher()
+    except LaunchError as error:
+        yield no_launcher(error)
+        return
+    taken, took_s = _name(auto), dict[str, float]()
+    ways = _ways(auto.library)
+    for way in ways:
+        started = time.perf_counter()
+        check = _tried(way, number)
+        if check.level == "ok":
+            took_s[way.name] = time.perf_counter() - started
+        yield check if way.name == taken or check.level != "severe" else check._replace(level="caution")
+    yield _choice(taken, took_s, {way.name: way for way in ways})
+
+
+def _ways(library: str) -> list[Way]:
+    """The MPI's own mpirun, then srun in each way that both it and the library know."""
+    own = next((kind for kind, family in FAMILIES.items() if library.startswith(family)), AUTO)
+    if not shutil.which("srun"):
+        return [Way("mpirun", Start(launcher=own))]
+    known = kinds_of("srun")
+    srun = [Way(f"srun {kind}", Start("srun", f"--mpi={kind}")) for kind in kinds_for(library) if kind in known]
+    return [Way("mpirun", Start(launcher=own)), *(srun if kinds_for(library) else [Way("srun", Start("srun"))])]
+
+
+def _name(launcher: Launcher) -> str:
+    """The name of the way that this is."""
+    return " ".join(["srun", *launcher.options]).replace("--mpi=", "") if launcher.kind == "srun" else "mpirun"
+
+
+def _tried(way: Way, nodes: int) -> Check:
+    """Two ranks started that way, on two nodes where the job has them, or one where it has room for one only."""
+    ranks = 2 if nodes > 1 or os.environ.get("SLURM_NTASKS", "1") != "1" else 1
+    start = Start(way.start.launcher, way.start.launcher_args, ranks_per_node=1 if nodes > 1 else ranks)
+    try:
+        command = mpirun_command(find_launcher(start), ranks, start, HELLO)
+    except LaunchError as error:
+        text, _, advice = str(error).partition("; ")
+        return Check("info", way.name, text, "this way to start ranks is none here", advice)
+    begun = time.perf_counter()
+    outcome = say_hello(command, PATIENCE_S)
+    took = format_time(time.perf_counter() - begun)
+    by_hand = BY_HAND + shlex.join(command)
+    if outcome.why:
+        return Check("severe", way.name, f"started, and {outcome.why}", f"a run with {way.options} would fail", by_hand)
+    hello = outcome.hellos[0]
+    for check in from_findings(way.name, findings.singletons(ranks, hello["seen"])):
+        return check
+    hosts = sorted(set(hello["hosts"]))
+    if nodes > 1 and len(hosts) < 2:
+        text = f"2 ranks were to be on two nodes, but both are on {hosts[0]}"
+        return Check("severe", way.name, text, "a run would not measure what it says", by_hand)
+    over = hello["transport"] or "a transport that the MPI does not tell"
+    seen = f"2 ranks on {', '.join(hosts)} see each other, over {over}" if ranks > 1 else f"1 rank on {hosts[0]}"
+    return Check("ok", way.name, f"{seen}; {took} from start to end")
+
+
+def _choice(taken: str, took_s: dict[str, float], ways: dict[str, Way]) -> Check:
+    """Which launcher `auto` takes, and which to take."""
+    if not took_s:
+        advice = "look at what each says by hand; is this the MPI that the site means for Slurm?"
+        return Check("severe", "launcher", "none works here", "nothing can be measured", advice)
+    quickest = min(took_s, key=lambda name: took_s[name])
+    if taken not in took_s:
+        text = f"auto takes {taken}, which does not work here; {quickest} does"
+        return Check("severe", "launcher", text, "a run would fail", f"say {ways[quickest].options}")
+    much = took_s[quickest] < QUICKER * took_s[taken]
+    also = f"; {quickest} starts quicker: {ways[quickest].options}" if much else ""
+    return Check("ok", "launcher", f"auto takes {taken}, which works{also}")
+
+
+def main() -> None:
+    """Print the checks."""
+    for check in of_launchers():
+        print(f"{MARK}{json.dumps(check)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""What `doctor` looks at in the MPI: in child processes, since loading or starting one can end an interpreter."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..machine import findings
+from ..machine.checks import Check, from_findings
+from ..machine.networks import way_between
+from ..measuring.hello import MARK
+from ..runs.start import Start
+from ..units import format_time
+from .find import INSTALL, Launcher, LaunchError, find_launcher, mpirun_command
+from .scheduler import idle_scheduler
+
+ASK = """
+import json, mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+from allreduce_bench.machine.mpi import library_name, library_place
+library, standard = library_name(MPI.Get_library_version()), ".".join(map(str, MPI.Get_version()))
+print(json.dumps({"library": library, "standard": standard, **library_place()}))
+"""
+PATIENCE_S = 60.0
+SLOW_IMPORT_S = 5.0
+BY_HAND = "run it by hand to see more: "
+HELLO = [sys.executable, "-m", "allreduce_bench.measuring.hello"]
+
+
+class Outcome(NamedTuple):
+    """What came of starting ranks that say hello."""
+
+    hellos: list[dict]  # what hello.py says, one for each rank that believes to be rank 0
+    why: str = ""  # why there are none, in words
+    hung: bool = False
+
+
+def of_mpi(node: dict, launch: bool) -> Iterator[Check]:
+    """The library, its launcher and, if `launch`, two ranks; `node` is what `checks.machine` gives."""
+    mpi = library()
+    if isinstance(mpi, Check):
+        yield mpi
+        return
+    yield from of_library(mpi, node)
+    try:
+        launcher = find_launcher()
+    except LaunchError as error:
+        yield no_launcher(error)
+        return
+    yield Check("ok", "launcher", launcher.program)
+    scheduler = idle_scheduler(os.environ)
+    if not launch:
+        yield Check("info", "ranks", "not started (--no-launch), so transport and start-up are unknown")
+    elif scheduler:
+        text = f"not started: this looks like a login node ({scheduler} exists, no job runs)"
+        yield Check("info", "ranks", text, "transport and start-up are unknown", "run doctor inside a job")
+    else:
+        yield from _of_ranks(launcher, node)
+
+
+def no_launcher(error: LaunchError) -> Check:
+    """The check that nothing here starts ranks."""
+    text, _, advice = str(error).partition("; ")
+    return Check("severe", "launcher", text, "no ranks can be started", advice)
+
+
+def library() -> dict | Check:
+    """What the library says of itself, or the check that it cannot be loaded."""
+    try:
+        asked = subprocess.run(
+            [sys.executable, "-c", ASK], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
+    except subprocess.TimeoutExpired:
+        return _no_mpi(f"loading it took more than {PATIENCE_S:.0f} s", INSTALL)
+    if asked.returncode == 0:
+        return json.loads(asked.stdout.strip().splitlines()[-1])
+    if asked.returncode < 0:
+        why = f"loading it ended the interpreter (signal {-asked.returncode})"
+        return _no_mpi(why, "on some login nodes that is so: run doctor inside a job")
+    return _no_mpi((asked.stderr.strip().splitlines() or ["it does not say why"])[-1], INSTALL)
+
+
+def _no_mpi(why: str, advice: str) -> Check:
+    effect = "nothing can be measured here; list, explain, verify and report work"
+    return Check("severe", "MPI", f"no MPI found: {why}", effect, advice)
+
+
+def of_library(mpi: dict, node: dict) -> Iterator[Check]:
+    """`mpi` is what `library` gives, `node` what `checks.machine` gives."""
+    place = mpi["path"] or "its file is unknown without /proc/self/maps"
+    yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {place}{' (PyPI)' * bool(mpi['from_pypi'])}")
+    if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):
+        yield from from_findings("MPI", [findings.pypi(mpi["library"], "on a cluster", node["fabric_devices"])])
+
+
+def _of_ranks(launcher: Launcher, node: dict) -> Iterator[Check]:
+    """Start two ranks that say hello."""
+    command = mpirun_command(launcher, 2, Start(), HELLO)
+    by_hand = BY_HAND + shlex.join(command)
+    outcome = say_hello(command, PATIENCE_S)
+    if outcome.hung:
+        name = way_between([node])
+        advice = f"perhaps they wait on an interface that leads nowhere: --interface {name or 'NAME'}; {by_hand}"
+        yield Check("severe", "ranks", f"two ranks were started, and {outcome.why}", "a run would hang", advice)
+        return
+    if outcome.why:
+        yield Check("severe", "ranks", f"two ranks were started and {outcome.why}", "a run would fail", by_hand)
+        return
+    (hello, *_) = outcome.hellos
+    alone = findings.singletons(2, hello["seen"])
+    if alone:
+        yield from from_findings("ranks", alone)
+    else:
+        yield from _of_hello(hello)
+
+
+def say_hello(command: list[str], patience_s: float) -> Outcome:
+    """Run `command`, which starts ranks of HELLO, to its end; it is ended when it has taken longer than that."""
+    status, said, complained = _ended(command, patience_s)
+    if status is None:
+        return Outcome([], f"nothing came back for {patience_s:.0f} s", hung=True)
+    hellos = [json.loads(line.partition(MARK)[2]) for line in said.splitlines() if MARK in line]
+    if status or not hellos:
+        why = next((line for line in complained.splitlines() if re.search(r"\w", line)), "without a word").strip()
+        return Outcome([], f"ended with status {status}: {why}")
+    return Outcome(hellos)
+
+
+def _ended(command: list[str], patience_s: float) -> tuple[int | None, str, str]:
+    """Exit status, stdout and stderr of `command`; the status is None where it had to be ended."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace"
+    ) as process:
+        try:
+            said, complained = process.communicate(timeout=patience_s)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # mpirun then ends its ranks, which a kill would leave behind
+            try:
+                process.communicate(timeout=patience_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            return None, "", ""
+    return process.returncode, said, complained
+
+
+def _of_hello(hello: dict) -> Iterator[Check]:
+    transport = hello["transport"] or "a transport that the MPI does not tell"
+    yield Check("ok", "ranks", f"two see each other, over {transport}; thread level {hello['thread_level']}")
+    times = {key: format_time(hello[key]) for key in ("import_s", "init_s", "first_s", "call_s", "sendrecv_s")}
+    start = "import of mpi4py {import_s}, MPI_Init {init_s}, first collective {first_s}".format(**times)
+    if hello["import_s"] > SLOW_IMPORT_S:
+        advice = "many ranks would read Python's files at the same time: put the environment on a disk of the node"
+        yield Check("caution", "start", start, "launches spend their time on starting", advice)
+    else:
+        yield Check("ok", "start", start)
+    calls = "an empty call {call_s}, a Sendrecv of nothing to oneself {sendrecv_s}".format(**times)
+    yield Check("info", "calls", f"{calls}; part of every time here")

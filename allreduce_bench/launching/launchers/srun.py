@@ -1,0 +1,66 @@
+"""Slurm's srun, which starts the ranks without an mpirun."""
+
+import re
+import shlex
+import subprocess
+
+from ...runs.hosts import slots_of
+from ...runs.start import Start
+from ..launcher import Launcher, LaunchError, refuse, with_variables
+from ..layout import nodes_for, ranks_a_node
+
+PREFERRED = {  # how ranks find each other, best first
+    "Open MPI 4": ("pmix", "pmi2"),
+    "Open MPI": ("pmix",),
+    "MPICH": ("pmi2", "pmix"),
+}
+PATIENCE_S = 60.0
+
+
+def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
+    """The command that starts `ranks` ranks. Raises LaunchError, InterfaceError."""
+    refuse(start, ("remote_shell",), "srun", "it reaches the nodes by itself")
+    words = [launcher.program, "-n", str(ranks), *launcher.options, "--kill-on-bad-exit=1"]
+    if nodes := nodes_for(ranks, start):
+        words += ["-N", str(nodes), f"--ntasks-per-node={ranks_a_node(ranks, start)}"]
+    if start.hosts:
+        if any(slots_of(host)[1] for host in start.hosts):
+            raise LaunchError("--hosts with slots: srun knows none; name the hosts alone and say --ranks-per-node")
+        words += ["-w", ",".join(start.hosts[:nodes])]
+    if start.map_by:
+        words.append(f"--distribution={start.map_by}")
+    if start.bind_to:
+        words.append(f"--cpu-bind={start.bind_to}")
+    return [*words, *shlex.split(start.launcher_args), *with_variables(start, program)]
+
+
+def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ...]:
+    """`--mpi=…`, as this srun and the library allow; none for libraries that are not known, or where the user says it.
+
+    Raises LaunchError where srun has nothing that the library understands.
+    """
+    wanted = kinds_for(library)
+    if not wanted or "--mpi" in launcher_args:
+        return ()
+    known = kinds_of(program)
+    for kind in wanted:
+        if kind in known:
+            return (f"--mpi={kind}",)
+    raise LaunchError(
+        f"{library} needs {' or '.join(wanted)}, but 'srun --mpi=list' knows {', '.join(sorted(known)) or 'nothing'}; "
+        "use mpirun, or say --launcher-args '--mpi=…'"
+    )
+
+
+def kinds_for(library: str) -> tuple[str, ...]:
+    """The kinds of PREFERRED that the library understands, best first; empty for libraries that are not known."""
+    return next((kinds for name, kinds in PREFERRED.items() if library.startswith(name)), ())
+
+
+def kinds_of(program: str) -> set[str]:
+    """The kinds that this srun says it knows; none where it does not answer."""
+    try:
+        asked = subprocess.run([program, "--mpi=list"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        return set()
+    return set(re.findall(r"^(?:srun:)?\s*(\w+)$", asked.stdout + asked.stderr, re.MULTILINE))

@@ -1,0 +1,44 @@
+"""How many ranks each node gets: as the start says, or as a job of Slurm says."""
+
+import os
+import re
+from collections.abc import Mapping
+
+from ..runs.hosts import filled, shared, slots_for
+from ..runs.start import UNASKED, Start
+
+
+def ranks_a_node(ranks: int, start: Start = UNASKED) -> int:
+    """The most ranks that a node gets when `ranks` are started so; all of them where one node is all we know of."""
+    return max(_ranks_of_nodes(ranks, start) or [ranks])
+
+
+def nodes_for(ranks: int, start: Start) -> int | None:
+    """On how many nodes `ranks` are started so; None: unknown."""
+    return sum(count > 0 for count in _ranks_of_nodes(ranks, start)) or None
+
+
+def ranks_of_job(environ: Mapping[str, str], ranks_per_node: int | None = None) -> int | None:
+    """The ranks that a Slurm job has room for: as many on each of its nodes, or its tasks; None: no job says so."""
+    nodes, tasks = environ.get("SLURM_JOB_NUM_NODES", ""), environ.get("SLURM_NTASKS", "")
+    each = str(ranks_per_node or environ.get("SLURM_NTASKS_PER_NODE", ""))
+    if nodes.isdigit() and each.isdigit() and (ranks_per_node or not tasks):
+        return int(nodes) * int(each) or None
+    return int(tasks) or None if tasks.isdigit() else sum(_slots_of_job(environ)) or None
+
+
+def _slots_of_job(environ: Mapping[str, str]) -> list[int]:
+    """The tasks on each node of a Slurm job, where it says so: such as 4(x2),3."""
+    said = re.findall(r"(\d+)(?:\(x(\d+)\))?", environ.get("SLURM_TASKS_PER_NODE", ""))
+    return [int(tasks) for tasks, times in said for _ in range(int(times or 1))]
+
+
+def _ranks_of_nodes(ranks: int, start: Start) -> list[int]:
+    """How many ranks each node gets: as `start` says, else as mpirun fills the nodes of a Slurm job; empty: unknown."""
+    if start.ranks_per_node:
+        return filled([start.ranks_per_node] * -(-ranks // start.ranks_per_node), ranks)
+    if start.hosts:
+        return filled([slots for _, slots in slots_for(start.hosts, ranks)], ranks)
+    slots = _slots_of_job(os.environ)
+    nodes = os.environ.get("SLURM_JOB_NUM_NODES", "")
+    return shared(ranks, int(nodes)) if not slots and nodes.isdigit() else filled(slots, ranks)

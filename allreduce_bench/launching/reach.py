@@ -1,0 +1,68 @@
+"""Asks the hosts, before anything is started on them, whether they can be reached."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from ..machine.node import host
+from ..runs.hosts import slots_of
+from ..runs.start import SSH, Start
+from .launcher import LaunchError
+
+CONNECT_S, PATIENCE_S = 5, 8
+AT_ONCE = 64
+SHOWN = 3  # hosts in a message
+JOBS = ("SLURM_JOB_ID", "LSB_JOBID")  # inside these, an MPI reaches the nodes without a remote shell
+
+
+def refuse_silent_hosts(start: Start) -> None:
+    """Raises LaunchError where a host of `start` does not answer through the remote shell.
+
+    All are asked at the same time; this node is not asked, nor are the nodes of a job that need no remote shell.
+    """
+    names = other_hosts(start)
+    if not names or start.remote_shell == SSH and any(job in os.environ for job in JOBS):
+        return
+    shell = shlex.split(start.remote_shell)
+    if not shutil.which(shell[0]):
+        raise LaunchError(f"--remote-shell: there is no program '{shell[0]}' in PATH")
+    if Path(shell[0]).name == SSH:
+        shell += ["-o", f"ConnectTimeout={CONNECT_S}", "-o", "BatchMode=yes"]
+    with ThreadPoolExecutor(min(AT_ONCE, len(names))) as pool:
+        answers = pool.map(lambda name: _why_silent(shell, name), names)
+        silent = {name: why for name, why in zip(names, answers) if why}
+    if silent:
+        who = Path(shell[0]).name
+        why = next(iter(silent.values()))
+        raise LaunchError(f"{_words(list(silent))} ({who}: {why}); check the name and that {who} needs no password")
+
+
+def other_hosts(start: Start) -> list[str]:
+    """The names of the hosts of `start` that are not this node."""
+    here = {host(), host().split(".")[0], "localhost", "127.0.0.1"}
+    return [name for name in dict(map(slots_of, start.hosts)) if name not in here]
+
+
+def _words(silent: list[str]) -> str:
+    if len(silent) == 1:
+        return f"host '{silent[0]}' does not answer"
+    more = f" and {len(silent) - SHOWN} more" if len(silent) > SHOWN else ""
+    return f"hosts {', '.join(map(repr, silent[:SHOWN]))}{more} do not answer"
+
+
+def _why_silent(shell: Sequence[str], name: str) -> str:
+    """What the remote shell says against this host; empty: it answers."""
+    try:
+        asked = subprocess.run(
+            [*shell, name, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"nothing within {PATIENCE_S} s"
+    if asked.returncode == 0:
+        return ""
+    said = asked.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {asked.returncode}"]
+    return said[-1].strip().removeprefix(f"{Path(shell[0]).name}: ")

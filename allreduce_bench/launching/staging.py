@@ -1,0 +1,214 @@
+"""`run --stage DIR`: the Python environment, unpacked once per node, so that ranks start without a shared file system.
+
+In thousands of ranks the start of Python is a storm of file-system calls (see `startup`). With --stage this environment
+is packed into one archive in `.staged` beside the run folder, where later jobs find it. Each node of the Slurm job, or
+this node where there is no job, unpacks it into DIR/allreduce-bench-UID-JOB-RANDOM, which only its user may enter.
+Nodes for which DIR is the same folder do so once. The ranks are started with the interpreter there; their libraries, an
+MPI from PyPI among them, are read from there, too.
+
+What holds the folder is a shell on each node that reads from this process. When the reading ends, whatever ended this
+process, the shell removes the folder. Slurm may kill the shell, too: then the next staging below DIR on that node does,
+which sees that nobody holds the lock of the folder any more.
+
+Left where they are: mpirun and its daemons; the base interpreter of a virtual environment with its standard library (of
+an environment of conda all is staged); what modules of the site added to PYTHONPATH; a user's own algorithm files; and
+the run folder, which only rank 0 touches. Nothing is fetched from a network.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from ..runs.start import Start
+from ..units import format_size
+from ..watching.lifeline import STAGE_VARIABLE
+from .packing import PACKAGE, Archive, Environment, PackError, archive_of, environment
+from .reach import other_hosts
+from .scheduler import SCHEDULERS
+
+STORE = ".staged"  # beside the run folder: hidden, since it is no run
+PATIENCE_S = 900.0  # for the slowest node
+REMOVING_S = 60.0
+ODD = re.compile(r"[\x00-\x1f\x7f:=]")  # a colon parts the folders in a variable, env takes what has = for one
+HOLD = r"""
+umask 077
+parent=$1 folder=$1/$2 nbytes=$3 need=$(($3 / 1024 + 1)) python=$1/$2/$4 archive=$5
+node=$(uname -n)
+fail() { printf 'failed %s: %s\n' "$node" "$(printf '%s' "$1" | head -n 1)"; exit 1; }
+ours() { [ "$(stat -c '%u %F' -- "$1" 2> /dev/null)" = "$(id -u) directory" ]; }
+trap '' USR1 USR2
+[ -d "$parent" ] || fail "there is no folder $parent"
+case $(stat -L -c %A -- "$parent") in
+d???????w[!tT]*) fail "in $parent everybody may rename what is another's: it has no sticky bit; use another folder" ;;
+esac
+for old in "$parent/allreduce-bench-$(id -u)"-*; do
+    ours "$old" && [ "$(cat "$old/.held" 2> /dev/null)" = "$node" ] && flock -n "$old/.held" rm -rf -- "$old"
+done
+if why=$(mkdir -- "$folder" 2>&1); then
+    trap 'rm -rf -- "$folder"' EXIT
+    trap 'exit 1' HUP INT TERM
+    exec 9> "$folder/.new" && printf '%s' "$node" >&9 && flock 9 && mv "$folder/.new" "$folder/.held"
+    room=$(df -Pk -- "$folder" | awk 'END {print $(NF - 2)}')
+    [ "${room:-$need}" -ge "$need" ] ||
+        fail "no room in $parent: $((need / 1024)) MiB are needed, $((room / 1024)) MiB are free"
+    found=$(stat -L -c %s -- "$archive" 2>&1) || fail "$found"
+    [ "$found" = "$nbytes" ] || fail "$archive is not whole: $found of $nbytes bytes; remove it"
+    why=$(tar -xof - -C "$folder" 2>&1 < "$archive") || fail "$why (unpacked, it takes $((need / 1024)) MiB of $parent)"
+    printf '#!/bin/sh\n' > "$folder/.try" && chmod u+x "$folder/.try"
+    "$folder/.try" 2> /dev/null || fail "nothing in $parent can be executed (mounted noexec?); use another folder"
+    [ -x "$python" ] || fail "the interpreter of the environment is not there: $(readlink -- "$python")"
+    : > "$folder/.whole" || fail "no room in $parent"
+else
+    ours "$folder" || fail "$why"
+    until [ -e "$folder/.whole" ]; do
+        [ -d "$folder" ] || fail "the node that unpacks into $parent, which is the same folder here, has failed"
+        sleep 0.1
+    done
+fi
+printf 'ready %s\n' "$node"
+cat > /dev/null
+"""
+
+
+class StageError(RuntimeError):
+    """Nodes that cannot be staged, in words; nothing is left on them."""
+
+
+class Stage:
+    """The environment on every node, until it is closed or this process ends."""
+
+    def __init__(self, parent: Path, archive: Archive, what: Environment):
+        """Unpack the archive below `parent`, an absolute path, on every node of the job. Raises StageError."""
+        job = os.environ.get("SLURM_JOB_ID")
+        words = ["allreduce-bench", os.geteuid(), job or os.getpid(), token_hex(4)]  # a name that nobody can guess
+        self.folder = parent / "-".join(map(str, words))
+        self.what = what
+        nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) if job else 1
+        told = map(str, (parent, self.folder.name, archive.nbytes, what.python, archive.path.absolute()))
+        command = [*(_everywhere(nodes) if job else []), "sh", "-c", HOLD, "stage", *told]
+        began = time.perf_counter()
+        self._holder = subprocess.Popen(  # a session of its own: what a user types at a terminal is not meant for it
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            self._wait(nodes)
+        except BaseException:
+            self.close()
+            raise
+        unpack_s = time.perf_counter() - began
+        self.facts: dict[str, Any] = {"folder": str(self.folder), "archive_nbytes": archive.nbytes}
+        self.facts |= {"pack_s": archive.pack_s, "unpack_s": round(unpack_s, 3)}
+
+    @property
+    def words(self) -> str:
+        """`staged in /tmp/allreduce-bench-0-12-…: 545 MiB, packed in 6.1 s, unpacked in 5.4 s`."""
+        packed = "packed before" if self.facts["pack_s"] is None else f"packed in {self.facts['pack_s']:.1f} s"
+        size = format_size(self.facts["archive_nbytes"])
+        return f"staged in {self.folder}: {size}, {packed}, unpacked in {self.facts['unpack_s']:.1f} s"
+
+    @property
+    def program(self) -> list[str]:
+        """What `environment.program` gives, there."""
+        words = [f"{name}={value}" for name, value in self._variables(os.environ).items()]
+        program = [str(self.folder / self.what.python), str(self.folder / self.what.package / "__main__.py")]
+        return ["env", *words, *program]
+
+    def close(self) -> None:
+        """Remove the folder on every node."""
+        with suppress(OSError):
+            self._holder.stdin.close()  # type: ignore[union-attr]  # it is a pipe
+        try:
+            self._holder.wait(REMOVING_S)
+        except subprocess.TimeoutExpired:
+            self._signal(signal.SIGKILL)
+            self._holder.wait()
+
+    def _variables(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """Rank 0 tells what is kept of the staging; nothing leads to this package elsewhere; an Open MPI from PyPI,
+        whose mpirun points the ranks at its own folder, is the staged one.
+        """
+        variables = {STAGE_VARIABLE: json.dumps(self.facts)}
+        paths = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+        others = [path for path in paths if not (Path(path) / PACKAGE.name).is_dir()]
+        if others != paths:
+            variables["PYTHONPATH"] = os.pathsep.join(others)
+        if any((self.what.prefix / "lib").glob("libopen-pal.*")):
+            variables |= {"OPAL_PREFIX": str(self.folder), "PMIX_PREFIX": str(self.folder)}
+            found = [str(self.folder / "lib"), environ.get("LD_LIBRARY_PATH")]
+            variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, found))
+        return variables
+
+    def _wait(self, nodes: int) -> None:
+        """Until all nodes are ready. Raises StageError, naming the first that is not, or how many are silent."""
+        ready, said = 0, ""
+        late = threading.Timer(PATIENCE_S, self._signal, [signal.SIGTERM])
+        late.start()
+        try:
+            for line in self._holder.stdout or ():
+                kind, _, words = line.strip().partition(" ")
+                if kind == "failed":
+                    raise StageError(f"--stage: {words}")
+                ready += kind == "ready"
+                said = said if kind == "ready" else line.strip() or said
+                if ready == nodes:
+                    return
+        finally:
+            late.cancel()
+        raise StageError(f"--stage: {ready} of {nodes} nodes were ready{f'; {said}' if said else ''}")
+
+    def _signal(self, number: int) -> None:
+        with suppress(OSError):
+            os.killpg(self._holder.pid, number)
+
+
+def stage(asked: str, run: Path, start: Start) -> Stage | None:
+    """Unpack this environment below the folder `asked`, for the ranks of the run in the folder `run`; empty: None.
+
+    Raises StageError before anything is started on a node, or with nothing left there.
+    """
+    if not asked:
+        return None
+    if ODD.search(asked):
+        raise StageError(f"--stage {asked!r}: colons, equal signs and control characters cannot stand in that name")
+    job = os.environ.get("SLURM_JOB_ID")
+    if not job:
+        _refuse_other_nodes(start)
+    elif not shutil.which("srun"):
+        raise StageError("--stage reaches the nodes of the job by srun, but there is no program 'srun' in PATH")
+    try:
+        what = environment()
+        archive = archive_of(what, run.absolute().parent / STORE)
+    except PackError as error:
+        raise StageError(f"--stage: {error}") from error
+    return Stage(Path(asked).absolute(), archive, what)
+
+
+def _refuse_other_nodes(start: Start) -> None:
+    """Raises StageError where ranks would start on nodes that only a Slurm job lets us stage."""
+    scheduler = next((name for name in SCHEDULERS.values() if os.environ.get(name)), None)
+    if scheduler or other_hosts(start):
+        where = f"{scheduler} is set" if scheduler else f"--hosts names {other_hosts(start)[0]}"
+        raise StageError(f"--stage unpacks on this node, or on those of a Slurm job, but {where}; leave it out")
+
+
+def _everywhere(nodes: int) -> list[str]:
+    """The words that start one process on each node of the job, beside whatever else runs there."""
+    asked = subprocess.run(["srun", "--help"], capture_output=True, text=True, check=False)
+    overlap = ["--overlap"] if "--overlap" in asked.stdout + asked.stderr else []  # before 20.11 steps share by default
+    return ["srun", *overlap, f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", "--mpi=none"]

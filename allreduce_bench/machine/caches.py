@@ -1,0 +1,61 @@
+"""The data caches of this node, and how much a rank has to touch to leave nothing of what was there before."""
+
+from typing import NamedTuple
+
+from ..units import format_size, parse_size
+from . import kernel
+
+FOLDERS = "sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"
+TIMES = 2  # of a rank's share of a cache: caches do not replace the oldest line first
+
+
+class Cache(NamedTuple):
+    """One level of data caches."""
+
+    level: int
+    nbytes: int  # of each of them
+    number: int  # of them in this node
+
+
+UNKNOWN = Cache(level=3, nbytes=64 * 1024**2, number=1)  # where the system does not tell
+
+
+def caches() -> list[Cache]:
+    """The data caches of this node from level 2 on, the last level at the end; empty where the system does not tell."""
+    found: dict[tuple[int, int], set[str]] = {}
+    for folder in kernel.found(FOLDERS):
+        level, nbytes = kernel.read_int(f"{folder}/level") or 0, _nbytes(kernel.read(f"{folder}/size"))
+        if level >= 2 and nbytes and kernel.read(f"{folder}/type") != "Instruction":
+            found.setdefault((level, nbytes), set()).add(kernel.read(f"{folder}/shared_cpu_list") or folder)
+    return [Cache(level, nbytes, len(places)) for (level, nbytes), places in sorted(found.items())]
+
+
+def cold_region(known: list[Cache], ranks: int) -> int:
+    """Bytes that each of `ranks` ranks of a node has to touch: twice its share of whichever level takes most.
+
+    `known` are the caches of the node; where there are none, UNKNOWN is supposed.
+    """
+    return max(TIMES * cache.nbytes // max(1, ranks // cache.number) for cache in known or [UNKNOWN])
+
+
+def findings_of(known: list[Cache]) -> list[dict]:
+    """The finding that labels cold calls on a node whose caches are not known; empty where they are."""
+    if known:
+        return []
+    size = format_size(UNKNOWN.nbytes)
+    return [
+        {
+            "code": "caches",
+            "level": "caution",
+            "text": f"the system does not tell the size of its caches; cold calls suppose {size} a node",
+            "effect": "where they are larger, a call that should be cold may find its vectors in the cache",
+            "advice": f"compare cold and warm at sizes that fit into {size}: cold ones have to take longer",
+        }
+    ]
+
+
+def _nbytes(text: str | None) -> int:
+    try:
+        return parse_size(text or "")
+    except ValueError:
+        return 0

@@ -1,0 +1,125 @@
+"""What `doctor` looks at on this node, one check after the other: what there is, what is wrong, and what is missing."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..units import format_rate, format_size, three_digits
+from . import findings, kernel
+from . import node as environment
+from .interfaces import sent_bytes
+from .networks import bridges, reachable
+
+
+class Check(NamedTuple):
+    """One line, and two more where it is not ok."""
+
+    level: str  # ok, missing (not to be known here), or a level of findings
+    name: str
+    text: str
+    effect: str = ""
+    advice: str = ""
+
+
+def from_findings(name: str, found: list[dict]) -> list[Check]:
+    """The findings as checks."""
+    return [Check(one["level"], name, one["text"], one["effect"], one["advice"]) for one in found]
+
+
+def machine() -> dict:
+    """This node as findings want it, for ranks that may use what this process may use."""
+    return {**environment.machine(), "cpus_of_ranks": len(environment.affinity() or ()) or None}
+
+
+def of_machine(node: dict) -> Iterator[Check]:
+    """Everything but MPI, for as many ranks as `run` starts by default; `node` is what `machine` gives."""
+    found = findings.findings([node], [max(2, node["cores"])], {}, None, True)
+    looks = (
+        (("oversubscribed", "hyperthreads", "quota"), _processor),
+        (("loaded",), _load),
+        (("governor",), _frequency),
+        (("timer",), _timer),
+        ((), _memory),
+        (("huge pages",), _pages),
+        ((), _container),
+        ((), _interfaces),
+    )
+    for codes, look in looks:
+        said, good = [one for one in found if one["code"] in codes], list(look(node))
+        yield from from_findings(good[0].name, said)
+        yield from [check for check in good if not said or check.level != "ok"]
+
+
+def _processor(node: dict) -> Iterator[Check]:
+    words = [node["processor"], f"{node['cores']} cores with {node['threads']} hardware threads"]
+    if node["cpus_of_ranks"] is not None:
+        words.append(f"{node['cpus_of_ranks']} of them for this process")
+    if node["cpu_quota"] is not None:
+        words.append(f"limited to the time of {three_digits(node['cpu_quota'])} cores")
+    yield Check("ok", "processor", ", ".join(words))
+    if not kernel.found(f"{environment.PROCESSORS}/topology/thread_siblings_list"):
+        yield Check("missing", "processor", "no cpu*/topology in /sys, so hardware threads count as cores")
+    if node["cpus_of_ranks"] is None:
+        yield Check("missing", "processor", "no affinity, so which cores ranks may use is unknown")
+
+
+def _load(node: dict) -> Iterator[Check]:
+    if node["load_1min"] is None:
+        yield Check("missing", "load", "no load average, so whether others are at work is unknown")
+    else:
+        yield Check("ok", "load", f"load average {node['load_1min']:.1f}")
+
+
+def _frequency(node: dict) -> Iterator[Check]:
+    if node["governors"]:
+        yield Check("ok", "frequency", f"governor {', '.join(node['governors'])}")
+    else:
+        yield Check("missing", "frequency", "no cpufreq/scaling_governor in /sys, so whether clocks vary is unknown")
+
+
+def _timer(node: dict) -> Iterator[Check]:
+    nanoseconds = {key: value and f"{three_digits(value * 1e9)} ns" for key, value in node["timer"].items()}
+    text = "a reading takes {cost_s}, smallest step seen {step_s}, declared {resolution_s}"
+    yield Check("ok", "timer", text.format(**nanoseconds))
+
+
+def _memory(node: dict) -> Iterator[Check]:
+    if node["free_memory_nbytes"] is None:
+        yield Check("missing", "memory", "no /proc/meminfo, so sizes beyond the memory cannot be left out")
+    else:
+        of = "" if node["memory_nbytes"] is None else f" of {format_size(node['memory_nbytes'])}"
+        yield Check("ok", "memory", f"{format_size(node['free_memory_nbytes'])}{of} free")
+
+
+def _pages(node: dict) -> Iterator[Check]:
+    pages = node["huge_pages"]
+    if pages is None:
+        yield Check("missing", "huge pages", "no /proc/meminfo and none in /sys, so which pages vectors get is unknown")
+    else:
+        reserved = "an unknown number" if pages["reserved"] is None else pages["reserved"]
+        yield Check("ok", "huge pages", f"transparent: {pages['transparent'] or 'unknown'}; {reserved} reserved")
+
+
+def _container(node: dict) -> Iterator[Check]:
+    inside = node["container"]
+    yield Check("info" if inside else "ok", "container", inside or "none")
+    if not kernel.exists("proc/self/cgroup"):
+        yield Check("missing", "container", "no /proc/self/cgroup, so limits of memory and processor time are unknown")
+
+
+def _interfaces(node: dict) -> Iterator[Check]:
+    ways = reachable(node)
+    words = [f"{one['name']} {one['address']}/{one['prefix']} {_rate(one)}" for one in ways]
+    words += [f"fabric {device}" for device in node["fabric_devices"]]
+    yield Check("ok", "interfaces", ", ".join(words) or "none but the loopback: enough for ranks on this node")
+    yield from from_findings("interfaces", bridges(node))
+    if not kernel.found("sys/class/net/*"):
+        yield Check("missing", "interfaces", "no /sys/class/net, so their rates are unknown")
+    if not sent_bytes():
+        yield Check("missing", "interfaces", "no /proc/net/dev, so the bytes that they send are unknown")
+
+
+def _rate(one: dict) -> str:
+    rate = one["rate_bytes_per_s"]
+    if rate is not None:
+        return f"({format_rate(rate)})"
+    return "(virtual)" if one["virtual"] else "(rate unknown)"

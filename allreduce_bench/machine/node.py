@@ -1,0 +1,149 @@
+"""What this node is: processors, memory, load, clock, versions, and the variables that steer an MPI."""
+
+import os
+import platform
+import re
+import sys
+from contextlib import suppress
+from itertools import pairwise
+from time import get_clock_info, perf_counter
+
+from .. import __version__
+from . import container, kernel
+
+PROCESSORS = "sys/devices/system/cpu/cpu[0-9]*"
+# Of Open MPI's launcher:
+INTERNAL = frozenset({f"OMPI_MCA_{name}" for name in ("PREFIXES", "initial_wdir", "num_procs", "cpu_type")})
+# Everything else in the environment stays unread: it may hold secrets.
+VARIABLE_PREFIXES = ("OMPI_MCA_", "MPIR_CVAR_", "MPICH_", "UCX_", "FI_", "PSM2_", "I_MPI_", "OMP_", "GLOO_")
+VARIABLE_NAMES = frozenset(
+    {"SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_PARTITION", "SLURM_JOB_NUM_NODES", "SLURM_JOB_NODELIST"}
+    | {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT", "SLURM_CLUSTER_NAME"}  # not who pays for it
+    | {
+        "SLURM_TASKS_PER_NODE",
+        "SLURM_NTASKS",
+        "SLURM_NTASKS_PER_NODE",
+        "SLURM_CPUS_PER_TASK",
+        "SLURM_CPU_BIND",
+        "SLURM_DISTRIBUTION",
+    }
+    | {"PBS_JOBID", "LSB_JOBID", "MPI4PY_RC_THREAD_LEVEL"}
+)
+
+
+def allowed_variables(environ) -> dict[str, str]:
+    """The variables on the allow-list, sorted by name."""
+    names = {name for name in environ if name.startswith(VARIABLE_PREFIXES)} | (VARIABLE_NAMES & set(environ))
+    return {name: environ[name] for name in sorted(names - INTERNAL)}
+
+
+def host() -> str:
+    """The name of this node."""
+    return platform.node()
+
+
+def machine() -> dict:
+    """This node: host name, processor, memory, network, what encloses and loads it, versions; None: not to be known."""
+    from .interfaces import (
+        fabric_devices,
+        interfaces,
+        port_rates,  # late: one rank of a node asks
+    )
+
+    pass
+
+    return {
+        "host": host(),
+        "processor": _processor(),
+        "cores": cores(),
+        "threads": os.cpu_count(),
+        "governors": _governors(),
+        "load_1min": load(),
+        "cpu_quota": container.cpu_quota(),
+        "container": container.container(os.environ),
+        "memory_nbytes": memory(),
+        "free_memory_nbytes": free_memory(),
+        "huge_pages": huge_pages(),
+        "timer": timer(),
+        "port_rates_bytes_per_s": port_rates(),
+        "interfaces": [one._asdict() for one in interfaces() if one.address or not one.virtual],
+        "fabric_devices": fabric_devices(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "packages": {name: sys.modules[name].__version__ for name in ("mpi4py", "numpy") if name in sys.modules},
+        "allreduce_bench": __version__,
+    }
+
+
+def cores() -> int:
+    """Cores of this node, whatever this process is bound to; hardware threads of one core count once."""
+    siblings = {kernel.read(path) for path in kernel.found(f"{PROCESSORS}/topology/thread_siblings_list")}
+    return len(siblings - {None}) or os.cpu_count() or 1
+
+
+def affinity() -> frozenset[int] | None:
+    """The hardware threads that this process may use; None where the system does not tell."""
+    with suppress(AttributeError, OSError):
+        return frozenset(os.sched_getaffinity(0))
+    return None
+
+
+def load() -> float | None:
+    """The load average of the last minute; None where the system does not tell."""
+    with suppress(AttributeError, OSError):
+        return os.getloadavg()[0]
+    return None
+
+
+def _processor() -> str:
+    match = re.search(r"model name\s*:\s*(.+)", kernel.read("proc/cpuinfo") or "")
+    return match[1].strip() if match else platform.processor() or platform.machine()
+
+
+def _governors() -> list[str]:
+    """The frequency governors of its processors, each once; empty where the system does not tell."""
+    said = {kernel.read(path) or "" for path in kernel.found(f"{PROCESSORS}/cpufreq/scaling_governor")}
+    return sorted(said - {""})
+
+
+def memory() -> int | None:
+    """Bytes of this node; None where the system does not tell."""
+    return _meminfo("MemTotal")
+
+
+def free_memory() -> int | None:
+    """Bytes that new buffers can take without swapping and within the control group; None where nothing tells."""
+    told = [nbytes for nbytes in (_meminfo("MemAvailable"), container.memory_left()) if nbytes is not None]
+    return min(told, default=None)
+
+
+def huge_pages() -> dict | None:
+    """{"transparent": `always`, `madvise` or `never`, "reserved": number of pages}; None where nothing tells."""
+    chosen = re.search(r"\[(\w+)\]", kernel.read("sys/kernel/mm/transparent_hugepage/enabled") or "")
+    reserved = re.search(r"HugePages_Total:\s*(\d+)", kernel.read("proc/meminfo") or "")
+    if not chosen and not reserved:
+        return None
+    return {"transparent": chosen and chosen[1], "reserved": reserved and int(reserved[1])}
+
+
+def _meminfo(key: str) -> int | None:
+    match = re.search(rf"{key}:\s*(\d+) kB", kernel.read("proc/meminfo") or "")
+    return int(match[1]) * 1024 if match else None
+
+
+READINGS, BLOCK = 1000, 100
+
+
+def timer() -> dict:
+    """Of perf_counter, in seconds: `resolution_s` as declared, `step_s` the smallest step seen, `cost_s` of a call.
+
+    `step_s` is None where it did not move during READINGS calls. The cost is that of the fastest BLOCK: a process that
+    had to wait for its turn in between says nothing about the clock.
+    """
+    readings = [perf_counter() for _ in range(READINGS)]
+    steps = [later - earlier for earlier, later in pairwise(readings) if later > earlier]
+    return {
+        "resolution_s": get_clock_info("perf_counter").resolution,
+        "cost_s": min(end - begin for begin, end in zip(readings, readings[BLOCK:])) / BLOCK,
+        "step_s": min(steps, default=None),
+    }

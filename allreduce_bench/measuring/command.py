@@ -1,0 +1,72 @@
+"""`python -m allreduce_bench measure …`: what the ranks run that `driver` starts.
+
+No user types this command, so it is read without click, whose modules would cost every rank 200 file-system calls.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from ..watching.lifeline import COMMAND_VARIABLE, KILL, MONITOR_VARIABLE, Warned, end_with_parent
+from ..watching.watch import Watch
+from .launcher_variables import rank_of
+from .startup import hold_back_mpi, start_mpi
+from .transport import asked_transport
+
+
+class Words(NamedTuple):
+    """The command line of a rank."""
+
+    folder: Path
+    launch: str  # its name
+    place: str  # number/planned
+    started: str  # of the run, seconds since the epoch
+    thread_level: str
+    deadline: str | None = None  # seconds since the epoch
+    skip_hung: str | None = None  # whatever it says
+
+
+def read(words: list[str]) -> Words:
+    """The words that `driver` wrote: `--name value` pairs, then `--` and the run folder.
+
+    Raises ValueError or TypeError for other words.
+    """
+    *options, _, folder = words
+    names = [name.removeprefix("--").replace("-", "_") for name in options[::2]]
+    return Words(Path(folder), **dict(zip(names, options[1::2], strict=True)))
+
+
+def main() -> None:
+    """Measure one planned launch of a run with the ranks that were started."""
+    try:
+        words = read(sys.argv[2:])
+    except (ValueError, TypeError):
+        print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
+        sys.exit(2)
+    end_with_parent(KILL)  # a rank that was stopped would keep any other signal for later
+    warned = Warned()
+    warned.listen()  # a scheduler may send it to all processes of a job
+    watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ), warned=warned.tell)
+    hold_back_mpi()
+    from ..runs.folder import RunFolder
+    from ..runs.plan import Launch, Plan
+    from ..watching.progress import Place
+    from .rank import Part, take_part
+
+    watch.say("starting")
+    with asked_transport() as asked:
+        start_mpi(words.thread_level)
+    watch.say("started")
+    folder, deadline = RunFolder(words.folder), None if words.deadline is None else float(words.deadline)
+    number, planned = map(int, words.place.split("/"))
+    ranks, serial = map(int, words.launch.split("r-"))
+
+    def opened() -> tuple[RunFolder, Plan, Launch]:
+        return folder, folder.plan(), Launch(ranks, serial)
+
+    command = os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv)
+    place = Place(number, planned, float(words.started), ranks, deadline)
+    part = Part(opened, lambda *_: None, command, place, 0.0, bool(words.skip_hung), asked.words, watch, warned)
+    status = take_part(part)
+    sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it

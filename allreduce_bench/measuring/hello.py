@@ -1,0 +1,66 @@
+"""What the two ranks of `doctor` do: start MPI, see each other, and say where and what it took in one line of JSON.
+
+A program of its own, `python -m allreduce_bench.measuring.hello`, so that it loads nothing that it does not ask about.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from time import perf_counter
+
+from ..machine.node import host
+from .launcher_variables import size_of
+from .transport import asked_transport
+
+MARK = "allreduce-bench hello: "  # begins the line, among whatever else a launcher prints
+CALLS, BLOCKS = 200, 20
+
+
+def main() -> None:
+    """Print the line on each process that believes to be rank 0: with singletons, that are all of them."""
+    with asked_transport() as asked:
+        times = [perf_counter()]
+        import mpi4py
+
+        mpi4py.rc.initialize = False  # to time it apart from the import
+        from mpi4py import MPI
+
+        times.append(perf_counter())
+        level = MPI.Init_thread(MPI.THREAD_MULTIPLE)
+    times.append(perf_counter())
+    seen = MPI.COMM_WORLD.allreduce(1)
+    times.append(perf_counter())
+    import_s, init_s, first_s = (later - earlier for earlier, later in zip(times, times[1:]))
+    levels = {MPI.THREAD_SINGLE: "single", MPI.THREAD_FUNNELED: "funneled", MPI.THREAD_SERIALIZED: "serialized"}
+    empty, itself = bytearray(0), MPI.COMM_SELF
+    facts = {
+        "started": size_of(os.environ),
+        "seen": seen,
+        "hosts": MPI.COMM_WORLD.gather(host()),
+        "transport": asked.words,
+        "thread_level": levels.get(level, "multiple"),
+        "import_s": import_s,
+        "init_s": init_s,
+        "first_s": first_s,
+        "call_s": _cost(itself.Get_rank),
+        "sendrecv_s": _cost(lambda: itself.Sendrecv(empty, 0, 0, empty, 0, 0)),
+    }
+    if MPI.COMM_WORLD.rank == 0:
+        print(f"{MARK}{json.dumps(facts)}", file=sys.stdout, flush=True)
+    MPI.Finalize()
+
+
+def _cost(call: Callable[[], object]) -> float:
+    """Seconds of one call, in the fastest of BLOCKS blocks."""
+    best = float("inf")
+    for _ in range(BLOCKS):
+        begun = perf_counter()
+        for _ in range(CALLS):
+            call()
+        best = min(best, perf_counter() - begun)
+    return best / CALLS
+
+
+if __name__ == "__main__":
+    main()

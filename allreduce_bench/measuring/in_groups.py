@@ -1,0 +1,108 @@
+"""The groups of --groups on every rank: split off once a launch; in turn, one of each layout is measured alone."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from mpi4py import MPI
+
+from ..runs.groups import groups_of, stand_ins, written
+from ..runs.plan import Cell
+from ..schedule.topology import Topology
+from ..watching.whereabouts import call_ranks
+from .calls import Times
+from .cell import Outcome, outcome_of
+from .clock import Clock
+from .context import Launched
+from .sync import Barrier, wait_quietly
+
+ASLEEP_S = 0.01  # between two looks of a rank whose group is silent: it shall not disturb the group at work
+Counters = Callable[[MPI.Comm, Topology], Callable[[], dict[str, int] | None]]
+
+
+def split(launched: Launched, counters: Counters) -> Launched:
+    """`launched` with its groups; `counters` makes those of a communicator and its nodes. All ranks must."""
+    comm = launched.comm
+    groups = groups_of(launched.plan.groups, comm.size)
+    number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
+    own, ranks = comm.Split(number, comm.rank), groups[number]
+    real = launched.real.of(ranks)
+    call_ranks(ranks)
+    group = launched._replace(
+        comm=own,
+        real=real,
+        topology=launched.topology.of(ranks),
+        counters=counters(own, real),
+        first_calls={},
+        clock=Clock(own, shared=real.node_of[own.rank] == real.node_of[0]),
+        sync=Barrier(own),  # until that of all ranks is chosen
+        number=number,
+        ranks=ranks,
+    )
+    layouts = tuple(launched.topology.of(ranks) for ranks in groups)
+    return launched._replace(groups=groups, number=number, group=group, layouts=layouts)
+
+
+def alone_for(launched: Launched) -> list[int | None]:
+    """For each group the one that is measured alone in its place, None where none is."""
+    real = [launched.real.of(ranks) for ranks in launched.groups]
+    return stand_ins(list(zip(launched.layouts, real)))
+
+
+def outcome_alone(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
+    """Measure `cell` in one group of each layout, one after the other, while all other ranks sleep."""
+    soloists = sorted({number for number in alone_for(launched) if number is not None})
+    found = []
+    for turn in soloists:
+        outcome = None
+        if launched.group is not None and turn == launched.number:
+            outcome = outcome_of(launched.group, cell, cells_left * len(soloists))
+        wait_quietly(launched.comm, ASLEEP_S)
+        if outcome is not None and outcome.times is not None and launched.comm.rank == launched.groups[turn][0]:
+            outcome = outcome._replace(times=_among_all(outcome.times, launched, turn))
+        found.append(launched.comm.bcast(outcome, launched.groups[turn][0]))
+    return _joined(found)
+
+
+def _among_all(times: Times, launched: Launched, turn: int) -> Times:
+    """What rank 0 of a group knows of its calls, in the words of all ranks."""
+    ranks, calls = launched.groups[turn], dict(times.calls)
+    for name in ("slowest_rank", "last_rank"):
+        if name in calls:
+            calls[name] = [ranks[rank] for rank in calls[name]]
+    silent: list[float | None] = [None] * len(launched.groups)
+    if "time_s" in calls:
+        calls["group_times_s"] = [written([*silent[:turn], time_s, *silent[turn + 1 :]]) for time_s in calls["time_s"]]
+    stamps = None
+    if times.stamps is not None and launched.plan.record == "all":
+        stamps = np.full((2, times.number, launched.comm.size), np.nan)
+        stamps[:, :, list(ranks)] = times.stamps
+    within = launched.group.within if launched.group else ""
+    findings = [{**one, "text": f"{within}{one['text']}"} for one in times.findings]
+    return times._replace(calls=calls, stamps=stamps, findings=findings)
+
+
+def _joined(found: Sequence[Outcome]) -> Outcome:
+    """One cell of what several groups gave alone: warm-ups first, then group by group; or why one of them gave none."""
+    failed = next((outcome for outcome in found if outcome.facts["state"] != "done" or outcome.times is None), None)
+    if failed is not None or len(found) == 1:
+        return failed or found[0]
+    facts = dict(found[0].facts)
+    for name, join in (("wrong", sum), ("repetitions", sum), ("clock_error_s", max)):
+        if known := [outcome.facts[name] for outcome in found if outcome.facts.get(name) is not None]:
+            facts[name] = join(known)
+    each = [outcome.times for outcome in found if outcome.times is not None]
+    warm = [times.warmups for times in each]
+    columns = {name for name in each[0].calls if all(name in times.calls for times in each)}
+    calls = {name: _warmups_first([times.calls[name] for times in each], warm) for name in columns}
+    stamps = None
+    if all(times.stamps is not None for times in each):
+        by_call = [list(np.moveaxis(times.stamps, 1, 0)) for times in each if times.stamps is not None]
+        stamps = np.stack(_warmups_first(by_call, warm), axis=1)
+    findings = [one for times in each for one in times.findings]
+    return Outcome(facts, Times(calls, sum(warm), {}, stamps, findings, None))
+
+
+def _warmups_first(of_each: Sequence[Sequence], warmups: Sequence[int]) -> list:
+    """The calls of several groups in one list: their warm-ups, group by group, then what was timed."""
+    first = [value for values, warm in zip(of_each, warmups) for value in values[:warm]]
+    return first + [value for values, warm in zip(of_each, warmups) for value in values[warm:]]

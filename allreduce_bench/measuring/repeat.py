@@ -1,0 +1,98 @@
+"""One cell: check it, warm it up, repeat it; raw times come out."""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from .budget import Budget, warmups_left
+from .calls import Calls, Times
+from .clock import Clock
+from .execute import Prepared, native, native_datatype
+from .sync import Barrier, Sync
+from .vectors import exact
+
+Turn = Callable[[], Callable[[], None]]
+
+
+class Check(NamedTuple):
+    """What one checked call gave."""
+
+    wrong: int  # elements over all ranks
+    time_s: float  # of the call on rank 0, not a measurement: the others may have entered later
+
+
+def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int = 0) -> Check:
+    """Run `call` once on exact inputs; count the wrong elements over all ranks, inputs that it changed included.
+
+    The result is held against the one computed without MPI, and that against the library's `MPI_Allreduce` where it has
+    this type. `first`: where the inputs begin, see `exact`.
+    """
+    dtype, count = sendbuf.dtype.name, sendbuf.size
+    sendbuf[:] = exact.operand(comm.rank, count, dtype, op, first)
+    recvbuf[:] = exact.POISON
+    comm.Barrier()
+    entry = perf_counter()
+    call.run()
+    time_s = perf_counter() - entry
+    reference = exact.expected(comm.size, count, dtype, op, first)
+    wrong = np.count_nonzero(recvbuf != reference)
+    if native_datatype(dtype) is not None:
+        native(sendbuf, reference, comm, op).run()
+        wrong += np.count_nonzero(recvbuf != reference)
+    wrong += np.count_nonzero(sendbuf != exact.operand(comm.rank, count, dtype, op, first))
+    return Check(comm.allreduce(wrong), time_s)
+
+
+def repeat(
+    turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock, groups: tuple[tuple[int, ...], ...] = ()
+) -> Times:
+    """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
+
+    `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.
+    `groups`: the ranks of each group whose times are wanted, too.
+    """
+    clock.compare_if_due()
+    jumps, calls, done = clock.jumps, Calls(comm, groups), 0
+    calls.add(_timed(turn, sync, clock.now, min(1, budget.warmups)), sync)
+    if budget.warmups > 1:
+        calls.add(_timed(turn, sync, clock.now, _agree(comm, warmups_left(budget))), sync)
+    calls.end_warmups()
+    start = perf_counter()
+    while (batch := _agree(comm, calls.ahead(budget, done, perf_counter() - start))).calls:
+        if batch.fall_back:
+            sync, done, start = Barrier(comm), 0, perf_counter()
+        calls.add(_timed(turn, sync, clock.now, batch.calls), sync)
+        done += batch.calls
+    clock.compare()
+    return calls.times(clock.line(*calls.span) if clock.jumps == jumps else None, batch.stopped)
+
+
+def back_to_back(run: Callable[[], None], comm: MPI.Comm, clock: Clock, calls: int) -> float | None:
+    """Time a loop of `calls` calls without a common start; its mean over ranks, for each call, in seconds on rank 0."""
+    comm.Barrier()
+    entry = clock.now()
+    for call in range(calls):  # noqa: B007 - the monitor reads it
+        run()
+    total = comm.reduce(clock.now() - entry)
+    return None if total is None else total / comm.size / calls
+
+
+def _agree(comm: MPI.Comm, decision):
+    return comm.bcast(decision)
+
+
+def _timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
+    """Entry, exit (seconds on the own clock) and whether it was on time, of `calls` calls of this rank: [3, call]."""
+    entries, exits, on_times = [0.0] * calls, [0.0] * calls, [False] * calls
+    begin = sync.begin
+    for call in range(calls):
+        run = turn()
+        on_time = begin()
+        entry = now()
+        run()
+        exit = now()
+        entries[call], exits[call], on_times[call] = entry, exit, on_time
+    return np.array([entries, exits, on_times], float)

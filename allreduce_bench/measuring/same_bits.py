@@ -1,0 +1,61 @@
+"""The bits of a result on random floats: whether ranks and calls agree on them, and how far they are from exact.
+
+An all-reduce that is free in its order of additions may give other bits to another rank, or in another call.
+"""
+
+from collections.abc import Callable, Sequence
+from zlib import adler32, crc32
+
+import numpy as np
+from mpi4py import MPI
+
+from .vectors.exact import POISON
+from .vectors.random_floats import CALLS, operand
+
+
+def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: int, op: str) -> dict:
+    """Call a bound all-reduce on the random floats of `seed`: `same_bits` of all ranks, and `bits` of rank 0.
+
+    `sendbuf` and `recvbuf` are the 1-d arrays of floats that it is bound to; the result stays in `recvbuf`. Collective.
+    """
+    sendbuf[:] = operand(seed, comm.rank, sendbuf.size, sendbuf.dtype.name, op)
+    found = comm.allgather(_call(run, recvbuf))
+    return {"same_bits": len(set(found)) == 1, "bits": found[0]}
+
+
+def same_bits_calls(run: Callable[[], None], recvbuf: np.ndarray, comm: MPI.Comm) -> bool:
+    """Whether further calls leave on every rank what the first of CALLS left in `recvbuf`. Collective."""
+    first = _fingerprint(recvbuf)
+    again = [_call(run, recvbuf) for _ in range(CALLS - 1)]
+    return comm.allreduce(sum(bits != first for bits in again)) == 0
+
+
+def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, depth: int) -> dict:
+    """What `accuracy` says of rank 0's result, on all ranks; `depth`: additions one after the other. Collective."""
+    found = None
+    if comm.rank == 0:
+        from .vectors.accuracy import accuracy  # late: rank 0 only, and only if asked for
+
+        found = accuracy(recvbuf, comm.size, seed, op, depth)
+    return comm.bcast(found)
+
+
+def of_groups(found: Sequence[dict]) -> dict:
+    """What the groups say together, from the facts of every rank: an equality holds where none denies it, a distance is
+    the largest, and the bits are those of the first group. All groups have the same inputs, and are not compared.
+    """
+    facts = {name: value for one in reversed(found) for name, value in one.items()}
+    equal, largest = ("same_bits", "same_bits_calls"), ("max_ulp", "mean_ulp")
+    facts |= {name: all(one[name] for one in found) for name in equal if name in facts}
+    return facts | {name: max(one[name] for one in found if name in one) for name in largest if name in facts}
+
+
+def _call(run: Callable[[], None], recvbuf: np.ndarray) -> str:
+    recvbuf[:] = POISON  # what a call does not write must not look like the result of the last one
+    run()
+    return _fingerprint(recvbuf)
+
+
+def _fingerprint(array) -> str:
+    """64 bits: hashlib would have to be imported by every rank, and is slower."""
+    return f"{crc32(array):08x}{adler32(array):08x}"

@@ -1,0 +1,121 @@
+"""The schedules of a cell: made on every rank, proved and priced on rank 0, held against each other."""
+
+from typing import NamedTuple
+from zlib import crc32
+
+from ..runs.plan import Cell
+from ..schedule import Step, elements
+from ..schedule.algorithm import Algorithm, AlgorithmError
+from ..schedule.price import price
+from ..schedule.rendezvous import Refusal
+from ..schedule.topology import Topology
+from ..schedule.verify import verify
+from ..units import format_ranges
+from .context import Launched
+
+PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
+LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several groups the least counts
+NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: decide between nearly equal paths only
+
+
+def proved_steps(launched: Launched, cell: Cell) -> tuple[list[Step], dict]:
+    """The steps of this rank, and what is known of the schedules of all: columns of CELLS; refused: see the reason."""
+    steps, failure = own_steps(launched, cell)
+    if failures := [why for why in launched.comm.allgather(failure) if why]:
+        return steps, {"state": "refused", "reason": failures[0]}
+    algorithm = launched.algorithms[cell.algorithm]
+    proved = launched.comm.bcast(proof(launched, algorithm, cell) if launched.comm.rank == 0 else None)
+    internode_nbytes = _internode(launched, steps)
+    fingerprints = launched.comm.allgather(_fingerprint(steps))
+    digest = f"{crc32(repr(fingerprints).encode()):08x}"
+    facts = proved.facts | {"schedule_digest": digest, "internode_nbytes": internode_nbytes}
+    if proved.fingerprints and (strange := differing(fingerprints, proved.fingerprints)):
+        facts |= {"state": "refused", "reason": strange}
+    return steps, facts
+
+
+class Proof(NamedTuple):
+    """What the proof of all schedules gave: facts, and the fingerprint of each rank's steps (none: not proved)."""
+
+    facts: dict
+    fingerprints: list[int]
+
+
+def own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
+    """The steps of this rank, or why a user's generator gave none."""
+    algorithm, us = launched.algorithms[cell.algorithm], launched.party
+    try:
+        return algorithm.schedule(us.comm.rank, us.comm.size, us.topology, cell.count, cell.segment or 1), None
+    except AlgorithmError as error:
+        return [], f"{us.within}{error}"
+
+
+def proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> Proof:
+    """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
+
+    Of groups once for each layout; their facts are those of the group that takes most, or promises least.
+    """
+    if not launched.groups:
+        return _of_layout(launched, algorithm, cell, launched.topology)
+    proofs = {layout: _of_layout(launched, algorithm, cell, layout) for layout in dict.fromkeys(launched.layouts)}
+    known: list[tuple[int, int]] = []  # rank, and the fingerprint of its steps
+    for ranks, layout in zip(launched.groups, launched.layouts):
+        facts, fingerprints = proofs[layout]
+        if facts.get("state") == "refused":
+            return Proof(facts | {"reason": f"within ranks {format_ranges(ranks)}: {facts['reason']}"}, [])
+        known += zip(ranks, fingerprints)
+    each = [proof.facts for proof in proofs.values()]
+    facts = {name: (min if name in LEAST else max)(facts[name] for facts in each) for name in each[0]}
+    return Proof(facts, [fingerprint for _, fingerprint in sorted(known)])
+
+
+def _of_layout(launched: Launched, algorithm: Algorithm, cell: Cell, layout: Topology) -> Proof:
+    """The same of the ranks of one layout."""
+    size, itemsize = len(layout.node_of), launched.plan.itemsize
+    if size > PROVED_UP_TO:
+        cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
+        return Proof({"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}, [])
+    try:
+        schedules = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
+        proof = verify(schedules, cell.count)
+    except (AlgorithmError, Refusal) as refusal:
+        return Proof({"state": "refused", "reason": str(refusal), "proved": False}, [])
+    path = price(schedules, NOMINAL["alpha"], NOMINAL["beta"] * itemsize, NOMINAL["gamma"] * itemsize)
+    facts = {
+        "proved": True,
+        "steps": proof.steps,
+        "sent_nbytes": proof.sent * itemsize,
+        "promised_same_bits": proof.same_bits,
+        "promised_rank_order": proof.rank_ordered,
+        "promised_depth": proof.depth,
+        **_path_facts(path.messages, path.elements, path.reduced, itemsize),
+    }
+    return Proof(facts, [_fingerprint(steps) for steps in schedules])
+
+
+def _path_facts(messages: int, elements: int, reduced: int, itemsize: int) -> dict:
+    return {
+        "path_messages": messages,
+        "path_nbytes": elements * itemsize,
+        "path_reduced_nbytes": reduced * itemsize,
+    }
+
+
+def _fingerprint(steps: list[Step]) -> int:
+    return crc32(repr(steps).encode())
+
+
+def differing(made: list[int], proved: list[int]) -> str | None:
+    """Which ranks made other steps than those that rank 0 proved in their place: an algorithm must be pure."""
+    ranks = ", ".join(str(rank) for rank, (ours, theirs) in enumerate(zip(made, proved)) if ours != theirs)
+    words = "made other steps than were proved for it; an algorithm may use nothing but its arguments"
+    return f"rank {ranks} {words}" if ranks else None
+
+
+def _internode(launched: Launched, steps: list[Step]) -> int:
+    """Bytes that the schedule sends between real nodes in one call, of all groups together."""
+    us = launched.party
+    node_of = us.real.node_of
+    here = node_of[us.comm.rank]
+    away = [step for step in steps if step.dest is not None and node_of[step.dest] != here]
+    return launched.comm.allreduce(sum(elements(step.send) for step in away)) * launched.plan.itemsize

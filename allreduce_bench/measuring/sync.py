@@ -1,0 +1,195 @@
+"""How the ranks enter a call together: three ways of one shape, and which of them holds here.
+
+`begin` is called right before each timed call; whether this rank was on time is what it gives back.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter, sleep
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from mpi4py import MPI
+
+from ..units import format_time
+from .clock import Clock
+
+TAG = 2  # schedules use 0, the clock 1: a rank may be here while another is in its last step
+FIRST_SLACK = 4  # barriers: a broadcast and its spread, generously
+MOST_SLACK_S = 10e-3  # whoever is late by more was not on a processor
+LOOKS = range(1_000_000)  # at a clock that stands still or runs backwards: less than a second, then the start is missed
+TRIALS, CALLS = 5, 20  # of round_time, each with twice the slack of the one before
+LATE, LATE_BEFORE = 0.1, 0.5  # share of late starts: to choose round_time, and to keep what an earlier launch chose
+LARGEST_ERROR = 1.0  # small all-reduces: with a worse clock, nobody knows whether ranks enter together
+
+
+class Sync(Protocol):
+    """A way to enter a call together."""
+
+    name: str  # one of schema.SYNCS
+
+    def begin(self) -> bool:
+        """Wait for the common start of a call; all ranks must. Whether this rank was there in time."""
+
+    def learn(self, late: float) -> None:
+        """Take in the share of the last calls to which some rank was late; rank 0 only is told."""
+
+
+class Barrier:
+    """MPI_Barrier: ranks leave it about as far apart as it takes."""
+
+    name = "barrier"
+
+    def __init__(self, comm: MPI.Comm):
+        self._barrier = comm.Barrier
+
+    def begin(self) -> bool:
+        """Wait for all ranks; True."""
+        self._barrier()
+        return True
+
+    def learn(self, late: float) -> None:
+        """Nobody is late to a barrier."""
+
+
+class Dissemination:
+    """A barrier of our own, the same on every MPI: in ceil(log2 p) rounds an empty message to the right."""
+
+    name = "dissemination"
+
+    def __init__(self, comm: MPI.Comm):
+        rank, size, empty = comm.rank, comm.size, [MPI.buffer(bytearray(1)), 0, MPI.BYTE]
+        steps = [1 << bit for bit in range((size - 1).bit_length())]
+        ends = [((rank + step) % size, (rank - step) % size) for step in steps]
+        self._rounds = [partial(comm.Sendrecv, empty, dest, TAG, empty, source, TAG) for dest, source in ends]
+
+    def begin(self) -> bool:
+        """Wait for all ranks; True."""
+        for exchange in self._rounds:
+            exchange()
+        return True
+
+    def learn(self, late: float) -> None:
+        """Nobody is late to a barrier."""
+
+
+class RoundTime:
+    """After a barrier rank 0 names a time a little ahead, on which all enter by the common clock.
+
+    As in ReproMPI (Hunold and Carpen-Amarie, CLUSTER'18). The slack ahead grows while many are late.
+    """
+
+    name = "round_time"
+
+    def __init__(self, comm: MPI.Comm, clock: Clock, slack_s: float):
+        self.slack_s, self._clock, self._now = min(slack_s, MOST_SLACK_S), clock, clock.now
+        self._barrier, self._leads, self._start = comm.Barrier, comm.rank == 0, np.zeros(1)
+        self._tell = partial(comm.Bcast, [self._start, 1, MPI.DOUBLE], 0)
+
+    def begin(self) -> bool:
+        """Spin until the start; False: it was over when this rank heard of it, or its clock is of no use."""
+        now = self._now
+        self._barrier()
+        if self._leads:
+            self._start[0] = now() + self.slack_s
+        self._tell()
+        if not self._clock.ready:
+            return False
+        start = self._clock.reading_at(self._start.item())
+        if now() >= start:
+            return False
+        for _ in LOOKS:  # noqa: SIM110 - a generator would look less often
+            if now() >= start:
+                return True
+        return False
+
+    def learn(self, late: float) -> None:
+        """Twice the slack where too many were late."""
+        if late > LATE:
+            self.slack_s = min(2 * self.slack_s, MOST_SLACK_S)
+
+
+class Chosen(NamedTuple):
+    """The way of a launch, and why, in a sentence; `unexpected`: one would expect another."""
+
+    sync: Sync
+    why: str
+    unexpected: bool = False
+
+
+class Earlier(NamedTuple):
+    """What an earlier launch of as many ranks chose."""
+
+    launch: str
+    way: str
+
+
+def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Earlier | None) -> Chosen:
+    """The way that is `asked`; of `auto` what `earlier` chose if that holds here, else round_time or barrier.
+
+    All ranks must call it with the same arguments. `crowded`: some node has more ranks than cores.
+    """
+    if asked == "auto" and earlier is not None and earlier.way != RoundTime.name:
+        return Chosen(make(earlier.way, comm, clock), f"as in launch {earlier.launch}")
+    if asked == "auto" and (comm.size == 1 or crowded):
+        why = "one rank enters alone" if comm.size == 1 else "more ranks than cores cannot all wait for a time"
+        return Chosen(Barrier(comm), why, unexpected=earlier is not None)
+    if asked not in ("auto", RoundTime.name):
+        return Chosen(make(asked, comm, clock), "asked for")
+    clock.compare()
+    barrier_s, small_s = _time_of(comm.Barrier, comm), _time_of(partial(comm.Allreduce, np.zeros(1), np.zeros(1)), comm)
+    error_s = comm.allreduce(clock.error_s(), MPI.MAX) if comm.allreduce(clock.ready, MPI.LAND) else None
+    if error_s is None:
+        why = "a rank has no common clock"
+        return Chosen(make(asked if asked != "auto" else Barrier.name, comm, clock), why, unexpected=True)
+    sync = RoundTime(comm, clock, FIRST_SLACK * barrier_s + 2 * error_s)
+    late = _tried(sync, comm)
+    figures = (
+        f"{late:.0%} of {CALLS} starts were late, the clock is right to {format_time(error_s)}, "
+        f"a small all-reduce takes {format_time(small_s)}"
+    )
+    if asked != "auto":
+        return Chosen(sync, f"asked for; {figures}", unexpected=late > LATE_BEFORE)
+    if earlier is not None:
+        holds, words = late <= LATE_BEFORE, f"as in launch {earlier.launch}; {figures}"
+    else:
+        holds, words = late <= LATE and error_s <= LARGEST_ERROR * small_s, figures
+    return Chosen(sync, words) if holds else Chosen(Barrier(comm), f"round_time does not hold: {figures}", True)
+
+
+def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
+    """The way of that name of schema.SYNCS; all ranks must ask for the same."""
+    if way == RoundTime.name:
+        return RoundTime(comm, clock, FIRST_SLACK * _time_of(comm.Barrier, comm))
+    return Dissemination(comm) if way == Dissemination.name else Barrier(comm)
+
+
+def wait_quietly(comm: MPI.Comm, pause_s: float = 0.001) -> None:
+    """Wait for all ranks without taking the processor away from those at work; MPI's own waiting would spin."""
+    request = comm.Ibarrier()
+    while not request.Test():
+        sleep(pause_s)
+
+
+def _time_of(collective: Callable[[], object], comm: MPI.Comm) -> float:
+    """The median time of a call on the rank where that is longest, seconds."""
+    spent = np.empty(CALLS)
+    for i in range(CALLS):
+        begun = perf_counter()
+        collective()
+        spent[i] = perf_counter() - begun
+    spent.sort()
+    return comm.allreduce(float(spent[CALLS // 2]), MPI.MAX)
+
+
+def _tried(sync: RoundTime, comm: MPI.Comm) -> float:
+    """The share of late starts when its slack has grown as far as helps; all ranks learn the same."""
+    late = 1.0
+    for _ in range(TRIALS):
+        on_time = np.array([sync.begin() for _ in range(CALLS)])
+        comm.Allreduce(MPI.IN_PLACE, on_time, MPI.LAND)
+        late = 1 - float(np.count_nonzero(on_time)) / CALLS
+        if late <= LATE:
+            break
+        sync.learn(late)
+    return late

@@ -1,0 +1,141 @@
+"""Which transport the MPI uses, as it says itself while it starts: asked, not guessed from variables."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from time import perf_counter
+
+from .launcher_variables import rank_of, size_of
+
+MOST_RANKS = 512  # Open MPI connects all pairs of nodes for its answer: beyond, that takes longer than it is worth
+# To Open MPI from 5.0 on, and to MPICH; each passes over the other's. Open MPI 4 has no answer.
+QUESTIONS = {"OMPI_MCA_ompi_display_comm": "mpi_init", "MPIR_CVAR_DEBUG_SUMMARY": "1"}
+OPEN_MPI = re.compile(
+    r"^Host 0 \[.*?^Connection summary:[^\n]*\n  on-host: +(?P<on>[^\n]*)\n  off-host: +(?P<off>[^\n]*)\n"
+    r"(?:Exceptions:\n(?:  host \d+:[^\n]*\n)*)?\n?",
+    re.MULTILINE | re.DOTALL,
+)
+MPICH = re.compile(r"^==== [^\n]* ====\n.*?^==== data structure summary ====\n.*?^=+\n", re.MULTILINE | re.DOTALL)
+
+
+class Asked:
+    """What came of asking; filled in at the end of `asked_transport`."""
+
+    words: str | None = None  # such as `sm on a node, tcp between nodes`; None: not asked, not rank 0, or no answer
+    init_s: float | None = None  # how long the body took
+
+
+@contextmanager
+def asked_transport() -> Iterator[Asked]:
+    """Have the MPI say its transport while the body starts it, by importing mpi4py.MPI or by MPI.Init.
+
+    To be entered by all ranks alike; only takes the time for one rank, for more than MOST_RANKS, and where the launcher
+    does not say how many there are. What else the MPI prints reaches stdout when the body has ended, stderr at once.
+    Variables that the user has set stay as they are, and then the answer is printed too.
+    """
+    asked, size = Asked(), size_of(os.environ)
+    wanted = size is not None and 1 < size <= MOST_RANKS
+    ours = {name: value for name, value in QUESTIONS.items() if wanted and name not in os.environ}
+    os.environ.update(ours)
+    kept = _Kept.begin() if wanted and rank_of(os.environ) == 0 else None
+    begun = perf_counter()
+    try:
+        yield asked
+    finally:
+        asked.init_s = perf_counter() - begun
+        for name in ours:
+            os.environ.pop(name, None)
+        if kept is not None:
+            text = kept.end()
+            asked.words, rest = recognised(text)
+            _print(rest if len(ours) == len(QUESTIONS) else text)
+
+
+def recognised(text: str) -> tuple[str | None, str]:
+    """The transport in a few words, and `text` without the MPI's answer; (None, `text`) where there is no answer."""
+    if match := OPEN_MPI.search(text):
+        return _of_open_mpi(match["on"], match["off"]), text[: match.start()] + text[match.end() :]
+    if match := MPICH.search(text):
+        return _of_mpich(match[0]), text[: match.start()] + text[match.end() :]
+    return None, text
+
+
+def _of_open_mpi(on_host: str, off_host: str) -> str | None:
+    on, off = _method(on_host), _method(off_host)
+    if on == off:
+        return on
+    places = [(on, "on a node"), (off, "between nodes")]
+    return on if off is None else ", ".join(f"{method} {place}" for method, place in places if method)
+
+
+def _method(sentence: str) -> str | None:
+    """`sm` of `all connections are sm or self`; None where nothing is connected."""
+    match = re.fullmatch(r"(all|most) connections are (.*?)(?: or self)?", sentence.strip())
+    if not match or match[2] in ("n/a", "self"):
+        return None
+    name = match[2]
+    if name.startswith("ucx="):  # transport;device,transport;device
+        name = "ucx " + "+".join(dict.fromkeys(pair.split(";")[0] for pair in name[4:].split(",")))
+    return f"mostly {name}" if match[1] == "most" else name
+
+
+def _of_mpich(block: str) -> str | None:
+    if provider := re.search(r"^libfabric provider: (\S+)", block, re.MULTILINE):
+        return f"libfabric {provider[1]}"
+    netmod = re.search(r"^==== (\w+) netmod ", block, re.MULTILINE)
+    return f"{netmod[1]} netmod" if netmod else None
+
+
+class _Kept:
+    """Everything written to file descriptor 1 between `begin` and `end`, by Python or by a library."""
+
+    def __init__(self, stdout: int, file: int):
+        self.stdout, self.file = stdout, file
+
+    @classmethod
+    def begin(cls) -> "_Kept | None":
+        """None where there is no standard output to begin with."""
+        try:
+            _flush()
+            stdout = os.dup(1)
+        except OSError:
+            return None
+        file = _nameless_file()
+        os.dup2(file, 1)
+        return cls(stdout, file)
+
+    def end(self) -> str:
+        _flush()
+        os.dup2(self.stdout, 1)
+        os.close(self.stdout)
+        with open(self.file, "rb") as file:
+            file.seek(0)
+            return file.read().decode(errors="surrogateescape")
+
+
+def _nameless_file() -> int:
+    """A file in memory where the system has such, else a removed one."""
+    with suppress(AttributeError, OSError):
+        return os.memfd_create("stdout")
+    import tempfile  # late: where there are no files in memory
+
+    number, path = tempfile.mkstemp()
+    os.unlink(path)
+    return number
+
+
+def _flush() -> None:
+    """Empty the buffers of Python's and of C's standard output."""
+    import ctypes  # late: rank 0 only
+
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    ctypes.CDLL(None).fflush(None)
+
+
+def _print(text: str) -> None:
+    if text:
+        with open(1, "wb", closefd=False) as stdout:
+            stdout.write(text.encode(errors="surrogateescape"))

@@ -1,0 +1,88 @@
+"""How far a result on random floats is from what exact arithmetic gives, computed without MPI on one rank.
+
+Sums are taken in integers and rounded once to the type, so that nothing is rounded twice on the way.
+"""
+
+from fractions import Fraction
+from math import expm1, isfinite, ldexp, log1p
+from typing import NamedTuple
+
+import numpy as np
+
+from ...runs.dtypes import PRECISION
+from ...runs.shuffle import splitmix64
+from .random_floats import numbers
+from .ulp import SMALLEST, distance, nearest
+
+COMPARED = 1024  # elements at most
+EXTREME = {"max": np.maximum, "min": np.minimum}
+LOW = 26  # bits of a significand that are summed apart: so 64 bits hold sums over 2^20 ranks
+SLACK = 1 + 1e-9  # for the roundings of the bound itself
+
+
+class Exact(NamedTuple):
+    """What a reduction gives in exact arithmetic: [element]."""
+
+    values: list[Fraction]
+    magnitudes: np.ndarray  # float64: of a sum or an average that of |x|, which bounds its error; else 0
+
+
+def accuracy(result: np.ndarray, size: int, seed: int, op: str, depth: int) -> dict:
+    """Hold the result of `size` ranks on `random_floats` of `seed` against the exact one, correctly rounded.
+
+    Gives `max_ulp` and `mean_ulp`; or in `wrong` and `reason` how many elements are none that `depth` additions one
+    after the other can give, in whatever order: their error is at most ((1 + u)^depth - 1) * sum |x| (Higham, Accuracy
+    and Stability of Numerical Algorithms, 2002, 4.2). Nothing for a product, or for a vector without elements.
+    """
+    if op == "prod" or not result.size:
+        return {}
+    dtype, elements = result.dtype.name, spread(result.size)
+    found = result[elements].astype(float).tolist()
+    correct = exact(seed, size, elements, dtype, op)
+    bounds = error_bounds(correct.magnitudes, dtype, op, depth).tolist()
+    wrong = sum(not _within(*each) for each in zip(found, correct.values, bounds))
+    ulps = [distance(one, nearest(value, dtype), dtype) for one, value in zip(found, correct.values)]
+    if wrong:
+        off = f"further from the exact {op} than additions of depth {depth} can end"
+        return {"wrong": wrong, "reason": f"on random floats {wrong} of {len(ulps)} elements are {off}"}
+    return {"max_ulp": max(ulps), "mean_ulp": sum(ulps) / len(ulps)}
+
+
+def spread(count: int) -> np.ndarray:
+    """The numbers of the elements that are compared, int64: all, or one of each of COMPARED stretches of the vector."""
+    stretches = min(count, COMPARED)
+    edges = np.arange(stretches + 1) * count // stretches
+    return edges[:-1] + (splitmix64(0, np.arange(stretches)) % np.diff(edges).astype(np.uint64)).astype(np.int64)
+
+
+def exact(seed: int, size: int, elements: np.ndarray, dtype: str, op: str) -> Exact:
+    """The sum, avg, max or min over the inputs of `size` ranks at the elements of these numbers."""
+    everyone = (numbers(seed, rank, elements, dtype, op) for rank in range(size))
+    if op in EXTREME:
+        extreme = next(everyone).floats()
+        for one in everyone:
+            EXTREME[op](extreme, one.floats(), out=extreme)
+        return Exact([Fraction(value) for value in extreme.tolist()], np.zeros(len(elements)))
+    high, low = np.zeros(len(elements), np.int64), np.zeros(len(elements), np.int64)
+    magnitudes, unit = np.zeros(len(elements)), 0
+    for one in everyone:
+        high += one.sign * (one.significand >> LOW << one.shift)
+        low += one.sign * (one.significand % (1 << LOW) << one.shift)
+        magnitudes += np.abs(one.floats())
+        unit = one.unit
+    share = size if op == "avg" else 1
+    totals = [(above << LOW) + below for above, below in zip(high.tolist(), low.tolist())]
+    return Exact([Fraction(total, share << -unit) for total in totals], magnitudes / share)
+
+
+def error_bounds(magnitudes: np.ndarray, dtype: str, op: str, depth: int) -> np.ndarray:
+    """The largest errors that `depth` additions one after the other can make: float64 [element].
+
+    The division of an average is one rounding more, and may end among the numbers below the smallest normal one.
+    """
+    roundings, smallest = (depth + 1, ldexp(1.0, SMALLEST[dtype])) if op == "avg" else (depth, 0.0)
+    return SLACK * expm1(roundings * log1p(ldexp(1.0, -PRECISION[dtype]))) * magnitudes + smallest
+
+
+def _within(found: float, correct: Fraction, bound: float) -> bool:
+    return isfinite(found) and abs(Fraction(found) - correct) <= bound

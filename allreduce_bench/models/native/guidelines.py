@@ -1,0 +1,141 @@
+"""Where a library's own all-reduce breaks a performance guideline: something that it could have done is faster.
+
+Träff, Gropp and Thakur, "Self-consistent MPI performance requirements", IEEE TPDS 21(5), 2010: no operation of a
+library is slower than the same made of its other operations, and fewer data do not take longer than more. Here:
+
+    all-reduce of n   <=  any other all-reduce of n              it could have run that one
+    all-reduce of n   <=  reduce + broadcast of n                such as tree and parameter_server
+    all-reduce of n   <=  all-reduce of m, n < m                 it could pad the vector
+    all-reduce of kn  <=  k all-reduces of n                     it could cut the vector
+
+One is broken where the times differ beyond their intervals (95 %, as for ties), at one number of ranks and size.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from ...algorithms import builtin
+from ...evaluation.cell_times import MIN_LAUNCHES
+from ...evaluation.summary import Summary, competing, is_tie, launch_ratios
+from ...stats import log_interval
+from ...units import format_size, format_time, in_ranks, three_digits
+from .known import known_as
+
+NATIVE = "native"  # the executor of a library's own all-reduce
+LARGER, SMALLER = "itself at the next larger size", "itself at the next smaller size, repeated"
+REDUCE_BROADCAST = ("tree", "parameter_server")
+OTHER, REDUCED = "no slower than another all-reduce", "no slower than reduce + broadcast"
+MONOTONY, SPLIT = "no slower than for more bytes", "no slower than in pieces"
+GUIDELINES = (OTHER, REDUCED, MONOTONY, SPLIT)
+
+
+class Comparison(NamedTuple):
+    """One guideline at one number of ranks and size."""
+
+    guideline: str
+    algorithm: str  # of the library
+    cache: str
+    ranks: int
+    nbytes: int
+    rival: str  # what it is held against
+    detail: str  # the rival's time, in words
+    factor: float  # its time over that of the rival
+    low: float | None  # ends of the 95 % interval; None: fewer than MIN_LAUNCHES launches in common
+    high: float | None
+    broken: bool
+
+
+def comparisons(rows: Sequence[Summary]) -> list[Comparison]:
+    """Every comparison of the rows of one run that a guideline asks for, broken or not."""
+    found: list[Comparison] = []
+    timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
+    timed.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
+    for _, group in groupby(timed, lambda row: (row["ranks"], row["cache"])):
+        of_ranks = list(group)
+        for name in dict.fromkeys(row["algorithm"] for row in of_ranks if row["executor"] == NATIVE):
+            own = [row for row in of_ranks if row["algorithm"] == name]
+            found += [*_against_others(own, of_ranks), *_against_itself(own)]
+    return found
+
+
+def broken_in_words(compared: Sequence[Comparison]) -> list[dict[str, str]]:
+    """The broken ones in words, those of one kind together: guideline, ranks, algorithm, rival, sizes, worst."""
+
+    def same(one: Comparison) -> tuple:
+        return GUIDELINES.index(one.guideline), one.ranks, one.cache, one.algorithm, one.rival
+
+    lines = []
+    for (_, ranks, cache, algorithm, rival), group in groupby(sorted(compared, key=same), same):
+        every = sorted(group, key=lambda one: one.nbytes)
+        broken = [one for one in every if one.broken]
+        if broken:
+            worst = max(broken, key=lambda one: one.factor)
+            interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
+            factor = f"{three_digits(worst.factor)} times{interval} at {format_size(worst.nbytes)}"
+            words = {"guideline": worst.guideline, "ranks": str(ranks) + (", cold cache" if cache == "cold" else "")}
+            words |= {"algorithm": algorithm, "rival": rival, "sizes": _sizes(every)}
+            lines.append({**words, "worst": f"{factor}, against {worst.detail}"})
+    return lines
+
+
+def in_short(compared: Sequence[Comparison]) -> str:
+    """How many of the comparisons are broken, and the worst of them, in one sentence."""
+    broken = [one for one in compared if one.broken]
+    if not broken:
+        return f"Native breaks no guideline in {len(compared)} comparisons."
+    worst = max(broken, key=lambda one: one.factor)
+    slower = f"{three_digits(worst.factor)} times slower than {worst.rival} at {format_size(worst.nbytes)}"
+    if worst.guideline == SPLIT:
+        slower = f"{three_digits(worst.factor)} times slower at {format_size(worst.nbytes)} than in pieces"
+    return (
+        f"Native breaks a guideline in {len(broken)} of {len(compared)} comparisons, the worst on"
+        f" {in_ranks([worst.ranks])}: {slower}."
+    )
+
+
+def _against_others(own: Sequence[Summary], every: Sequence[Summary]) -> Iterator[Comparison]:
+    for row in own:
+        for other in every:
+            if other["nbytes"] == row["nbytes"] and other["algorithm"] != row["algorithm"]:
+                name = str(other["algorithm"])
+                reduced = known_as(name, builtin()) in REDUCE_BROADCAST
+                yield _compared(REDUCED if reduced else OTHER, row, other, name, format_time(other["time_s"]))
+
+
+def _against_itself(own: Sequence[Summary]) -> Iterator[Comparison]:
+    """Neighbouring sizes: with all pairs, one slow cell would break the rule many times."""
+    for smaller, larger in zip(own, own[1:]):
+        little, much = (f"{format_time(row['time_s'])} at {format_size(row['nbytes'])}" for row in (smaller, larger))
+        yield _compared(MONOTONY, smaller, larger, LARGER, much)
+        pieces, rest = divmod(larger["nbytes"], smaller["nbytes"])
+        if not rest and pieces > 1:
+            yield _compared(SPLIT, larger, _times(smaller, pieces), SMALLER, f"{pieces} times {little}")
+
+
+def _compared(guideline: str, own: Summary, rival: Summary, name: str, detail: str) -> Comparison:
+    ratios = launch_ratios(own, rival)
+    low, high = log_interval(ratios) if len(ratios) >= MIN_LAUNCHES else (None, None)
+    factor = own["time_s"] / rival["time_s"]
+    key = (str(own["algorithm"]), own["cache"], own["ranks"], own["nbytes"])
+    return Comparison(guideline, *key, name, detail, factor, low, high, factor > 1 and not is_tie(own, rival))
+
+
+def _times(row: Summary, factor: int) -> Summary:
+    """The row of something that takes `factor` times as long."""
+    scaled = {name: factor * row[name] for name in ("time_s", "time_low_s", "time_high_s")}
+    return {
+        **row,
+        **scaled,
+        "launch_medians": {name: factor * time_s for name, time_s in row["launch_medians"].items()},
+    }
+
+
+def _sizes(every: Sequence[Comparison]) -> str:
+    """`8 B, 64 KiB to 1 MiB`: the sizes that are broken, neighbours together."""
+    words = []
+    for broken, group in groupby(every, lambda one: one.broken):
+        sizes = [format_size(one.nbytes) for one in group]
+        if broken:
+            words.append(sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}")
+    return ", ".join(words)

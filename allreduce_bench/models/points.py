@@ -1,0 +1,100 @@
+"""The points that models are fitted to: the median of one launch's calls of one cell, as a pandas frame."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from operator import and_
+
+import pandas as pd
+
+from ..evaluation.summary import Summary
+from ..runs.folder import RunFolder, key_of, run_names
+from ..runs.rows import Block
+from ..runs.schema import FLOOR, NO_GROUPS
+from ..stats import median
+
+TYPES = {
+    "run": "string",  # the name of the folder, see `run_names`
+    "algorithm": "string",
+    "executor": "string",
+    "cache": "string",
+    "dtype": "string",
+    "op": "string",
+    "segment": "Int64",  # elements
+    "ranks": "int64",
+    "nodes": "Int64",
+    "count": "Int64",  # elements
+    "nbytes": "int64",
+    "launch": "string",
+    "calls": "Int64",  # timed and valid ones, without warm-ups; of an imported mean those that it is made of
+    "time_s": "float64",  # the median of these calls, above 0
+    "oversubscribed": "boolean",  # some node had more ranks than cores
+}
+POINTS = tuple(TYPES)
+SAME = ("algorithm", "executor", "cache", "dtype", "op", "segment", "ranks", "nodes", "count", "nbytes", "launch")
+
+
+def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
+    """One row per launch and cell that has a time: the columns of POINTS, typed as TYPES; what is missing is NA.
+
+    `time_s` is what `summarise` has in `launch_medians`, and a cell without a time there has no point here: unfinished,
+    wrong in some launch, no valid call, a median of 0. Neither have cells of --groups, which are no all-reduce over all
+    ranks, nor, unless `floors` asks for them, floors. Raises RunError, where a file is damaged with its line.
+    """
+    named = zip(run_names(folders), folders)
+    rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
+    return pd.DataFrame(rows, columns=list(POINTS)).astype(TYPES)
+
+
+@dataclass
+class _Calls:
+    """The calls of one cell in one launch that count."""
+
+    same: dict[str, str | None]  # what they have in common; None: missing
+    iterations: list[str] = field(default_factory=list)
+    time_s: list[float] = field(default_factory=list)
+
+    def add(self, block: Block) -> None:
+        timed, valid = (flag == "0" for flag in block["warmup"]), (flag != "0" for flag in block["valid"])
+        counts = list(map(and_, timed, valid))
+        self.iterations += compress(block["iterations"], counts)
+        self.time_s += map(float, compress(block["time_s"], counts))
+
+    def point(self) -> dict:
+        """What the calls say of POINTS; what is missing is None."""
+        calls = sum(map(int, self.iterations)) if all(self.iterations) else None
+        numbers = {name: value and int(value) for name, value in self.same.items() if TYPES[name].lower() == "int64"}
+        return {**self.same, **numbers, "calls": calls, "time_s": median(self.time_s)}
+
+
+def points_of_summary(rows: Iterable[Summary], attempts: Iterable[dict], run: str) -> pd.DataFrame:
+    """The same of one run whose cells were read already: `rows` as `summarise` gives them, `attempts` of its folder.
+
+    `calls` is missing.
+    """
+    crowded = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
+    timed = [row for row in rows if row["time_s"] is not None and row["groups"] == NO_GROUPS]
+    found = [
+        {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": crowded[launch]}
+        for row in timed
+        for launch, time_s in row["launch_medians"].items()
+    ]
+    kept = [{name: None if point.get(name) == "" else point.get(name) for name in POINTS} for point in found]
+    return pd.DataFrame(kept, columns=list(POINTS)).astype(TYPES)
+
+
+def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
+    wrong = {(row["ranks"], *key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
+    crowded = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
+    cells: dict[tuple, dict[str, _Calls]] = defaultdict(dict)
+    for block in folder.blocks():
+        first = {name: values[0] for name, values in block.items()}
+        cell = (first["ranks"], *key_of(first))
+        if (floors or first["executor"] != FLOOR) and first["groups"] == NO_GROUPS and cell not in wrong:
+            same = {name: first[name] or None for name in SAME}
+            cells[cell].setdefault(first["launch"], _Calls(same)).add(block)
+    for launches in cells.values():
+        found = [calls.point() for calls in launches.values() if calls.time_s]
+        if all(point["time_s"] > 0 for point in found):
+            yield from ({**point, "oversubscribed": crowded[point["launch"]]} for point in found)

@@ -1,0 +1,108 @@
+"""How the calls of each cell are distributed, as tables of words: what a cell's one time leaves out."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..evaluation.summary import Summary
+from ..units import format_size, three_digits
+
+Words = Callable[[Summary], str]  # of one row; empty: it has none
+
+
+class Column(NamedTuple):
+    """One column of a table; `kind` is its style."""
+
+    heading: str
+    words: Words
+    kind: str = ""  # text: set to the left
+
+
+def _us(name: str) -> Words:
+    return lambda row: three_digits(row[name] * 1e6) if row.get(name) is not None else ""
+
+
+def _text(name: str) -> Words:
+    return lambda row: str(row.get(name) or "")
+
+
+def _outliers(row: Summary) -> str:
+    count = row.get("outliers")
+    return "" if count is None else f"{count} ({100 * count / row['repetitions']:.1f} %)"
+
+
+def _lag1(row: Summary) -> str:
+    return "" if row.get("lag1") is None else f"{round(row['lag1'], 2) + 0.0:+.2f}"
+
+
+def _drift(row: Summary) -> str:
+    return "" if row.get("drift") is None else f"{round(100 * (row['drift'] - 1), 1) + 0.0:+.1f} %"
+
+
+def _first(row: Summary) -> str:
+    return "" if row.get("first_penalty") is None else f"{three_digits(row['first_penalty'])} x"
+
+
+def _interval(row: Summary) -> str:
+    return "" if row["interval"] == "range" else f"{_us('time_low_s')(row)} to {_us('time_high_s')(row)}"
+
+
+CELL = (
+    Column("size", lambda row: format_size(row["nbytes"])),
+    Column("algorithm", _text("algorithm"), "text"),
+    Column("cache", lambda row: "cold" if row.get("cache") == "cold" else "", "text"),
+    Column("groups", _text("groups"), "text"),
+)
+CALLS: dict[str, tuple[Column, ...]] = {
+    "": CELL,
+    "calls": (
+        Column("timed", _text("repetitions")),
+        Column("left out", _text("invalid")),
+        Column("stopped by", _text("stopped"), "text"),
+    ),
+    "time in us": (
+        Column("p5", _us("p5_s")),
+        Column("median", _us("time_s")),
+        Column("p95", _us("p95_s")),
+        Column("p99", _us("p99_s")),
+        Column("p99.9", _us("p99_9_s")),
+        Column("95 % interval", _interval),
+    ),
+    "within a launch": (
+        Column("outliers", _outliers),
+        Column("lag-1", _lag1),
+        Column("drift", _drift),
+        Column("first call", _first),
+    ),
+}
+DEFINITIONS: dict[str, tuple[Column, ...]] = {
+    "": CELL,
+    "time in us": (
+        Column("time_s", _us("time_s")),
+        Column("completion", _us("completion_s")),
+        Column("OSU avg", _us("osu_avg_s")),
+        Column("IMB t_max", _us("imb_t_max_s")),
+        Column("nccl-tests", _us("nccl_tests_s")),
+    ),
+    "common clock, us": (
+        Column("arrival skew", _us("arrival_skew_s")),
+        Column("error of the clock", _us("clock_error_s")),
+    ),
+    "what time_s is": (Column("definition", _text("time_definition"), "text"),),
+}
+
+
+def tables(rows: Sequence[Summary]) -> list[dict[str, Any]]:
+    """Two tables of the measured cells of `rows`, of their calls and of other definitions of their time; or none.
+
+    Each has `groups` {title: its columns}, only those that some cell has words for, and `lines`, each the words of a
+    cell {title: words of each column}.
+    """
+    done = [row for row in rows if row["time_s"] is not None]
+    return [_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
+
+
+def _table(groups: dict[str, tuple[Column, ...]], rows: Sequence[Summary]) -> dict[str, Any]:
+    some = {title: [column for column in of if any(map(column.words, rows))] for title, of in groups.items()}
+    kept = {title: columns for title, columns in some.items() if columns}
+    lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
+    return {"groups": kept, "lines": lines}

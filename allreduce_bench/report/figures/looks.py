@@ -1,0 +1,132 @@
+"""What all pictures share: colours, markers, axes, legends."""
+
+from collections.abc import Iterable
+from math import ceil, log2
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+
+from ...units import format_size
+
+Style = dict[str, Any]  # keywords of matplotlib
+
+# Okabe and Ito's colours, which stay apart for colour-blind readers; Tol's wine for the yellow that is lost on white
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#882255")
+MARKERS = "osD^vPX<>ph*"
+LINES = ("-", "-.", ":")
+NATIVE: Style = {
+    "color": "black",
+    "marker": "o",
+    "linestyle": "-",
+    "markerfacecolor": "white",
+    "linewidth": 2.0,
+    "zorder": 3,
+}
+BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
+LINK: Style = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1.4}
+COLD: Style = {"linestyle": (0, (3, 1.5)), "markerfacecolor": "white", "linewidth": 1.0}  # beside warm ones
+NOTE: Style = {"fontsize": 8, "color": "#555555"}
+GRID: Style = {"color": "#e4e4e4", "linewidth": 0.7}
+COLUMNS = 3  # panels a row
+PANELS_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 11.1, 3.3, 2.0  # inches
+TICKS = 6  # spaces between sizes named on an axis, at most
+
+
+def styles(algorithms: Iterable[str]) -> dict[str, Style]:
+    """Colour, marker and line of each algorithm; no two share their marker, up to twelve beside native."""
+    drawn: dict[str, Style] = {}
+    for name in dict.fromkeys(algorithms):
+        number = len(drawn) - ("native" in drawn)
+        turn = number // len(COLOURS)
+        colour, marker = _shade(COLOURS[number % len(COLOURS)], turn), MARKERS[number % len(MARKERS)]
+        line = LINES[turn % len(LINES)]
+        drawn[name] = NATIVE if name == "native" else {"color": colour, "marker": marker, "linestyle": line}
+    return drawn
+
+
+def _shade(colour: str, turn: int) -> str:
+    """`colour`, at the second turn through all colours darker, at the third lighter: in a map nothing else differs."""
+    other, share = {0: (0.0, 0.0), 1: (0.0, 0.45), 2: (1.0, 0.55)}[turn % 3]
+    red, green, blue = (channel + (other - channel) * share for channel in to_rgb(colour))
+    return to_hex((red, green, blue)) if share else colour
+
+
+def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None) -> tuple[Figure, list[Axes]]:
+    """An empty figure with `panels` axes in rows of equal length where that is possible, at most COLUMNS a row.
+
+    `shared`: their y axis; None: where it is logarithmic.
+    """
+    lines = ceil(panels / COLUMNS)
+    columns = ceil(panels / lines)
+    width = PANELS_WIDTH * (0.6 if columns == 1 else 1) + LEGEND_WIDTH
+    figure = Figure(figsize=(width, lines * PANEL_HEIGHT), layout="constrained")
+    axes = (
+        figure.subplots(lines, columns, squeeze=False, sharey=logarithmic if shared is None else shared)
+        .ravel()
+        .tolist()
+    )
+    for number, one in enumerate(axes):
+        one.set_visible(number < panels)
+        one.spines[["top", "right"]].set_visible(False)
+        one.set_axisbelow(True)
+        if logarithmic:
+            one.set_yscale("log")
+            one.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            one.yaxis.set_minor_formatter(NullFormatter())
+        if number + columns >= panels:
+            one.set_xlabel("size of the vector")
+        if number % columns == 0:
+            one.set_ylabel(label)
+    return figure, axes[:panels]
+
+
+def draw_line(axes: Axes, x, y, low, high, style: Style) -> None:
+    """Markers and line, broken where a size is missing, and the intervals from `low` to `high` where they are given."""
+    axes.plot(x, y, **{"linewidth": 1.4, "markersize": 4.5, **style})
+    if low is not None:
+        # around the middle of the interval: the median need not lie there, and may lie outside
+        middle, reach = (low + high) / 2, (high - low) / 2
+        axes.errorbar(x, middle, yerr=reach, fmt="none", ecolor=style["color"], elinewidth=0.8, capsize=2, alpha=0.6)
+
+
+def size_axis(axes: Axes, sizes: list[int]) -> None:
+    """A logarithmic axis that names measured sizes in KiB and MiB, as many as have room."""
+    named = sizes[:1]
+    for size in sizes[1:]:
+        if log2(size / named[-1]) >= log2(sizes[-1] / sizes[0]) / TICKS:
+            named.append(size)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator(named))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(size)))
+    axes.tick_params(labelsize=8)
+
+
+def panel_title(rows: pd.DataFrame) -> str:
+    """`4 ranks`, and what a reader must know of them before looking at the lines."""
+    ranks, declared = rows["ranks"].iloc[0], rows["nodes_declared"].dropna()
+    words = [f"{ranks} ranks" if ranks > 1 else "1 rank"]
+    groups = rows["group_ranks"].dropna()
+    if len(groups):
+        words.append(f"in groups of {groups.iloc[0].split()[0]}")
+    if set(rows["cache"]) == {"cold"}:
+        words.append("(cold cache)")
+    if rows["oversubscribed"].fillna(False).any():
+        words.append("(oversubscribed)")
+    if len(declared):
+        words.append(f"(PRETENDED nodes: {declared.iloc[0]})")
+    return " ".join(words)
+
+
+def legend(figure: Figure, styled: dict[str, Style], note: str | None) -> None:
+    """One legend to the right of all panels; `note` explains the dashed line."""
+    handles = [Line2D([], [], **{"markersize": 5, **style}) for style in styled.values()]
+    labels = [name.replace("$", r"\$") for name in styled]  # a name is no formula
+    if note:
+        handles, labels = [*handles, Line2D([], [], **BOUND)], [*labels, note]
+    figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8.5)

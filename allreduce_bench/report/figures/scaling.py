@@ -1,0 +1,83 @@
+"""Time over the number of ranks at a few sizes: what was measured, what the models say, and what they say beyond."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+from ...units import format_size
+from .looks import GRID, NOTE, Style, draw_line, grid, legend, styles
+
+BEYOND: Style = {"color": "#555555", "linestyle": (0, (4, 2)), "linewidth": 1.4}
+FAR = 2  # times the largest measured number of ranks: what lies beyond is speculative
+
+
+def some_sizes(rows: pd.DataFrame) -> list[int]:
+    """The smallest, the middle and the largest size in bytes that were measured at two numbers of ranks or more."""
+    timed = rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)]
+    at = timed.groupby("nbytes")["ranks"].nunique()
+    sizes = sorted(at.index[at > 1])
+    return sorted({int(sizes[place]) for place in (0, len(sizes) // 2, -1)}) if sizes else []
+
+
+def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
+    """A panel for each of `some_sizes` of `rows` with `curves` of `models.curves.over_ranks` at these sizes; None where
+    no size was measured at two numbers of ranks. Only the warm cache where that was measured.
+    """
+    sizes, styled = some_sizes(rows), styles(rows["algorithm"])
+    if not sizes:
+        return None
+    cache = "warm" if "warm" in set(rows["cache"]) else "cold"
+    timed = rows[rows["time_s"].notna() & (rows["ranks"] > 1) & (rows["cache"] == cache)]
+    curves = curves[curves["cache"] == cache]
+    figure, panels = grid(len(sizes), "time (us)", logarithmic=True, shared=False)
+    extended = [curves["ranks"].max()] if len(curves) else []
+    ends = min(timed["ranks"]), max([*timed["ranks"], *extended])
+    for axes, nbytes in zip(panels, sizes):
+        _panel(axes, timed[timed["nbytes"] == nbytes], curves[curves["nbytes"] == nbytes], styled)
+        _ranks_axis(axes, *ends)
+        least_s, most_s = axes.get_ylim()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most_s < 1000 * least_s else (1,)))
+        axes.set_title(format_size(nbytes), fontsize=10)
+    drawn = set(timed.loc[timed["nbytes"].isin(sizes), "algorithm"])
+    shown: dict[str, Style] = {name: styled[name] for name in styled if name in drawn}
+    if len(curves):
+        shown["dashed: models beyond\nwhat was measured; shaded:\n90 % interval"] = BEYOND
+    legend(figure, shown, None)
+    return figure
+
+
+def _panel(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dict[str, Style]) -> None:
+    """One size: points with their spread, the models' lines, and what lies beyond."""
+    for name, group in rows.sort_values("ranks").groupby("algorithm", sort=False):
+        style = styled[str(name)]
+        curve = curves[curves["algorithm"] == name]
+        joined = {} if curve.empty else {"linestyle": "none"}  # without a model the points are joined
+        low, high = group["spread_low_s"] * 1e6, group["spread_high_s"] * 1e6
+        draw_line(axes, group["ranks"], group["time_s"] * 1e6, low, high, {**style, **joined})
+        if curve.empty:
+            continue
+        most = curve.loc[curve["measured"], "ranks"].max()
+        within, beyond = curve[curve["ranks"] <= most], curve[curve["ranks"] >= most]
+        line = {"color": style["color"], "linewidth": 1.4, "zorder": style.get("zorder", 2)}
+        axes.plot(within["ranks"], within["model_s"] * 1e6, **line)
+        axes.plot(beyond["ranks"], beyond["model_s"] * 1e6, **{**BEYOND, **line})
+        ends = beyond["low_s"] * 1e6, beyond["high_s"] * 1e6
+        axes.fill_between(beyond["ranks"], *ends, color=style["color"], alpha=0.13, linewidth=0)
+    if curves["speculative"].any():
+        most = curves.loc[curves["measured"], "ranks"].max()
+        axes.axvspan(FAR * most, curves["ranks"].max(), color="#f2f2f2", linewidth=0, zorder=0)
+        axes.text(0.99, 0.015, "speculative", transform=axes.transAxes, ha="right", va="bottom", **NOTE)
+
+
+def _ranks_axis(axes: Axes, least: int, most: int) -> None:
+    """A logarithmic axis that names powers of two."""
+    powers = [1 << n for n in range(64) if least <= 1 << n <= most]
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(least / 1.15, most * 1.15)
+    axes.xaxis.set_major_locator(FixedLocator(powers[:: 1 + len(powers) // 10]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel("ranks")
+    axes.tick_params(labelsize=8)
+    axes.grid(True, **GRID)

@@ -1,0 +1,209 @@
+"""Predictions for readers: a table a number of ranks, the map of winners, crossings in words; CSV and JSON."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ..models.bounds import Bounds, bounds
+from ..models.crossings import Found, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
+from ..models.machine import Machine
+from ..models.model import COVERAGE, FAR
+from ..models.prediction import BEST, Group, Predicted
+from ..units import format_ranges, format_rate, format_size, format_time, three_digits
+from .table import aligned, in_two_lines
+
+MANY_RANKS = 8  # of more numbers of ranks, only the first and the last get their crossings over sizes
+FEWEST = 2  # ranks from which crossings are looked for where one number of ranks is given
+COLUMNS = (
+    *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
+    *("speculative", "fastest", "latency_bound_s", "bandwidth_bound_s", "cannot"),
+)
+
+
+class Forecast(NamedTuple):
+    """What was asked: of which machine, for which ranks and sizes (bytes)."""
+
+    machine: Machine
+    source: str  # where the prices are from, in words
+    groups: Sequence[Group]
+    ranks: Sequence[int]
+    sizes: Sequence[int]
+
+
+def rows(forecast: Forecast) -> list[dict[str, Any]]:
+    """One for every series, number of ranks and size, with the COLUMNS; missing is None."""
+    return [
+        _row(group, one, group.fastest(ranks, nbytes), _bounds(group, ranks, nbytes))
+        for group in forecast.groups
+        for ranks in forecast.ranks
+        for nbytes in forecast.sizes
+        for one in (group.at(series, ranks, nbytes) for series in group.models)
+    ]
+
+
+def _row(group: Group, one: Predicted, fastest: Predicted | None, least: Bounds) -> dict[str, Any]:
+    time = one.prediction._asdict() if one.prediction else {}
+    found = {**one._asdict(), **time, "group": group.where, "algorithm": one.series}
+    found |= {"fastest": one == fastest, "latency_bound_s": least.latency_s, "bandwidth_bound_s": least.bandwidth_s}
+    return {name: found.get(name) for name in COLUMNS}
+
+
+def as_csv(forecast: Forecast) -> str:
+    """The rows as CSV; True is 1, missing is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows(forecast):
+        writer.writerow({name: int(value) if isinstance(value, bool) else value for name, value in row.items()})
+    return text.getvalue()
+
+
+def as_json(forecast: Forecast) -> str:
+    """One object: where it is from, the rows, and the crossings with their sentences."""
+    crossings = [
+        {"group": group.where, "sentence": one.sentence, **one._asdict()}
+        for group in forecast.groups
+        for one in crossings_of(forecast, group)
+    ]
+    content = {"measured": False, "source": forecast.source, "rows": rows(forecast), "crossings": crossings}
+    return json.dumps(content, indent=1) + "\n"
+
+
+def as_tables(forecast: Forecast) -> str:
+    """For every group a table a number of ranks, and below them what changes where."""
+    return "\n".join(line for group in forecast.groups for line in _of_group(forecast, group, _tables(forecast, group)))
+
+
+def as_map(forecast: Forecast) -> str:
+    """For every group the fastest algorithm, ranks down and sizes across."""
+    return "\n".join(line for group in forecast.groups for line in _of_group(forecast, group, _map(forecast, group)))
+
+
+def crossings_of(forecast: Forecast, group: Group) -> list[Found]:
+    """Over sizes at the numbers of ranks, over numbers of ranks at the sizes; one number stands for all up to it."""
+    ranks, sizes = forecast.ranks, forecast.sizes
+    asked = ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
+    fewest = ranks[0] if len(ranks) > 1 else min(FEWEST, ranks[0])
+    changing: list[Found] = [one for number in asked for one in over_sizes(group, number, sizes[0], sizes[-1])]
+    growing: list[Found] = [one for nbytes in sizes for one in over_ranks(group, nbytes, fewest, ranks[-1])]
+    powers: list[Found] = [one for nbytes in sizes for one in at_powers_of_two(group, nbytes, fewest, ranks[-1])]
+    return changing + merged(growing, sizes) + merged(powers, sizes)
+
+
+def _of_group(forecast: Forecast, group: Group, body: list[str]) -> list[str]:
+    title = f"allreduce, modelled, not measured: {forecast.source}"
+    words = [one.sentence for one in crossings_of(forecast, group)]
+    if not words and len(group.models) > 1:
+        words = ["no algorithm overtakes another in this range"]
+    return [title, *([group.where] if group.where else []), *body, "", *words, *_notes(forecast, group), ""]
+
+
+def _tables(forecast: Forecast, group: Group) -> list[str]:
+    marks = ["* fastest", *["? speculative"] * bool(_far(_cells(forecast, group)))]
+    marks += [f"{COVERAGE:.0%}: interval of the fastest"] * _has_intervals(group)
+    lines = [f"time in us;  {'  '.join(marks)}  bounds: least for messages in a row, for bytes through a port"]
+    for ranks in forecast.ranks:
+        nodes = group.at(next(iter(group.models)), ranks, forecast.sizes[0]).nodes
+        where = f"{ranks} ranks" + (f" on {nodes} node{'s' if nodes > 1 else ''}" if nodes else "")
+        lines += ["", where, *_grid(forecast, group, ranks)]
+    return lines
+
+
+def _cells(forecast: Forecast, group: Group) -> list[Predicted]:
+    return [
+        group.at(series, ranks, nbytes)
+        for series in group.models
+        for ranks in forecast.ranks
+        for nbytes in forecast.sizes
+    ]
+
+
+def _far(cells: Sequence[Predicted]) -> list[int]:
+    """The numbers of ranks at which a prediction is speculative."""
+    return sorted({one.ranks for one in cells if one.prediction and one.prediction.speculative})
+
+
+def _has_intervals(group: Group) -> bool:
+    return any(model.reach_log is not None for model in group.models.values())
+
+
+def _grid(forecast: Forecast, group: Group, ranks: int) -> list[str]:
+    heads = [in_two_lines(series) for series in group.models]
+    interval = _has_intervals(group)
+    upper = ["", *(f"{first}  " if first else "" for first, _ in heads), "", *[""] * interval, "latency", "bandwidth"]
+    lower = ["size", *(f"{second}  " for _, second in heads), "fastest", *["90 %"] * interval, "bound", "bound"]
+    lines = [upper, lower]
+    for nbytes in forecast.sizes:
+        fastest, least = group.fastest(ranks, nbytes), _bounds(group, ranks, nbytes)
+        cells = [_time(group.at(series, ranks, nbytes), fastest) for series in group.models]
+        ends = [_interval(fastest)] if interval else []
+        limits = [three_digits(bound * 1e6) if bound else "-" for bound in least]
+        lines.append([format_size(nbytes), *cells, fastest.series if fastest else "-", *ends, *limits])
+    return aligned(lines)
+
+
+def _time(one: Predicted, fastest: Predicted | None) -> str:
+    if one.prediction is None:
+        return "-  "
+    mark = ("*" if one == fastest else "") + ("?" if one.prediction.speculative else "")
+    return three_digits(one.prediction.time_s * 1e6) + f" {mark}".ljust(2)
+
+
+def _interval(one: Predicted | None) -> str:
+    if one is None or one.prediction is None or one.prediction.low_s is None or one.prediction.high_s is None:
+        return "-"
+    return f"{three_digits(one.prediction.low_s * 1e6)} to {three_digits(one.prediction.high_s * 1e6)}"
+
+
+def _map(forecast: Forecast, group: Group) -> list[str]:
+    winners = winner_map(group, forecast.ranks, forecast.sizes)
+    lines = [["ranks", *map(format_size, forecast.sizes)]]
+    lines += [[str(ranks), *(name or "-" for name in row)] for ranks, row in zip(forecast.ranks, winners)]
+    return ["the fastest algorithm, ranks down and sizes across", "", *aligned(lines)]
+
+
+def _bounds(group: Group, ranks: int, nbytes: int) -> Bounds:
+    nodes = group.at(next(iter(group.models)), ranks, nbytes).nodes
+    return bounds(group.models.values(), ranks, nodes, nbytes)
+
+
+def _notes(forecast: Forecast, group: Group) -> list[str]:
+    """What a reader must know of these numbers: what was far away, what cannot run, how vectors are cut."""
+    cells, notes = _cells(forecast, group), []
+    counts = [ranks for model in group.models.values() for ranks in model.ranks]
+    if above := [ranks for ranks in _far(cells) if ranks > max(counts)]:
+        words = f"{format_ranges(above)} ranks are beyond {FAR:.0f} times the {max(counts)}"
+        notes.append(f"speculative: {words} that were measured")
+    if below := [ranks for ranks in _far(cells) if ranks < min(counts)]:
+        words = f"{format_ranges(below)} ranks are fewer than 1/{FAR:.0f} of the {min(counts)}"
+        notes.append(f"speculative: {words} that were measured")
+    measured = [model.nbytes for model in group.models.values() if model.nbytes]
+    if measured and forecast.sizes[-1] > max(map(max, measured)):
+        notes.append(f"sizes above {format_size(max(map(max, measured)))} were not measured")
+    if measured and forecast.sizes[0] < min(map(min, measured)):
+        notes.append(f"sizes below {format_size(min(map(min, measured)))} were not measured")
+    cut = sorted({one.series for one in cells if one.segment_nbytes})
+    if cut:
+        notes.append(f"{' and '.join(cut)}: {_segments(group, [one for one in cells if one.segment_nbytes])}")
+    return notes + list(dict.fromkeys(one.cannot for one in cells if one.cannot))
+
+
+def _segments(group: Group, cells: Sequence[Predicted]) -> str:
+    sizes = sorted({one.segment_nbytes for one in cells if one.segment_nbytes})
+    words = format_size(sizes[0]) if len(sizes) == 1 else f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
+    if group.layout.segment == BEST:
+        return f"the best segment at each size, {words}"
+    return f"segments of {words}; --segment best takes those with which the model is fastest"
+
+
+def source_of(machine: Machine, name: str) -> str:
+    """Where the models of a machine file are from, in words."""
+    runs = [str(run.get("run", "?")) for run in machine.runs]
+    return f"{name}, fitted to {', '.join(runs) or 'runs that it does not name'}"
+
+
+def prices_in_words(alpha_s: float, beta_s_per_byte: float) -> str:
+    """`alpha 5.00 us a message, 100 Gbit/s`."""
+    return f"alpha {format_time(alpha_s)} a message, {format_rate(1 / beta_s_per_byte)}"

@@ -1,0 +1,48 @@
+"""`json`: the whole result as one object; of the environment nothing but the MPI and the hosts' names."""
+
+import json
+from typing import Any
+
+from ...evaluation.summary import Summary
+from ...runs.schema import KINDS, SUMMARY, names
+from .result import Result
+
+
+def json_text(result: Result) -> str:
+    """An object with schema_version, program, command, plan, mpi, hosts, findings and results.
+
+    Each of `results` has the columns of SUMMARY; numbers are numbers, yes is 1 and no 0, a missing value is null.
+    """
+    content = {
+        **{key: result.run[key] for key in ("schema_version", "program", "command")},
+        "plan": result.plan.to_json(),
+        "mpi": _mpi(result),
+        "hosts": result.hosts,
+        "findings": _findings(result),
+        "results": [{name: _value(name, row) for name in names(SUMMARY)} for row in result.rows],
+    }
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _mpi(result: Result) -> dict[str, Any]:
+    """The library, and the thread level of each rank count: `auto` may choose another one for more ranks."""
+    first = result.launches[0]["mpi"]
+    levels = {str(launch["ranks"]): launch["mpi"].get("thread_level") for launch in result.launches}
+    return {"library": first["library"], "mpi_standard": first.get("mpi_standard"), "thread_level_of_ranks": levels}
+
+
+def _findings(result: Result) -> list[dict[str, Any]]:
+    """What launches of each rank count found, once each."""
+    found = []
+    for launch in result.launches:
+        found += [{"ranks": launch["ranks"], **finding} for finding in launch["findings"]]
+    return [finding for i, finding in enumerate(found) if finding not in found[:i]]
+
+
+def _value(name: str, row: Summary) -> Any:
+    value = row.get(name)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or (KINDS[name] == "whole" and isinstance(value, str)):  # read from a file: text
+        return int(value)
+    return value

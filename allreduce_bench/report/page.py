@@ -1,0 +1,215 @@
+"""One self-contained HTML page about finished runs: verdict, pictures, warnings, tables, and how it was measured.
+
+The page holds its figures and its style, needs no network and runs no script. Whatever comes from outside (host names,
+commands, file names, reasons) is escaped by the template engine.
+"""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from .. import __version__
+from ..evaluation import agreement, group_losses
+from ..evaluation.frames import run_names, summary_frame
+from ..evaluation.summary import Summary, competing, summarise
+from ..evaluation.verdict import verdicts
+from ..importers.merge import in_words, sources
+from ..models import described
+from ..models.curves import NO_OWN
+from ..models.model import Model
+from ..models.native.guidelines import broken_in_words, comparisons, in_short
+from ..models.native.resemblance import Unlike, as_frame, likenesses, sentences
+from ..models.points import points_of_summary
+from ..models.series import Fitted, Unfit, fit_series
+from ..runs.atomic_write import write_whole
+from ..runs.dtypes import is_float
+from ..runs.folder import RunFolder
+from ..runs.plan import Plan
+from ..schedule.algorithm import Algorithm
+from ..slurm.fates import explained, not_begun
+from ..slurm.sweep import lacking
+from ..units import format_size, in_ranks, three_digits
+from . import caveats, distribution, figures, how_imported
+from . import how_measured as provenance
+from .lower_bounds import fit
+from .pictures import how_measured, of_models, of_times, written
+from .table import MARK
+
+
+def write_report(folders: Sequence[RunFolder], output: Path, own: Mapping[str, Algorithm] = NO_OWN) -> Path:
+    """Write the page about `folders` to `output`, and its figures, as PNG, SVG and CSV files, to
+    `<output stem>_figures/` beside it.
+
+    `own`: a user's own algorithms by name, which have models then. Returns `output`. Missing parent folders are made;
+    nothing is written before all runs were read. Raises RunError.
+    """
+    sections = [_section(folder, name, own) for name, folder in zip(run_names(folders), folders)]
+    beside = output.with_name(f"{output.stem}_figures")
+    beside.mkdir(parents=True, exist_ok=True)
+    for number, (folder, section) in enumerate(zip(folders, sections), start=1):
+        prefix = f"{number}_" if len(sections) > 1 else ""
+        section["links"] = _links(folder, output.parent)
+        for name in ("pictures", "model_pictures"):
+            section[name] = [written(picture, beside, prefix) for picture in section[name]]
+        for name, table in section.pop("files").items():
+            table.to_csv(beside / f"{prefix}{name}.csv", index=False, float_format="%.9g")
+            section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
+    page = _template().render(sections=sections, version=__version__)
+    write_whole(output, page)
+    return output
+
+
+def _template():
+    engine = Environment(
+        loader=PackageLoader("allreduce_bench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    engine.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
+    return engine.get_template("report.html.j2")
+
+
+def _section(folder: RunFolder, name: str, own: Mapping[str, Algorithm]) -> dict[str, Any]:
+    """What the template says about one run. Raises RunError."""
+    run, plan, attempts, missing = folder.open(), folder.plan(), folder.attempts(), lacking(folder)
+    rows = explained(summarise(folder), missing)
+    imported = folder.imported()
+    frame = summary_frame(competing(rows), name)
+    native = _of_native(plan, rows)
+    modelled = _of_models(frame, points_of_summary(rows, attempts, name), own)
+    return {
+        "name": name,
+        "plan": plan,
+        "date": "" if imported else str(run.get("created", ""))[:10],
+        "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
+        "libraries": list(
+            dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
+        ),
+        "findings": caveats.findings(rows, attempts, not_begun(plan, missing)),
+        "verdicts": _matrix(rows),
+        "pictures": of_times(frame, fit(frame)),
+        "how": how_measured(rows, attempts),
+        **native,
+        **modelled,
+        "files": native["files"] | modelled["files"],
+        "tables_written": {},
+        "carried": [words for _, words in provenance.carried(rows)],
+        "gaps": caveats.gaps(rows),
+        "bits": agreement.lines(rows) if plan.check == "bits" else [],
+        "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
+        "tables": [
+            _table(plan, ranks, cache, of)
+            for ranks in plan.ranks
+            for cache in plan.caches
+            if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
+        ],
+        "marks": {kind: mark.strip() for kind, mark in MARK.items()},
+        **_words(plan, imported, rows, attempts, sources(folder)),
+        "environment": provenance.environment(attempts),
+        "started_as": shlex.join(str(word) for word in run.get("command", [])),
+        "command": shlex.join(run.get("command", []) if imported else provenance.repeat_command(plan)),
+    }
+
+
+def _words(
+    plan: Plan, imported: dict | None, rows: Sequence[Summary], attempts: Sequence[dict], merged: Sequence[dict]
+) -> dict[str, Any]:
+    """What was measured and how: by us, or by another tool as far as its logs say."""
+    if imported:
+        done = [row for row in rows if row["time_s"] is not None]
+        return {
+            "imported": how_imported.source(imported),
+            "operation": how_imported.operation(plan, imported),
+            "times": f"times are {how_imported.definition(done)}; median over launches",
+            "method": how_imported.method(plan, imported, rows, attempts),
+        }
+    return {
+        "imported": "",
+        "operation": f"{plan.dtype} {plan.op}, out of place",
+        "times": "times are the maximum over ranks, median over calls and launches",
+        "method": provenance.method(plan, rows, attempts) + ([("merged from", in_words(merged))] if merged else []),
+    }
+
+
+def _matrix(rows: Sequence[Summary]) -> dict[str, dict[int, dict[str, str]]]:
+    """Class of sizes -> ranks -> its verdict, with the words that are set in bold apart."""
+    matrix: dict[str, dict[int, dict[str, str]]] = {}
+    for verdict in verdicts(rows):
+        undecided = ("no clear winner", "no single winner")
+        leads = [lead for lead in (verdict.winner, *undecided) if lead and verdict.sentence.startswith(lead)]
+        lead = leads[0] if leads else ""
+        cell = {"lead": lead, "rest": verdict.sentence[len(lead) :]}
+        matrix.setdefault(verdict.sizes, {})[verdict.ranks] = cell
+    return matrix
+
+
+def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[str, Any]:
+    """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
+    lines = []
+    for nbytes in sorted({row["nbytes"] for row in rows}):
+        row_of = {str(row["algorithm"]): row for row in competing(rows) if row["nbytes"] == nbytes}
+        best = next((row for row in row_of.values() if row.get("rank_of_best") == "best"), None)
+        some = next(iter(row_of.values()))
+        lines.append(
+            {"nbytes": nbytes, "row_of": row_of, "best": best, "floors": [some[name] for name in figures.FLOORS]}
+        )
+    oversubscribed = any(row["oversubscribed"] for row in rows)
+    declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
+    limited = any(row.get("of_limit") for row in rows)
+    floors = any(row[name] for row in rows for name in figures.FLOORS)
+    marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited, "floors": floors}
+    marks |= {"groups": rows[0].get("groups_in_words"), "losses": group_losses.lines(rows) if plan.groups else []}
+    return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": distribution.tables(rows), **marks}
+
+
+def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
+    """The models of the series of a run; and (series, reason) of those that have none."""
+    found = list(fit_series(points, own=own))
+    unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, Unfit)]
+    return [one.model for one in found if isinstance(one, Fitted)], unfit
+
+
+def _of_models(frame: pd.DataFrame, points: pd.DataFrame, own: Mapping[str, Algorithm]) -> dict[str, Any]:
+    """What the page says about the models of a run; `own`: algorithms of a user's own files."""
+    models, unfit = _models(points, own)
+    if frame["groups"].notna().any():  # they have no points
+        unfit = [("all series", "several groups at the same time share links, which is another model")]
+    drawn, lacking = of_models(frame, models, own)
+    files = {"parameters": described.parameters(models)} if models else {}
+    scores = list(described.SCORES.values())
+    said = {"models": described.lines(models), "unfit": unfit, "scores": scores, "not_drawn": lacking}
+    return {**said, "model_pictures": drawn, "files": files}
+
+
+def _of_native(plan: Plan, rows: Sequence[Summary]) -> dict[str, Any]:
+    """What the page says about native: what it resembles, and which guidelines it breaks."""
+    files: dict[str, pd.DataFrame] = {}
+    likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
+    try:
+        if plan.groups:
+            raise Unlike("several groups at the same time share links")
+        found = likenesses(rows)
+        ranks = {one.ranks: one.stray for one in found}
+        lines = {n: {one.ranks: one for one in found if one.nbytes == n} for n in sorted({one.nbytes for one in found})}
+        likeness |= {"sentences": sentences(found), "lines": lines, "ranks": ranks}
+        files["resemblance"] = as_frame(found)
+    except Unlike as reason:
+        likeness["why"] = str(reason)
+    compared = comparisons(rows)
+    guidelines = {"compared": compared, "lines": broken_in_words(compared), "sentence": in_short(compared)}
+    files |= {"guidelines": pd.DataFrame(compared)} if compared else {}
+    return {"likeness": likeness, "guidelines": guidelines, "files": files}
+
+
+def _links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
+    """(name, relative address) of the run's files that exist and that a reader may want."""
+    found = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
+    return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in found]

@@ -1,0 +1,205 @@
+"""The closing table of a run: sizes down, algorithms across."""
+
+from collections.abc import Sequence
+
+from ..evaluation import agreement
+from ..evaluation.cell_times import MIN_LAUNCHES
+from ..evaluation.summary import Summary, competing
+from ..evaluation.verdict import verdicts
+from ..machine import traffic
+from ..runs.dtypes import arithmetic_note
+from ..runs.plan import Plan
+from ..runs.schema import ALONE
+from ..units import format_size, format_time, three_digits
+
+MOST_NAMED = 12  # cells in one note
+UNTRIED = ("left out", "missing")
+MARK = {"best": " *", "tie": " ="}
+
+
+def table(plan: Plan, rows: Sequence[Summary], library: str) -> str:
+    """The table of every rank count and cache with its verdict, and what was not measured and why."""
+    groups = [
+        [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
+        for ranks in plan.ranks
+        for cache in plan.caches
+    ]
+    return "\n".join(_of_ranks(plan, group, library) for group in groups)
+
+
+def _of_ranks(plan: Plan, every: Sequence[Summary], library: str) -> str:
+    rows = competing(every)
+    lines = [
+        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
+        "time in us: maximum over ranks, median of repetitions, median of launches;  * fastest   = tie with it (95 %)",
+        *([note] if (note := arithmetic_note(plan.dtype)) else []),
+        *([f"limit: 2(N-1)/N n bytes of each of N nodes over {link}"] if (link := rows[0].get("link")) else []),
+        "",
+        *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
+        "",
+        _count(every),
+        *(f"{verdict.sizes}: {verdict.sentence}" for verdict in verdicts(rows)),
+        *_spread(rows),
+        *_floors(rows),
+        *(_losses(every) if plan.groups else ()),
+        *_notes(every),
+        *agreement.sentences(plan, rows),
+        *([carried] if (carried := traffic.sentence(rows)) else []),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _losses(rows: Sequence[Summary]) -> list[str]:
+    from ..evaluation.group_losses import sentences  # late: few runs have groups
+
+    return sentences(rows)
+
+
+def where(rows: Sequence[Summary]) -> str:
+    """The ranks and nodes of rows of one rank count, and what a reader must know of them: `4 ranks on 1 node`."""
+    first = rows[0]
+    nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
+    declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
+    words = [f"{first['ranks']} ranks" if first["ranks"] != 1 else "1 rank"]
+    if first.get("groups_in_words"):
+        words[0] += f", {first['groups_in_words']} at the same time,"
+    if nodes:
+        words.append(f"on {nodes} node{'s' if nodes != '1' else ''}")
+    if declared:
+        words.append(f"(PRETENDED: {declared} nodes)")
+    if any(row.get("oversubscribed") for row in rows):
+        words.append("(OVERSUBSCRIBED: more ranks than cores)")
+    return " ".join(words) + (", cold cache" if first["cache"] == "cold" else "")
+
+
+def _spread(rows: Sequence[Summary]) -> list[str]:
+    """What the marks and verdicts do not rest on."""
+    launches = [row["launches"] for row in rows if row["time_s"] is not None]
+    if not launches or min(launches) >= MIN_LAUNCHES:
+        return []
+    fewest = "1 launch tells" if min(launches) == 1 else "2 launches tell"
+    return [f"{fewest} little of how much launches differ: take {MIN_LAUNCHES} or more before believing a difference"]
+
+
+def _floors(rows: Sequence[Summary]) -> list[str]:
+    """What no call, and a local copy and reduction of the largest size that has them, take; in one line."""
+    known = [row for row in rows if row["copy_floor_s"] and row["reduce_floor_s"]]
+    words = [f"no call {format_time(row['call_floor_s'])}" for row in rows[:1] if row["call_floor_s"]]
+    if known:
+        largest = max(known, key=lambda row: row["nbytes"])
+        words.append(f"a local copy of {format_size(largest['nbytes'])} {format_time(largest['copy_floor_s'])}")
+        words.append(f"its reduction {format_time(largest['reduce_floor_s'])}")
+    return [f"floors: {', '.join(words)}"] if words else []
+
+
+def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:
+    sizes = sorted({row["nbytes"] for row in rows})
+    limited = any(row.get("of_limit") for row in rows)
+    lines = _header(algorithms, limited)
+    tried = {row["nbytes"] for row in rows if row["state"] not in UNTRIED}
+    for nbytes in sorted(tried) or sizes:
+        group = {row["algorithm"]: row for row in rows if row["nbytes"] == nbytes}
+        best = next((row for row in group.values() if row.get("rank_of_best") == "best"), None)
+        wrong = [row["wrong"] for row in group.values() if row.get("wrong") is not None]
+        lines.append(
+            [
+                format_size(nbytes),
+                *(_time(group[name]) for name in algorithms),
+                *(
+                    [best["algorithm"], _gigabytes(best, "algbw"), _gigabytes(best, "busbw")]
+                    if best
+                    else ["-", "-", "-"]
+                ),
+                *([_share(best)] if limited else []),
+                str(sum(wrong)) if wrong else "N/A",
+            ]
+        )
+    return aligned(lines)
+
+
+def _header(algorithms: list[str], limited: bool) -> list[list[str]]:
+    """Two lines, long names broken at the underscore nearest to their middle."""
+    upper, lower = [""], ["size"]
+    for name in algorithms:
+        first, second = in_two_lines(name)
+        upper.append(first + "  " if first else "")
+        lower.append(second + "  ")
+    above, below = (["of"], ["limit"]) if limited else ([], [])
+    return [[*upper, "", "algbw", "busbw", *above, ""], [*lower, "best", "GB/s", "GB/s", *below, "#wrong"]]
+
+
+def in_two_lines(name: str) -> tuple[str, str]:
+    """A long name cut at the underscore nearest to its middle; a short one stands in the second line."""
+    cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
+    cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
+    return name[:cut], name[cut:]
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of texts as lines, every column flush right."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return ["  ".join(text.rjust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
+
+
+def _time(row: Summary) -> str:
+    if row["time_s"] is None:
+        return f"{row['state']}  "
+    return three_digits(row["time_s"] * 1e6) + MARK.get(row["rank_of_best"] or "", "  ")
+
+
+def _gigabytes(row: Summary, kind: str) -> str:
+    return f"{row[f'{kind}_bytes_per_s'] / 1e9:.2f}"
+
+
+def _share(best: Summary | None) -> str:
+    return f"{best['of_limit']:.0%}" if best and best.get("of_limit") else "-"
+
+
+def _count(rows: Sequence[Summary]) -> str:
+    states = [row["state"] for row in rows]
+    counts = [
+        f"{states.count(state)} {state}"
+        for state in ("hung", "left out", "missing", "refused", "skipped")
+        if state in states
+    ]
+    wrong = sum(row.get("wrong") or 0 for row in rows)
+    return ", ".join([f"{states.count('done')} of {len(rows)} cells done", f"{wrong} wrong elements", *counts]) + "."
+
+
+def _name(row: Summary) -> str:
+    return f"{_of(row)} {format_size(row['nbytes'])}"
+
+
+def _of(row: Summary) -> str:
+    """`ring`, or `ring alone`."""
+    return f"{row['algorithm']} {ALONE}" if row["groups"] == ALONE else str(row["algorithm"])
+
+
+def _cells(sizes: dict[int, list[str]], algorithms: int) -> str:
+    """`all at 16 B, 32 B`, `ring 8 B`: the cells that share a reason, sizes that lack all `algorithms` first."""
+    whole = [format_size(nbytes) for nbytes, names in sizes.items() if len(names) == algorithms > 1]
+    single = [(name, nbytes) for nbytes, names in sizes.items() for name in names if not len(names) == algorithms > 1]
+    words = [f"all at {', '.join(whole)}"] if whole else []
+    words += [f"{name} {format_size(nbytes)}" for name, nbytes in single[:MOST_NAMED]]
+    more = len(single) - MOST_NAMED
+    return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+
+
+def _notes(rows: Sequence[Summary]) -> list[str]:
+    """Why cells are missing, once per reason, and whose replicas diverge."""
+    algorithms = {_of(row) for row in rows}
+    reasons: dict[tuple, dict[int, list[str]]] = {}
+    for row in rows:
+        if row["state"] != "done":
+            cells = reasons.setdefault((row["state"], row["reason"]), {})
+            cells.setdefault(row["nbytes"], []).append(_of(row))
+    notes = [f"{state}: {_cells(sizes, len(algorithms))}: {reason}" for (state, reason), sizes in reasons.items()]
+    for row in rows:
+        notes += [f"hung: {_name(row)} {words}" for words in row.get("accidents") or () if row["state"] == "done"]
+    diverging = sorted({str(row["algorithm"]) for row in rows if row.get("same_bits") == 0})
+    if diverging:
+        notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
+    broken = {str(row["algorithm"]): words for row in rows if (words := agreement.broken_promise(row))}
+    notes += [f"BROKEN PROMISE: {name}: {words}: {agreement.BUG}" for name, words in broken.items()]
+    return notes

@@ -1,0 +1,98 @@
+"""What an all-reduce is: a schedule is a list of steps of one rank, and a step is one MPI_Sendrecv.
+
+In: an algorithm, ranks, nodes, a count. Out: steps, proved, priced and drawn without running them; nothing here knows
+MPI, buffers or clocks. Read in this order: this file (`Step`), `topology` (nodes), `algorithm` (what one declares),
+`verify` (one set of schedules proved) with `rendezvous` (nobody waits for ever), `verify_all`, `price`, `draw`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+Ranges = tuple[range, ...]
+
+
+class Step(NamedTuple):
+    """One `MPI_Sendrecv` of one rank.
+
+    `send` and `recv` are ranges of element numbers of the vector, mostly one; both ends of a message name the same
+    elements in the same order. A partner of `None` is MPI_PROC_NULL, and its ranges are `()`.
+    """
+
+    dest: int | None
+    send: Ranges
+    source: int | None
+    recv: Ranges
+    reduce: bool = False  # combine what arrives with the own value instead of overwriting it
+    original: bool = False  # send the rank's untouched input instead of its current value
+
+
+Schedule = list[Step]
+
+
+def split(span: range, parts: int) -> tuple[range, ...]:
+    """Cut `span` into `parts` contiguous blocks; the first `len(span) % parts` are one element longer."""
+    size, longer = divmod(len(span), parts)
+    starts = [span.start + i * size + min(i, longer) for i in range(parts + 1)]
+    return tuple(range(a, b) for a, b in zip(starts, starts[1:]))
+
+
+def longest_block(count: int, parts: int) -> int:
+    """Elements in the longest of the blocks that `split` makes of `count` elements."""
+    return -(-count // parts)
+
+
+def drop_empty(steps: Iterable[Step]) -> Iterator[Step]:
+    """Leave out what moves no element: empty ranges, then halves, then whole steps.
+
+    Both ends of a message compute its size from the same blocks, so both drop the same half.
+    """
+    for step in steps:
+        if step.send and step.recv and all(step.send) and all(step.recv):
+            yield step  # most are whole
+            continue
+        send = tuple(span for span in step.send if span)
+        recv = tuple(span for span in step.recv if span)
+        if send or recv:
+            yield Step(
+                step.dest if send else None,
+                send,
+                step.source if recv else None,
+                recv,
+                step.reduce and bool(recv),
+                step.original and bool(send),
+            )
+
+
+def elements(ranges: Ranges) -> int:
+    """Count the elements in `ranges`."""
+    return sum(map(len, ranges))
+
+
+class Parts:
+    """A vector of `count` elements cut wherever some range of `schedules` begins or ends.
+
+    Every range is whole parts: those from `of[range][0]` up to, not including, `of[range][1]`.
+    """
+
+    def __init__(self, schedules: Iterable[Iterable[Step]], count: int):
+        spans = {span for steps in schedules for step in steps for span in (*step.send, *step.recv)}
+        self.cuts = sorted({0, count}.union(*((span.start, span.stop) for span in spans)))
+        number = {cut: i for i, cut in enumerate(self.cuts)}
+        self.of = {span: (number[span.start], number[span.stop]) for span in spans}
+
+    def __len__(self) -> int:
+        return len(self.cuts) - 1
+
+    def span(self, part: int) -> range:
+        """The elements of part number `part`."""
+        return range(self.cuts[part], self.cuts[part + 1])
+
+
+def letter(rank: int) -> str:
+    """Name a rank as the classic pictures do: a, b, …, z; from 26 up by its number."""
+    return chr(ord("a") + rank) if rank < 26 else f"{rank}."
+
+
+def contribution(rank: int, part: int) -> str:
+    """Name what `rank` contributed to part number `part` (from 0): `b1`; `37.1` from rank 26 up."""
+    return f"{letter(rank)}{part + 1}"

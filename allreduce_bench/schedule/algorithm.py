@@ -1,0 +1,139 @@
+"""What an algorithm declares beside its steps."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from . import Step, drop_empty
+from .topology import Topology
+
+MAX_STEPS = 1_000_000  # in one rank: beyond, a schedule is a mistake, or too long to prove and to bind
+
+Generator = Callable[[int, int, Topology, int, int], Iterator[Step]]
+
+
+class AlgorithmError(ValueError):
+    """An algorithm that does not exist, cannot be loaded, or does not fit the ranks it was asked for."""
+
+
+class Hops(NamedTuple):
+    """Messages of one size on a critical path, over links of one kind."""
+
+    messages: int
+    elements: float  # of each of them
+    between: bool = False  # between nodes, not within one
+
+
+class Cost(NamedTuple):
+    """The critical path of a schedule: T = alpha * messages + beta * elements moved + gamma * elements reduced.
+
+    `hops` tells its messages apart by size and kind of link; empty: all are alike, between nodes if there are several.
+    """
+
+    messages: int
+    elements: int
+    reduced: int
+    hops: tuple[Hops, ...] = ()
+
+    @classmethod
+    def of(cls, hops: Sequence[Hops], reduced: int) -> "Cost":
+        """The cost of these messages, those of one size and link counted together, and of reducing `reduced`."""
+        number: Counter = Counter()
+        for hop in hops:
+            number[hop.elements, hop.between] += hop.messages
+        elements = round(sum(size * messages for (size, _), messages in number.items()))
+        alike = tuple(Hops(messages, size, between) for (size, between), messages in number.items())
+        return cls(sum(number.values()), elements, reduced, alike)
+
+
+class Algorithm(NamedTuple):
+    """An all-reduce algorithm: its generator of steps and what it declares of itself."""
+
+    name: str
+    generate: Generator
+    cost: Callable[[int, Topology, int, int], Cost]  # (size, topology, count, segment)
+    exact: bool
+    formula: str
+    needs: frozenset[str]
+    segmented: bool
+    bounded: bool
+    known_as: str
+    summary: str
+    doc: str
+    module: str
+
+    def steps(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
+        """The steps of `rank`, for any `size` >= 1, `count` >= 0 and `segment` >= 1 (elements).
+
+        Raises AlgorithmError where the generator fails: a user's may.
+        """
+        try:
+            yield from drop_empty(self.generate(rank, size, topology, count, segment))
+        except Exception as error:
+            where = f"rank {rank} of {size}, {count} elements"
+            raise AlgorithmError(f"{self.name}: {where}: failed: {type(error).__name__}: {error}") from error
+
+    def schedule(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> list[Step]:
+        """The steps of `rank` as a list. Raises AlgorithmError where there are more than MAX_STEPS."""
+        steps = list(islice(self.steps(rank, size, topology, count, segment), MAX_STEPS + 1))
+        if len(steps) > MAX_STEPS:
+            raise AlgorithmError(f"{self.name}: rank {rank} of {size}: more than {MAX_STEPS} steps; is there an end?")
+        return steps
+
+    def schedules(self, size: int, topology: Topology, count: int, segment: int) -> list[list[Step]]:
+        """The steps of all ranks."""
+        return [self.schedule(rank, size, topology, count, segment) for rank in range(size)]
+
+    def unmet(self, size: int, topology: Topology) -> str | None:
+        """Say in words which declared need `size` and `topology` do not meet, or None."""
+        if "power-of-two" in self.needs and size & (size - 1):
+            return f"{self.name} needs a power of two of ranks, not {size}"
+        if "even" in self.needs and size % 2:
+            return f"{self.name} needs an even number of ranks, not {size}"
+        if "equal-nodes" in self.needs and len({len(node) for node in topology.nodes}) > 1:
+            return f"{self.name} needs nodes of equal size, not {topology.describe()}"
+        return None
+
+
+NEEDS = frozenset({"power-of-two", "even", "equal-nodes"})
+
+
+def algorithm(
+    *,
+    cost: Callable[[int, Topology, int, int], Cost],
+    exact: bool,
+    formula: str,
+    needs: set[str] | frozenset[str] = frozenset(),
+    segmented: bool = False,
+    bounded: bool = False,
+    known_as: str = "",
+) -> Callable[[Generator], Algorithm]:
+    """Declare the decorated generator an all-reduce algorithm under its own name.
+
+    `cost(size, topology, count, segment)` is the critical path in messages, elements moved and elements reduced;
+    `exact` says that it equals the priced schedule where all blocks (and nodes) are equal, else it is an upper bound.
+    `needs` may hold 'power-of-two', 'even' and 'equal-nodes'. `bounded`: its cost grows with p times n, so that it runs
+    on many ranks only when it is named. Raises AlgorithmError for another need.
+    """
+    if unknown := set(needs) - NEEDS:
+        raise AlgorithmError(f"unknown need {', '.join(sorted(unknown))}; known: {', '.join(sorted(NEEDS))}")
+
+    def declare(generate: Generator) -> Algorithm:
+        doc = generate.__globals__.get("__doc__") or generate.__doc__ or ""
+        return Algorithm(
+            name=generate.__name__,
+            generate=generate,
+            cost=cost,
+            exact=exact,
+            formula=formula,
+            needs=frozenset(needs),
+            segmented=segmented,
+            bounded=bounded,
+            known_as=known_as,
+            summary=(generate.__doc__ or doc).strip().splitlines()[0] if (generate.__doc__ or doc).strip() else "",
+            doc=doc,
+            module=generate.__module__,
+        )
+
+    return declare

@@ -1,0 +1,100 @@
+"""Prices schedules: the time of the critical path in the latency/bandwidth model.
+
+A message of m elements takes alpha + m beta once both ends are in the matching step; sending and receiving overlap; a
+reduction takes another m gamma (Hockney, Parallel Computing 20(3), 1994, with a reduction term as in Thakur,
+Rabenseifner and Gropp, IJHPCA 19(1), 2005).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import ceil, log2
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from . import Schedule, elements
+from .rendezvous import rendezvous
+from .topology import Topology
+
+
+class Path(NamedTuple):
+    """A critical path: its time (in the units of alpha) and what lies on it."""
+
+    time: float
+    messages: int
+    elements: int
+    reduced: int
+
+
+class Link(NamedTuple):
+    """What a message costs over one kind of link: alpha a message, beta an element moved."""
+
+    alpha: float
+    beta: float
+
+
+class Walked(NamedTuple):
+    """A critical path with its messages one by one."""
+
+    path: Path
+    messages: dict[tuple[int, bool], int]  # (elements, whether between nodes) -> how many of them
+
+
+Reached = tuple[float, int, int, int, Any]  # a Path and its trail: (elements, between, the trail before), or None
+START: Reached = (0.0, 0, 0, 0, None)
+_longer = itemgetter(0, 1, 2, 3)  # of two paths; their trails do not count
+
+
+def price(schedules: Sequence[Schedule], alpha: float, beta: float, gamma: float = 0.0) -> Path:
+    """The critical path of `schedules`: alpha per message, beta per element moved, gamma per element reduced.
+
+    Raises Refusal where a rank waits for ever.
+    """
+    link = Link(alpha, beta)
+    return walk(schedules, Topology.one_node(len(schedules)), link, link, gamma).path
+
+
+def walk(schedules: Sequence[Schedule], topology: Topology, within: Link, between: Link, gamma: float = 0.0) -> Walked:
+    """The critical path where a message between nodes costs another alpha and beta than one within a node.
+
+    Raises Refusal where a rank waits for ever.
+    """
+    node_of, links = topology.node_of, (within, between)
+    began: list[list[Reached]] = [[START] for _ in schedules]  # when each rank began each of its steps
+
+    def arrival(rank: int, own: Reached, partner: int, place: int, moved: int) -> Reached:
+        across = node_of[rank] != node_of[partner]
+        time, messages, sent, reduced, trail = max(own, began[partner][place], key=_longer)
+        took = links[across].alpha + links[across].beta * moved
+        return time + took, messages + 1, sent + moved, reduced, (moved, across, trail)
+
+    for rank, index, dest_index, source_index in rendezvous(schedules):
+        step = schedules[rank][index]
+        end = own = began[rank][index]
+        if step.dest is not None and dest_index is not None:
+            end = arrival(rank, own, step.dest, dest_index, elements(step.send))
+        if step.source is not None and source_index is not None:
+            end = max(end, arrival(rank, own, step.source, source_index, elements(step.recv)), key=_longer)
+        if step.reduce:
+            work = elements(step.recv)
+            end = (end[0] + gamma * work, end[1], end[2], end[3] + work, end[4])
+        began[rank].append(end)
+    last = max((reached[-1] for reached in began), key=_longer, default=START)
+    return Walked(Path(*last[:4]), _messages(last[4]))
+
+
+def _messages(trail: Any) -> dict[tuple[int, bool], int]:
+    """How many messages of each size and kind of link lie on a trail."""
+    found: Counter = Counter()
+    while trail:
+        moved, across, trail = trail
+        found[moved, across] += 1
+    return dict(found)
+
+
+def bound_path(nbytes, ranks: int):
+    """The fewest messages, and the fewest bytes, on the critical path of any all-reduce of `nbytes` (number or array).
+
+    Each message at most doubles the ranks that know of one value; each rank's bytes have to leave it to be reduced, and
+    the result has to come back (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009).
+    """
+    return ceil(log2(ranks)), 2 * (ranks - 1) / ranks * nbytes

@@ -1,0 +1,169 @@
+"""Proves that schedules are an all-reduce, without running them.
+
+The value of an element is the set of ranks it contains. An element keeps its place (both ends of a message name the
+same elements), a reduction is a disjoint union, nobody waits for ever, and at the end everyone holds everyone. What
+holds for sets of ranks holds for any data and any commutative and associative operation.
+
+Elements that every message treats alike are one part, so the size of a proof does not depend on the count. Each value
+is kept as an expression, equal ones as one number; from it follow rank order, whether all ranks get the same bits, and
+how many roundings an element meets on its way: with a depth of d the error of a sum of x_i is at most
+((1 + u)^d - 1) * sum |x_i|, u the unit roundoff (Higham, Accuracy and Stability of Numerical Algorithms, 2002, 4.2).
+"""
+
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from . import Parts, Ranges, Schedule, Step, contribution, elements
+from .rendezvous import Refusal, rendezvous
+
+
+class Proof(NamedTuple):
+    """What a proved set of schedules costs and promises."""
+
+    steps: int  # the most in one rank
+    sent: int  # elements, the most by one rank
+    reduced: int  # elements, the most in one rank
+    rank_ordered: bool  # every reduction joins neighbouring runs of ranks: a non-commutative operation would do
+    same_bits: bool  # all ranks evaluate the same expression (given that a+b and b+a are the same bits)
+    depth: int  # the most reductions one after the other on the way of an input into the result: the roundings it meets
+
+
+class _Values:
+    """Expressions over the ranks' contributions as small numbers: number r < size is the input of rank r."""
+
+    def __init__(self, size: int):
+        self.ranks = [1 << rank for rank in range(size)]  # the set of ranks in each expression, as bits
+        self.ordered = [True] * size
+        self.depth = [0] * size  # the height of each expression
+        self.known: dict[tuple[int, int], int] = {}
+
+    def union(self, one: int, other: int) -> int | None:
+        """The reduction of two values, or None where they have a rank in common."""
+        key = (one, other) if one < other else (other, one)
+        value = self.known.get(key)
+        if value is None:
+            a, b = self.ranks[one], self.ranks[other]
+            if a & b:
+                return None
+            value = self.known[key] = len(self.ranks)
+            self.ranks.append(a | b)
+            self.ordered.append(self.ordered[one] and self.ordered[other] and _is_run(a | b))
+            self.depth.append(1 + max(self.depth[one], self.depth[other]))
+        return value
+
+
+def _is_run(ranks: int) -> bool:
+    """Whether the set bits are consecutive."""
+    return (ranks + (ranks & -ranks)) & ranks == 0
+
+
+def _name(rank: int, part: int, parts: Parts) -> str:
+    start, stop = parts.cuts[part], parts.cuts[part + 1]
+    where = f"element {start}" if stop - start == 1 else f"elements {start} to {stop - 1}"
+    return f"{contribution(rank, part)} ({where})"
+
+
+def verify(schedules: Sequence[Schedule], count: int) -> Proof:
+    """Prove that `schedules` (the steps of each rank) all-reduce a vector of `count` elements.
+
+    Raises Refusal, naming round, rank and block, where they do not.
+    """
+    for rank, steps in enumerate(schedules):
+        for index, step in enumerate(steps):
+            if why := _malformed(step, rank, len(schedules), count):
+                raise Refusal(index + 1, rank, why)
+    values, state = _replay(schedules, Parts(schedules, count))
+    results = set(chain.from_iterable(state))
+    return Proof(
+        steps=max(map(len, schedules)),
+        sent=max(sum(elements(step.send) for step in steps) for steps in schedules),
+        reduced=max(sum(elements(step.recv) for step in steps if step.reduce) for steps in schedules),
+        rank_ordered=all(values.ordered[value] for value in results),
+        same_bits=all(held == state[0] for held in state),
+        depth=max((values.depth[value] for value in results), default=0),
+    )
+
+
+def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
+    """Say what is wrong with a step by itself, or None."""
+    if why := _no_step(step):
+        return why
+    for partner, ranges, verb in ((step.dest, step.send, "send to"), (step.source, step.recv, "receive from")):
+        if (partner is None) != (not ranges):
+            return f"names elements without a partner or a partner without elements: {verb} {partner}, {ranges}"
+        if partner is not None and (not 0 <= partner < size or partner == rank):
+            return f"cannot {verb} rank {partner} of {size}"
+        if any(span.step != 1 or not span or span.start < 0 or span.stop > count for span in ranges):
+            return f"names elements outside of 0 to {count - 1} or none: {ranges}"
+        if _overlap(ranges):
+            return f"names an element twice in one message: {ranges}"
+    if not step.reduce and not step.original and step.send and step.recv and _overlap((*step.send, *step.recv)):
+        return f"receives over elements that it is sending: {step.recv}"
+    return None
+
+
+def _no_step(step: Step) -> str | None:
+    for partner, ranges in ((step.dest, step.send), (step.source, step.recv)):
+        if partner is not None and type(partner) is not int:
+            return f"names a partner that is no rank: {partner!r}"
+        if not isinstance(ranges, tuple) or not all(isinstance(span, range) for span in ranges):
+            return f"names elements by {ranges!r}; expected a tuple of ranges"
+    return None
+
+
+def _overlap(ranges: Ranges) -> bool:
+    return len(ranges) > 1 and any(a.stop > b.start for a, b in pairwise(sorted(ranges, key=lambda span: span.start)))
+
+
+def _replay(schedules: Sequence[Schedule], parts: Parts) -> tuple[_Values, list[list[int]]]:
+    """Play the schedules on values; return the values and what each rank holds of each part at the end."""
+    size = len(schedules)
+    values = _Values(size)
+    state = [[rank] * len(parts) for rank in range(size)]
+    in_flight: dict[tuple[int, int], list[int]] = {}  # (sender, index) -> the values when that step began
+
+    def begin(rank: int, index: int) -> None:
+        if index < len(schedules[rank]) and schedules[rank][index].send:
+            step = schedules[rank][index]
+            held = [rank] * len(parts) if step.original else state[rank]
+            in_flight[rank, index] = [value for span in step.send for value in held[slice(*parts.of[span])]]
+
+    for rank in range(size):
+        begin(rank, 0)
+    for rank, index, _, source_index in rendezvous(schedules):
+        step = schedules[rank][index]
+        if step.source is not None and source_index is not None:
+            sent = schedules[step.source][source_index].send
+            if sent != step.recv:
+                raise Refusal(index + 1, rank, f"expects {step.recv} of rank {step.source}, which sends {sent}")
+            _receive(state[rank], step, index, in_flight.pop((step.source, source_index)), values, parts, rank)
+        begin(rank, index + 1)
+    _refuse_incomplete(schedules, state, values, parts)
+    return values, state
+
+
+def _receive(held, step: Step, index: int, arrived, values: _Values, parts: Parts, rank: int) -> None:
+    """Reduce what arrived into what the rank holds, or overwrite it."""
+    taken = iter(arrived)
+    for span in step.recv:
+        start, stop = parts.of[span]
+        for part in range(start, stop):
+            value = next(taken)
+            if step.reduce:
+                union = values.union(held[part], value)
+                if union is None:
+                    common = values.ranks[held[part]] & values.ranks[value]
+                    twice = _name((common & -common).bit_length() - 1, part, parts)
+                    raise Refusal(index + 1, rank, f"adds {twice} twice")
+                value = union
+            held[part] = value
+
+
+def _refuse_incomplete(schedules, state, values: _Values, parts: Parts) -> None:
+    everyone = (1 << len(schedules)) - 1
+    for rank, held in enumerate(state):
+        for part, value in enumerate(held):
+            if missing := everyone & ~values.ranks[value]:
+                lacks = _name((missing & -missing).bit_length() - 1, part, parts)
+                raise Refusal(len(schedules[rank]), rank, f"ends without {lacks}")

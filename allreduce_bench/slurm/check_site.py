@@ -1,0 +1,180 @@
+"""What `doctor --slurm` looks at in a site: Slurm, its partitions, its ways to start an MPI, and two of its nodes."""
+
+import json
+import os
+import queue
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Thread
+from typing import IO
+
+from ..launching.check_launchers import MARK, of_launchers
+from ..launching.check_mpi import library, of_library
+from ..launching.launchers.srun import kinds_for, kinds_of
+from ..machine.checks import Check
+from . import commands
+from .commands import SlurmError
+from .parsing import Partition
+
+ANSWER_S = 15.0  # of the controller
+WAIT_S = 60.0  # for nodes
+QUIET_S = 150.0  # between two checks on the nodes: a launcher that hangs, and its end
+LIMIT = "4"  # minutes, of the job
+MOST_PARTITIONS = 12  # that get a line each
+UNUSABLE = re.compile(r"down|drain|fail|unk|maint|reboot|power(ed|ing)_down|.*\*$")
+UNKNOWN = "which launcher works is unknown"
+
+
+def of_slurm(words: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
+    """The site and, if `launch`, each launcher on two nodes: of the job that we are in, else of what salloc gives.
+
+    `words` are for salloc, beside what it is told anyway; `node` is what `checks.machine` gives.
+    """
+    try:
+        yield Check("ok", "Slurm", commands.version(ANSWER_S))
+        yield Check("ok", "controller", "; ".join(commands.ping(ANSWER_S).splitlines()))
+        partitions = commands.partitions(ANSWER_S)
+    except SlurmError as error:
+        advice = "run it on a login node of the cluster, with Slurm's module loaded; or ask who runs Slurm"
+        yield Check("severe", "Slurm", str(error), "no job can be submitted from here", advice)
+        return
+    yield from _of_partitions(partitions)
+    nodes = sorted({name for partition in partitions for name in partition.nodes})
+    yield _of_topology(nodes)
+    mpi = library()
+    if isinstance(mpi, Check):
+        yield mpi
+        return
+    yield from of_library(mpi, node)
+    yield _of_kinds(mpi["library"])
+    if not launch:
+        yield Check("info", "nodes", f"nothing was started (--no-launch), so {UNKNOWN}")
+    elif "SLURM_JOB_ID" in os.environ:
+        yield from of_launchers()
+    else:
+        yield from _of_allocation(words, len(nodes))
+
+
+def _of_partitions(partitions: list[Partition]) -> Iterator[Check]:
+    ordered = sorted(partitions, key=lambda partition: not partition.default)
+    yield from map(_of_partition, ordered[:MOST_PARTITIONS])
+    if more := [partition.name for partition in ordered[MOST_PARTITIONS:]]:
+        yield Check("ok", "partition", f"{len(more)} more: {', '.join(more)}")
+    if not any(partition.default for partition in partitions):
+        advice = "name one: doctor --slurm -- -p NAME"
+        yield Check("info", "partition", "none is the default", "a job that names none is refused", advice)
+
+
+def _of_partition(one: Partition) -> Check:
+    states = ", ".join(f"{len(names)} {state}" for state, names in one.states.items()) or "no nodes"
+    size = "" if one.sizes.endswith("-infinite") else f", nodes a job {one.sizes}"
+    name = f"{one.name} (default)" if one.default else one.name
+    text = f"{name}: {one.available}, {states}, time limit {one.limit}{size}"
+    if one.available == "up" and not all(UNUSABLE.match(state) for state in one.states):
+        return Check("ok", "partition", text)
+    return Check("caution" if one.default else "info", "partition", text, "its jobs wait until that changes")
+
+
+def _of_topology(nodes: list[str]) -> Check:
+    paths = commands.switches(nodes)
+    if not paths:
+        return Check("info", "topology", "Slurm knows none here, so which nodes share a switch is unknown")
+    below = Counter(paths.values())
+    levels = max(path.count("/") for path in paths.values()) + 1
+    least, most = min(below.values()), max(below.values())
+    each = f"{least} to {most}" if least < most else f"{most}"
+    text = f"{len(paths)} nodes, {each} below each of {len(below)} switches"
+    return Check("ok", "topology", f"{text}, {levels} levels")
+
+
+def _of_kinds(mpi: str) -> Check:
+    """Whether srun and the library have a way in common for ranks to find each other."""
+    known, wanted = sorted(kinds_of("srun") - {"none"}), kinds_for(mpi)
+    text = f"srun knows {', '.join(known) or 'none'}; {mpi} understands {' or '.join(wanted) or 'unknown ones'}"
+    if not wanted or set(wanted) & set(known):
+        return Check("ok", "PMI", text)
+    return Check("info", "PMI", text, "srun cannot start its ranks", "start them by its mpirun, as auto does")
+
+
+def _of_allocation(words: Sequence[str], nodes: int) -> Iterator[Check]:
+    """The launchers on two nodes that salloc gives, or on the only one that there is."""
+    size = ["-N", "2", "--ntasks-per-node=1"] if nodes > 1 else ["-N", "1", "--ntasks-per-node=2"]
+    asked = ["salloc", *size, "-t", LIMIT, *words]
+    yield Check("info", "nodes", f"waiting for them, at most {WAIT_S:.0f} s: {shlex.join(asked)}")
+    with _started([*asked, sys.executable, "-m", "allreduce_bench.launching.check_launchers"]) as (lines, complaints):
+        granted = False
+        while True:
+            try:
+                line = lines.get(timeout=QUIET_S if granted else WAIT_S)
+            except queue.Empty:
+                yield _gave_up(granted, _job(complaints))
+                return
+            if line is None:
+                break
+            if MARK in line:
+                granted = True
+                yield Check(*json.loads(line.partition(MARK)[2]))
+        if not granted:
+            yield Check("severe", "nodes", f"salloc: {_complaint(complaints)}", UNKNOWN, "give salloc words after --")
+
+
+@contextmanager
+def _started(command: list[str]) -> Iterator[tuple[queue.Queue, IO[str]]]:
+    """What `command` prints, line by line, None at its end, and what it complains of. With the context it ends."""
+    lines: queue.Queue = queue.Queue()
+    with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+        none, pipe = subprocess.DEVNULL, subprocess.PIPE
+        process = subprocess.Popen(command, stdin=none, stdout=pipe, stderr=complaints, text=True, errors="replace")
+        reader = Thread(target=_read, args=(process.stdout, lines), daemon=True)
+        reader.start()
+        try:
+            yield lines, complaints
+        finally:
+            reader.join(timeout=0.1)
+            if not reader.is_alive():  # it has printed all, so it is about to end
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(timeout=ANSWER_S)
+            if process.poll() is None and (number := _job(complaints)):
+                with suppress(SlurmError):
+                    commands.cancel([number])  # salloc itself is deaf while a command runs
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=ANSWER_S)
+            process.kill()
+
+
+def _read(said: IO[str], lines: queue.Queue) -> None:
+    for line in said:
+        lines.put(line)
+    lines.put(None)
+
+
+def _job(complaints: IO[str]) -> str:
+    """The number of the job that salloc asked for, or nothing."""
+    complaints.seek(0)
+    match = re.search(r"job allocation (\d+)", complaints.read())
+    return match[1] if match else ""
+
+
+def _complaint(complaints: IO[str]) -> str:
+    complaints.seek(0)
+    lines = [re.sub(r"^salloc: (?:error: )?", "", line.strip()) for line in complaints]
+    return "; ".join(line for line in lines if line) or "it ended without a word"
+
+
+def _gave_up(granted: bool, number: str) -> Check:
+    if granted:
+        advice = "run doctor --slurm inside a job to see more"
+        return Check("severe", "nodes", f"nothing came back for {QUIET_S:.0f} s", "a run would hang", advice)
+    why = ""
+    with suppress(SlurmError):
+        why = ", ".join(job.reason for job in commands.jobs([number]).values()) if number else ""
+    text = f"none came within {WAIT_S:.0f} s" + (f" (job {number}: {why})" if why else "")
+    advice = "try later, ask for others (words for salloc after --), or run doctor --slurm inside a job"
+    return Check("caution", "nodes", text, UNKNOWN, advice)

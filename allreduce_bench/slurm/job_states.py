@@ -1,0 +1,63 @@
+"""What Slurm says of the jobs of a sweep, and what it said of those that it has forgotten since."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..runs.atomic_write import write_whole
+from ..runs.folder import read_json
+from ..runs.rows import RunError
+from . import commands
+from .job_files import JOBS
+from .parsing import Job
+
+FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
+SECONDS = ("elapsed_s", "limit_s")  # of a job; the rest is text
+
+
+class Told(NamedTuple):
+    """What is known of jobs."""
+
+    jobs: Mapping[str, Job]  # by id
+    silence: str = ""  # why Slurm could not be asked; empty: it was
+
+
+def ask(numbers: Iterable[str], sweep: Path) -> Told:
+    """Ask Slurm for these jobs; of what it has forgotten there is what it told earlier. Raises RunError."""
+    ids, earlier = list(numbers), told_earlier(sweep)
+    if not ids:
+        return Told(earlier)
+    asked = sorted({number.partition("_")[0] for number in ids}, key=lambda number: (len(number), number))
+    try:
+        known = commands.jobs(asked)
+        return Told({**{number: Job(number, FORGOTTEN) for number in ids}, **earlier, **known})
+    except commands.SlurmError as error:
+        return Told(earlier, str(error))
+
+
+def told_earlier(sweep: Path) -> dict[str, Job]:
+    """By id the jobs of which `keep` has kept how they ended. Raises RunError."""
+    path = _path(sweep)
+    found = read_json(path) if path.is_file() else {}
+    try:
+        jobs = {number: Job(**fields) for number, fields in found.items()}
+    except TypeError as error:
+        raise RunError(f"{path}: damaged: {error}; remove it") from error
+    for number, job in jobs.items():
+        for name, value in job._asdict().items():
+            if not isinstance(value, str) and not (name in SECONDS and isinstance(value, float | int | None)):
+                raise RunError(f"{path}: damaged: {name} of job {number} is {value!r:.60}; remove it")
+    return jobs
+
+
+def keep(told: Told, sweep: Path) -> None:
+    """Keep beside the sweep's jobs how they ended: Slurm forgets, and reports are read elsewhere. Raises OSError."""
+    over = {number: job._asdict() for number, job in told.jobs.items() if not (job.queued or job.running)}
+    if over:
+        _path(sweep).parent.mkdir(exist_ok=True)  # a folder of runs by hand has none
+        write_whole(_path(sweep), json.dumps(over, indent=1) + "\n")
+
+
+def _path(sweep: Path) -> Path:
+    return sweep / JOBS / "ended.json"

@@ -1,0 +1,71 @@
+"""What ties ranks to the process that started them. Standard library only, and little of it: every rank imports it."""
+
+import ctypes
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterable, Mapping
+
+COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
+MONITOR_VARIABLE = "ALLREDUCE_BENCH_MONITOR"  # tells every rank where the monitor listens
+SWITCHES_VARIABLE = "ALLREDUCE_BENCH_SWITCHES"  # tells rank 0 of the switches above the nodes, see switches
+STAGE_VARIABLE = "ALLREDUCE_BENCH_STAGE"  # tells rank 0 what was unpacked on the nodes, as JSON
+TERMINATE, KILL = 15, 9  # by POSIX, without the module signal
+SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+def end_with_parent(number: int = TERMINATE) -> None:
+    """Have the kernel send this process `number` when its parent dies (Linux; elsewhere nothing happens).
+
+    Otherwise an mpirun whose starter was killed, or ranks whose mpirun was, would measure on for nobody.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number)
+
+
+MOST_NBYTES = 100_000  # of the 128 KiB that Linux lets a variable have
+
+
+def as_variables(switches: Mapping[str, str]) -> dict[str, str]:
+    """The environment that tells rank 0 of `switches`, node -> path such as `s0/s1`; none where there is nothing to
+    tell, or more than fits.
+    """
+    below: dict[str, list[str]] = {}
+    for node, path in switches.items():
+        below.setdefault(path, []).append(node)
+    text = json.dumps({path: " ".join(nodes) for path, nodes in below.items()})
+    return {SWITCHES_VARIABLE: text} if below and len(text) <= MOST_NBYTES else {}
+
+
+def of_hosts(text: str, hosts: Iterable[str]) -> dict[str, str]:
+    """Host -> path, for those `hosts` that the variable's `text` knows, with their domain or without."""
+    try:
+        paths = {node: path for path, nodes in json.loads(text).items() for node in nodes.split()}
+    except (ValueError, AttributeError):  # somebody else's variable
+        return {}
+    found = ((host, paths.get(host) or paths.get(host.partition(".")[0])) for host in dict.fromkeys(hosts))
+    return {host: path for host, path in found if path}
+
+
+class Warned:
+    """Whether the warning came. A plain flag, so that a signal may raise it in the middle of anything."""
+
+    def __init__(self) -> None:
+        self.came = False
+        self._pass_on: Callable[[], object] | None = None
+
+    def listen(self) -> None:
+        """From here on SIGUSR1, which would end this process, is the warning; in the main thread only."""
+        signal.signal(signal.SIGUSR1, lambda number, frame: self.tell())
+
+    def tell(self) -> None:
+        """The warning came; whoever it is passed on to hears of it every time."""
+        self.came = True
+        if self._pass_on is not None:
+            self._pass_on()
+
+    def pass_on_to(self, hear: Callable[[], object] | None) -> None:
+        """Call `hear` when the warning comes, at once if it came before; None: nobody. It may run in a signal."""
+        self._pass_on = hear
+        if self.came and hear is not None:
+            hear()

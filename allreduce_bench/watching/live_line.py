@@ -1,0 +1,66 @@
+"""How far a run is, as one live line in a terminal."""
+
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+from rich.text import Text
+
+from ..units import format_duration
+from .progress import Lines, Place
+
+REFRESHES_PER_S = 2  # the ranks may need this processor
+
+
+class Live(Lines):
+    """The same as Lines, but the line stays in its place; whatever else is said appears above it."""
+
+    def __init__(self, place: Place, console: Console):
+        super().__init__(place)
+        self.ended = 0, 0  # cells, of all cells of the launch
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TaskProgressColumn(),
+            _Times(self),
+            TextColumn("now {task.fields[now]}   last {task.fields[result]}", markup=False),
+        )
+        self.progress = Progress(*columns, console=console, transient=True, refresh_per_second=REFRESHES_PER_S)
+        self.task = self.progress.add_task(self.where(), total=None, now="starting", result="-")
+        self.progress.start()
+
+    def begin(self, words: str) -> None:
+        """Show which cell is being measured."""
+        super().begin(words)
+        self.progress.update(self.task, now=words)
+
+    def cell(self, done: int, cells: int, words: str, failed: bool) -> None:
+        """Move the line on; a failed check stays on the screen."""
+        self.ended = done, cells
+        whole, before = cells * self.place.planned, cells * (self.place.number - 1)
+        self.progress.update(self.task, total=whole, completed=before + done, result=words)
+        if failed:
+            self.say(f"{self.where()}  cell {done}/{cells}  {words}")
+
+    def say(self, words: str) -> None:
+        """Say something at once, above the line."""
+        self.progress.console.print(words, markup=False, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Take the line away."""
+        self.progress.stop()
+
+
+class _Times(ProgressColumn):
+    """The time gone and left, as it is whenever the line is drawn."""
+
+    def __init__(self, live: Live):
+        self.live = live
+        super().__init__()
+
+    def render(self, task: Task) -> Text:
+        """`1:12 gone, 0:46 left`; nothing can be said of what is left before a cell has ended."""
+        done, cells = self.live.ended
+        if not done:
+            return Text(f"{format_duration(time.time() - self.live.place.started)} gone")
+        return Text(self.live.times(done, cells))

@@ -1,0 +1,321 @@
+"""One test of the whole family: every built-in algorithm is proved, priced, and held against what is known of it."""
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allreduce_bench.algorithms import AlgorithmError, Cost, algorithm, builtin
+from allreduce_bench.algorithms.two_tree import in_order_tree, second_tree, two_trees
+from allreduce_bench.schedule import elements
+from allreduce_bench.schedule.price import price
+from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.verify import verify
+
+ALGORITHMS = builtin()
+FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
+SIZES = [*range(1, 41), 64] if FULL else [*range(1, 18), 24, 33]
+MODELS = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1), (5, 1, 0.5), (1, 7, 3), (100, 0.01, 0.3)]  # alpha, beta, gamma
+
+every_algorithm = pytest.mark.parametrize("name", ALGORITHMS)
+
+
+def layouts(size: int) -> list[Topology]:
+    """One node; equal and unequal nodes; ranks not numbered node by node."""
+    every_third = [rank % 3 for rank in range(size)]
+    growing = [int((8 * rank + 1) ** 0.5 - 1) // 2 for rank in range(size)]  # nodes of 1, 2, 3, … ranks
+    from_both_ends = [min(rank, size - 1 - rank) // 2 for rank in range(size)]
+    labels = [
+        [0] * size,
+        every_third,
+        growing,
+        from_both_ends,
+        *([rank // k for rank in range(size)] for k in (1, 2, 4)),
+    ]
+    return list(dict.fromkeys(map(Topology.from_labels, labels)))
+
+
+def cases(name: str, size: int):
+    """Layouts, counts and segments for `size` ranks; where an algorithm ignores one of them, one value of it."""
+    found = ALGORITHMS[name]
+    for topology in layouts(size) if name == "hierarchical_ring" or found.needs else [Topology.one_node(size)]:
+        if found.unmet(size, topology):
+            continue
+        for count in sorted({0, 1, size - 1, size, size + 1, 3 * size + 2}):
+            for segment in sorted({1, 3, size, max(count, 1)}) if found.segmented else [max(count, 1)]:
+                yield topology, count, segment
+
+
+@every_algorithm
+def test_every_schedule_is_proved(name):
+    for size in SIZES:
+        for topology, count, segment in cases(name, size):
+            proof = verify(ALGORITHMS[name].schedules(size, topology, count, segment), count)
+            assert proof.sent * size >= 2 * (size - 1) * count  # no all-reduce can do with less
+
+
+@every_algorithm
+def test_no_algorithm_depends_on_the_layout_or_the_segment_without_saying_so(name):
+    """`cases` tries several layouts and segments only where they matter; this is what it relies on."""
+    found, size, count = ALGORITHMS[name], 12, 100
+    plain = found.schedules(size, Topology.one_node(size), count, count)
+    if name != "hierarchical_ring" and not found.needs:
+        assert all(found.schedules(size, topology, count, count) == plain for topology in layouts(size))
+    assert (found.schedules(size, Topology.one_node(size), count, 7) != plain) == found.segmented
+
+
+@every_algorithm
+def test_one_rank_does_nothing(name):
+    assert ALGORITHMS[name].schedules(1, Topology.one_node(1), 10, 10) == [[]]
+
+
+# The verified table of the design notes. Critical path in units of alpha, for p ranks.
+RANKS = (2, 3, 4, 5, 7, 8, 12, 16, 24, 32, 64, 1024)
+RING = (2, 4, 6, 8, 12, 14, 22, 30, 46, 62, 126, 2046)
+CRITICAL_PATH = [  # algorithm, ranks per node (None: one node), segments k, one number for each of RANKS
+    ("naive", None, 1, (1, 2, 3, 4, 6, 7, 11, 15, 23, 31, 63, 1023)),
+    ("parameter_server", None, 1, RING),
+    ("parameter_server_sharded", None, 1, RING),
+    ("ring", None, 1, RING),
+    ("hierarchical_ring", 4, 1, (None, None, 6, None, None, 8, 10, 12, 16, 20, 36, 516)),
+    ("hierarchical_ring", 8, 1, (None, None, None, None, None, 14, None, 16, 18, 20, 28, 268)),
+    ("recursive_doubling", None, 1, (1, 3, 2, 4, 4, 3, 5, 4, 6, 5, 6, 10)),
+    ("rabenseifner", None, 1, (2, 4, 4, 6, 6, 6, 8, 8, 10, 10, 12, 20)),
+    ("tree", None, 1, (2, 4, 4, 6, 8, 8, 10, 12, 14, 16, 20, 36)),
+    ("tree", None, 16, (32, 64, 64, 66, 68, 69, 70, 73, 74, 77, 81, 97)),
+    ("two_tree", None, 1, (2, 4, 6, 6, 8, 9, 11, 13, 14, 16, 20, 36)),
+    ("two_tree", None, 16, (32, 64, 66, 66, 68, 70, 72, 73, 74, 76, 80, 96)),
+]
+# The same notes: elements sent by one rank at most, in units of the vector, to three decimals.
+TWO_TIMES = (1.000, 1.333, 1.500, 1.600, 1.714, 1.750, 1.833, 1.875, 1.917, 1.938, 1.969, 1.998)  # 2(p-1)/p
+P_LESS_ONE = (1, 2, 3, 4, 6, 7, 11, 15, 23, 31, 63, 1023)
+SENT = {
+    "naive": P_LESS_ONE,
+    "parameter_server": P_LESS_ONE,
+    "parameter_server_sharded": TWO_TIMES,
+    "ring": TWO_TIMES,
+    "hierarchical_ring": TWO_TIMES,
+    "recursive_doubling": (1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 10),
+    "rabenseifner": (1, 2, 1.5, 2.5, 2.5, 1.75, 2.75, 1.875, 2.875, 1.938, 1.969, 1.998),
+    "tree": (1, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3),
+    "two_tree": (1, 1.5, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
+}
+SHORT = {"recursive_doubling", "tree", "two_tree"}  # enough so to be played on 1024 ranks in no time
+
+
+@pytest.mark.parametrize("name, per_node, segments, path", CRITICAL_PATH)
+def test_steps_and_volume_are_those_of_the_verified_table(name, per_node, segments, path):
+    wrong = []
+    for size, messages, sent in zip(RANKS, path, SENT[name]):
+        if messages is None or (size > 64 and name not in SHORT and not FULL):
+            continue
+        count = 32 * size  # equal blocks, halves and segments
+        segment = count // segments // (2 if name == "two_tree" else 1)
+        topology = Topology.filled(size, per_node or size)
+        schedules = ALGORITHMS[name].schedules(size, topology, count, segment)
+        measured = price(schedules, alpha=1, beta=0).time, verify(schedules, count).sent / count
+        if measured != (messages, pytest.approx(sent, abs=6e-4)):
+            wrong.append((size, measured, (messages, sent)))
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", [name for name, found in ALGORITHMS.items() if found.exact])
+def test_an_exact_cost_equals_the_priced_schedule_where_blocks_and_nodes_are_equal(name):
+    found = ALGORITHMS[name]
+    for size in SIZES:
+        for topology in [Topology.filled(size, k) for k in (1, 2, 3, 4, 8, size) if size % k == 0]:
+            count = 12 * size
+            if found.unmet(size, topology):
+                continue
+            schedules, cost = found.schedules(size, topology, count, count), found.cost(size, topology, count, count)
+            for alpha, beta, gamma in MODELS:
+                path = price(schedules, alpha, beta, gamma)
+                assert path[1:] == cost[:3]
+                assert path.time == pytest.approx(alpha * cost.messages + beta * cost.elements + gamma * cost.reduced)
+
+
+@every_algorithm
+def test_a_declared_cost_is_never_below_the_priced_schedule(name):
+    found = ALGORITHMS[name]
+    for size in SIZES:
+        for topology, count, segment in cases(name, size):
+            schedules, cost = (
+                found.schedules(size, topology, count, segment),
+                found.cost(size, topology, count, segment),
+            )
+            for alpha, beta, gamma in MODELS:
+                declared = alpha * cost.messages + beta * cost.elements + gamma * cost.reduced
+                time = price(schedules, alpha, beta, gamma).time
+                assert time <= declared * (1 + 1e-9), (size, topology, count, segment, (alpha, beta, gamma))
+
+
+@settings(max_examples=400 if FULL else 60, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=14), st.integers(0, 60), st.sampled_from(MODELS))
+def test_any_layout_of_nodes_is_proved_and_within_its_declared_cost(labels, count, model):
+    size, topology = len(labels), Topology.from_labels(labels)
+    found, (alpha, beta, gamma) = ALGORITHMS["hierarchical_ring"], model
+    schedules, cost = found.schedules(size, topology, count, max(count, 1)), found.cost(size, topology, count, 1)
+    assert verify(schedules, count).same_bits
+    declared = alpha * cost.messages + beta * cost.elements + gamma * cost.reduced
+    assert price(schedules, alpha, beta, gamma).time <= declared * (1 + 1e-9)
+
+
+# The second table of the notes: from which p on the ranks' bits may differ, and where rank order is kept.
+SAME_BITS_BELOW = {"naive": 3}
+KEEPS_RANK_ORDER = {
+    "naive": lambda size: size < 3,
+    "parameter_server": lambda size: True,
+    "parameter_server_sharded": lambda size: size < 3,
+    "ring": lambda size: size < 3,
+    "hierarchical_ring": lambda size: size < 3,  # on one node
+    "recursive_doubling": lambda size: True,
+    "rabenseifner": lambda size: True,
+    "tree": lambda size: size < 4,
+    "two_tree": lambda size: size % 2 == 0 or size < 5,
+}
+
+
+@pytest.mark.parametrize("name", sorted(KEEPS_RANK_ORDER))
+def test_equal_bits_and_rank_order_are_as_known(name):
+    for size in SIZES:
+        count = 4 * size
+        schedules = ALGORITHMS[name].schedules(size, Topology.one_node(size), count, count // 4)
+        proof = verify(schedules, count)
+        assert proof.same_bits == (size < SAME_BITS_BELOW.get(name, size + 1)), size
+        assert proof.rank_ordered == KEEPS_RANK_ORDER[name](size), size
+
+
+DEPTH = {  # by hand, at 2 to 9 ranks: p-1 one after the other; a heap's node adds its children as they arrive
+    "naive": [1, 2, 3, 4, 5, 6, 7, 8],
+    "parameter_server": [1, 2, 3, 4, 5, 6, 7, 8],
+    "parameter_server_sharded": [1, 2, 3, 4, 5, 6, 7, 8],
+    "ring": [1, 2, 3, 4, 5, 6, 7, 8],
+    "recursive_doubling": [1, 2, 2, 3, 3, 3, 3, 4],
+    "rabenseifner": [1, 2, 2, 3, 3, 3, 3, 4],
+    "tree": [1, 2, 2, 3, 3, 4, 4, 4],
+}
+
+
+@pytest.mark.parametrize("name", sorted(DEPTH))
+def test_the_depth_of_its_sums_is_as_by_hand(name):
+    for size, depth in enumerate(DEPTH[name], start=2):
+        schedules = ALGORITHMS[name].schedules(size, Topology.one_node(size), 4 * size, size)
+        assert verify(schedules, 4 * size).depth == depth, size
+
+
+@every_algorithm
+def test_no_sum_is_deeper_than_a_chain_or_flatter_than_a_binary_tree(name):
+    for size in SIZES:
+        for topology, count, segment in cases(name, size):
+            depth = verify(ALGORITHMS[name].schedules(size, topology, count, segment), count).depth
+            assert (size - 1).bit_length() <= depth <= size - 1 or count == depth == 0, (size, count, segment)
+
+
+def test_hierarchical_ring_keeps_rank_order_only_on_two_nodes_of_two_in_a_row():
+    for labels, ordered in (("aabb", True), ("abab", False), ("aaaabbbb", False), ("aabbccdd", False)):
+        schedules = ALGORITHMS["hierarchical_ring"].schedules(len(labels), Topology.from_labels(labels), 16, 16)
+        assert verify(schedules, 16).rank_ordered == ordered, labels
+
+
+TREE_SIZES = [*range(2, 301), 1024, 4097]
+
+
+def interior(parents) -> set[int]:
+    return {parent for parent in parents if parent is not None}
+
+
+def test_the_two_trees_span_all_ranks_at_logarithmic_height():
+    for size in TREE_SIZES:
+        for parents in (in_order_tree(size), second_tree(size)):
+            assert parents.count(None) == 1, size
+            height, level = 0, [rank for rank, parent in enumerate(parents) if parent is None]
+            children = {rank: [] for rank in range(size)}
+            for rank, parent in enumerate(parents):
+                if parent is not None:
+                    children[parent].append(rank)
+            reached = set(level)
+            while level := [child for rank in level for child in children[rank]]:
+                height += 1
+                reached.update(level)
+            assert reached == set(range(size)), size
+            assert max(map(len, children.values())) <= 2, size
+            assert height == size.bit_length() - 1, size
+
+
+def test_no_rank_is_interior_in_both_trees():
+    for size in TREE_SIZES:
+        assert not interior(in_order_tree(size)) & interior(second_tree(size)), size
+
+
+def test_the_edges_of_the_two_trees_are_coloured_so_that_no_rank_sends_or_receives_twice_in_a_round():
+    for size in TREE_SIZES:
+        leaving, entering = set(), set()
+        edges = 0
+        for tree in two_trees(size):
+            for rank, parent in enumerate(tree.parent):
+                if parent is not None:
+                    edges += 1
+                    assert tree.up[rank] % 2 == tree.down[rank] % 2, size
+                    leaving.add((rank, tree.up[rank] % 2))
+                    entering.add((parent, tree.up[rank] % 2))
+                    assert all(tree.up[child] < tree.up[rank] for child in tree.children[rank]), size
+                    assert all(tree.down[child] > tree.down[rank] for child in tree.children[rank]), size
+        assert len(leaving) == len(entering) == edges == 2 * (size - 1), size
+
+
+@pytest.mark.parametrize(
+    "name, per_node, steps, sent",
+    [("tree", 1024, 6, 3.0), ("two_tree", 1024, 8, 2.0), ("hierarchical_ring", 32, 124, 1.998)],
+)
+def test_a_thousand_ranks_are_proved(name, per_node, steps, sent):
+    """Steps in one rank, not rounds: the bracketed numbers of the table."""
+    size = 1024
+    proof = verify(ALGORITHMS[name].schedules(size, Topology.filled(size, per_node), size, size), size)
+    assert (proof.steps, proof.sent / size) == (steps, pytest.approx(sent, abs=6e-4))
+    assert proof.same_bits
+
+
+@pytest.mark.parametrize(
+    "needs, size, layout, words",
+    [
+        ({"power-of-two"}, 6, [0] * 6, "needs a power of two of ranks, not 6"),
+        ({"even"}, 5, [0] * 5, "needs an even number of ranks, not 5"),
+        ({"equal-nodes"}, 5, [0, 0, 1, 1, 1], r"needs nodes of equal size, not 2\+3"),
+    ],
+)
+def test_what_an_algorithm_needs_is_said_in_words(needs, size, layout, words):
+    @algorithm(cost=lambda *_: Cost(0, 0, 0), exact=True, formula="0", needs=needs)
+    def idle(rank, size, topology, count, segment):
+        """Does nothing."""
+        yield from ()
+
+    assert idle.unmet(size, Topology.from_labels(layout)).endswith(words.replace("\\", ""))
+    assert idle.unmet(4, Topology.from_labels("aabb")) is None
+
+
+def test_an_unknown_need_is_refused():
+    with pytest.raises(AlgorithmError, match="unknown need prime; known: equal-nodes, even, power-of-two"):
+        algorithm(cost=lambda *_: Cost(0, 0, 0), exact=True, formula="0", needs={"prime"})
+
+
+@every_algorithm
+def test_every_algorithm_introduces_itself(name):
+    found = ALGORITHMS[name]
+    assert found.name == name and found.module.startswith("allreduce_bench.algorithms.")
+    assert found.summary.endswith(".") and found.formula
+    assert "Source: " in found.doc and "Cost of n bytes" in found.doc
+
+
+@every_algorithm
+def test_a_schedule_is_repeatable_and_its_messages_meet(name):
+    """Generated twice it is the same, and what is sent to a rank is what it receives, element by element."""
+    for size in (2, 5, 8):
+        args = size, Topology.filled(size, 3), 5 * size + 1, 4
+        schedules = ALGORITHMS[name].schedules(*args)
+        assert schedules == ALGORITHMS[name].schedules(*args)
+        for sender in range(size):
+            for receiver in range(size):
+                sent = [step.send for step in schedules[sender] if step.dest == receiver]
+                assert sent == [step.recv for step in schedules[receiver] if step.source == sender]
+                assert all(elements(send) for send in sent)

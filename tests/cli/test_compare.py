@@ -1,0 +1,419 @@
+"""`compare`: what is matched, refused and judged, what is printed, and how it ends."""
+
+import json
+import random
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+from made_runs import build_run, launch_facts
+
+from allreduce_bench.cli import main
+from allreduce_bench.cli.compare import compare as command
+from allreduce_bench.evaluation.comparison.conditions import SAME
+from allreduce_bench.runs.folder import RunFolder
+
+KIB = 1024
+SMALL = {"algorithms": ("native", "ring"), "sizes": (8, 64 * KIB), "ranks": (2,), "launches": 5}
+
+
+def run_of(path: Path, seed: int, spread: float = 0.005, slower: dict | None = None, **choices) -> RunFolder:
+    """A run whose launches differ by `spread`; `slower`: factors of (algorithm, nbytes)."""
+    noise = random.Random(seed)
+
+    def factor(launch, cell) -> float:
+        return noise.gauss(1, spread) * (slower or {}).get((cell.algorithm, 4 * cell.count), 1)
+
+    return build_run(path, **{**SMALL, **choices}, factor=factor, seed=seed)
+
+
+def compare(*words: object) -> Result:
+    return CliRunner().invoke(main, ["compare", *map(str, words)])
+
+
+def judged(*words: object) -> dict:
+    """What the JSON says."""
+    return json.loads(compare(*words, "--format", "json").stdout)
+
+
+def verdicts(*words: object) -> dict[str, str]:
+    return {cell["name"]: cell["verdict"] for cell in judged(*words)["cells"]}
+
+
+def refusal(*words: object) -> str:
+    result = compare(*words)
+    assert result.exit_code == 2 and not result.stdout, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line.removeprefix("error: ")
+
+
+@pytest.fixture
+def base(tmp_path) -> Path:
+    return run_of(tmp_path / "base", 1).path
+
+
+def test_each_cell_gets_its_verdict_and_what_is_slower_fails(base, tmp_path):
+    new = run_of(tmp_path / "new", 2, slower={("ring", 8): 1.3, ("native", 64 * KIB): 0.7, ("native", 8): 1.05}).path
+    assert verdicts(base, new) == {
+        "native 8 B, 2 ranks": "undecided",
+        "ring 8 B, 2 ranks": "slower",
+        "native 64 KiB, 2 ranks": "faster",
+        "ring 64 KiB, 2 ranks": "same",
+    }
+    result = compare(base, new)
+    assert result.exit_code == 1 and result.stderr == "error: slower: ring 8 B, 2 ranks\n"
+    expected = (
+        r"4 cells: 1 slower, 1 faster, 1 same, 1 undecided \((\d+ more launch(es)?|more than 1000 launches) a side"
+    )
+    assert re.match(expected, result.stdout.splitlines()[-1])
+    (cell,) = [cell for cell in judged(base, new)["cells"] if cell["verdict"] == "slower"]
+    assert cell["low"] < cell["ratio"] < cell["high"] and cell["ratio"] == pytest.approx(1.3, rel=0.03)
+    assert cell["ratio"] == pytest.approx(cell["new_s"] / cell["baseline_s"])
+    assert (cell["baseline_launches"], cell["unit"], cell["units"]) == (5, "launch", [5, 5])
+
+
+def test_the_same_thing_passes_in_both_directions(base, tmp_path):
+    new = run_of(tmp_path / "new", 2).path
+    for sides in ((base, new), (new, base)):
+        result = compare(*sides)
+        assert result.exit_code == 0 and result.stderr == ""
+        assert result.stdout.splitlines()[-1] == "4 cells: 0 slower, 0 faster, 4 same, 0 undecided"
+
+
+def test_the_threshold_is_the_users(base, tmp_path):
+    new = run_of(tmp_path / "new", 2, slower={("ring", 8): 1.3}).path
+    assert compare(base, new, "--threshold", "0.5").exit_code == 0
+    assert compare(base, new, "--threshold", "20%").exit_code == 1
+
+
+@pytest.mark.parametrize("threshold", ["0", "0%", "100%", "1", "-5%", "nan", "five"])
+def test_a_threshold_that_is_none_is_refused(base, tmp_path, threshold):
+    assert refusal(base, tmp_path, f"--threshold={threshold}").startswith(f"--threshold: '{threshold}' is no share")
+
+
+def test_every_interval_holds_with_the_others(base, tmp_path):
+    """One cell alone is known better than as one of four."""
+    new = run_of(tmp_path / "new", 2).path
+    together, alone = judged(base, new)["cells"], judged(base, new, "-a", "ring", "--sizes", "8")["cells"]
+    (ring,) = [cell for cell in together if cell["name"] == "ring 8 B, 2 ranks"]
+    assert [cell["name"] for cell in alone] == [ring["name"]] and alone[0]["ratio"] == ring["ratio"]
+    assert ring["low"] < alone[0]["low"] < alone[0]["high"] < ring["high"]
+    assert "is one that -a and --sizes name; it has: native, ring; 8 B, 64 KiB" in refusal(base, new, "-a", "tree")
+
+
+@pytest.mark.parametrize("launches", [1, 2])
+def test_fewer_than_three_launches_are_never_judged(base, tmp_path, launches):
+    new = run_of(tmp_path / "new", 2, launches=launches, slower={("ring", 8): 9.0}).path
+    for sides in ((base, new), (new, base)):
+        found = judged(*sides)
+        assert {cell["verdict"] for cell in found["cells"]} == {"undecided"} and not found["failed"]
+        assert found["cells"][0]["more_units"] == 3 - launches and found["cells"][0]["low"] is None
+        assert found["sentence"].endswith("4 undecided (3 launches a side are the least for a verdict)")
+    assert f"5 and {launches} launches; a verdict takes 3 a side" in compare(base, new).stdout
+
+
+def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):
+    """The days differ by 10 %, the launches of a day by half a per cent: one more is no regression, 150 % is one."""
+    days = random.Random(3)
+    nights = []
+    for i in range(6):
+        day = {(name, size): days.gauss(1, 0.1) for name in ("native", "ring") for size in (8, 64 * KIB)}
+        nights.append(run_of(tmp_path / f"night{i}", 10 + i, slower=day).path)
+    today = run_of(tmp_path / "today", 20, slower={("ring", 8): 2.5, ("ring", 64 * KIB): 1.1}).path
+    found = judged(*nights, "--", today)
+    assert {cell["name"]: cell["verdict"] for cell in found["cells"] if cell["verdict"] != "undecided"} == {
+        "ring 8 B, 2 ranks": "slower"
+    }
+    assert {cell["unit"] for cell in found["cells"]} == {"run"} and found["cells"][0]["units"] == [6, 1]
+    assert "runs a side would decide" in found["sentence"]
+    assert compare(*nights, "--", today, "--format", "markdown").exit_code == 1  # options behind -- are options
+    assert f"baseline: 6 runs, {nights[0]} to {nights[5]}\n" in compare(*nights, "--", today).stdout
+    assert len(judged(*nights[:2], "--", *nights[2:])["cells"]) == 4
+    assert verdicts(nights[0], "--", nights[1]) == verdicts(nights[0], nights[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("a",), "compare takes two runs, found 1"),
+        (("a", "b", "c"), "compare takes two runs, found 3; for more put '--' between"),
+        (("a", "--"), "no run behind '--'"),
+        (("--", "a"), "no run before '--'"),
+        (("a", "--", "b", "--", "c"), "'--' stands once"),
+        (("a", "b", "--despite", "libary"), "--despite: unknown 'libary'; known: time, library"),
+        (("a", "nowhere"), "a: no such folder"),
+    ],
+)
+def test_bad_usage_is_one_line(words, says):
+    assert says in refusal(*words)
+
+
+def test_an_unknown_format_is_bad_usage(base):
+    assert compare(base, base, "--format", "yaml").exit_code == 2
+
+
+@pytest.mark.parametrize("sides", [("base", "base"), ("base/../base", "base"), ("base", "--", "base", "new")])
+def test_a_run_is_not_compared_with_itself(base, tmp_path, sides):
+    run_of(tmp_path / "new", 2)
+    words = [side if side == "--" else tmp_path / side for side in sides]
+    assert "named twice; a run compared with itself says nothing" in refusal(*words)
+
+
+def test_nor_with_its_copy(base, tmp_path):
+    copy = run_of(tmp_path / "copy", 1).path
+    assert refusal(base, copy) == f"{copy} holds the same times as {base}: a copy; name another run"
+
+
+def facts(**changes) -> dict:
+    """Facts of launches of 2 ranks; those of `mpi` and `machines` are changed within."""
+    usual = {**launch_facts(2), "transport": "sm", "binding": ["0", "1"]}
+    machine = {**usual["machines"][0], **changes.pop("machine", {})}
+    return {**usual, "mpi": {**usual["mpi"], **changes.pop("mpi", {})}, "machines": [machine], **changes}
+
+
+DIFFERENT = {
+    "library": ({"mpi": {"library": "MPICH 5.0.2"}}, "MPI library: Open MPI 5.0.11 (BASE), MPICH 5.0.2 (NEW)"),
+    "thread-level": ({"mpi": {"thread_level": "multiple"}}, "thread level: single (BASE), multiple (NEW)"),
+    "transport": ({"transport": "tcp"}, "transport, as the MPI says: sm (BASE), tcp (NEW)"),
+    "machine": ({"machine": {"cores": 64}}, "cores of a node: 2 (BASE), 64 (NEW)"),
+    "layout": ({"layout": "2x1"}, "nodes x ranks: 1x2 (BASE), 2x1 (NEW)"),
+    "binding": ({"binding": ["0-1", "0-1"]}, "bound to cores: 0 | 1 (BASE), all 0-1 (NEW)"),
+    "oversubscribed": ({"oversubscribed": True}, "more ranks than cores: no (BASE), yes (NEW)"),
+}
+
+
+@pytest.mark.parametrize("word", DIFFERENT)
+def test_what_is_not_comparable_is_refused_by_both_values_unless_accepted(tmp_path, word):
+    changes, says = DIFFERENT[word]
+    base = run_of(tmp_path / "base", 1, facts=facts()).path
+    new = run_of(tmp_path / "new", 2, facts=facts(**changes)).path
+    says = says.replace("BASE", str(base)).replace("NEW", str(new))
+    assert refusal(base, new) == f"not comparable: {says}; if that is what you compare, add --despite {word}"
+    other = next(name for name in reversed(SAME) if name != word)
+    assert refusal(base, new, "--despite", other).startswith(f"not comparable: {says}")
+    for despite in (word, "all", f"time,{word}"):
+        result = compare(base, new, "--despite", despite)
+        assert result.exit_code == 0 and f"accepted: {says}\n" in result.stdout
+
+
+def test_what_a_run_does_not_say_is_not_held_against_it(tmp_path):
+    base = run_of(tmp_path / "base", 1, facts=facts()).path
+    new = run_of(tmp_path / "new", 2, facts=facts(transport=None, binding=[])).path
+    assert compare(base, new).exit_code == 0
+
+
+def test_two_libraries_are_compared_with_what_is_their_own(tmp_path):
+    base = run_of(tmp_path / "base", 1, facts=facts()).path
+    of_mpich = {"mpi": {"library": "MPICH 5.0.2", "thread_level": "multiple"}, "transport": "UCX"}
+    new = run_of(tmp_path / "new", 2, facts=facts(**of_mpich, binding=["0-1", "0-1"])).path
+    assert refusal(base, new).endswith("add --despite library,thread-level,transport,binding")
+    result = compare(base, new, "--despite", "library")
+    assert result.exit_code == 0 and result.stdout.count("accepted: ") == 4
+
+
+def test_other_definitions_of_time_interfaces_and_pretended_nodes_are_refused(base, tmp_path):
+    raw = run_of(tmp_path / "raw", 2)
+    for path in raw.launches.glob("2r-?.1.csv"):
+        path.write_text(path.read_text().replace("barrier_max_local", "round_time_max_local"))
+    assert "time of a call: barrier_max_local" in refusal(base, raw.path)
+    assert compare(base, raw.path, "--despite", "time").exit_code == 0
+    change = {"start": {**json.loads(raw.run_json.read_text())["plan"]["start"], "interface": "hsn0"}}
+    raw = run_of(tmp_path / "other", 3)
+    content = json.loads(raw.run_json.read_text())
+    content["plan"] |= change | {"pretend_ranks_per_node": 1}
+    raw.run_json.write_text(json.dumps(content))
+    assert "interface asked for: none" in (line := refusal(base, raw.path)) and "pretended nodes: none" in line
+    assert line.endswith("add --despite layout,interface")
+
+
+def test_the_run_that_differs_is_named_among_many(base, tmp_path):
+    nights = [run_of(tmp_path / f"night{i}", 5 + i).path for i in range(3)]
+    odd = run_of(tmp_path / "odd", 9, facts={"layout": "2x1"}).path
+    assert f"2x1 ({odd})" in refusal(base, odd, "--", *nights)
+
+
+def test_what_else_changed_is_said_and_job_numbers_are_not(tmp_path):
+    def variables(job: str, **more) -> dict:
+        return facts(machine={"kernel": f"Linux {job}"}, variables={"SLURM_JOB_ID": job, **more})
+
+    base = run_of(tmp_path / "base", 1, facts=variables("1")).path
+    new = run_of(tmp_path / "new", 2, facts=variables("2", UCX_TLS="tcp")).path
+    changed = [note for note in judged(base, new)["notes"] if note.startswith("changed: ")]
+    assert changed == ["changed: kernel: Linux 1 -> Linux 2", "changed: variable UCX_TLS: not set -> tcp"]
+
+
+def test_other_dtypes_and_sizes_have_no_cell_in_common(base, tmp_path):
+    new = run_of(tmp_path / "new", 2, choices={"dtype": "float64"}).path
+    assert refusal(base, new) == "no cell in common: dtype is float32 in the baseline, float64 in the new run"
+    new = run_of(tmp_path / "newer", 2, sizes=(16,)).path
+    assert refusal(base, new) == "no cell in common: size is 8 B, 64 KiB in the baseline, 16 B in the new run"
+
+
+def test_cells_of_one_side_are_listed_and_not_judged(tmp_path):
+    def skipped(launch, cell):
+        return {"state": "skipped", "reason": "no memory"} if (cell.algorithm, cell.count) == ("ring", 2) else {}
+
+    base = run_of(tmp_path / "base", 1, algorithms=("native", "ring", "two_tree")).path
+    new = run_of(tmp_path / "new", 2, sizes=(8, 16, 64 * KIB), outcome=skipped).path
+    result = compare(base, new)
+    assert result.exit_code == 0
+    lines = [line for line in result.stdout.splitlines() if line.startswith("only ")]
+    assert lines == [
+        "only in the baseline: ring 8 B, 2 ranks (new: skipped, no memory)",
+        "only in the baseline: two_tree 8 B, 2 ranks (new: not planned)",
+        "only in the baseline: two_tree 64 KiB, 2 ranks (new: not planned)",
+        "only new: native 16 B, 2 ranks (baseline: not planned)",
+        "only new: ring 16 B, 2 ranks (baseline: not planned)",
+    ]
+    assert set(verdicts(base, new)) == {"native 8 B, 2 ranks", "native 64 KiB, 2 ranks", "ring 64 KiB, 2 ranks"}
+
+
+@pytest.mark.parametrize("state", ["wrong", "refused", "hung"])
+def test_what_failed_on_the_new_side_alone_fails_the_gate(base, tmp_path, state):
+    def outcome(launch, cell):
+        failed = (cell.algorithm, cell.count, launch.number) == ("ring", 2, 3)
+        return {"state": state, "reason": "see there", "wrong": 1} if failed else {}
+
+    bad = run_of(tmp_path / "bad", 2, outcome=outcome).path
+    result = compare(base, bad)
+    assert result.exit_code == 1 and result.stderr == "error: failed: ring 8 B, 2 ranks\n"
+    assert "4 cells: 1 failed, 0 slower, 0 faster, 3 same" in result.stdout
+    assert state in next(cell["reason"] for cell in judged(base, bad)["cells"] if cell["verdict"] == "failed")
+    assert compare(bad, base).exit_code == 0
+    worse = run_of(tmp_path / "worse", 3, outcome=outcome).path
+    assert compare(bad, worse).exit_code == 0  # it failed before
+
+
+def test_an_unfinished_run_is_compared_as_far_as_it_goes(base, tmp_path):
+    new = run_of(tmp_path / "new", 2, outcome=lambda launch, cell: {} if launch.number < 4 else None).path
+    result = compare(base, new)
+    assert result.exit_code == 0
+    assert f"{new} is unfinished: cells are left in 2r-4; 2r-5; compared as far as it goes\n" in result.stdout
+    assert {cell["new_launches"] for cell in judged(base, new)["cells"]} == {3}
+    nothing = run_of(tmp_path / "nothing", 2, outcome=lambda launch, cell: None).path
+    assert "half-written: no cell was finished" in refusal(base, nothing)
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf", "0.0", "-1e-06", ""])
+def test_times_that_are_none_are_refused_with_their_place(base, tmp_path, bad):
+    new = run_of(tmp_path / "new", 2)
+    path = new.launches / "2r-2.1.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    names, fields = lines[0].rstrip("\n").split(","), lines[6].rstrip("\n").split(",")
+    assert fields[names.index("warmup")] == "0"
+    fields[names.index("time_s")] = bad
+    path.write_text("".join([*lines[:6], ",".join(fields) + "\n", *lines[7:]]))
+    assert "damaged" in (line := refusal(base, new.path)) and f"time_s is '{bad}'" in line
+
+
+def test_cells_that_differ_in_their_segment_alone_have_names_of_their_own(tmp_path):
+    runs = [
+        run_of(
+            tmp_path / f"s{segment}", segment, algorithms=("native", "two_tree"), choices={"segment_nbytes": segment}
+        )
+        for segment in (KIB, 2 * KIB)
+    ]
+    listed = judged(*(run.path for run in runs))["one_sided"]
+    assert len(listed) == 4 and all(re.search(r"segment (256|512) ", line) for line in listed)
+
+
+# ---- formats
+
+AWKWARD = "<a|b>&\"'`x`*\x07_"
+
+
+@pytest.fixture
+def awkward(base, tmp_path) -> tuple[Path, Path]:
+    """One of each verdict, and a reason that wants escaping in every format."""
+
+    def outcome(launch, cell):
+        return {"state": "wrong", "reason": AWKWARD, "wrong": 1} if (cell.algorithm, cell.count) == ("ring", 2) else {}
+
+    slower = {("native", 64 * KIB): 1.5, ("native", 8): 1.05}
+    return base, run_of(tmp_path / "new", 2, outcome=outcome, slower=slower, sizes=(8, 16, 64 * KIB)).path
+
+
+def test_junit_is_read_back(awkward, tmp_path):
+    result = compare(*awkward, "--format", "junit")
+    assert result.exit_code == 1
+    suites = ElementTree.fromstring(result.stdout.encode())
+    (suite,) = suites
+    cases = suite.findall("testcase")
+    kinds = {case.get("name"): [child.tag for child in case] for case in cases}
+    assert kinds == {
+        "ring 8 B, 2 ranks": ["failure"],
+        "native 8 B, 2 ranks": ["skipped"],
+        "native 64 KiB, 2 ranks": ["failure"],
+        "ring 64 KiB, 2 ranks": ["system-out"],
+        "native 16 B, 2 ranks (baseline: not planned)": ["skipped"],
+        "ring 16 B, 2 ranks (baseline: not planned)": ["skipped"],
+    }
+    counts = {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": 6, "failures": 2, "errors": 0, "skipped": 3}
+    assert {name: int(suites.get(name)) for name in counts} == counts
+    (reason,) = [case.find("failure").get("message") for case in cases if case.get("name") == "ring 8 B, 2 ranks"]
+    assert AWKWARD.replace("\x07", "\ufffd") in reason
+    assert all(float(case.get("time")) >= 0 and case.get("classname").startswith("allreduce") for case in cases)
+    assert [child.tag for child in suite][0] == "properties" and [child.tag for child in suite][-1] == "system-out"
+
+
+def cells_of(line: str) -> list[str]:
+    """The fields of a row as GitHub reads them: bars with a backslash are text, and so is what follows one."""
+    fields = re.split(r"(?<!\\)\|", line.strip())[1:-1]
+    return [re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", field.strip()) for field in fields]
+
+
+def test_markdown_is_read_back(awkward):
+    lines = compare(*awkward, "--format", "markdown").stdout.splitlines()
+    assert re.match(r"\*\*4 cells: 1 failed, 1 slower, 0 faster, 1 same, 1 undecided .*\*\*$", lines[0])
+    rows = [cells_of(line) for line in lines if line.startswith("|")]
+    assert {len(row) for row in rows} == {7}
+    assert re.fullmatch(r"(:?-+:?)+", "".join(rows[1]))
+    found = {row[0]: row[5] for row in rows[2:]}
+    assert found == verdicts(*awkward)
+    (reason,) = [row[6] for row in rows if row[5] == "failed"]
+    assert AWKWARD in reason
+    assert sum(line.startswith("- only new: ") for line in lines) == 2
+
+
+def test_json_says_what_the_table_says(awkward):
+    content, table = judged(*awkward), compare(*awkward).stdout
+    assert content["counts"] == {"slower": 1, "faster": 0, "same": 1, "undecided": 1, "failed": 1}
+    assert content["failed"] and content["sentence"] == table.splitlines()[-1]
+    assert (content["threshold"], content["correction"]) == (0.05, "Bonferroni")
+    shown = {line[:25].strip(): line.split() for line in table.splitlines() if "ranks  " in line}
+    for cell in content["cells"]:
+        assert cell["verdict"] in shown[cell["name"]]
+        assert cell["ratio"] is None or f"{cell['ratio']:.3f}" in shown[cell["name"]]
+    failed = next(cell for cell in content["cells"] if cell["verdict"] == "failed")
+    assert failed["low"] is None and AWKWARD in failed["reason"]
+
+
+def test_output_takes_the_format_and_stdout_the_table(awkward, tmp_path):
+    result = compare(*awkward, "--format", "junit", "-o", tmp_path / "report.xml")
+    assert result.exit_code == 1 and "4 cells: 1 failed" in result.stdout
+    assert ElementTree.parse(tmp_path / "report.xml").getroot().tag == "testsuites"
+    new = tmp_path / "new folder" / "report.xml"
+    assert compare(*awkward, "--format", "junit", "-o", new).exit_code == 1 and new.is_file()
+    nowhere = tmp_path / "report.xml" / "report.xml"
+    assert refusal(*awkward, "-o", nowhere).startswith(f"{nowhere.parent}: ")
+
+
+def test_the_help_names_every_word_of_despite():
+    (option,) = [parameter for parameter in command.params if parameter.name == "despite"]
+    assert re.search(f"{', '.join(SAME)}; or all", option.help)
+
+
+def test_a_cell_that_was_timed_otherwise_is_judged_only_where_that_is_wanted(base, tmp_path):
+    def fell_back(launch, cell, number) -> dict:
+        other = cell.algorithm == "ring" and cell.count == 2
+        return {"time_definition": "dissemination_max_local"} if other else {}
+
+    new = run_of(tmp_path / "new", 2, call=fell_back).path
+    (cell,) = [cell for cell in judged(base, new)["cells"] if cell["name"] == "ring 8 B, 2 ranks"]
+    assert cell["verdict"] == "undecided"
+    assert cell["reason"].startswith("its times are barrier_max_local, dissemination_max_local; if that is what")
+    assert {cell["verdict"] for cell in judged(base, new, "--despite", "time")["cells"]} == {"same"}

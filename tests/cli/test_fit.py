@@ -1,0 +1,94 @@
+"""`fit` as people call it: the tables, the machine file, and one line for what is wrong."""
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner
+from made_models import DATA, series
+from made_runs import build_run
+
+from allreduce_bench.cli import main
+from allreduce_bench.models.machine import read_machine
+
+PICO = str(DATA / "pico_four_series.csv")
+
+
+def run(*words):
+    return CliRunner().invoke(main, ["fit", *map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def of_pico(tmp_path_factory):
+    machine = tmp_path_factory.mktemp("fit") / "machine.json"
+    return run(PICO, "-o", machine, "-a", "ring_over,default-*"), machine
+
+
+def test_the_table_has_parameters_errors_and_the_pooled_line(of_pico):
+    result, machine = of_pico
+    assert result.exit_code == 0, result.output
+    assert "us/message" in result.stdout and "ps/byte" in result.stdout and "GB/s" in result.stdout
+    assert "largest p out, pooled over 2 series" in result.stdout and "plain alpha-beta: median" in result.stdout
+    assert "not identified, at most" in result.stdout and str(machine) in result.stderr
+
+
+def test_the_machine_file_holds_the_models(of_pico):
+    machine = read_machine(of_pico[1])
+    assert [model.algorithm for model in machine.models] == ["ring_over", "default-recursive_doubling"]
+    assert {run["run"] for run in machine.runs} == {"lumi, 1 rank per node", "fugaku, 1 rank per node"}
+    assert machine.models[1].ranks == (8, 64, 512, 4096, 8192) and machine.models[1].parts[0].contention > 0.1
+
+
+def test_csv_and_json_say_the_same(tmp_path):
+    path = tmp_path / "log.csv"
+    points = series("ring", noise=0.02)
+    points[["algorithm", "ranks", "nodes", "nbytes", "count", "time_s"]].to_csv(path, index=False)
+    rows = list(csv.DictReader(io.StringIO(run(path, "--format", "csv").stdout)))
+    content = json.loads(run(path, "--format", "json").stdout)
+    (model,) = content["models"]
+    values = [parameter["value"] for part in model["parts"] for parameter in part["parameters"]]
+    assert [float(row["value"]) for row in rows] == pytest.approx(values)
+    assert set(content["pooled"]) == {"in_sample", "leave_one_p_out", "leave_largest_p_out"}
+    assert "with one algorithm" in content["no_gamma"][0]
+
+
+def test_a_run_folder(tmp_path):
+    build_run(tmp_path / "a", algorithms=("native", "ring"), ranks=(2, 3, 4), floors=True)
+    result = run(tmp_path / "a")
+    assert result.exit_code == 0 and "ring" in result.stdout and "native" in result.stdout
+    assert "bootstrap over launches" in result.stdout
+
+
+def test_a_name_of_a_log_is_told_what_it_is(tmp_path):
+    path = tmp_path / "log.csv"
+    points = series("ring", noise=0.02).assign(algorithm="mystery")
+    points[["algorithm", "ranks", "nbytes", "time_s"]].to_csv(path, index=False)
+    unknown = run(path)
+    assert unknown.exit_code == 2 and "'mystery' sends is not known" in unknown.output and "--as" in unknown.output
+    assert "of ring" in run(path, "--as", "mystery=ring", "--ranks-per-node", "1").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((PICO, "-a", "rign"), "-a rign: not among the measured ones"),
+        ((PICO, "--as", "ring_over"), "expected NAME=ALGORITHM"),
+        ((PICO, "--as", "ring_over=rign"), "unknown algorithm 'rign'"),
+        ((PICO, "--as", "nothing=ring"), "no points of 'nothing'"),
+        (("nothing.csv",), "no such file"),
+        ((DATA,), "expected a result folder of PICO"),
+        ((DATA / "logs" / "osu_v7.4_2ranks_case1.txt",), "the log does not say of how many ranks; make a run of it"),
+    ],
+)
+def test_errors_take_one_line(words, message):
+    result = run(*words)
+    assert result.exit_code == 2 and message in result.output and len(result.output.splitlines()) == 1
+
+
+def test_one_number_of_ranks_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "log.csv"
+    series("ring", (4,))[["algorithm", "ranks", "nbytes", "time_s"]].to_csv(path, index=False)
+    result = run(path)
+    assert result.exit_code == 2 and "one number of ranks (4)" in result.output
+    assert len(result.output.splitlines()) == 1

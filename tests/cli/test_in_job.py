@@ -1,0 +1,277 @@
+"""A run in a Slurm job: its record, what it refuses, how it goes on. scontrol is a script here."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import in_turn, interpreters
+from made_runs import build_run
+from measured_runs import LONG_RUN, done, one_line_error, wait_for_cells
+from slurm_programs import SlurmPrograms
+
+from allreduce_bench.launching.layout import ranks_of_job
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.plan import Launch, Plan
+from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.start import Start
+from allreduce_bench.slurm.allocation import Allocation, allocation, refuse_few_nodes
+from allreduce_bench.slurm.job_record import JobRecord
+
+JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
+TOPOLOGY = "SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=s1\\nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]"
+FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "stage", "ended", "end", "why", "requeued"]
+SMALL = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 2, "--no-floors"]
+
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch) -> SlurmPrograms:
+    for name in [name for name in os.environ if name.startswith("SLURM_")]:
+        monkeypatch.delenv(name)
+    return SlurmPrograms(tmp_path / "slurm", monkeypatch)
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def start(python: Path, *words: object, **variables: str) -> subprocess.Popen:
+    """`run` in a job, without srun: the ranks are started by this MPI's mpirun, on this machine."""
+    command = [str(python), "-m", "allreduce_bench", "run", *map(str, words)]
+    environ = {**os.environ, **JOB, **variables}
+    return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended(process: subprocess.Popen) -> subprocess.CompletedProcess:
+    table, said = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(process.args, process.returncode, table, said)
+
+
+def records(folder: Path) -> dict[str, dict]:
+    return {path.name: json.loads(path.read_text()) for path in sorted(folder.glob("jobs/job-*"))}
+
+
+def record(folder: Path) -> dict:
+    ((_, only),) = records(folder).items()
+    assert list(only) == FIELDS
+    return only
+
+
+@pytest.mark.parametrize(
+    ("variables", "number"),
+    [
+        ({"SLURM_NTASKS": "16"}, 16),
+        ({"SLURM_NTASKS": "16", "SLURM_NTASKS_PER_NODE": "4", "SLURM_JOB_NUM_NODES": "8"}, 16),
+        ({"SLURM_NTASKS_PER_NODE": "4", "SLURM_JOB_NUM_NODES": "8"}, 32),
+        ({"SLURM_TASKS_PER_NODE": "4(x2),3", "SLURM_JOB_NUM_NODES": "3"}, 11),
+        ({"SLURM_NTASKS": "odd", "SLURM_JOB_NUM_NODES": "3"}, None),
+        ({}, None),
+    ],
+)
+def test_a_job_says_how_many_ranks_there_are(variables, number):
+    assert ranks_of_job(variables) == number
+
+
+def test_ranks_per_node_are_on_every_node_of_the_job():
+    variables = {"SLURM_NTASKS": "16", "SLURM_JOB_NUM_NODES": "4"}
+    assert ranks_of_job(variables, 2) == 8 and ranks_of_job({}, 2) is None
+
+
+def test_the_variables_of_a_job_are_read():
+    here = allocation({**JOB, "SLURM_RESTART_COUNT": "3"})
+    assert here == Allocation("12", "12", None, 3, ("n1", "n2"), 2) and here.name == "12"
+    task = allocation({"SLURM_JOB_ID": "15", "SLURM_ARRAY_JOB_ID": "12", "SLURM_ARRAY_TASK_ID": "4"})
+    assert task == Allocation("15", "12", "4", 0, (), None) and task.name == "12_4"
+    odd = allocation({"SLURM_JOB_ID": "12", "SLURM_JOB_NODELIST": "n[1-", "SLURM_RESTART_COUNT": "x"})
+    assert odd == Allocation("12", "12", None, 0, (), None)
+    assert allocation({}) is None and allocation({"SLURM_JOB_ID": "../12"}) is None
+
+
+def test_a_launch_that_needs_more_nodes_than_the_job_has_is_refused_in_a_sentence():
+    plan = Plan(("ring",), (8,), (4, 9), 1, 1, start=Start(ranks_per_node=4))
+    here = Allocation("12", "12", None, 0, ("n1", "n2"), 2)
+    refuse_few_nodes(here, plan, [Launch(4, 1), Launch(8, 1)])
+    refuse_few_nodes(None, plan, [Launch(9, 1)])
+    refuse_few_nodes(here._replace(node_count=None), plan, [Launch(9, 1)])
+    with pytest.raises(RunError) as caught:
+        refuse_few_nodes(here, plan, [Launch(4, 1), Launch(9, 1)])
+    assert str(caught.value) == (
+        "launch 9r-1: 9 ranks at 4 a node need 3 nodes, but job 12 has 2; "
+        "submit it with --nodes=3, or choose other launches with --only"
+    )
+
+
+def test_a_record_is_whole_at_once_and_a_second_one_of_the_same_start_is_another_file(tmp_path):
+    here = Allocation("15", "12", "4", 1, ("n1",), 1)
+    one, other = JobRecord(tmp_path, here, "8r"), JobRecord(tmp_path, here, "4r")
+    assert list(records(tmp_path)) == ["job-12_4.1.2.json", "job-12_4.1.json"]
+    one.end("warned", "why", requeued=True)
+    first = records(tmp_path)["job-12_4.1.json"]
+    assert list(first) == FIELDS and first["ended"] >= first["started"]
+    known = {"job": "12", "task": "4", "restart": 1, "only": "8r", "nodes": ["n1"], "end": "warned", "requeued": True}
+    assert known.items() <= first.items()
+    other.add(stage={"python_s": 1.5})
+    assert records(tmp_path)["job-12_4.1.2.json"] | {"only": "8r"} == {
+        **first, "ended": None, "end": None, "why": None, "requeued": False, "stage": {"python_s": 1.5},
+        "started": other.facts["started"],
+    }  # fmt: skip
+
+
+def test_a_record_that_cannot_be_written_costs_nothing_else(tmp_path):
+    (tmp_path / "jobs").write_text("a file")
+    unwritten = JobRecord(tmp_path, Allocation("12", "12", None, 0, (), None), "")
+    unwritten.end("done", None)
+    assert (tmp_path / "jobs").read_text() == "a file"
+
+
+@needs_mpi
+def test_a_job_keeps_its_record_its_switches_and_its_report(python, slurm, tmp_path):
+    in_turn(0, python)
+    host = os.uname().nodename
+    slurm.answer("scontrol", f"printf '{TOPOLOGY.replace('n[1-2]', host)}\\n'")
+    folder = tmp_path / "run"
+    words = [*SMALL, "--launches", 2, "--only", "2r-2", "--report", "--resume", "-o", folder]
+    result = ended(start(python, *words, SLURM_JOB_NODELIST=host, SLURM_JOB_NUM_NODES="1"))
+    assert result.returncode == 0, result.stderr
+    told = record(folder)
+    assert told["end"] == "done" and told["why"] is None and told["ended"] and told["only"] == "2r-2"
+    assert told["nodes"] == [host] and told["switches"] == {host: "s0/s1"} and not told["requeued"]
+    assert [path.name for path in folder.glob("launches/*.json")] == ["2r-2.1.json"]
+    facts = json.loads((folder / "launches" / "2r-2.1.json").read_text())
+    assert facts["switches"] == {host: "s0/s1"} and facts["variables"]["SLURM_JOB_ID"] == "12"
+    assert f"s0/s1: {host}" in (folder / "report.html").read_text()
+    assert f"report: {folder}/report.html" in result.stderr.splitlines()[-1]
+
+
+@needs_mpi
+def test_a_slurm_that_does_not_answer_and_a_report_that_fails_change_nothing(slurm, tmp_path):
+    slurm.answer("scontrol", "echo 'Unable to contact slurm controller (connect failure)' >&2; exit 1")
+    folder = tmp_path / "run"
+    (folder / "report.html").mkdir(parents=True)
+    build_run(tmp_path / "plan", algorithms=("ring",), sizes=(8,), ranks=(2,), launches=1)
+    (tmp_path / "plan" / "run.json").rename(folder / "run.json")
+    result = ended(start(interpreters()[0], "--report", "--resume", "-o", folder))
+    assert result.returncode == 0, result.stderr
+    assert record(folder)["end"] == "done" and record(folder)["switches"] == {}
+    assert [line for line in result.stderr.splitlines() if line.startswith("warning: no report: ")], result.stderr
+
+
+@needs_mpi
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_job_that_is_ended_says_so_in_its_record(slurm, tmp_path, number):
+    folder = tmp_path / "run"
+    process = start(interpreters()[0], "-n", 2, *LONG_RUN, "--launches", 1, "--requeue", "-o", folder)
+    wait_for_cells(process, folder, 2)
+    assert record(folder)["end"] is None
+    process.send_signal(number)
+    result = ended(process)
+    assert result.returncode == 1 and "error: interrupted; finished cells are kept" in result.stderr
+    assert record(folder)["end"] == "stopped" and record(folder)["why"] == "interrupted"
+    assert not [call for call in slurm.calls("scontrol") if "requeue" in call]
+
+
+def warned(python: Path, folder: Path, cells: int, *more: object) -> subprocess.CompletedProcess:
+    """A run that is warned when so many cells are done; with none, when the first launch is being started."""
+    process = start(python, "-n", 2, *LONG_RUN, "--launches", 2, "--resume", "-o", folder, *more)
+    if cells:
+        wait_for_cells(process, folder, cells)
+    else:
+        while " measure --launch 2r-1 " not in process.stderr.readline():
+            assert process.poll() is None
+    process.send_signal(signal.SIGUSR1)
+    return ended(process)
+
+
+@needs_mpi
+def test_a_warned_job_is_requeued_and_goes_on_where_it_stopped(python, slurm, tmp_path):
+    in_turn(1, python)
+    """scontrol, as Slurm does, ends the job at once: neither of them may die of it before all is said."""
+    slurm.answer("scontrol", '[ "$1" != requeue ] || { kill -TERM $PPID; kill -TERM $$; }')
+    folder = tmp_path / "run"
+    result = warned(python, folder, 2, "--requeue", "--report")
+    kept, told = done(folder), record(folder)
+    assert result.returncode == 1 and ["requeue", "12"] in slurm.calls("scontrol")
+    (left,) = re.findall(r"^error: job 12 requeued: (\d+) of 24 cells left$", result.stderr, re.MULTILINE)
+    assert int(left) == 24 - len(kept) and "Traceback" not in result.stderr
+    assert told["end"] == "warned" and told["requeued"] and told["why"] == f"job 12 requeued: {left} of 24 cells left"
+    assert not (folder / "report.html").exists()  # the next start writes it
+    again = ended(start(python, "--resume", "--requeue", "--report", "-o", folder, SLURM_RESTART_COUNT="1"))
+    assert again.returncode == 0, again.stderr
+    assert len(done(folder)) == len(set(done(folder))) == 24 and set(kept) <= set(done(folder))
+    last = records(folder)["job-12.1.json"]
+    assert last["end"] == "done" and last["restart"] == 1 and (folder / "report.html").is_file()
+
+
+@needs_mpi
+def test_a_job_that_finished_nothing_is_not_requeued(slurm, tmp_path):
+    folder = tmp_path / "run"
+    result = warned(interpreters()[0], folder, 0, "--requeue", "--only", "2r-1,2r-2")
+    why = "24 of 24 cells left; not requeued: no cell was finished since this start: give it more time; go on with: "
+    command = f"allreduce-bench run --resume -o {folder} --only 2r-1,2r-2"
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == f"error: warned of the end of its time: {why}{command}"
+    assert record(folder)["end"] == "warned" and record(folder)["why"].endswith(command)
+    assert not record(folder)["requeued"] and not [call for call in slurm.calls("scontrol") if "requeue" in call]
+
+
+@needs_mpi
+def test_a_refused_requeue_is_said_in_slurms_words(slurm, tmp_path):
+    refusal = "echo 'Requested operation is presently disabled for job 12' >&2; exit 1"
+    slurm.answer("scontrol", f'[ "$1" != requeue ] || {{ {refusal}; }}')
+    folder = tmp_path / "run"
+    result = warned(interpreters()[0], folder, 2, "--requeue", "--report")
+    said = "cells left; not requeued: scontrol: Requested operation is presently disabled for job 12; go on with: "
+    assert result.returncode == 1 and said in result.stderr.splitlines()[-1], result.stderr
+    assert record(folder)["end"] == "warned" and not record(folder)["requeued"] and said in record(folder)["why"]
+    assert (folder / "report.html").is_file()
+
+
+@needs_mpi
+def test_a_job_that_is_too_small_is_refused_before_anything_is_written(slurm, tmp_path):
+    (python, *_), new = interpreters(), tmp_path / "new"
+    words = ["-n", "2,6", "--ranks-per-node", 2, "--sizes", 8, "-a", "ring"]
+    said = one_line_error(ended(start(python, *words, "--resume", "-o", new)))
+    assert "launch 6r-1: 6 ranks at 2 a node need 3 nodes, but job 12 has 2; submit it with --nodes=3" in said
+    assert not new.exists()
+
+
+@needs_mpi
+def test_what_a_job_refuses_stands_in_its_record(slurm, tmp_path):
+    folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), ranks=(2,), launches=2).path
+    said = one_line_error(ended(start(interpreters()[0], "--resume", "--only", "2r-7", "-o", folder)))
+    told = record(folder)
+    assert "--only 2r-7: the run has no such launch; known: 2r, each -1 to -2" in said
+    assert told["end"] == "refused" and f"error: {told['why']}" == said and told["ended"]
+
+
+@needs_mpi
+def test_in_a_job_its_tasks_are_the_ranks(slurm, tmp_path):
+    folder = tmp_path / "run"
+    words = ["--sizes", 8, "-a", "ring", "--iters", 2, "--no-floors", "--launches", 1, "-o", folder]
+    assert ended(start(interpreters()[0], *words, SLURM_NTASKS="3", SLURM_JOB_NUM_NODES="1")).returncode == 0
+    assert RunFolder(folder).plan().ranks == (3,)
+
+
+@needs_mpi
+def test_outside_of_a_job_there_is_no_record_and_no_requeue(slurm, tmp_path):
+    folder = tmp_path / "run"
+    process = start(interpreters()[0], "-n", 2, *LONG_RUN, "--launches", 1, "--requeue", "-o", folder, SLURM_JOB_ID="")
+    wait_for_cells(process, folder, 1)
+    process.send_signal(signal.SIGUSR1)
+    result = ended(process)
+    assert result.returncode == 1 and "not requeued: this is no Slurm job; go on with" in result.stderr
+    assert not (folder / "jobs").exists() and slurm.calls("scontrol") == []
+
+
+@needs_mpi
+def test_under_a_launcher_neither_a_report_nor_a_requeue_is_possible(tmp_path):
+    environ = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "2"}
+    command = [interpreters()[0], "-m", "allreduce_bench", "run", "--report", "--requeue", "-o", tmp_path / "run"]
+    said = one_line_error(subprocess.run(command, env=environ, capture_output=True, text=True))
+    assert "--requeue, --report under a launcher: these ranks are one launch of a job" in said

@@ -1,0 +1,214 @@
+"""`predict` as people type it: what it prints, from prices and from a machine file; errors in one line."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from click.testing import CliRunner, Result
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.cli import main
+from allreduce_bench.models.forms import Form
+from allreduce_bench.models.machine import Machine, write_machine
+from allreduce_bench.models.model import Model, Parameter, Part
+from allreduce_bench.report.forecast import COLUMNS
+
+PRICES = ("--alpha", "5us", "--bandwidth", "100Gbit")
+
+
+def bench(*words: str) -> Result:
+    """Run the command line; what is no SystemExit is a bug and must not be hidden."""
+    result = CliRunner().invoke(main, ["predict", *words])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def printed(*words: str) -> str:
+    result = bench(*words)
+    assert result.exit_code == 0 and not result.stderr, result.output
+    return result.stdout
+
+
+def refused(*words: str) -> str:
+    """The one line that a bad use of the program gets, at exit status 2."""
+    result = bench(*words)
+    assert result.exit_code == 2 and not result.stdout, result.output
+    assert re.fullmatch(r"error: [^\n]+\n", result.stderr), result.stderr
+    return result.stderr
+
+
+def model(name: str, alpha_s: float, beta: float, **more) -> Model:
+    found = [Parameter("alpha_s", "", 0.0, alpha_s, None, None, True)]
+    found.append(Parameter("beta_s_per_byte", "", 0.0, beta, None, None, True))
+    where = {"run": "monday", "executor": "sendrecv", "dtype": "float32", "op": "sum", "itemsize": 4}
+    measured = {"ranks": (2, 4, 8), "nbytes": (64, 1 << 20), "reach_log": 0.1, "reach_log_per_doubling": 0.05}
+    return Model(name, (Part(name, Form(), tuple(found)),), **{**where, **measured, **more})
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """The path of a machine file with a ring and a tree."""
+    models = (model("ring", 1e-6, 1e-10), model("two_tree", 2e-6, 1e-10, segment=4096))
+    write_machine(Machine(models, "0.1.0", "today", ({"run": "monday"},)), tmp_path / "machine.json")
+    return str(tmp_path / "machine.json")
+
+
+def test_a_table_says_what_it_is_and_who_is_fastest():
+    text = printed("-n", "24576", "--sizes", "8,64M", *PRICES)
+    title, *_ = lines = text.splitlines()
+    assert title.startswith("allreduce, modelled, not measured: alpha 5.00 us a message, 100 Gbit/s; ")
+    small, large = (next(line for line in lines if line.startswith(size)) for size in ("   8 B", "64 MiB"))
+    assert small.split()[8:] == ["*", "245754", "270", "270", "recursive_doubling", "75.0", "0.00128"]
+    assert large.split()[2:4] == ["256488", "132058902"] and large.split()[-4:-2] == ["*", "two_tree"]
+    assert len(small.split()) == 2 + len(builtin()) + 1 + 3
+    assert "two_tree overtakes rabenseifner above 7.09 MiB on 24576 ranks\n" in text
+    assert re.search(r"^two_tree overtakes ring above 23\d ranks at 64 MiB$", text, re.MULTILINE)
+    assert "tree and two_tree: the best segment at each size" in text
+
+
+def test_the_best_segment_brings_the_crossing_of_the_notes():
+    text = printed("-n", "24576", "--sizes", "8,64M", "--segment", "best", "-a", "ring,two_tree", *PRICES)
+    (ranks,) = re.findall(r"two_tree overtakes ring above (\d+) ranks at 64 MiB", text)
+    assert 230 <= int(ranks) <= 250
+    assert "two_tree: the best segment at each size, " in text
+
+
+def test_prices_may_be_said_in_several_ways():
+    ways = [
+        ("--alpha", "5us", "--bandwidth", "12.5GB/s"),
+        ("--alpha", "5e-6", "--beta", "8e-11"),
+        ("--alpha", "0.005ms", "--beta", "0.08ns"),
+    ]
+    texts = {printed("-n", "16", *way) for way in (PRICES, *ways)}
+    assert len(texts) == 1
+    reduced = printed("-n", "16", "--gamma", "1e-9", *PRICES)
+    assert reduced not in texts and "reductions at 1 GB/s" in reduced
+
+
+def test_nodes_have_prices_of_their_own():
+    within = ("--alpha-within", "2us", "--bandwidth-within", "100GB/s", "--ranks-per-node", "8")
+    text = printed("-n", "8,24576", "--sizes", "1K", "-a", "hierarchical_ring,ring", *PRICES, *within)
+    assert "8 ranks on 1 node\n" in text and "24576 ranks on 3072 nodes\n" in text
+    assert re.search(r" 30739 \*", text)
+    assert "100 Gbit/s between nodes; alpha 2.00 us a message, 800 Gbit/s within" in text
+
+
+def test_the_map_of_winners():
+    lines = printed("-n", "2-5", "--sizes", "8,64M", "--map", "-a", "ring,recursive_doubling", *PRICES).splitlines()
+    table = [line.split() for line in lines[3:8]]
+    assert table[0] == ["ranks", "8", "B", "64", "MiB"]
+    assert table[1:] == [
+        ["2", "recursive_doubling", "recursive_doubling"],
+        ["3", "recursive_doubling", "ring"],
+        ["4", "recursive_doubling", "ring"],
+        ["5", "recursive_doubling", "ring"],
+    ]
+
+
+def test_a_machine_file_gives_intervals_and_marks_what_is_far(machine):
+    text = printed(machine, "-n", "4,64", "--sizes", "64,1M,16M")
+    assert f"not measured: {machine}, fitted to monday\nmonday, float32 sum, warm cache\n" in text
+    near, far = text.split("\n64 ranks\n")
+    assert re.search(r"64 B +6\.01 \* +12\.0 +ring +5\.44 to 6\.64 ", near) and "?" not in near.split("4 ranks\n")[1]
+    assert re.search(r"64 B +126 \? +\S+ \*\? +two_tree ", far)
+    assert "speculative: 64 ranks are beyond 2 times the 8 that were measured" in text
+    assert "sizes above 1 MiB were not measured" in text and "sizes below" not in text
+    assert re.search(r"two_tree overtakes ring above \d+ ranks at 64 B( \(speculative\))?\n", text)
+    assert "two_tree: segments of 16 KiB" in text
+
+
+def test_csv_has_a_row_for_every_cell(machine):
+    rows = list(csv.DictReader(io.StringIO(printed(machine, "-n", "4,17", "--sizes", "64,1M", "--format", "csv"))))
+    assert list(rows[0]) == list(COLUMNS) and len(rows) == 8
+    first = rows[0]
+    assert (first["group"], first["algorithm"]) == ("monday, float32 sum, warm cache", "ring")
+    assert float(first["time_s"]) == pytest.approx(6 * (1e-6 + 16e-10)) and first["segment_nbytes"] == ""
+    assert float(first["low_s"]) < float(first["time_s"]) < float(first["high_s"])
+    assert {(row["ranks"], row["speculative"]) for row in rows} == {("4", "0"), ("17", "1")}
+    assert sum(int(row["fastest"]) for row in rows) == 4
+
+
+def test_json_holds_rows_and_crossings(machine, tmp_path):
+    path = tmp_path / "times.json"
+    assert printed(machine, "-n", "2-64", "--sizes", "64,1M", "-o", str(path)) == ""
+    content = json.loads(path.read_text())
+    assert content["measured"] is False and len(content["rows"]) == 63 * 2 * 2
+    assert any(one["sentence"].startswith("two_tree overtakes ring above ") for one in content["crossings"])
+    assert printed(machine, "-n", "2-64", "--sizes", "64,1M", "--format", "json") == path.read_text()
+
+
+@pytest.mark.parametrize("suffix, form", [("csv", "csv"), ("txt", "table")])
+def test_a_file_is_what_would_be_printed(tmp_path, suffix, form):
+    path = tmp_path / f"times.{suffix}"
+    assert printed("-n", "4", *PRICES, "-o", str(path)) == ""
+    assert path.read_text() == printed("-n", "4", *PRICES, "--format", form)
+
+
+BAD = {
+    "predict needs numbers of ranks, such as -n 1024": PRICES,
+    "'0': at least 1 rank is needed, found 0": ("-n", "0", *PRICES),
+    "-n 1: one rank has nobody to reduce with": ("-n", "1-4", *PRICES),
+    "-n 1000000: at most 262144 ranks are predicted": ("-n", "1000000", *PRICES),
+    "--sizes: 0 bytes; expected 1 B to 1 PiB": ("-n", "4", "--sizes", "0,8", *PRICES),
+    "--sizes: 1152921504606846976 bytes; expected 1 B": ("-n", "4", "--sizes", "8,1073741824G", *PRICES),
+    "262143 numbers of ranks times 10 sizes: at most 20000": ("-n", "2-262144", *PRICES),
+    "needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth": ("-n", "4"),
+    "or --alpha 5us --bandwidth 100Gbit (or --beta)": ("-n", "4", "--alpha", "5us"),
+    "--alpha: '-5us' is no price; expected seconds above 0": ("-n", "4", "--alpha", "-5us", "--beta", "1e-10"),
+    "--alpha 5: 5 s, more than 1 s; is the unit missing": ("-n", "4", "--alpha", "5", "--bandwidth", "100Gbit"),
+    "--beta 0.08: 0.08 s, more than 0.001 s": ("-n", "4", "--alpha", "5us", "--beta", "0.08"),
+    "--alpha: '0us' is no price": ("-n", "4", "--alpha", "0us", "--beta", "1e-10"),
+    "--bandwidth: '0Gbit' is no rate": ("-n", "4", "--alpha", "5us", "--bandwidth", "0Gbit"),
+    "--beta and --bandwidth say the same": ("-n", "4", *PRICES, "--beta", "8e-11"),
+    "--beta-within and --bandwidth-within say the same": (
+        *("-n", "4", *PRICES, "--beta-within", "8e-11", "--bandwidth-within", "1GB/s"),
+    ),
+    "prices within a node need --ranks-per-node": ("-n", "4", *PRICES, "--alpha-within", "1us"),
+    "--ranks-per-node 5: there are 4 ranks in all": ("-n", "4", "--ranks-per-node", "5", *PRICES),
+    "--segment: 'x' is no size": ("-n", "4", "--segment", "x", *PRICES),
+    "--segment 0: a segment holds at least one element": ("-n", "4", "--segment", "0", *PRICES),
+    "unknown algorithm 'rign'; known: hierarchical_ring": ("-n", "4", "-a", "ring,rign", *PRICES),
+    "native: what a library does is not known": ("-n", "4", "-a", "native", *PRICES),
+    "--map is a table; leave out --format csv": ("-n", "4", "--map", "--format", "csv", *PRICES),
+    "expected a name that ends in .csv, .json, .txt": ("-n", "4", "-o", "x.png", *PRICES),
+    "its name says csv, but --format json was asked": ("-n", "4", "-o", "x.csv", "--format", "json", *PRICES),
+    "/nowhere/x.csv: no such file": ("-n", "4", "-o", "/nowhere/x.csv", *PRICES),
+    "says what messages cost; leave out --alpha, or the file": ("machine.json", "-n", "4", "--alpha", "5us"),
+    "absent.json: No such file or directory; expected a machine file": ("absent.json", "-n", "4"),
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_bad_input_is_refused_in_a_sentence(words):
+    assert words in refused(*BAD[words])
+
+
+@pytest.mark.parametrize("words", [("--ranks-per-node", "0"), ("--format", "xml"), ("--alpha",)])
+def test_other_bad_usage_has_exit_status_2(words):
+    result = bench("-n", "4", *PRICES, *words)
+    assert result.exit_code == 2 and not result.stdout and "error:" in result.stderr.lower()
+
+
+@pytest.mark.parametrize(
+    "content, words",
+    [
+        ("{", "no JSON"),
+        ("[]", "no machine file; expected one that 'allreduce-bench fit' wrote"),
+        ('{"kind": "allreduce-bench machine", "schema_version": 0}', "of schema 0; this program reads 1"),
+        ('{"kind": "allreduce-bench machine", "schema_version": 1, "models": [7]}', "damaged"),
+    ],
+)
+def test_another_file_is_no_machine(tmp_path, content, words):
+    path = tmp_path / "machine.json"
+    path.write_text(content)
+    assert words in refused(str(path), "-n", "4")
+
+
+def test_an_algorithm_that_was_not_fitted_is_refused(machine):
+    assert "naive was not fitted; this machine file has ring, two_tree" in refused(machine, "-n", "4", "-a", "naive")
+
+
+def test_a_machine_file_that_is_a_folder_is_refused(tmp_path):
+    assert "expected a machine file" in refused(str(tmp_path), "-n", "4")

@@ -1,0 +1,381 @@
+"""Whole runs over a real MPI: what is kept when something dies, what is refused, what the ranks import."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+from measured_runs import bench, done, mpirun, one_line_error, ranks, wait_until_nobody_measures
+from places import PACKAGE
+
+OPEN_MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+DECLARED = """from allreduce_bench.algorithms import Cost, algorithm
+from allreduce_bench.schedule import Step
+@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
+"""
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def test_a_run_measures_every_cell_and_says_so(python, tmp_path):
+    folder = tmp_path / "run"
+    result = bench(
+        python, "run", "-n", "1,3", "--sizes", "0,8,12K", "-a", "native,ring,naive", "--launches", 2, "-o", folder
+    )
+    assert result.returncode == 0, result.stderr
+    assert "18 of 18" not in result.stdout and result.stdout.count("9 of 9 cells done, 0 wrong elements.") == 2
+    assert "OVERSUBSCRIBED" in result.stdout or os.cpu_count() >= 3
+    assert "different bits on different ranks (replicas would diverge): naive" in result.stdout
+    assert len(done(folder)) == len(set(done(folder))) == 2 * 2 * 9
+    with open(folder / "summary.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 18
+    assert all(float(row["time_s"]) > 0 and row["launches"] == "2" and row["wrong"] == "0" for row in rows)
+    assert {row["rank_of_best"] for row in rows} >= {"best"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_16_bit_types_are_measured_and_labelled(python, tmp_path, dtype):
+    folder, words = tmp_path / "run", ["-a", "native,ring,tree", "--launches", 1, "--iters", 2, "--no-floors"]
+    result = bench(python, "run", "-n", 3, "-d", dtype, "--op", "avg", "--sizes", "0,6,6K", *words, "-o", folder)
+    assert result.returncode == 0, result.stderr
+    label = "16-bit sums on a CPU: times measure the arithmetic more than the network"
+    assert label in result.stdout and f"warning: {label}" in result.stderr
+    launch = json.loads((folder / "launches" / "3r-1.1.json").read_text())
+    finding = next(finding for finding in launch["findings"] if finding["code"] == "arithmetic")
+    assert finding["level"] == "caution" and finding["text"].startswith(label) and finding["effect"] + finding["advice"]
+    with open(folder / "launches" / "3r-1.1.cells.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    done = [row for row in rows if row["state"] == "done"]
+    assert all(row["wrong"] == "0" and row["same_bits"] == "1" for row in done) and len(done) in (6, 9)
+    skipped = [row for row in rows if row not in done]  # a float16 may be missing where a compiler has none
+    assert all(row["algorithm"] == "native" and f"offers no {dtype} of " in row["reason"] for row in skipped)
+    assert bool(skipped) or dtype == "float16"
+
+
+def test_a_type_that_is_not_installed_is_refused_in_one_line(tmp_path):
+    absent = tmp_path / "absent"
+    absent.mkdir()
+    (absent / "ml_dtypes.py").write_text("raise ImportError('not here')\n")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(absent), os.environ.get("PYTHONPATH", "")])}
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1]
+    said = one_line_error(bench(interpreters()[0], "run", "-d", "bfloat16", *words, cwd=tmp_path, env=environ))
+    assert "bfloat16 needs the package ml_dtypes (not here)" in said
+    assert "pip install 'allreduce-bench[bfloat16]'" in said
+    assert not list(tmp_path.rglob("run.json"))
+    assert bench(interpreters()[0], "run", *words, cwd=tmp_path, env=environ).returncode == 0
+
+
+def test_iters_and_warmups_are_exact(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-n", 2, "--sizes", 64, "-a", "ring", "--launches", 1, "--iters", 37, "--warmups", 4, "-o", folder]
+    assert bench(python, "run", "--no-floors", *words).returncode == 0
+    with open(folder / "launches" / "2r-1.1.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["warmup"] for row in rows] == ["1"] * 4 + ["0"] * 37
+    assert [int(row["repetition"]) for row in rows] == list(range(41))
+
+
+@pytest.mark.parametrize("victim", ["rank", "mpirun", "starter"])
+def test_killing_loses_at_most_the_cell_in_progress(python, tmp_path, victim):
+    folder = tmp_path / "run"
+    words = ["-n", 2, "--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--launches", 1, "--iters", 60]
+    starter = subprocess.Popen(
+        [str(python), "-m", "allreduce_bench", "run", *map(str, words), "-o", str(folder)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.time() + 60
+    while len(done(folder)) < 2:
+        assert time.time() < deadline and starter.poll() is None
+        time.sleep(0.02)
+    pid = {"starter": lambda: starter.pid, "mpirun": lambda: child(starter.pid), "rank": lambda: ranks(folder)[-1]}
+    os.kill(pid[victim](), signal.SIGKILL)
+    _, said = starter.communicate(timeout=60)
+    before = done(folder)
+    assert 2 <= len(before) < 12
+    if victim != "starter":
+        assert starter.returncode == 1
+        assert "finished cells are kept; go on with: allreduce-bench run --resume" in said.splitlines()[-1]
+    wait_until_nobody_measures(folder)
+
+    before = done(folder)
+    resumed = bench(python, "run", "--resume", "-o", folder)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "12 of 12 cells done" in resumed.stdout
+    after = done(folder)
+    assert len(after) == len(set(after)) == 12 and set(before) <= set(after)
+
+
+def child(pid: int) -> int:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=True).stdout.split()
+    return int(found[0])
+
+
+def test_an_interrupt_keeps_what_was_measured(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-n", "2", "--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--launches", "1", "--iters", "60"]
+    command = [str(python), "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
+    starter = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while len(done(folder)) < 2:
+        time.sleep(0.02)
+    os.killpg(starter.pid, signal.SIGINT)
+    table, said = starter.communicate(timeout=60)
+    assert starter.returncode == 1 and "Traceback" not in said
+    assert "error: interrupted; finished cells are kept; go on with: allreduce-bench run --resume" in said
+    assert "left out" not in table and "missing" in table
+    wait_until_nobody_measures(folder)
+
+
+def test_within_bounds_the_run_and_names_what_it_left_out(python, tmp_path):
+    start = time.time()
+    words = ["-n", 2, "-b", 8, "-e", "4M", "-f", 2, "--launches", 2, "--within", "4s", "-o", tmp_path / "run"]
+    result = bench(python, "run", *words)
+    assert result.returncode == 0 and time.time() - start < 20
+    assert "2r-2: --within was used up" in result.stderr
+
+
+def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
+    command = mpirun(python, 3, "run", "--sizes", "8,4K", "-a", "ring,native", "-o", tmp_path / "run")
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "3 ranks on 1 node" in result.stdout and "4 of 4 cells done, 0 wrong elements." in result.stdout
+    again = subprocess.run(
+        mpirun(python, 3, "run", "--sizes", "8", "-o", tmp_path / "run"), capture_output=True, text=True
+    )
+    assert again.returncode == 2 and again.stderr.count("exists already") == 1
+
+
+def test_under_mpirun_ranks_are_refused_once(python):
+    result = subprocess.run(mpirun(python, 2, "run", "--ranks", 2), capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2
+    assert result.stderr.count("error: --ranks under a launcher: the ranks come from mpirun or srun") == 1
+
+
+def test_a_wrong_algorithm_is_refused_and_the_others_are_measured(python, tmp_path):
+    wrong = tmp_path / "mine.py"
+    wrong.write_text(
+        DECLARED + "def once(rank, size, topology, count, segment):\n"
+        "    whole = (range(count),)\n"
+        "    yield Step((rank + 1) % size, whole, (rank - 1) % size, whole, True)\n"
+    )
+    folder = tmp_path / "run"
+    result = bench(python, "run", "-n", 3, "--sizes", 64, "-a", f"{wrong},ring", "--launches", 1, "-o", folder)
+    assert result.returncode == 1
+    assert "refused: once 64 B: round 1: rank 0 ends without b1 (elements 0 to 15)" in result.stdout
+    assert [algorithm for _, algorithm, _ in done(folder)] == ["ring"]
+
+
+def test_pretended_nodes_say_so_for_ever(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-n", 4, "--sizes", "4K", "-a", "hierarchical_ring", "--launches", 1, "--pretend-ranks-per-node", 2]
+    result = bench(python, "run", *words, "-o", folder)
+    assert result.returncode == 0 and "PRETENDED: 2 nodes" in result.stdout
+    with open(folder / "summary.csv", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["nodes"], row["nodes_declared"]) == ("1", "2")
+    launch = json.loads((folder / "launches" / "4r-1.1.json").read_text())
+    assert any(finding["code"] == "pretended" for finding in launch["findings"])
+
+
+def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
+    words = ["-n", 2, "--sizes", "8,4096G", "-a", "native", "--launches", 1, "-o", tmp_path / "run"]
+    result = bench(python, "run", *words)
+    assert result.returncode == 0
+    assert "skipped: native 4096 GiB: needs 24576 GiB of buffers a rank" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["-a", "rign"], "unknown algorithm 'rign'; known: hierarchical_ring, naive"),
+        (["-a", "./none.py"], "none.py: no such file"),
+        (["--sizes", "8,x"], "'x' is no size"),
+        (["--sizes", "3"], "3 bytes are no whole number of float32 elements"),
+        (["-b", "1M", "-e", "8"], "the smallest size, 1048576 bytes, is above the largest, 8 bytes"),
+        (["-f", "1"], "the step factor must be above 1"),
+        (["-d", "float8"], "unknown dtype 'float8'; known: float16, bfloat16, float32, float64, int32, int64"),
+        (["--op", "mean"], "unknown op 'mean'; known: sum, avg, prod, max, min"),
+        (["--op", "avg", "-d", "int32"], "op avg has no exact result for int32"),
+        (["-o", "sum"], "the operation is --op sum"),
+        (["-n", "0"], "at least 1 rank is needed"),
+        (["-n", "4-2"], "the range 4-2 is empty"),
+        (["--within", "5x"], "'5x' is no duration"),
+        (["--within", "0"], "--within needs some time"),
+        (["-a", ","], "',' names no algorithm"),
+        (["--segment", "0"], "a segment holds at least one element"),
+        (["--launcher-args", "'x"], "No closing quotation"),
+        (["--resume"], "--resume needs the folder of the run"),
+        (["-f", "nan"], "the step factor must be above 1"),
+        (["-f", "1.0000001"], "makes more than 1000 sizes"),
+        (["--sizes", "9" * 400], "is no size"),
+        (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks a node make one node of 2 ranks"),
+    ],
+)
+def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
+    assert says in one_line_error(bench(interpreters()[0], "run", *words, cwd=tmp_path))
+    assert not list(tmp_path.rglob("run.json"))
+
+
+def test_an_existing_folder_is_never_overwritten(tmp_path):
+    python = interpreters()[0]
+    (tmp_path / "run").mkdir()
+    assert "exists already" in one_line_error(bench(python, "run", "-o", tmp_path / "run"))
+    assert "holds no run.json" in one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run"))
+
+
+def test_resuming_keeps_the_plan(tmp_path):
+    python, folder = interpreters()[0], tmp_path / "run"
+    assert bench(python, "run", "-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1, "-o", folder).returncode == 0
+    said = one_line_error(bench(python, "run", "--resume", "-o", folder, "-d", "float64"))
+    assert "--resume keeps the run's dtype float32, found float64" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_disk_ends_the_run_in_words_and_resuming_completes_it(tmp_path):
+    python, disk = interpreters()[0], tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(disk)], check=False).returncode:
+        pytest.skip("this machine does not let us mount")
+    try:
+        words = ["-n", 2, "-b", 8, "-e", "64K", "-f", 2, "-a", "native,ring", "--launches", 1, "--seed", 1]
+        words += ["--iters", 15, "-o", disk / "run"]  # as many rows in every cell, however noisy the machine
+        result = bench(python, "run", *words)
+        assert result.returncode == 1 and "No space left on device; finished cells are kept" in result.stderr
+        assert "Traceback" not in result.stderr
+        before = done(disk / "run")
+        assert 0 < len(before) < 28
+        subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
+        resumed = bench(python, "run", "--resume", "-o", disk / "run")
+        assert resumed.returncode == 0 and "28 of 28 cells done" in resumed.stdout
+        assert len(done(disk / "run")) == 28
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_without_an_mpi_it_says_how_to_install_one(tmp_path):
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").write_text("class rc: pass\n")
+    (tmp_path / "mpi4py" / "MPI.py").write_text("raise ImportError('cannot load libmpi.so')\n")
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    said = one_line_error(bench(interpreters()[0], "run", "--sizes", 8, "-o", tmp_path / "run", env=environ))
+    assert "no MPI found (ImportError: cannot load libmpi.so); install one: pip install" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_measuring_process_stays_light(python):
+    heavy = "{'pandas', 'matplotlib', 'scipy', 'rich', 'jinja2'}"
+    ask = f"import sys, allreduce_bench.cli, allreduce_bench.measuring.rank; print(sorted({heavy} & set(sys.modules)))"
+    asked = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, check=True)
+    assert asked.stdout.strip() == "[]"
+
+
+def test_resuming_with_another_mpi_is_refused(tmp_path):
+    if len(interpreters()) < 2:
+        pytest.skip("one MPI only")
+    one, other = interpreters()[:2]
+    folder = tmp_path / "run"
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 3, "--launches", 2, "-o", folder]
+    assert bench(one, "run", *words).returncode == 0
+    for path in folder.glob("launches/2r-2.*"):
+        path.unlink()
+    resumed = bench(other, "run", "--resume", "-o", folder)
+    assert resumed.returncode == 2 and resumed.stderr.count("begin a new run") == 1
+    assert resumed.stderr.splitlines()[-1].startswith(f"error: {folder}: was measured with ")
+    assert len(done(folder)) == 1
+
+
+def test_an_mpirun_of_another_mpi_is_noticed(tmp_path):
+    if len(interpreters()) < 2:
+        pytest.skip("one MPI only")
+    one, other = interpreters()[:2]
+    command = mpirun(other, 2, "run", "-a", "ring", "--sizes", 8, "-o", tmp_path / "run")
+    command[command.index(str(other))] = str(one)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2 and "2 ranks were started, but MPI sees 1" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_algorithm_file_that_changed_is_not_resumed(tmp_path):
+    python, folder, mine = interpreters()[0], tmp_path / "run", tmp_path / "mine.py"
+    ring = (PACKAGE / "algorithms" / "ring.py").read_text()
+    mine.write_text(ring.replace("def ring(", "def mine("))
+    words = ["-n", 2, "--sizes", 8, "-a", mine, "--iters", 3, "--launches", 2, "-o", folder]
+    assert bench(python, "run", *words).returncode == 0
+    for path in folder.glob("launches/2r-2.*"):
+        path.unlink()
+    mine.write_text(mine.read_text() + "\n")
+    assert "mine.py: has changed since the run began" in one_line_error(bench(python, "run", "--resume", "-o", folder))
+    mine.unlink()
+    assert "mine.py: No such file or directory" in one_line_error(bench(python, "run", "--resume", "-o", folder))
+
+
+def test_a_launcher_that_refuses_its_options_leaves_nothing_behind(python, tmp_path):
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--launcher-args", "--garbage", "-o", tmp_path / "run"]
+    result = bench(python, "run", *words)
+    assert result.returncode == 1 and "Traceback" not in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("error: launch 2r-1 ended with status")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_algorithm_that_fails_on_one_rank_is_refused_and_the_others_are_measured(python, tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        DECLARED + "def mine(rank, size, topology, count, segment):\n    yield from [] if rank != 1 else [1 / 0]\n"
+    )
+    folder = tmp_path / "run"
+    result = bench(python, "run", "-n", 3, "--sizes", 8, "-a", f"{mine},ring", "--launches", 1, "-o", folder)
+    assert result.returncode == 1
+    assert "refused: mine 8 B: mine: rank 1 of 3, 2 elements: failed: ZeroDivisionError" in result.stdout
+    assert [algorithm for _, algorithm, _ in done(folder)] == ["ring"]
+
+
+def test_a_shell_keeps_its_standard_input(tmp_path):
+    python = interpreters()[0]
+    program = f"{python} -m allreduce_bench run -n 2 --sizes 8 -a ring --iters 2 --launches 1"
+    script = f"printf '1\\n2\\n' | while read n; do {program} -o {tmp_path}/$n || exit 1; done"
+    assert subprocess.run(["bash", "-c", script], capture_output=True, timeout=120).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
+
+
+def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
+    program = (
+        "import numpy; from mpi4py import MPI; from allreduce_bench.measuring.execute import Unsupported, native\n"
+        "vector = numpy.empty(2**31, 'f')  # never touched, so it takes no memory\n"
+        "try: native(vector, vector, MPI.COMM_SELF, 'sum'); print(MPI.Get_version() >= (4, 0))\n"
+        "except Unsupported as error: print(MPI.Get_version() < (4, 0), error)\n"
+    )
+    asked = subprocess.run([str(python), "-c", program], capture_output=True, text=True, timeout=60)
+    if "MemoryError" in asked.stderr:
+        pytest.skip("this machine does not let us reserve 8 GiB")
+    assert asked.stdout.startswith("True"), asked.stdout + asked.stderr
+    assert asked.stdout == "True\n" or "a message of 2147483648 elements" in asked.stdout
+
+
+@pytest.mark.parametrize(
+    ("variables", "advice"),
+    [
+        ({"OMPI_COMM_WORLD_SIZE": "4"}, "put the right one first in PATH"),
+        ({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4"}, "say srun --mpi=pmix or --mpi=pmi2"),
+    ],
+)
+def test_ranks_that_are_alone_say_why(tmp_path, variables, advice):
+    words = [sys.executable, "-m", "allreduce_bench", "run", "-a", "ring", "--sizes", "8", "-o", str(tmp_path / "run")]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=60, env=os.environ | variables)
+    assert result.returncode == 2 and "4 ranks were started, but MPI sees 1: " in result.stderr
+    assert advice in result.stderr and not (tmp_path / "run").exists()

@@ -1,0 +1,434 @@
+"""`submit` without a Slurm: programs in its place, which answer with what Slurm 22.05 says."""
+
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from made_runs import build_run
+from places import JOBS
+from slurm_programs import SlurmPrograms
+
+from allreduce_bench.cli import main
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.start import Start
+
+SMALL = ("--sizes", "8,64K", "-a", "native,ring", "--launches", "2")
+ON_TWO = ("--nodes", "1,2", "--ranks-per-node", "4", *SMALL)
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch) -> SlurmPrograms:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return SlurmPrograms(tmp_path / "bin", monkeypatch)
+
+
+def submit(*words: object, status: int = 0):
+    """What `submit` says, ended with this status."""
+    result = CliRunner().invoke(main, ["submit", *map(str, words)], catch_exceptions=False)
+    assert result.exit_code == status, result.output
+    return result
+
+
+def refused(*words: object, status: int = 2) -> str:
+    """The one line in which it refuses."""
+    lines = submit(*words, status=status).stderr.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), lines
+    return lines[0]
+
+
+def submitted(slurm: SlurmPrograms) -> list[list[str]]:
+    """The arguments of each sbatch that was meant."""
+    return [call for call in slurm.calls("sbatch") if "--test-only" not in call]
+
+
+def submission(sweep: Path, number: int = 1) -> dict:
+    return json.loads((sweep / "jobs" / str(number) / "submission.json").read_text())
+
+
+def directives(script: Path) -> dict[str, str]:
+    return dict(re.findall(r"^#SBATCH --([\w-]+)(?:=(\S+))?", script.read_text(), re.MULTILINE))
+
+
+def run_script(script: Path, folder: Path, **variables: str) -> list[str]:
+    """The arguments with which a rendered script calls a program in the place of allreduce-bench."""
+    program = folder / "bin" / "allreduce-bench"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text('#!/bin/bash\nprintf "%s\\0" "$@"\n')
+    program.chmod(0o755)
+    venv = re.compile(r"^VENV=.*$", re.MULTILINE)
+    text = venv.sub(lambda _: f"VENV={shlex.quote(str(folder))}", script.read_text())
+    environ = {"PATH": os.environ["PATH"], "SLURM_NTASKS_PER_NODE": "4", "SLURM_SUBMIT_DIR": "/", **variables}
+    done = subprocess.run(["bash", "-c", text], env=environ, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout.split("\0")[:-1]
+
+
+def value(words: list[str], option: str) -> str:
+    return words[words.index(option) + 1]
+
+
+def test_a_sweep_is_one_job_per_number_of_nodes_and_one_that_collects(slurm, tmp_path):
+    said = submit(*ON_TWO, "--job-name", "nightly", "-o", "sweep", "--", "--account=me", "-p", "batch")
+    sweep, folder = tmp_path / "sweep", tmp_path / "sweep" / "jobs" / "1"
+    assert RunFolder(sweep).plan().ranks == (4, 8) and RunFolder(sweep).plan().start.ranks_per_node == 4
+    own = ["--parsable", "--account=me", "-p", "batch", "--hold"]
+    after = "--dependency=afterany:101:102"
+    assert submitted(slurm) == [
+        [*own, f"--output={folder}/1n-%j.out", f"{folder}/1n.sbatch"],
+        [*own, f"--output={folder}/2n-%j.out", f"{folder}/2n.sbatch"],
+        [*own, f"--output={folder}/collect-%j.out", after, f"{folder}/collect.sbatch"],
+    ]
+    assert slurm.calls("scontrol")[-1] == ["release", "101,102,103"] and not slurm.calls("scancel")
+    assert said.stdout.splitlines()[:4] == [
+        "         job  nodes  ranks  cells     limit",
+        "     1n  101      1      4     18  00:10:00",
+        "     2n  102      2      8     18  00:10:00",
+        "collect  103      1                00:10:00",
+    ]
+    assert "node-hours: 0.0" in said.stdout and "0.667 if every job takes its whole time once" in said.stdout
+    assert said.stderr == "next: allreduce-bench status sweep\n"
+    kept = submission(sweep)
+    assert kept["collect"] == "103" and kept["arguments"] == ["--account=me", "-p", "batch"]
+    assert kept["system"] == "generic" and kept["command"][0] == "allreduce-bench"
+    assert kept["jobs"][1] == {
+        "name": "2n",
+        "nodes": 2,
+        "ranks_per_node": 4,
+        "run": ".",
+        "only": "8r",
+        "script": "2n.sbatch",
+        "job": "102",
+        "array": None,
+        "limit_s": 600,
+        "expected_s": kept["jobs"][1]["expected_s"],
+    }
+
+
+def test_every_script_is_tested_before_the_first_is_submitted(slurm):
+    submit(*ON_TWO, "-o", "sweep", "--", "--qos=low")
+    tests = ["--test-only" in call for call in slurm.calls("sbatch")]
+    assert tests == [True] * 3 + [False] * 3
+    assert all("--qos=low" in call for call in slurm.calls("sbatch"))
+
+
+def test_the_scripts_run_the_planned_launches_of_their_nodes(slurm, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["x", "submit", "-o", "a\n$(touch hacked)"])
+    steering = ("--timeout", "2m", "--within", "10m", "--min-busbw", "ring@64K:0.5", "--max-time", "8:15us")
+    submit(*ON_TWO, *steering, "--launcher", "srun", "-o", "sweep")
+    script = tmp_path / "sweep" / "jobs" / "1" / "2n.sbatch"
+    found = directives(script)
+    assert found["job-name"] == "allreduce-2n" and found["nodes"] == "2" and found["ntasks-per-node"] == "4"
+    assert found["time"] == "00:10:00"
+    assert "#   allreduce-bench submit -o 'a\\n$(touch hacked)'" in script.read_text().splitlines()
+    words = run_script(script, tmp_path / "venv")
+    assert words[0] == "run" and value(words, "--only") == "8r" and value(words, "--output") == str(tmp_path / "sweep")
+    assert value(words, "--launcher") == "srun" and "--resume" in words
+    assert {"--within=600s", "--timeout=120s"} <= set(words)
+    assert "--min-busbw=ring@65536:0.500000000" in words and "--max-time=8:0.000015000000s" in words
+    collected = run_script(tmp_path / "sweep" / "jobs" / "1" / "collect.sbatch", tmp_path / "venv")
+    assert collected[0] == "collect" and collected[-1] == str(tmp_path / "sweep")
+    assert not list(tmp_path.rglob("hacked"))
+
+
+def test_the_jobs_run_in_the_environment_of_submit(slurm, tmp_path):
+    submit(*ON_TWO, "-o", "sweep")
+    assert f"\nVENV={sys.prefix}" in (tmp_path / "sweep" / "jobs" / "1" / "1n.sbatch").read_text()
+
+
+def test_several_ranks_per_node_are_a_run_each_and_one_submission(slurm, tmp_path):
+    submit("--nodes", "1-2", "--ranks-per-node", "1,4", *SMALL, "-o", "sweep")
+    sweep = tmp_path / "sweep"
+    assert RunFolder(sweep / "1-per-node").plan().ranks == (1, 2)
+    assert RunFolder(sweep / "4-per-node").plan().ranks == (4, 8)
+    jobs = [(job["name"], job["run"], job["only"], job["script"]) for job in submission(sweep)["jobs"]]
+    assert jobs == [
+        ("1n", "1-per-node", "1r", "1n-1-per-node.sbatch"),
+        ("2n", "1-per-node", "2r", "2n-1-per-node.sbatch"),
+        ("1n", "4-per-node", "4r", "1n-4-per-node.sbatch"),
+        ("2n", "4-per-node", "8r", "2n-4-per-node.sbatch"),
+    ]
+    assert directives(sweep / "jobs" / "1" / "2n-4-per-node.sbatch")["job-name"] == "allreduce-2n-4-per-node"
+    words = run_script(sweep / "jobs" / "1" / "2n-4-per-node.sbatch", tmp_path / "venv")
+    assert value(words, "--output") == str(sweep / "4-per-node")
+
+
+def test_with_arrays_each_launch_is_a_task(slurm, tmp_path):
+    said = submit(*ON_TWO, "--array", "--time", "20", "-o", "sweep")
+    folder = tmp_path / "sweep" / "jobs" / "1"
+    assert directives(folder / "1n.sbatch")["array"] == "1-2" and submission(tmp_path / "sweep")["jobs"][0]["array"]
+    assert submitted(slurm)[0][-2:] == [f"--output={folder}/1n-%A_%a.out", f"{folder}/1n.sbatch"]
+    assert "2 x 00:20:00" in said.stdout
+    assert f"{(1 + 2) * 2 / 3 + 0.25:.2f} if every job" in said.stdout
+    words = run_script(folder / "1n.sbatch", tmp_path / "venv", SLURM_ARRAY_TASK_ID="2")
+    assert value(words, "--only") == "4r-2"
+
+
+def test_the_collecting_job_may_run_on_any_node(slurm):
+    submit(
+        "--nodes", 2, *SMALL, "-o", "sweep", "--", "--qos=low", "--nodelist=n[1-2]", "-w", "n1", "-wn2", "-p", "batch"
+    )
+    measuring, collecting = submitted(slurm)
+    assert measuring[1:7] == ["--qos=low", "--nodelist=n[1-2]", "-w", "n1", "-wn2", "-p"]
+    assert collecting[1:5] == ["--qos=low", "-p", "batch", "--hold"]
+    assert [call for call in slurm.calls("sbatch") if "--test-only" in call][1][:3] == [
+        "--test-only",
+        "--qos=low",
+        "-p",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "signal"), [("1", "B:USR1@25"), ("3", "B:USR1@30"), ("5", "B:USR1@120"), ("1-00", "B:USR1@120")]
+)
+def test_the_warning_comes_within_the_limit(slurm, tmp_path, limit, signal):
+    submit(*ON_TWO, "--time", limit, "-o", "sweep")
+    assert directives(tmp_path / "sweep" / "jobs" / "1" / "1n.sbatch")["signal"] == signal
+    collecting = {"1": "00:05:00", "3": "00:05:00", "5": "00:05:00", "1-00": "00:15:00"}[limit]
+    assert directives(tmp_path / "sweep" / "jobs" / "1" / "collect.sbatch")["time"] == collecting
+
+
+def test_jobs_that_need_more_than_their_time_are_named(slurm):
+    long = ("--nodes", "1,2", "--cell-time", "9s", "--sizes", "8", "--launches", "2", "-a", "ring", "--dry-run")
+    said = submit(*long, "--time", "1", "-o", "sweep").stderr
+    assert said == "warning: may not end within their time, and are requeued then: 1n, 2n\n"
+    assert not submit(*long, "--time", "9", "-o", "sweep").stderr
+
+
+SITE = """[sbatch]
+partition = batch
+exclusive =
+time = 45
+[site]
+modules = openmpi/5
+launcher = srun
+launcher_args = --mpi=pmix
+interface = hsn0
+ranks_per_node = 2
+venv = /shared/venv
+[variables]
+UCX_TLS = rc,self,sm
+"""
+
+
+def test_the_file_of_a_system_says_what_no_option_does(slurm, tmp_path):
+    (tmp_path / "mine.cfg").write_text(SITE)
+    submit("--nodes", 2, *SMALL, "--system", "mine", "--interface", "ib0", "-o", "sweep")
+    script, plan = tmp_path / "sweep" / "jobs" / "1" / "2n.sbatch", RunFolder(tmp_path / "sweep").plan()
+    assert plan.ranks == (4,) and plan.start == Start("srun", "--mpi=pmix", ranks_per_node=2, interface="ib0")
+    found, text = directives(script), script.read_text()
+    assert found["partition"] == "batch" and found["time"] == "00:45:00" and found["ntasks-per-node"] == "2"
+    assert "\nmodule load openmpi/5" in text and "\nexport UCX_TLS=rc,self,sm\n" in text
+    assert "\nVENV=/shared/venv" in text and "\nINTERFACE=ib0" in text and "\nLAUNCHER_ARGS=--mpi=pmix" in text
+    collecting = directives(script.with_name("collect.sbatch"))
+    assert collecting["partition"] == "batch" and collecting["time"] == "00:15:00" and "exclusive" not in collecting
+    assert "45:00" in submit("--nodes", 2, *SMALL, "--system", "mine", "--dry-run", "-o", "other").stdout
+
+
+def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_path):
+    own = "#!/bin/bash\n#SBATCH --nodes=1\nRUN=${RUN:-x}\nONLY=${ONLY:-}\nWHAT=()\necho $RUN\n"
+    (tmp_path / "own.sbatch").write_text(own)
+    submit(*ON_TWO, "--template", "own.sbatch", "-o", "sweep")
+    assert "echo $RUN" in (tmp_path / "sweep" / "jobs" / "1" / "2n.sbatch").read_text()
+    said = refused(*ON_TWO, "--template", "own.sbatch", "--interface", "ib0", "-o", "other")
+    assert "INTERFACE" in said and "valid: RUN, ONLY, WHAT" in said
+    assert "absent.sbatch: no such file" in refused(*ON_TWO, "--template", "absent.sbatch", "-o", "other")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([*SMALL], "--nodes: expected numbers of nodes, a job each, such as --nodes 1,2,4,8"),
+        (["--nodes", "0"], "--nodes: '0': at least 1 node is needed, found 0"),
+        (["--nodes", "two"], "--nodes: 'two' is no list of whole numbers"),
+        ([*ON_TWO, "-n", "4"], "--ranks for submit: ranks are nodes x ranks per node"),
+        ([*ON_TWO, "--hosts", "n1"], "--hosts for submit: Slurm chooses the nodes"),
+        ([*ON_TWO, "--hostfile", "x"], "--hostfile for submit: Slurm chooses the nodes"),
+        ([*ON_TWO, "--remote-shell", "rsh"], "--remote-shell for submit: inside a job Slurm reaches the nodes"),
+        ([*ON_TWO, "--format", "csv"], "--format for submit: the results come later"),
+        ([*ON_TWO, "--qos=high"], "no such option: --qos; options of sbatch stand behind a --"),
+        ([*ON_TWO, "--", "other.sbatch"], "'other.sbatch' behind --: expected an option of sbatch"),
+        ([*ON_TWO, "--", "--nodes=3"], "say it before the --: --nodes"),
+        ([*ON_TWO, "--time", "0"], "--time: '0' is no time limit"),
+        ([*ON_TWO, "--timeout", "1ms"], "--timeout: 0.001 s would end launches that are well"),
+        ([*ON_TWO, "--job-name", "a b"], "job name 'a b': expected letters"),
+        ([*ON_TWO, "--job-name", "a\nb"], "job name 'a\\nb': expected letters"),
+        ([*ON_TWO, "--system", "nowhere"], "unknown system 'nowhere'; known: generic"),
+        ([*ON_TWO, "-o", "results\\x"], "sbatch cannot write below a folder with '\\\\' in its name"),
+        ([*ON_TWO, "-o", "sum"], "-o sum: -o is the output folder"),
+        ([*ON_TWO, "-o", "bin"], "bin: exists already; choose another folder with -o"),
+        ([*ON_TWO, "-a", "rign"], "unknown algorithm 'rign'"),
+        ([*ON_TWO, "--min-busbw", "1G:5"], "--min-busbw: no size of the run is 1 GiB"),
+        (["--resume"], "--resume needs the folder of the sweep: -o FOLDER"),
+        (["--resume", "-o", "absent"], "absent: no such folder"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(slurm, tmp_path, words, sentence):
+    before = sorted(tmp_path.rglob("*"))
+    assert sentence in refused(*words)
+    assert not slurm.calls("sbatch") and sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_dry_run_prints_and_writes_nothing_and_needs_no_slurm(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", "/nowhere")
+    said = submit(*ON_TWO, "--dry-run", "--max-node-hours", "0", "-o", "a sweep", "--", "--account=me")
+    lines = [shlex.split(line) for line in said.stdout.splitlines() if line.startswith("sbatch")]
+    folder = tmp_path / "a sweep" / "jobs" / "1"
+    assert [line[-1] for line in lines] == [str(folder / f"{name}.sbatch") for name in ("1n", "2n", "collect")]
+    assert all("--account=me" in line for line in lines) and "--dependency=afterany:1n:2n" in lines[-1]
+    assert "node-hours: " in said.stdout and not list(tmp_path.iterdir())
+
+
+def test_above_its_node_hours_it_asks_on_a_terminal_and_elsewhere_refuses(slurm, tmp_path):
+    many = (*ON_TWO, "--time", "2:00:00", "--max-node-hours", "5", "-o", "sweep")
+    said = refused(*many)
+    assert "the jobs may take 6.2 node-hours, above --max-node-hours 5; nothing was submitted; say --yes" in said
+    assert not submitted(slurm) and not (tmp_path / "sweep").exists()
+    assert on_a_terminal("n\n", *many) == 1 and not submitted(slurm) and not (tmp_path / "sweep").exists()
+    assert on_a_terminal("y\n", *many) == 0 and len(submitted(slurm)) == 3
+    submit(*many[:-1], "other", "--yes")
+
+
+def on_a_terminal(answer: str, *words: object) -> int:
+    """The exit status of submit when somebody at a terminal answers so."""
+    ours, its = pty.openpty()
+    command = [sys.executable, "-m", "allreduce_bench", "submit", *map(str, words)]
+    process = subprocess.Popen(command, stdin=its, stdout=subprocess.DEVNULL, stderr=its)
+    os.close(its)
+    os.write(ours, answer.encode())
+    status = process.wait(60)
+    os.close(ours)
+    return status
+
+
+def test_inside_another_job_nothing_of_it_reaches_the_new_one(slurm, monkeypatch):
+    monkeypatch.setenv("SBATCH_PARTITION", "elsewhere")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "64")
+    submit(*ON_TWO, "-o", "sweep")
+    assert not re.search(r"^(SLURM|SBATCH)_", slurm.environment("sbatch"), re.MULTILINE)
+
+
+# --- going on ---------------------------------------------------------------------------------------------------------
+
+
+def half_measured(folder: Path) -> RunFolder:
+    """A run of 2 and 4 ranks, two on a node, of which the last two of three launches with 4 ranks lack ring."""
+    return build_run(
+        folder,
+        algorithms=("native", "ring"),
+        sizes=(8, 1024),
+        choices={"start": Start(ranks_per_node=2)},
+        outcome=lambda launch, cell: None if launch.name in ("4r-2", "4r-3") and cell.algorithm == "ring" else {},
+    )
+
+
+def test_what_is_left_is_submitted_again(slurm, tmp_path):
+    half_measured(tmp_path / "sweep")
+    said = submit("--resume", "-o", "sweep")
+    assert said.stdout.splitlines()[1].split() == ["2n", "101", "2", "4", "4", "00:10:00"]
+    assert [job["only"] for job in submission(tmp_path / "sweep")["jobs"]] == ["4r"]
+    submit("--resume", "--array", "-o", "sweep")
+    assert directives(tmp_path / "sweep" / "jobs" / "2" / "2n.sbatch")["array"] == "2-3"
+    assert "nothing is left there; left on nodes x ranks per node: 2 x 2" in refused(
+        "--resume", "--nodes", "1", "-o", "sweep"
+    )
+    assert "--resume keeps the run's sizes" in refused("--resume", "--sizes", "16", "-o", "sweep")
+
+
+def test_nothing_left_is_no_error_and_submits_nothing(slurm, tmp_path):
+    build_run(tmp_path / "sweep", choices={"start": Start(ranks_per_node=2)})
+    assert submit("--resume", "-o", "sweep").stderr == (
+        "nothing is left to be measured; next: allreduce-bench collect sweep\n"
+    )
+    assert not slurm.calls("sbatch")
+
+
+def test_a_run_that_does_not_say_its_nodes_is_refused(slurm, tmp_path):
+    build_run(tmp_path / "sweep", outcome=lambda launch, cell: None if cell.algorithm == "ring" else {})
+    assert "a plan without --ranks-per-node: no whole number of nodes" in refused("--resume", "-o", "sweep")
+
+
+def test_it_goes_on_as_it_was_submitted_unless_told_otherwise(slurm, tmp_path):
+    (tmp_path / "mine.cfg").write_text(SITE)
+    (tmp_path / "own.sbatch").write_text((JOBS / "sweep.sbatch").read_text())
+    choices = ("--system", "mine.cfg", "--job-name", "mine", "--template", "own.sbatch", "--time", "7", "--array")
+    submit(*ON_TWO, *choices, "--timeout", "2m", "-o", "sweep", "--", "--qos=low")
+    submit("--resume", "-o", "sweep")
+    second = tmp_path / "sweep" / "jobs" / "2"
+    found = directives(second / "2n.sbatch")
+    assert found["job-name"] == "mine-2n" and found["partition"] == "batch" and found["time"] == "00:07:00"
+    assert found["array"] == "1-2" and "--timeout=120s" in (second / "2n.sbatch").read_text()
+    assert "own.sbatch" in (second / "2n.sbatch").read_text() and "--qos=low" in submitted(slurm)[-1]
+    submit("--resume", "-o", "sweep", "--system", "generic", "--no-array", "--time", "9", "--", "--qos=high")
+    third = directives(tmp_path / "sweep" / "jobs" / "3" / "2n.sbatch")
+    assert third["time"] == "00:09:00" and third["job-name"] == "mine-2n" and not {"partition", "array"} & set(third)
+    assert "--qos=high" in submitted(slurm)[-1] and "--qos=low" not in submitted(slurm)[-1]
+
+
+def test_it_does_not_go_on_while_jobs_of_the_sweep_are_in_the_queue(slurm, tmp_path):
+    submit(*ON_TWO, "-o", "sweep")
+    slurm.answer("squeue", "echo '101|PENDING||0:00|10:00|Priority'; echo '102|RUNNING|n[1-2]|1:00|10:00|None'")
+    said = refused("--resume", "-o", "sweep")
+    assert "jobs of the sweep are in the queue: 1n (101, pending), 2n (102, running)" in said
+    assert said.endswith("wait for them, or end them: scancel 101 102") and len(submitted(slurm)) == 3
+    slurm.answer("squeue", "echo '101|COMPLETED|n1|1:00|10:00|None'; echo '102|TIMEOUT|n[1-2]|10:00|10:00|TimeLimit'")
+    submit("--resume", "-o", "sweep")
+    assert len(submitted(slurm)) == 6
+
+
+def test_a_damaged_submission_is_refused(slurm, tmp_path):
+    submit(*ON_TWO, "-o", "sweep")
+    path = tmp_path / "sweep" / "jobs" / "1" / "submission.json"
+    kept = json.loads(path.read_text())
+    odd_name = {**kept["again"], "job_name": 5}
+    said = ((odd_name, "again: job_name: it says 5"), ("x", "again: it says 'x'"), (None, "it does not say again"))
+    for odd, why in said:
+        path.write_text(json.dumps({**kept, "again": odd}))
+        assert f"submission.json: damaged: {why}" in refused("--resume", "-o", "sweep")
+
+
+# --- hostile names ----------------------------------------------------------------------------------------------------
+
+HOSTILE = (
+    "a b", "it's", 'say "x"', "$(touch hacked)", "`touch hacked`", "; touch hacked", "a\ntouch hacked", "a\rb", "*",
+    "?[x]", "%j", "%%", "#x", "-o", "--wrap=touch hacked", "ünï", "a\\nb", "a\tb", "$HOME", "${IFS}", "&& touch hacked",
+    "| tee hacked", "> hacked", "a\x1b[31m", "~", "!x", "{a,b}", "a\u2028touch hacked", "(x)", "a=b",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("what", ["output", "job-name", "launcher-args", "word"])
+def test_a_hostile_name_is_refused_or_arrives_unchanged_and_is_never_run(slurm, tmp_path, monkeypatch, what, name):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    output = f"x{name}" if what == "output" else "sweep"
+    words = {"output": [], "job-name": [f"--job-name={name}"], "launcher-args": [f"--launcher-args=--x={name}"]}
+    words["word"] = ["--", f"--comment={name}"]
+    command = ["submit", *ON_TWO, f"--output={output}", *words[what]]
+    monkeypatch.setattr(sys, "argv", ["allreduce-bench", *command])
+    result = CliRunner().invoke(main, command, catch_exceptions=False)
+    if result.exit_code:
+        assert result.exit_code == 2 and len(result.stderr.rstrip("\n").split("\n")) == 1
+        assert not submitted(slurm) and not list(folder.iterdir())
+        return
+    script = folder / output / "jobs" / "1" / "2n.sbatch"
+    assert submitted(slurm)[1][-1] == str(script)
+    found = run_script(script, tmp_path / "venv")
+    assert value(found, "--output") == str(folder / output)
+    assert value(found, "--launcher-args") == (f"--x={name}" if what == "launcher-args" else "")
+    if what == "word":
+        assert f"--comment={name}" in submitted(slurm)[0]
+    if what == "output":
+        (told,) = [word for word in submitted(slurm)[1] if word.startswith("--output=")]
+        assert told == f"--output={folder}/{output}/jobs/1/2n-%j.out".replace("%", "%%").replace("%%j.out", "%j.out")
+    assert not list(tmp_path.rglob("hacked"))

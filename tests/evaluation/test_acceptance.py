@@ -1,0 +1,167 @@
+"""Limits that a machine has to meet: how they are read, whom they judge, and what a run does about them."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+from made_runs import build_run
+
+from allreduce_bench.evaluation.acceptance import Limit, judge, parse_limits, refuse_unplanned
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.runs.plan import Plan, PlanError
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("quantity", "text", "limits"),
+    [
+        ("busbw", "64M:20", [Limit("busbw", 64 * MIB, 20e9)]),
+        ("busbw", "64M:20GB/s", [Limit("busbw", 64 * MIB, 20e9)]),
+        ("busbw", "64MiB:0.5, ring@8:160Gbit", [Limit("busbw", 64 * MIB, 5e8), Limit("busbw", 8, 20e9, "ring")]),
+        ("busbw", "native:tuned 4@1K:1", [Limit("busbw", 1024, 1e9, "native:tuned 4")]),
+        ("time", "8:15us", [Limit("time", 8, 15e-6)]),
+        ("time", "ring@1K:1m30s,0:2ms", [Limit("time", 1024, 90.0, "ring"), Limit("time", 0, 2e-3)]),
+    ],
+)
+def test_limits_are_read(quantity, text, limits):
+    assert [limit._replace(value=pytest.approx(limit.value)) for limit in limits] == list(parse_limits(quantity, text))
+
+
+@pytest.mark.parametrize("text", ["20", "64M", "64M:fast", "64M:", ":20", "64M:-1", "64M:0", "64M:nan", "@64M:20", ""])
+def test_what_is_no_limit_of_busbw_is_said_with_an_example(text):
+    with pytest.raises(ValueError, match="is no limit: .*; expected SIZE:RATE in GB/s, such as 64M:20"):
+        parse_limits("busbw", text)
+
+
+@pytest.mark.parametrize("text", ["15us", "8:15", "8", "8:us", "8:1m30", "8:0us", "x:1us", "8:1us,", "a@b@8:1us"])
+def test_what_is_no_limit_of_time_is_said_with_an_example(text):
+    with pytest.raises(ValueError, match="is no limit: .*; expected SIZE:TIME with its unit, such as 8:15us"):
+        parse_limits("time", text)
+
+
+def plan(**changes) -> Plan:
+    values = {"algorithms": ("native", "ring"), "sizes": (8, MIB), "ranks": (1, 2), "launches": 1, "seed": 1}
+    return Plan(**{**values, **changes})
+
+
+@pytest.mark.parametrize(
+    ("limit", "changes", "says"),
+    [
+        (Limit("busbw", 64 * MIB, 1e9), {}, "--min-busbw: no size of the run is 64 MiB \\(nearest: 1 MiB\\)"),
+        (Limit("time", 8, 1e-6, "rign"), {}, "--max-time: 'rign' is not measured; the run's algorithms: native, ring"),
+        (Limit("time", 8, 1e-6), {"ranks": (1,)}, "--max-time: one rank alone sends nothing"),
+    ],
+)
+def test_a_limit_that_nothing_could_meet_is_refused(limit, changes, says):
+    refuse_unplanned([Limit("busbw", MIB, 1e9), Limit("time", 8, 1e-6, "ring")], plan())
+    with pytest.raises(PlanError, match=says):
+        refuse_unplanned([limit], plan(**changes))
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory):
+    """At 1 MiB two_tree was skipped everywhere, at 4 MiB everything."""
+
+    def outcome(launch, cell):
+        skipped = cell.count == MIB or (cell.count == MIB // 4 and cell.algorithm == "two_tree")
+        return {"state": "skipped", "reason": "no memory"} if skipped else {}
+
+    folder = build_run(tmp_path_factory.mktemp("runs") / "run", ranks=(1, 2, 4), outcome=outcome)
+    return folder.plan(), summarise(folder)
+
+
+def row_of(rows, algorithm: str, ranks: int, nbytes: int) -> dict:
+    (row,) = [row for row in rows if (row["algorithm"], row["ranks"], row["nbytes"]) == (algorithm, ranks, nbytes)]
+    return row
+
+
+def test_the_fastest_algorithm_has_to_meet_a_limit_at_every_rank_count_above_one(summary):
+    plan, rows = summary
+    best = {n: min(row["time_s"] for row in rows if (row["ranks"], row["nbytes"]) == (n, 65536)) for n in (2, 4)}
+    assert best[2] < best[4]
+    both, one, none = (judge([Limit("time", 65536, best[n] * f)], plan, rows) for n, f in ((4, 1), (2, 1), (2, 0.999)))
+    assert [judgement.met for judgement in (*both, *one, *none)] == [True, True, True, False, False, False]
+
+
+def test_a_named_algorithm_is_judged_alone(summary):
+    plan, rows = summary
+    native, ring = (row_of(rows, name, 4, 1024)["busbw_bytes_per_s"] for name in ("native", "ring"))
+    assert ring < native
+    between = (ring + native) / 2
+    assert judge([Limit("busbw", 1024, between)], plan, rows)[1].met
+    judgement = judge([Limit("busbw", 1024, between, "ring")], plan, rows)[1]
+    assert not judgement.met and judgement.cell == "ring 1 KiB, 4 ranks"
+    assert judgement.sentence.startswith("FAILED: ring 1 KiB, 4 ranks: busbw 0.")
+    assert judgement.sentence.endswith(f" GB/s, required {between / 1e9:.9g} GB/s")
+
+
+def test_what_was_not_measured_fails_its_limit(summary):
+    plan, rows = summary
+    assert judge([Limit("time", MIB, 1.0)], plan, rows)[0].met  # by one of the others
+    named, all_of_them = judge([Limit("time", MIB, 1.0, "two_tree"), Limit("time", 4 * MIB, 1.0)], plan, rows)[::2]
+    assert not named.met and not all_of_them.met
+    assert named.sentence == "FAILED: two_tree 1 MiB, 2 ranks: skipped (no memory); required 1000000 us"
+    assert all_of_them.sentence == "FAILED: every algorithm 4 MiB, 2 ranks: skipped (no memory); required 1000000 us"
+
+
+def test_a_near_miss_is_not_rounded_to_the_limit(summary):
+    plan, rows = summary
+    row = {**row_of(rows, "ring", 2, 8), "time_s": 15.0001e-6, "busbw_bytes_per_s": 19.9999e9}
+    slow, low = judge([Limit("time", 8, 15e-6), Limit("busbw", 8, 20e9)], plan, [row])[::2]
+    assert slow.sentence == "FAILED: ring 8 B, 2 ranks: time 15.0001 us, required 15 us"
+    assert low.sentence == "FAILED: ring 8 B, 2 ranks: busbw 19.9999 GB/s, required 20 GB/s"
+
+
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+WORDS = ["run", "-a", "native,ring", "--sizes", "8,1M", "--launches", "1", "--iters", "5"]
+
+
+def bench(python: Path, *words: object, launcher: list[str] = ()) -> subprocess.CompletedProcess:
+    command = [*launcher, str(python), "-m", "allreduce_bench", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+
+@needs_mpi
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("started", ["by us", "by mpirun"])
+def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python, tmp_path, started):
+    launcher, count = [], ["-n", "2"]
+    if started == "by mpirun":
+        ask = "from allreduce_bench.launching.find import *; from allreduce_bench.runs.start import Start; "
+        ask += "print(*mpirun_command(find_launcher(), 2, Start(), []), sep='\\0', end='')"
+        asked = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, check=True)
+        launcher, count = asked.stdout.split("\0"), []
+    limits = ["--min-busbw", "1M:0.000001,ring@1M:1000000", "--max-time", "8:1h"]
+    result = bench(python, *WORDS, *count, *limits, "-o", tmp_path / "run", launcher=launcher)
+    assert result.returncode == 1 and "Traceback" not in result.stderr
+    judged = [line for line in result.stdout.splitlines() if line.startswith(("accepted: ", "FAILED: "))]
+    assert len(judged) == 3 and result.stdout.strip().splitlines()[-3:] == judged
+    assert [line.split(":")[0] for line in judged] == ["accepted", "FAILED", "accepted"]
+    assert judged[1].startswith("FAILED: ring 1 MiB, 2 ranks: busbw ")
+    if started == "by us":
+        assert result.stderr.splitlines()[-1].startswith("error: not accepted: ring 1 MiB, 2 ranks; results in ")
+    limits = ["--min-busbw", "1M:0.000001", "--max-time", "8:1h", "--max-time", "ring@1M:1h", "--format", "csv"]
+    again = bench(python, "run", "--resume", *limits, "-o", tmp_path / "run", launcher=launcher)
+    assert again.returncode == 0, again.stderr
+    assert again.stderr.count("accepted: ") == 3 and "accepted" not in again.stdout
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--min-busbw", "20"], "--min-busbw: '20' is no limit: it does not name both a size and a value"),
+        (["--min-busbw", "64M:fast"], "--min-busbw: '64M:fast' is no limit: 'fast' is no rate"),
+        (["--max-time", "8:15"], "--max-time: '8:15' is no limit: '15' has no unit"),
+        (["--min-busbw", "64M:20"], "--min-busbw: no size of the run is 64 MiB (nearest: 1 MiB)"),
+        (["--max-time", "tree@8:15us"], "--max-time: 'tree' is not measured; the run's algorithms: native, ring"),
+        (["--max-time", "8:15us", "-n", "1"], "--max-time: one rank alone sends nothing; run with 2 ranks or more"),
+    ],
+)
+def test_bad_usage_is_one_line_and_starts_nothing(tmp_path, words, says):
+    result = bench(interpreters()[0], *WORDS, *words, "-o", tmp_path / "run")
+    assert result.returncode == 2, result.stderr
+    (line,) = result.stderr.strip().splitlines()
+    assert line.startswith(f"error: {says}") and not (tmp_path / "run").exists()

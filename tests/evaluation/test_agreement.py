@@ -1,0 +1,169 @@
+"""Who has the same bits as whom: told from the summary of a run, in sentences, in the report, and as warnings."""
+
+import pytest
+from made_runs import build_run
+
+from allreduce_bench.evaluation.agreement import broken_promise, lines, sentences
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.report.caveats import findings
+from allreduce_bench.report.page import write_report
+from allreduce_bench.report.table import table
+from allreduce_bench.units import format_size, format_time
+
+SIZES, NAMES = (8, 1024, 65536), ("native", "ring", "two_tree", "naive")
+
+
+def bits_of(launch, cell) -> dict:
+    """Ring and two_tree agree up to 1 KiB; naive differs between ranks, native between calls at 64 KiB."""
+    large = cell.count * 4 == 65536
+    promised = {"promised_same_bits": cell.algorithm != "naive", "promised_rank_order": False, "promised_depth": 3}
+    bits = {"ring": "aa", "two_tree": "bb" if large else "aa", "naive": "cc", "native": "dd"}[cell.algorithm]
+    return {
+        **({} if cell.algorithm == "native" else promised),
+        "same_bits": cell.algorithm != "naive",
+        "same_bits_calls": not (cell.algorithm == "native" and large),
+        "bits": f"{bits}{cell.count}",
+        "max_ulp": {"ring": 4.0, "two_tree": 2.5, "naive": 3.0, "native": 1.0}[cell.algorithm] if large else 0.0,
+        "mean_ulp": {"ring": 0.5, "two_tree": 0.25, "naive": 0.4, "native": 0.3}[cell.algorithm] if large else 0.0,
+        "schedule_digest": "" if cell.algorithm == "native" else cell.algorithm,
+    }
+
+
+def run(path, change=lambda launch, cell, facts: {}, **options):
+    def outcome(launch, cell):
+        facts = bits_of(launch, cell)
+        return facts | change(launch, cell, facts)
+
+    choices = {"check": "bits", **options.pop("choices", {})}
+    return build_run(
+        path / "run", algorithms=NAMES, sizes=SIZES, ranks=(4,), outcome=outcome, choices=choices, **options
+    )
+
+
+def test_the_sentences_of_a_run(tmp_path):
+    folder = run(tmp_path)
+    assert sentences(folder.plan(), summarise(folder)) == [
+        "bits: ring, two_tree: equal on all ranks, calls and launches; naive differs between ranks at all sizes; "
+        "native differs between calls at 64 KiB",
+        "bits: at most 4 ULP from the exactly rounded sum (ring, 64 KiB), "
+        "on average 0.250 (two_tree) to 0.500 (ring) at 64 KiB",
+    ]
+
+
+def test_algorithms_that_agree_at_every_size_are_named(tmp_path):
+    folder = run(tmp_path, lambda launch, cell, facts: {"bits": f"{facts['bits'][:1]}{cell.count}".replace("b", "a")})
+    assert "bits: the same result at every size: ring = two_tree" in sentences(folder.plan(), summarise(folder))
+    same = {"bits": "x", "same_bits": True, "same_bits_calls": True, "max_ulp": 0.0, "mean_ulp": 0.0}
+    folder = run(tmp_path / "all", lambda launch, cell, facts: same)
+    assert sentences(folder.plan(), summarise(folder)) == [
+        "bits: native, ring, two_tree, naive: equal on all ranks, calls and launches",
+        "bits: the same result at every size with all algorithms",
+        "bits: every compared result is the exactly rounded sum",
+    ]
+
+
+def test_a_single_launch_is_not_called_equal_to_others(tmp_path):
+    folder = run(tmp_path, launches=1)
+    rows = summarise(folder)
+    assert all(row["same_bits_launches"] is None for row in rows)
+    assert sentences(folder.plan(), rows)[0].startswith("bits: ring, two_tree: equal on all ranks and calls;")
+
+
+def test_the_lines_group_what_is_equal(tmp_path):
+    rows = summarise(run(tmp_path))
+    found = [(line.algorithm, line.sizes, line.shared_with, line.max_ulp, line.mean_ulp) for line in lines(rows)]
+    assert found == [
+        ("native", "8 B to 1 KiB", "", 0.0, 0.0),
+        ("native", "64 KiB", "", 1.0, 0.3),
+        ("ring", "8 B to 1 KiB", "two_tree", 0.0, 0.0),
+        ("ring", "64 KiB", "", 4.0, 0.5),
+        ("two_tree", "8 B to 1 KiB", "ring", 0.0, 0.0),
+        ("two_tree", "64 KiB", "", 2.5, 0.25),
+        ("naive", "all", "", 3.0, 0.4),
+    ]
+    ring = lines(rows)[3]
+    assert list(ring.promised.values()) == [1, 0, 3] and list(ring.measured.values()) == [1, 1, 1]
+    assert ring.time.endswith(" at 64 KiB")
+    assert list(lines(rows)[0].promised.values()) == [None] * 3
+
+
+def test_bits_that_change_are_no_bits_of_the_summary(tmp_path):
+    rows = {(row["algorithm"], row["nbytes"]): row for row in summarise(run(tmp_path))}
+    assert rows["ring", 65536]["bits"] == "aa16384" and rows["ring", 65536]["same_bits_launches"] == 1
+    assert rows["native", 65536]["bits"] is rows["naive", 8]["bits"] is None
+    other = run(tmp_path / "other", lambda launch, cell, facts: {"bits": facts["bits"] + str(launch.number % 2)})
+    assert all(row["same_bits_launches"] == 0 and row["bits"] is None for row in summarise(other))
+
+
+CONTRADICTIONS = [
+    ("two_tree", {"same_bits": False}, "by its schedule all ranks get the same bits, but they did not"),
+    ("naive", {"same_bits_calls": False}, "but repeated calls gave different bits"),
+]
+
+
+@pytest.mark.parametrize("name, facts, words", CONTRADICTIONS, ids=["ranks", "calls"])
+def test_a_contradicted_promise_is_a_bad_finding_named_first(tmp_path, name, facts, words):
+    folder = run(tmp_path, lambda launch, cell, _: facts if cell.algorithm == name and launch.number == 2 else {})
+    rows = summarise(folder)
+    assert {row["algorithm"] for row in rows if broken_promise(row)} == {name}
+    first, *others = findings(rows, folder.attempts())
+    assert (first.level, first.badge) == ("bad", f"BROKEN PROMISE: {name}")
+    assert first.notes[0].text.startswith(f"{name} at 4 ranks, 8 B, 1 KiB, 64 KiB: ") and words in first.notes[0].text
+    assert not any(finding.badge.startswith("bits change") and name in finding.badge for finding in others)
+    assert f"BROKEN PROMISE: {name}: " in table(folder.plan(), rows, "an MPI")
+
+
+def test_different_bits_in_another_launch_contradict_a_schedule_only_if_it_was_the_same(tmp_path):
+    def changed(launch, cell, facts):
+        return {"bits": f"{facts['bits']}{launch.number}"}
+
+    rows = summarise(run(tmp_path, changed))
+    assert {row["algorithm"] for row in rows if broken_promise(row)} == {"ring", "two_tree", "naive"}  # not native
+    rows = summarise(run(tmp_path / "b", lambda *all: changed(*all) | {"schedule_digest": str(all[0].number)}))
+    assert not any(map(broken_promise, rows))
+    badges = [finding.badge for finding in findings(rows, [])]
+    assert "bits change between launches: native, ring, two_tree, naive" in badges
+    assert "bits change between calls: native" in badges
+
+
+def test_no_promise_is_broken_by_who_made_none(tmp_path):
+    folder = run(tmp_path)
+    rows = summarise(folder)
+    assert not any(map(broken_promise, rows))
+    levels = {finding.badge: finding.level for finding in findings(rows, folder.attempts())}
+    assert levels["bits change between calls: native"] == levels["replicas diverge: naive"] == "caution"
+
+
+def test_the_report_has_a_table_of_bits(tmp_path):
+    folder = run(tmp_path)
+    page = write_report([folder], tmp_path / "page.html").read_text()
+    section = page[page.index("<h2>Bits</h2>") : page.index("<h2>Which algorithm")]
+    assert section.count("<tbody>") == 1 and section.count('<th scope="row"') == 7
+    assert "MPI 4.0, 6.9.1" in section and ">0.250</td>" in section and ">two_tree</td>" in section
+    assert "1024 elements" in page and "drawn with seed 1; compared between ranks, 6 calls, and launches" in page
+
+
+def test_a_report_without_the_check_or_of_integers_has_none(tmp_path):
+    plain = write_report([run(tmp_path / "a", choices={"check": "exact"})], tmp_path / "plain.html").read_text()
+    assert "<h2>Bits</h2>" not in plain
+    unknown = dict.fromkeys(("same_bits", "same_bits_calls", "bits", "max_ulp", "mean_ulp"))
+    folder = run(tmp_path / "b", lambda *_: unknown, choices={"dtype": "int32"})
+    page = write_report([folder], tmp_path / "integers.html").read_text()
+    assert "bits: int32 is exact in any order of reduction" in page and "max ULP" not in page
+    assert sentences(folder.plan(), summarise(folder)) == [
+        "bits: int32 is exact in any order of reduction: the check of the results covers the bits"
+    ]
+
+
+def test_cold_cells_have_lines_of_their_own_with_their_own_times(tmp_path):
+    rows = summarise(run(tmp_path / "run", cache="both"))
+    for line in lines(rows):
+        size = line.time.partition(" at ")[2]
+        (row,) = (
+            row
+            for row in rows
+            if (row["ranks"], row["cache"], row["algorithm"]) == (line.ranks, line.cache, line.algorithm)
+            and format_size(row["nbytes"]) == size
+        )
+        assert line.time == f"{format_time(row['time_s'])} at {size}"
+    assert {line.cache for line in lines(rows)} == {"warm", "cold"}

@@ -1,0 +1,226 @@
+"""`health`: a slow node is told from a slow link, by pairs of nodes alone, and over real hosts."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+from interpreters import in_turn, interpreters
+from places import ROOT
+from virtual_hosts import INTERFACE, virtual_hosts
+
+from allreduce_bench.cli import main
+from allreduce_bench.evaluation.node_pairs import (
+    LARGE,
+    SMALL,
+    Measured,
+    Time,
+    held,
+    judge,
+    measured,
+    pairs_of,
+    table,
+    untold,
+)
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.runs.folder import RunFolder
+
+NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
+DEAD = "nothing for 60 s"
+
+
+def found(nodes, slow=None, why=None, fastest=None) -> list:
+    """The pairs of nodes: 10 us and 1 ms, times `slow[pair]` = (small, large); `why[pair]` failed.
+
+    The fastest launch of a pair: the same times `fastest[pair]`, else no faster than the others.
+    """
+    slow, why, fastest, pairs = slow or {}, why or {}, fastest or {}, []
+    for pair in pairs_of(nodes):
+        small, large = slow.get(pair, (1.0, 1.0))
+        low_small, low_large = fastest.get(pair, (small, large))
+        times = {SMALL: Time(1e-5 * small, 1e-5 * low_small), LARGE: Time(1e-3 * large, 1e-3 * low_large)}
+        pairs.append(Measured(pair, {}, why[pair]) if pair in why else Measured(pair, times))
+    return held(pairs, 0.2)
+
+
+def of_node(nodes, node, value) -> dict:
+    return {pair: value for pair in pairs_of(nodes) if node in pair}
+
+
+def names(pairs) -> list[str]:
+    """`node n1` and `link n1+n2` of each sentence."""
+    return [re.match(r"(node [^:]+|link \S+)", sentence)[1] for sentence in judge(pairs)]
+
+
+def test_the_pairs_are_a_ring():
+    assert pairs_of(["a", "b"]) == [("a", "b")]
+    assert pairs_of(["a", "b", "c"]) == [("a", "b"), ("b", "c"), ("c", "a")]
+
+
+@pytest.mark.parametrize("nodes", [[], ["a"], ["a", "b", "a"]])
+def test_other_numbers_of_nodes_make_no_pairs(nodes):
+    with pytest.raises(ValueError, match="expected two nodes or more, each once; found"):
+        pairs_of(nodes)
+
+
+def test_where_all_are_alike_nobody_is_named():
+    assert judge(found(NODES)) == [] and untold(found(NODES), 0.2) == []
+    assert judge(found(NODES, {("n1", "n2"): (1.19, 1.19)})) == []
+
+
+@pytest.mark.parametrize("node", NODES[:4])
+@pytest.mark.parametrize("nodes", [NODES, NODES[:4]], ids=len)
+@pytest.mark.parametrize("value", [(1.3, 1.0), (1.0, 1.3), (50.0, 50.0)])
+def test_a_slow_node_is_named_and_its_neighbours_are_not(node, nodes, value):
+    assert names(found(nodes, of_node(nodes, node, value))) == [f"node {node}"]
+
+
+def test_a_slow_link_is_named_and_its_nodes_are_not():
+    (sentence,) = judge(found(NODES, {("n3", "n4"): (1.0, 2.0)}))
+    assert sentence == "link n3+n4 has 1.00 of the median latency and 0.50 of the median bandwidth"
+
+
+def test_a_pair_that_is_slow_in_some_launches_only_names_nobody():
+    noisy = {pair: (1.9, 1.5) for pair in pairs_of(NODES)[:2]}
+    pairs = found(NODES, noisy, fastest={pairs_of(NODES)[0]: (1.1, 1.19), pairs_of(NODES)[1]: (1.0, 1.3)})
+    assert names(pairs) == ["link n2+n3"]
+    states = [line.split("  ")[-1] for line in table(pairs)[1:]]
+    assert states[:3] == ["slow at times: latency and bandwidth", "slow: bandwidth; slow at times: latency", "ok"]
+
+
+def test_slow_in_two_ways_is_not_slow_in_one():
+    """Latency with one neighbour, bandwidth with the other: two links, nothing that the node does everywhere."""
+    assert names(found(NODES, {("n2", "n3"): (2.0, 1.0), ("n3", "n4"): (1.0, 2.0)})) == ["link n2+n3", "link n3+n4"]
+
+
+def test_a_node_between_two_slow_ones_is_doubted():
+    nodes = [f"n{number}" for number in range(1, 10)]
+    sentences = judge(found(nodes, of_node(nodes, "n2", (2, 2)) | of_node(nodes, "n4", (2, 2))))
+    doubted = [sentence[:7] for sentence in sentences if sentence.endswith("so it may be well")]
+    assert [sentence[:7] for sentence in sentences] == ["node n2", "node n3", "node n4"] and doubted == ["node n3"]
+
+
+def test_a_dead_node_is_named_with_the_reason_said_once():
+    assert judge(found(NODES, why=of_node(NODES, "n3", DEAD))) == [f"node n3: n2+n3 and n3+n4 failed: {DEAD}"]
+
+
+def test_the_neighbour_of_a_dead_node_is_judged_by_its_other_pair():
+    pairs = found(NODES, {("n4", "n5"): (2.0, 2.0)}, of_node(NODES, "n3", DEAD))
+    assert names(pairs) == ["node n3", "link n4+n5"]
+
+
+def test_one_pair_that_failed_is_a_link():
+    assert judge(found(NODES, why={("n6", "n1"): DEAD})) == [f"link n6+n1 failed: {DEAD}"]
+
+
+def test_where_every_pair_failed_no_node_is_blamed():
+    assert names(found(NODES[:3], why={pair: DEAD for pair in pairs_of(NODES[:3])})) == [
+        "link n1+n2",
+        "link n2+n3",
+        "link n3+n1",
+    ]
+    assert names(found(NODES[:2], why={("n1", "n2"): DEAD})) == ["link n1+n2"]
+
+
+def test_what_two_or_three_nodes_cannot_tell_is_said():
+    assert judge(found(NODES[:2], {("n1", "n2"): (99, 99)})) == []
+    assert untold(found(NODES[:2]), 0.2)[0].startswith("not told: who is slow")
+    even = untold(found(NODES[:3]), 0.2)[0]
+    assert even == "not told: a slow node slows two of 3 pairs, and so the median; name four nodes or more"
+    (odd,) = untold(found(NODES[:3], of_node(NODES[:3], "n3", (1.0, 2.0))), 0.2)
+    assert odd == f"{even}; as n1+n2 is faster than both others, n3 may be slow"
+    assert names(found(NODES[:3], {("n1", "n2"): (1.0, 2.0)})) == ["link n1+n2"]  # but a slow link is told
+    assert untold(found(NODES, why={**of_node(NODES, "n3", DEAD), ("n6", "n1"): DEAD}), 0.2)  # three pairs are left
+
+
+def test_the_table_holds_every_pair_against_the_median():
+    lines = table(found(("n1", "n2", "n3", "node4"), {("n2", "n3"): (1.0, 2.0)}, {("node4", "n1"): DEAD}))
+    assert lines == [
+        "pair      latency us  of median  busbw GB/s  of median  state",
+        "n1+n2           10.0       1.00        4.19       1.00  ok",
+        "n2+n3           10.0       1.00         2.1       0.50  slow: bandwidth",
+        "n3+node4        10.0       1.00        4.19       1.00  ok",
+        "node4+n1           -          -           -          -  failed",
+    ]
+
+
+def row(nbytes=SMALL, **facts) -> dict:
+    return {
+        "algorithm": "ring",
+        "nbytes": nbytes,
+        "state": "done",
+        "reason": None,
+        "nodes": "2",
+        "time_s": 1e-5,
+        "spread_low_s": 9e-6,
+    } | facts
+
+
+def test_of_a_run_the_faster_algorithm_counts():
+    rows = [
+        row(),
+        row(time_s=2e-5),
+        row(LARGE, time_s=1e-3, spread_low_s=7e-4),
+        row(LARGE, time_s=9e-4, spread_low_s=8e-4),
+    ]
+    times = {SMALL: Time(1e-5, 9e-6), LARGE: Time(9e-4, 7e-4)}
+    assert measured(("a", "b"), rows) == Measured(("a", "b"), times)
+
+
+def test_a_run_that_is_not_what_it_seems_is_a_failed_pair():
+    assert measured(("a", "b"), [row(), row(LARGE, state="wrong", reason="3 wrong elements")]).why == (
+        "ring 4 MiB: wrong, 3 wrong elements"
+    )
+    assert "both share memory" in measured(("a", "b"), [row(nodes="1")]).why
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        ([], "which nodes? Name them by --hosts n1,n2,n3,n4, or run it inside a Slurm job"),
+        (["--hosts", "n1"], "expected two nodes or more, each once; found n1"),
+        (["--hosts", "n1,$(touch x)"], "is no host"),
+        (["--hosts", "n1,n2", "--timeout", "100ms"], "would end launches that are well"),
+        (["--hosts", "n1,n2", "--launcher", "nobody"], "unknown launcher 'nobody'"),
+    ],
+)
+def test_bad_usage_is_one_sentence_and_starts_nothing(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    result = CliRunner().invoke(main, ["health", *words])
+    assert result.exit_code == 2 and said in result.output and result.output.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_nodes_of_a_job_are_taken_from_slurm(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1]")
+    result = CliRunner().invoke(main, ["health", "-o", str(tmp_path / "health")])
+    assert result.exit_code == 2 and "each once; found n1" in result.output
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_the_host_with_the_slow_link_is_named_and_what_was_measured_is_not_measured_again(python, tmp_path):
+    in_turn(1, python)
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with virtual_hosts(4, rate=None) as hosts:
+        slow = ["tc", "qdisc", "add", "dev", INTERFACE, "root", "tbf", "rate", "60mbit", "burst", "64kb"]
+        hosts.run(2, [*slow, "latency", "400ms"], check=True)
+        words = ["--remote-shell", hosts.agent, "--launches", "1", "--threshold", "99%", "-o", tmp_path / "health"]
+        health = [python, "-m", "allreduce_bench", "health", *words, "--hosts"]
+        first = hosts.run(0, [*health, "h1,h2,h3,h4"], env=environ, stdin=subprocess.DEVNULL)
+        dead = hosts.run(0, [*health, "h1,h2,h3,h4,nobody"], env=environ, stdin=subprocess.DEVNULL)
+    assert first.returncode == 1, first.stderr
+    lines = {line.split()[0]: line for line in first.stdout.splitlines() if "+" in line.split(" ")[0]}
+    assert sorted(lines) == ["h1+h2", "h2+h3", "h3+h4", "h4+h1"]
+    assert ["bandwidth" in lines[pair] for pair in lines] == [False, True, True, False], first.stdout
+    assert "node h3: h2+h3 has" in first.stdout
+    for name in lines:
+        folder = RunFolder(tmp_path / "health" / name)
+        (facts,) = folder.attempts()
+        assert facts["hosts"] == name.split("+") and len(summarise(folder)) == 4
+        assert json.loads(folder.run_json.read_text())["plan"]["start"]["ranks_per_node"] == 1
+    assert dead.returncode == 1 and "node nobody: h4+nobody and nobody+h1 failed: host 'nobody'" in dead.stdout
+    assert "mpirun" not in dead.stderr and not (tmp_path / "health" / "h4+nobody").exists()

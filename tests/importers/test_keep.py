@@ -1,0 +1,303 @@
+"""Imported logs as runs: the command, the folder, and all that reads a run."""
+
+import csv
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from made_runs import build_run
+from places import LOGS
+
+from allreduce_bench.cli import main
+from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.importers import Asked, read
+from allreduce_bench.report.formats import FORMATS, Result
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.plan import ImportedPlan
+from allreduce_bench.runs.recorder import write_summary
+
+OSU, FLUX = LOGS / "osu_v5.6.2_stackhpc_csd3.txt", LOGS / "osu_v5.8_eks_256nodes_24576ranks.out"
+IMB, GOOD, BAD = (
+    LOGS / "imb_2021.11_real_4ranks_npmin2.txt",
+    LOGS / "nccl_cscs_alps_8xGH200_ofi_hook_good.txt",
+    LOGS / "nccl_cscs_alps_8xGH200_no_hook_bad.txt",
+)
+CSV = """\
+system,job,ranks,nodes,algo,type,bytes,median_us,calls
+here,one,8,4,ring,int32,64,2,100
+here,one,8,4,tree,int32,64,1,100
+here,two,8,4,ring,int32,64,4,100
+here,two,16,8,ring,int32,128,5,100
+"""
+
+
+def run(*words: object, status: int = 0) -> str:
+    """The output of a command; it says nothing of a traceback."""
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == status, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.output
+
+
+def rows_of(path: Path) -> list[dict]:
+    return summarise(RunFolder(path))
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_the_command_says_what_was_imported_and_keeps_where_it_came_from(tmp_path):
+    said = run("import", OSU, "-n", 64, "--dtype", "float32", "-o", tmp_path / "run")
+    assert f"19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, nodes not said: {OSU}\n" in said
+    folder = RunFolder(tmp_path / "run")
+    imported = folder.imported()
+    assert (imported["tool"], imported["version"]) == ("OSU Micro-Benchmarks", "5.6.3")
+    assert imported["said"] == {"ranks": [64], "dtype": "float32"} and len(imported["files"][0]["sha256"]) == 64
+    assert isinstance(folder.plan(), ImportedPlan) and folder.pending(folder.plan()) == []
+    assert folder.summary_csv.is_file()
+
+
+def test_the_rows_of_an_imported_run_are_those_of_its_logs(tmp_path):
+    run("import", IMB, "-o", tmp_path / "run")
+    rows = rows_of(tmp_path / "run")
+    assert [row["ranks"] for row in rows] == [2] * 16 + [4] * 16 and rows[0]["nbytes"] == 0
+    frame = frames.summary([RunFolder(tmp_path / "run")])
+    last = frame.iloc[-1]
+    assert last["time_s"] == last["imb_t_max_s"] == pytest.approx(143391.81e-6)
+    assert last["osu_avg_s"] == pytest.approx(142454.70e-6) and last["time_definition"] == "imb_t_max"
+    assert last["interval"] == "range" and frame["first_penalty"].isna().all()  # a mean is no repetition
+    calls = frames.repetitions([RunFolder(tmp_path / "run")])
+    assert list(calls["iterations"])[-1] == 65 and calls["repetition"].isna().all() and len(calls) == 32
+
+
+def test_what_a_log_does_not_say_is_missing_everywhere(tmp_path):
+    run("import", OSU, "-n", 64, "-o", tmp_path / "run")
+    frame = frames.summary([RunFolder(tmp_path / "run")])
+    assert frame[["dtype", "nodes", "wrong", "oversubscribed"]].isna().all(axis=None)
+    assert list(frame["count"]) == list(frame["nbytes"])
+
+
+def test_launches_are_files_or_what_a_csv_calls_so(tmp_path):
+    run("import", FLUX, FLUX, "-o", tmp_path / "same")
+    twice = rows_of(tmp_path / "same")
+    assert [row["launches"] for row in twice] == [1] * 19 and twice[0]["repetitions"] == 2  # one file, named twice
+    again = write(tmp_path / "again.out", FLUX.read_text().replace("4162.54", "4000.00"))
+    run("import", FLUX, again, "-o", tmp_path / "two")
+    rows = rows_of(tmp_path / "two")
+    assert [row["launches"] for row in rows] == [2] * 19 and rows[0]["time_s"] == pytest.approx(4081.27e-6)
+    run("import", write(tmp_path / "a.csv", CSV), "-o", tmp_path / "csv")
+    found = {(row["algorithm"], row["ranks"]): row for row in rows_of(tmp_path / "csv")}
+    assert {key: row["launches"] for key, row in found.items()} == {("ring", 8): 2, ("tree", 8): 1, ("ring", 16): 1}
+    assert found["ring", 8]["time_s"] == pytest.approx(3e-6) and found["tree", 8]["rank_of_best"] == "best"
+    facts = json.loads((tmp_path / "csv" / "launches" / "8r-2.1.json").read_text())
+    assert facts["source"]["launch"] == "two" and facts["layout"] == "4x2"
+
+
+def test_each_of_several_logs_may_have_ranks_of_its_own(tmp_path):
+    other = write(tmp_path / "b.txt", OSU.read_text())
+    said = run("import", OSU, other, "-n", "64,128", "-o", tmp_path / "run")
+    assert "64 ranks" in said and "128 ranks" in said
+    assert {row["ranks"] for row in rows_of(tmp_path / "run")} == {64, 128}
+    assert "3 numbers for 2 logs" in run("import", OSU, other, "-n", "1,2,3", "-o", tmp_path / "no", status=2)
+
+
+@pytest.mark.parametrize(
+    "text, words, way",
+    [
+        (CSV.replace("here,two", "there,two"), "line 4: system is here, there", "--where system=here"),
+        (CSV.replace("ring,int32,64,4", "ring,float,64,4"), "line 4: dtype is int32, float32", "--where dtype=int32"),
+        (CSV.replace("two,8,4", "two,8,2"), "line 4: nodes is 4, 2 at 8 ranks", "--where nodes=4"),
+        (CSV.replace("ranks,", "mood,"), "line 2: the log does not say of how many ranks", "--ranks N"),
+    ],
+)
+def test_a_mixture_is_refused_with_the_option_that_chooses_and_leaves_nothing_behind(tmp_path, text, words, way):
+    path = write(tmp_path / "a.csv", text)
+    said = run("import", path, "-o", tmp_path / "run", status=2)
+    assert words in said and way in said and said.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_where_chooses_from_a_mixture(tmp_path):
+    path = write(tmp_path / "a.csv", CSV.replace("here,two", "there,two"))
+    run("import", path, "--where", "system=here", "-o", tmp_path / "run")
+    assert {row["algorithm"] for row in rows_of(tmp_path / "run")} == {"ring", "tree"}
+    assert RunFolder(tmp_path / "run").imported()["system"] == "here"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-n", "0"],
+        ["-n", "two"],
+        ["--dtype", "float33"],
+        ["--column", "time_us"],
+        ["--where", "ranks"],
+        ["--where", "a=1", "--where", "a=2"],
+        ["--in-place"],
+        ["--column", "time_us=latency"],
+    ],
+)
+def test_bad_options_are_one_line(tmp_path, words):
+    said = run("import", OSU, *words, "-o", tmp_path / "run", status=2)
+    assert said.startswith("error: ") and said.count("\n") == 1 and not (tmp_path / "run").exists()
+
+
+def test_bad_logs_and_folders_are_one_line(tmp_path):
+    for path in (tmp_path / "none", write(tmp_path / "empty", ""), write(tmp_path / "text", "hello\n")):
+        assert run("import", path, "-o", tmp_path / "run", status=2).count("\n") == 1
+    assert "exists already" in run("import", FLUX, "-o", tmp_path, status=2)
+    assert not (tmp_path / "run").exists()
+
+
+def test_two_tools_make_two_runs(tmp_path):
+    assert "tool is" in run("import", FLUX, GOOD, "-o", tmp_path / "run", status=2)
+
+
+def page(path: Path) -> str:
+    run("report", path)
+    return (path / "report.html").read_text()
+
+
+def test_the_report_says_where_the_numbers_come_from_and_what_is_missing(tmp_path):
+    run("import", OSU, "-n", 64, "-o", tmp_path / "run")
+    text = page(tmp_path / "run")
+    assert f"Imported from OSU Micro-Benchmarks 5.6.3, {OSU}" in text and "mean over ranks of each rank" in text
+    assert "type of the elements, in place or out of place, nodes, hosts, MPI library" in text
+    assert "Import it again" in text and "Repeat this run" not in text and "fresh mpiruns" not in text
+    assert "type not said, sum" in text and "maximum over ranks, median over calls" not in text
+
+
+def test_the_report_of_a_ragged_run_with_a_failed_cell(tmp_path):
+    failed = CSV.replace("bytes,median_us", "bytes,state,median_us").replace(",64,", ",64,done,")
+    failed = failed.replace("tree,int32,64,done,1,", "tree,int32,64,wrong,,").replace(",128,", ",128,,")
+    run("import", write(tmp_path / "a.csv", failed), "-o", tmp_path / "run")
+    text = page(tmp_path / "run")
+    assert "WRONG RESULTS: tree" in text and "16 ranks" in text and "128 B" in text
+
+
+@pytest.mark.parametrize("log, words", [(IMB, ()), (GOOD, ("--in-place",))])
+def test_every_kind_of_import_has_a_report(tmp_path, log, words):
+    run("import", log, *words, "-o", tmp_path / "run")
+    assert "<h2>Models</h2>" in page(tmp_path / "run")
+
+
+def test_imported_runs_are_compared(tmp_path):
+    for name, log in (("good", GOOD), ("bad", BAD)):
+        run("import", log, "-o", tmp_path / name)
+    said = run("compare", tmp_path / "good", tmp_path / "bad")
+    assert "25 cells: 0 slower, 0 faster, 0 same, 25 undecided" in said and "unfinished" not in said
+    run("import", OSU, "-n", 8, "--nodes", 2, "--dtype", "float32", "-o", tmp_path / "osu")
+    said = run("compare", tmp_path / "good", tmp_path / "osu", status=2)
+    assert "time of a call: nccl_tests" in said and "--despite" in said
+
+
+def test_an_imported_run_cannot_be_resumed(tmp_path):
+    run("import", FLUX, "-o", tmp_path / "run")
+    said = run("run", "--resume", "-o", tmp_path / "run", status=2)
+    assert "imported from OSU Micro-Benchmarks" in said and said.count("\n") == 1
+
+
+def test_a_run_made_here_is_not_imported(tmp_path):
+    folder = build_run(tmp_path / "run", launches=1)
+    assert folder.imported() is None and not isinstance(folder.plan(), ImportedPlan)
+    assert "imported" not in json.loads(folder.run_json.read_text())
+
+
+def test_damaged_words_about_the_origin_are_refused(tmp_path):
+    run("import", FLUX, "-o", tmp_path / "run")
+    path = tmp_path / "run" / "run.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "imported": {"tool": 3}}))
+    assert "damaged: imported is" in run("report", tmp_path / "run", status=2)
+
+
+def outcome(launch, cell):
+    return {"state": "wrong", "wrong": 3} if (cell.algorithm, cell.count) == ("two_tree", 256) else {}
+
+
+@pytest.mark.parametrize("layout", ["nccl", "osu", "csv"])
+def test_what_we_print_comes_back(tmp_path, layout):
+    folder = build_run(tmp_path / "run", outcome=outcome)
+    rows = summarise(folder)
+    write_summary(folder, rows)
+    log = write(tmp_path / "a.txt", FORMATS[layout](Result.of(folder, rows)))
+    run("import", log, "-o", tmp_path / "back")
+    back = {(row["algorithm"], row["ranks"], row["nbytes"]): row for row in rows_of(tmp_path / "back")}
+    assert len(back) == len(rows)
+    for row in rows:
+        found = back[row["algorithm"], row["ranks"], row["nbytes"]]
+        assert (found["executor"], found["nodes"], found["state"]) == (row["executor"], "1", row["state"])
+        if row["time_s"]:
+            assert found["time_s"] == pytest.approx(row["time_s"], abs=0.06e-6, rel=1e-4)
+    if layout == "csv":
+        assert back["ring", 4, 1 << 20]["path_messages"] == 6  # so that a fit has its schedule
+    else:
+        assert {row.dtype for row in read(log)} == {"float32"}
+
+
+def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
+    calls = "".join(f"{1000 * number}\n" for number in range(1, 21))
+    for name in ("64_ring_over_int32.csv", "64_default_mpich_int32.csv"):
+        write(tmp_path / name, f"highest\n{calls}")
+    run("import", tmp_path, "-n", 8, "-o", tmp_path / "run")
+    row = {row["algorithm"]: row for row in rows_of(tmp_path / "run")}["ring_over"]
+    assert (row["repetitions"], row["interval"], row["nbytes"]) == (16, "repetitions", 256)
+    assert row["time_s"] == pytest.approx(12.5e-6) and row["first_penalty"] == pytest.approx(1 / 12.5)
+    assert frames.repetitions([RunFolder(tmp_path / "run")])["warmup"].sum() == 8
+    assert [path.name for path in (tmp_path / "run" / "launches").glob("*.json")] == ["8r-1.1.json"]  # one allocation
+
+
+def test_names_of_the_libraries_own(tmp_path):
+    run("import", FLUX, "--algorithm", "native:ring", "-o", tmp_path / "run")
+    assert {(row["algorithm"], row["executor"]) for row in rows_of(tmp_path / "run")} == {("native:ring", "native")}
+    assert {row.executor for row in read(FLUX, Asked(algorithm="ring"))} == {"imported"}
+
+
+def test_an_unknown_type_is_kept_as_the_log_says(tmp_path):
+    text = GOOD.read_text().replace(" float ", " fp8_x ")
+    run("import", write(tmp_path / "a.log", text), "-o", tmp_path / "run")
+    rows = rows_of(tmp_path / "run")
+    assert {row["dtype"] for row in rows} == {"fp8_x"}
+    assert (rows[0]["count"], rows[0]["nbytes"]) == (2, 8)  # both as the log has them
+    assert "fp8_x" in page(tmp_path / "run")
+
+
+def test_words_of_a_csv_cannot_break_its_run(tmp_path):
+    odd = CSV.replace("tree", '"tr\nee\u2028 <b>"').replace("here", '"he\x1bre"')
+    run("import", write(tmp_path / "a.csv", odd), "-o", tmp_path / "run")
+    assert {row["algorithm"] for row in rows_of(tmp_path / "run")} == {"ring", "tr?ee? <b>"}
+    assert "&lt;b&gt;" in page(tmp_path / "run")
+
+
+def test_launches_of_two_csvs_are_told_apart_though_they_are_called_the_same(tmp_path):
+    logs = [write(tmp_path / name, CSV) for name in ("a.csv", "b.csv")]
+    run("import", *logs, "-o", tmp_path / "run")
+    assert {row["launches"] for row in rows_of(tmp_path / "run") if row["algorithm"] == "tree"} == {2}
+
+
+def test_a_run_without_any_time_has_a_report(tmp_path):
+    run("import", write(tmp_path / "a.csv", "ranks,nbytes,time_us\n4,8,0.0\n4,16,\n"), "-o", tmp_path / "run")
+    assert "No cell was measured" in page(tmp_path / "run")
+
+
+def test_ranks_that_follow_from_the_rates_are_said_to(tmp_path):
+    run("import", LOGS / "nccl_msccl_leaderboard_headerless.txt", "-o", tmp_path / "run")
+    assert "from busbw / algbw of the rows" in page(tmp_path / "run")
+
+
+def test_the_command_of_the_page_imports_the_same_again(tmp_path, monkeypatch):
+    words = ["import", str(write(tmp_path / "a.csv", CSV)), "--where", "job=o*", "-o", str(tmp_path / "run")]
+    monkeypatch.setattr("sys.argv", ["allreduce-bench", *words])
+    run(*words)
+    assert shlex.join(["allreduce-bench", *words]).replace("'", "&#39;") in page(tmp_path / "run")
+
+
+def test_the_summary_is_plain_csv(tmp_path):
+    run("import", FLUX, "-o", tmp_path / "run")
+    with open(tmp_path / "run" / "summary.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert (rows[0]["ranks"], rows[0]["nodes"], rows[0]["time_s"]) == ("24576", "256", "0.00416254")

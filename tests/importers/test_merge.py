@@ -1,0 +1,241 @@
+"""Several runs as one: every launch once, under a name of its own, and the sources untouched."""
+
+import hashlib
+import json
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from made_runs import build_run
+
+from allreduce_bench.cli import main
+from allreduce_bench.cli.plan_of_options import planned_run
+from allreduce_bench.cli.run import run as run_command
+from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.agreement import broken_promise
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.importers.merge import in_words, merge, sources
+from allreduce_bench.models.points import points
+from allreduce_bench.report import page
+from allreduce_bench.report.page import write_report
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.plan import Launch
+from allreduce_bench.runs.recorder import Recorder
+from allreduce_bench.runs.rows import RunError
+
+SMALL = {"sizes": (8, 1024), "algorithms": ("native", "ring")}
+
+
+def build(path: Path, ranks=(2, 4), launches=2, **more) -> RunFolder:
+    return build_run(path, ranks=ranks, launches=launches, **{**SMALL, **more})
+
+
+def collect(*words) -> Result:
+    result = CliRunner().invoke(main, ["collect", *map(str, words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def fingerprint(path: Path) -> dict[str, str]:
+    files = [file for file in path.rglob("*") if file.is_file()]
+    return {str(file.relative_to(path)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def refused(tmp_path, *folders) -> str:
+    before = [fingerprint(folder.path) for folder in folders]
+    result = collect(*(folder.path for folder in folders), "-o", tmp_path / "new")
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and not result.stdout, result.output
+    assert [fingerprint(folder.path) for folder in folders] == before
+    assert not [path for path in tmp_path.iterdir() if "new" in path.name]
+    return result.stderr
+
+
+def test_runs_of_different_ranks_stand_side_by_side(tmp_path):
+    a, b = build(tmp_path / "a", ranks=(2,), launches=2), build(tmp_path / "b", ranks=(4, 8), launches=3)
+    new = merge([a, b], tmp_path / "new", ["collect"])
+    plan = new.plan()
+    assert (plan.ranks, plan.launches, plan.sizes) == ((2, 4, 8), 3, (8, 1024))
+    assert [launch.name for launch in new.pending(plan)] == ["2r-3"]
+    of_each = [row for folder in (a, b) for row in summarise(folder)]
+    times = {(row["ranks"], row["algorithm"], row["nbytes"]): row["time_s"] for row in of_each}
+    assert {(row["ranks"], row["algorithm"], row["nbytes"]): row["time_s"] for row in summarise(new)} == times
+    assert (new.path / "summary.csv").is_file() and not list(tmp_path.glob(".new*"))
+
+
+def test_launches_whose_name_is_taken_get_the_next_free_number_everywhere(tmp_path):
+    a, b, c = (build(tmp_path / name, ranks=(4,), seed=seed, launches=2) for seed, name in enumerate("abc"))
+    before = [fingerprint(folder.path) for folder in (a, b, c)]
+    new = merge([a, b, c], tmp_path / "new", [])
+    assert new.plan().launches == 6 and not new.pending(new.plan())
+    assert sorted({mark["launch"] for mark in new.marks()}) == [f"4r-{number}" for number in range(1, 7)]
+    assert sorted(fact["launch"] for fact in new.attempts()) == [f"4r-{number}" for number in range(1, 7)]
+    for path in new.launches.iterdir():
+        launch = path.name.split(".")[0]
+        said = json.loads(path.read_text())["launch"] if path.suffix == ".json" else None
+        assert said == launch or {line.split(",")[0] for line in path.read_text().splitlines()[1:]} == {launch}
+    renamed = {row["launch"]: row["time_s"] for row in new.repetitions()}
+    assert renamed["4r-3"] == {row["launch"]: row["time_s"] for row in b.repetitions()}["4r-1"]
+    assert len(list(new.repetitions())) == sum(len(list(folder.repetitions())) for folder in (a, b, c))
+    (row, *_) = summarise(new)
+    medians = [list(summarise(folder)[0]["launch_medians"].values()) for folder in (a, b, c)]
+    assert list(row["launch_medians"].values()) == sum(medians, []) and row["interval"] == "launches"
+    assert [fingerprint(folder.path) for folder in (a, b, c)] == before
+
+
+def test_launches_keep_their_number_where_it_is_free_and_all_their_attempts(tmp_path):
+    a = build(tmp_path / "a", ranks=(4,), outcome=lambda launch, cell: None if launch.number == 1 else {})
+    for path in a.launches.glob("4r-1.*"):
+        path.unlink()
+    b = build(tmp_path / "b", ranks=(4,))
+    Recorder(b, "4r-2", {"ranks": 4, "oversubscribed": False, "mpi": {}, "findings": []})  # that did no cell
+    new = merge([a, b], tmp_path / "new", [])
+    told = [one["launches"] for one in sources(new)]
+    assert told == [{"4r-2": "4r-2"}, {"4r-1": "4r-1", "4r-2": "4r-3"}]
+    assert {path.name for path in new.launches.glob("4r-3.2.*")} == {
+        f"4r-3.2.{kind}" for kind in ("json", "csv", "cells.csv")
+    }
+    assert json.loads((new.launches / "4r-3.1.json").read_text())["merged_from"] == {"run": "b", "launch": "4r-2"}
+
+
+def test_stamps_come_along(tmp_path):
+    folders = []
+    for value, name in enumerate("ab"):
+        folder = build(tmp_path / name, ranks=(4,), launches=1, outcome=lambda launch, cell: None)
+        recorder = Recorder(
+            folder, "4r-1", {"ranks": 4, "oversubscribed": False, "mpi": {}, "findings": [], "nodes": 1}
+        )
+        (cell, *_) = folder.plan().cells(Launch(4, 1))
+        kept = recorder.stamps(np.full((2, 3, 4), float(value)))
+        common = {**cell.__dict__, "ranks": 4, "nbytes": 8, "state": "done", "stamps": kept, "wrong": 0, "nodes": 1}
+        calls = [{**common, "repetition": n, "warmup": False, "valid": True, "time_s": 1.0} for n in range(3)]
+        recorder.cell(common, calls)
+        folders.append(folder)
+    new = merge(folders, tmp_path / "new", [])
+    frame = frames.stamps([new])
+    assert frame.groupby("launch")["entry_s"].unique().map(list).to_dict() == {"4r-1": [0.0], "4r-2": [1.0]}
+
+
+def test_it_says_of_what_it_was_made(tmp_path, monkeypatch):
+    for name in ("of_times", "of_models"):
+        monkeypatch.setattr(page, name, lambda *_, name=name: [] if name == "of_times" else ([], []))
+    a, b = build(tmp_path / "a", choices={"seed": 7}), build(tmp_path / "b", choices={"seed": 8})
+    new = merge([a, b], tmp_path / "new", ["allreduce-bench", "collect", "a", "b"])
+    one, other = sources(new)
+    assert (one["name"], one["seed"], other["name"], other["seed"], new.plan().seed) == ("a", 7, "b", 8, 7)
+    assert one["sha256"] != other["sha256"] and len(one["sha256"]) == 64
+    words = in_words(sources(new))
+    assert words.startswith(f"a (sha256 {one['sha256'][:16]}, seed 7); b (sha256 ") and "4r-2 as 4r-4" in words
+    assert words in unescape(write_report([new], tmp_path / "report.html").read_text())
+    assert len(points([new])) == len(points([a])) + len(points([b]))
+    changed = a.launches / "2r-1.1.csv"
+    changed.write_text(changed.read_text() + "x")
+    again = merge([a, b], tmp_path / "again", [])
+    assert sources(again)[0]["sha256"] != one["sha256"]
+    new.run_json.write_text(json.dumps({**new.open(), "merged": [{"name": "a"}]}))
+    with pytest.raises(RunError, match=r"damaged: merged is \[\{'name': 'a'\}\]"):
+        sources(new)
+
+
+def test_the_command_names_the_new_run(tmp_path):
+    a, b = build(tmp_path / "a"), build(tmp_path / "b")
+    result = collect(a.path, b.path, "-o", tmp_path / "x" / "new")
+    assert result.exit_code == 0 and result.stdout == f"{tmp_path}/x/new\n"
+    assert result.stderr == f"next: allreduce-bench report {tmp_path}/x/new\n"
+    assert collect(a.path, b.path).stderr == (
+        "error: collect of several runs makes a new one: name its folder with -o\n"
+    )
+
+
+def test_what_is_missing_is_measured_by_resuming(tmp_path):
+    a, b = build(tmp_path / "a", ranks=(2,), launches=2), build(tmp_path / "b", ranks=(4,), launches=3)
+    new = merge([a, b], tmp_path / "new", [])
+    options = run_command.make_context("run", ["--resume", "-o", str(new.path)]).params
+    folder, plan = planned_run(options, {"resume", "output"})
+    assert [launch.name for launch in folder.pending(plan)] == ["2r-3"]
+    recorder = Recorder(folder, "2r-3", {"ranks": 2, "oversubscribed": False, "mpi": {}, "findings": []})
+    assert recorder.attempt == 1
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "why"),
+    [
+        ({"sizes": (8,)}, {"sizes": (8, 1024)}, "has sizes 8,1024, but {a} has 8;"),
+        ({"algorithms": ("native",)}, {}, "has algorithms native,ring, but {a} has native;"),
+        ({"choices": {"dtype": "float64"}}, {}, "has dtype float32, but {a} has float64;"),
+        ({}, {"choices": {"iters": 7}}, "has iters 7, but {a} has none;"),
+        (
+            {"choices": {"check": "bits", "seed": 3}},
+            {"choices": {"check": "bits", "seed": 4}},
+            "has seed 4, but {a} has 3;",
+        ),
+        (
+            {"facts": {"mpi": {"library": "MPICH 4.3", "thread_level": "single"}}},
+            {},
+            "has MPI library Open MPI 5.0.11 at 4 ranks, but {a} has MPICH 4.3;",
+        ),
+        (
+            {},
+            {"facts": {"mpi": {"library": "Open MPI 5.0.11", "thread_level": "multiple"}}},
+            "has thread level multiple at 4 ranks, but {a} has single;",
+        ),
+        ({}, {"facts": {"nodes": 2}}, "has number of nodes 2 at 4 ranks, but {a} has 1;"),
+    ],
+)
+def test_runs_that_differ_are_refused_with_both_values(tmp_path, ours, theirs, why):
+    a, b = build(tmp_path / "a", ranks=(4,), **ours), build(tmp_path / "b", ranks=(4,), **theirs)
+    assert why.format(a=a.path) in refused(tmp_path, a, b)
+
+
+def test_another_library_at_other_ranks_is_none_of_their_business(tmp_path):
+    mpich = {"mpi": {"library": "MPICH 4.3", "thread_level": "single"}}
+    a, b = build(tmp_path / "a", ranks=(2,), facts=mpich), build(tmp_path / "b", ranks=(4,))
+    assert merge([a, b], tmp_path / "new", []).plan().ranks == (2, 4)
+
+
+def test_other_schemas_imported_runs_and_damage_are_refused_and_nothing_is_left(tmp_path):
+    a, b = build(tmp_path / "a"), build(tmp_path / "b")
+    assert "named twice" in refused(tmp_path, a, RunFolder(tmp_path / "b" / ".." / "a"))
+    path = b.launches / "4r-2.1.csv"
+    text = path.read_text()
+    path.write_text(text.replace(",sendrecv,", ",sendrecv,,", 1))
+    assert "4r-2.1.csv, line " in refused(tmp_path, a, b) and "/b/" in refused(tmp_path, a, b)
+    path.write_text(text)
+    content = json.loads(b.run_json.read_text())
+    b.run_json.write_text(json.dumps({**content, "schema_version": 2}))
+    assert "of an older schema, 2" in refused(tmp_path, a, b)
+    b.run_json.write_text(json.dumps(content))
+    (tmp_path / "new").mkdir()
+    assert "exists already" in collect(a.path, b.path, "-o", tmp_path / "new").stderr
+
+
+def test_an_imported_run_is_refused(tmp_path):
+    log = tmp_path / "osu.csv"
+    log.write_text("ranks,nbytes,time_us\n2,8,1.5\n2,16,1.7\n")
+    columns = [f"--column={name}={name}" for name in ("ranks", "nbytes", "time_us")]
+    result = CliRunner().invoke(main, ["import", str(log), "-o", str(tmp_path / "imported"), *columns])
+    assert result.exit_code == 0, result.output
+    imported = RunFolder(tmp_path / "imported")
+    assert "imported from" in refused(tmp_path, imported, build(tmp_path / "b"))
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    a, b = build(tmp_path / "a"), build(tmp_path / "b")
+
+    def full(*_):
+        raise OSError(28, "No space left on device", "x.csv")
+
+    monkeypatch.setattr("allreduce_bench.importers.merge.write_summary", full)
+    assert "no space left on device" in refused(tmp_path, a, b)
+
+
+def test_bits_of_other_floats_are_not_held_against_each_other(tmp_path):
+    facts = {"promised_same_bits": 1, "promised_rank_order": 1, "promised_depth": 0}
+
+    def built(name: str, seed: int) -> RunFolder:
+        outcome = facts | {"bits": str(seed)}
+        return build(tmp_path / name, ranks=(2,), choices={"seed": seed}, outcome=lambda *_: outcome)
+
+    rows = summarise(merge([built("a", 7), built("b", 8)], tmp_path / "new", []))
+    assert {(row["bits"], row["same_bits_launches"], broken_promise(row)) for row in rows} == {("7", 1, None)}

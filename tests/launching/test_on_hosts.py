@@ -1,0 +1,99 @@
+"""Whole runs over two virtual hosts: the ranks are where they were asked for, and the wire carries their messages."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+from places import ROOT
+from virtual_hosts import INTERFACE, VirtualHosts, virtual_hosts
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+NBYTES = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    with virtual_hosts(2) as made:
+        yield made
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def run_on(hosts: VirtualHosts, python: Path, *words):
+    """`run` inside h1, with a remote shell that gives the other hosts a fresh environment, as ssh does."""
+    program = [python, "-m", "allreduce_bench", "run", "--launches", 1, "--remote-shell", hosts.agent]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return hosts.run(0, [*program, *words], env=environ, stdin=subprocess.DEVNULL)
+
+
+def facts_of(folder: Path, ranks: int) -> dict:
+    return json.loads((folder / "launches" / f"{ranks}r-1.1.json").read_text())
+
+
+def test_ranks_are_on_the_hosts_and_their_messages_on_the_wire(hosts, python, tmp_path):
+    words = ["-n", 4, "--sizes", f"8,{NBYTES}", "-a", "native,ring", "--iters", 5, "-o", tmp_path / "run"]
+    before = hosts.sent_nbytes(0)
+    result = run_on(hosts, python, *words, "--hosts", "h1,h2", "--interface", INTERFACE)
+    assert result.returncode == 0, result.stderr
+    assert "4 ranks on 2 nodes" in result.stdout and "4 of 4 cells done, 0 wrong elements." in result.stdout
+    facts = facts_of(tmp_path / "run", 4)
+    assert facts["hosts"] == ["h1", "h1", "h2", "h2"] and facts["nodes"] == 2 and facts["layout"] == "2x2"
+    assert len(facts["binding"]) == 4 and all(facts["binding"])
+    assert facts["variables"]["UCX_NET_DEVICES"] == INTERFACE
+    assert hosts.sent_nbytes(0) - before > 5 * NBYTES * 1.5  # the ring alone: 3/2 n over the link between the hosts
+
+
+def test_a_host_file_places_and_binds_the_ranks(hosts, python, tmp_path):
+    (tmp_path / "hosts").write_text("h2 slots=1\nh1:2   # the second\n")
+    words = ["-n", 3, "--sizes", 8, "-a", "ring", "--iters", 3, "-o", tmp_path / "run"]
+    result = run_on(hosts, python, *words, "--hostfile", tmp_path / "hosts", "--bind-to", "core")
+    assert result.returncode == 0, result.stderr
+    facts = facts_of(tmp_path / "run", 3)
+    assert facts["hosts"] == ["h2", "h1", "h1"] and facts["layout"] == "1+2"
+    assert facts["binding"][1] != facts["binding"][2] or os.cpu_count() == 1
+    assert "measure --launch 3r-1" in facts["command"]  # known though rank 0 is elsewhere
+
+
+def test_more_ranks_than_cores_are_spread_over_the_hosts(hosts, python, tmp_path):
+    ranks = 2 * (os.cpu_count() or 1) + 2
+    if ranks > 20:
+        pytest.skip(f"{ranks} ranks would be too many for one machine")
+    words = ["-n", ranks, "--sizes", 8, "-a", "ring", "--iters", 3, "-o", tmp_path / "run"]
+    result = run_on(hosts, python, *words, "--hosts", "h1,h2")
+    assert result.returncode == 0, result.stderr
+    facts = facts_of(tmp_path / "run", ranks)
+    assert facts["hosts"] == ["h1"] * (ranks // 2) + ["h2"] * (ranks // 2) and facts["oversubscribed"]
+
+
+def test_ranks_per_node_and_resuming_on_the_same_hosts(hosts, python, tmp_path):
+    words = ["--sizes", 8, "-a", "ring", "--iters", 3, "-o", tmp_path / "run", "--resume"]
+    given = ["-n", "1,2", "--hosts", "h1,h2", "--ranks-per-node", 1]
+    assert run_on(hosts, python, *words, *given).returncode == 0
+    assert facts_of(tmp_path / "run", 2)["hosts"] == ["h1", "h2"]
+    for path in (tmp_path / "run" / "launches").glob("2r-1.*"):
+        path.unlink()
+    assert run_on(hosts, python, *words).returncode == 0
+    assert facts_of(tmp_path / "run", 2)["hosts"] == ["h1", "h2"]
+    other = run_on(hosts, python, *words, "--hosts", "h2,h1")
+    assert other.returncode == 2 and "--resume keeps the run's hosts" in other.stderr
+
+
+def test_a_host_that_does_not_answer_is_named_before_anything_is_written(hosts, tmp_path):
+    words = ["-n", 2, "--sizes", 8, "-o", tmp_path / "run", "--hosts", "h1,h2,nobody"]
+    result = run_on(hosts, interpreters()[0], *words)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert "error: host 'nobody' does not answer (agent: could not resolve host nobody)" in result.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_ssh_is_asked_for_hosts_and_its_answer_is_quoted(hosts, tmp_path):
+    words = ["-n", 2, "--sizes", 8, "-o", tmp_path / "run", "--hosts", "h1,h2", "--remote-shell", "ssh"]
+    result = run_on(hosts, interpreters()[0], *words)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1
+    assert "host 'h2' does not answer (ssh: " in result.stderr and "needs no password" in result.stderr

@@ -1,0 +1,157 @@
+"""Runs under launchers that are scripts, and what is refused before anything is started or written."""
+
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+from measured_runs import bench, one_line_error
+from places import ROOT
+
+LO = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
+
+FAKE = """#!{python}
+# {name}, as a script: writes down its arguments and starts the ranks with this MPI's own mpirun
+import json, os, sys
+if "--mpi=list" in sys.argv:
+    sys.exit("MPI plugin types are...\\n\\tnone\\n\\tpmi2\\n\\tpmix\\nspecific pmix plugin versions available: pmix_v4")
+with open({record!r}, "w") as file:
+    json.dump(sys.argv[1:], file)
+from allreduce_bench.launching.find import find_launcher, mpirun_command
+from allreduce_bench.runs.start import Start
+words = sys.argv[sys.argv.index("-n") + 1:]
+program = words[next(i for i, word in enumerate(words) if word in ("env", sys.executable)):]
+command = mpirun_command(find_launcher(Start()), int(words[0]), Start(), program)
+os.execv(command[0], command)
+"""
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def with_package() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def run_with(python: Path, folder: Path, name: str, words: list) -> tuple[list[str], dict]:
+    """Run with a script in place of the launcher `name`: what it was told, and the facts of the launch."""
+    record = folder / "told.json"
+    script(folder / name, FAKE.format(python=python, name=name, record=str(record)))
+    path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+    measured = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 3, "--launches", 1, "-o", folder / "run"]
+    environ = {**with_package(), "PATH": path}
+    result = bench(python, "run", *measured, *words, env=environ)
+    assert result.returncode == 0, result.stderr
+    return json.loads(record.read_text()), json.loads((folder / "run" / "launches" / "2r-1.1.json").read_text())
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_a_run_under_srun(python, tmp_path):
+    words = ["--launcher", "srun", "--ranks-per-node", 2, "--bind-to", "none", "--launcher-args", "-v"]
+    told, facts = run_with(python, tmp_path, "srun", words)
+    kind = "--mpi=pmix" if facts["mpi"]["library"].startswith("Open MPI") else "--mpi=pmi2"
+    options = ["-n", "2", kind, "--kill-on-bad-exit=1", "-N", "1", "--ntasks-per-node=2", "--cpu-bind=none", "-v"]
+    assert told[:9] == options and told[9:13] == [str(python), "-m", "allreduce_bench", "measure"]
+    assert facts["ranks"] == 2 and facts["command"].startswith(f"{tmp_path}/srun -n 2 ")
+
+
+def test_a_run_by_a_template_carries_the_interface(tmp_path):
+    python = interpreters()[0]
+    words = ["--launcher", "flux run -n {ranks}", "--interface", LO]
+    told, facts = run_with(python, tmp_path, "flux", words)
+    assert told[:4] == ["run", "-n", "2", "env"]
+    assert facts["variables"]["UCX_NET_DEVICES"] == facts["variables"]["OMPI_MCA_btl_tcp_if_include"] == LO
+
+
+def test_inside_a_slurm_job_without_a_fitting_mpirun_srun_starts_the_ranks(tmp_path):
+    code = (
+        "from allreduce_bench import launch; from allreduce_bench.runs.start import UNASKED; "
+        "launch._candidates = lambda: []; print(launch.find_launcher(UNASKED))"
+    )
+    script(tmp_path / "srun", "#!/bin/sh\nprintf '\\tpmix\\n\\tpmi2\\n'\n")
+    root = str(ROOT)
+    environ = {**os.environ, "PYTHONPATH": root, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    command = [str(interpreters()[0]), "-c", code]
+    inside = subprocess.run(command, env={**environ, "SLURM_JOB_ID": "7"}, capture_output=True, text=True)
+    assert "kind='srun'" in inside.stdout and f"{tmp_path}/srun" in inside.stdout, inside.stderr
+    outside = subprocess.run(command, env=environ, capture_output=True, text=True)
+    assert "there is no mpirun or mpiexec" in outside.stderr
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["--launcher", "flux run"], "unknown launcher 'flux run'; known: auto, openmpi, mpich, srun, or a template"),
+        (["--launcher", "flux -N {nodes}"], "or a template with {ranks} such as 'flux run -n {ranks}'"),
+        (["--launcher", "x -n {ranks} {cores}"], "unknown field {cores}; known: {ranks}, {nodes}"),
+        (["--launcher", "x -n {ranks"], "expected '}' before end of string; a brace that is meant is doubled"),
+        (["--launcher", "no-such-program -n {ranks}"], "there is no program 'no-such-program' in PATH"),
+        (["--launcher", "env -n {ranks}", "--hosts", "a"], "--hosts: the template's launcher is not told such"),
+        (["--launcher", "env -n {ranks} {nodes}"], "the number of nodes is unknown; say --ranks-per-node"),
+        (["--interface", "nope0"], "--interface nope0: this node has no such interface; it has: "),
+        (["--hosts", "a,b", "--hostfile", "x"], "--hosts and --hostfile both name hosts"),
+        (["--hosts", "a,,b"], "'' is no host; expected such as n1 or n1:8"),
+        (["--hosts", "a;touch hacked"], "'a;touch hacked' is no host"),
+        (["--hostfile", "absent"], "--hostfile absent: No such file or directory"),
+        (["--hostfile", "."], "--hostfile .: Is a directory"),
+        (["--hostfile", "broken"], "broken, line 3: 'b slots=x' is no host"),
+        (["--hosts", "a", "--remote-shell", "no-such-shell"], "there is no program 'no-such-shell' in PATH"),
+        (["--hosts", "a", "--remote-shell", " "], "the remote shell is empty"),
+        (
+            ["--hosts", "localhost,a,b", "--remote-shell", "./deaf"],
+            "hosts 'a', 'b' do not answer (deaf: who is a)",
+        ),
+    ],
+)
+def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
+    (tmp_path / "broken").write_text("a slots=2\n# comment\nb slots=x\n")
+    script(tmp_path / "deaf", "#!/bin/sh\necho who is $1 >&2; exit 255\n")
+    said = one_line_error(bench(interpreters()[0], "run", *words, cwd=tmp_path, env=with_package()))
+    assert says in said
+    assert {path.name for path in tmp_path.iterdir()} == {"broken", "deaf"}
+
+
+def test_the_launcher_of_another_mpi_is_refused(tmp_path):
+    for python in interpreters():
+        library = subprocess.run(
+            [str(python), "-c", "from allreduce_bench.launching.find import _library; print(_library())"],
+            capture_output=True, text=True, env=with_package(),
+        ).stdout  # fmt: skip
+        other = "mpich" if library.startswith("Open MPI") else "openmpi"
+        said = one_line_error(bench(python, "run", "--launcher", other, cwd=tmp_path, env=with_package()))
+        assert f"--launcher {other}, but mpi4py uses {library.strip()}" in said
+
+
+def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):
+    environ = {**with_package(), "UCX_NET_DEVICES": "mlx5_0:1"}
+    said = one_line_error(bench(interpreters()[0], "run", "--interface", LO, cwd=tmp_path, env=environ))
+    assert f"--interface {LO}, but UCX_NET_DEVICES=mlx5_0:1 in the environment: say one of them" in said
+
+
+def test_under_a_launcher_the_ranks_set_the_interface_and_refuse_what_is_too_late(tmp_path):
+    python = interpreters()[0]
+    start = (
+        "import sys; from allreduce_bench.launching.find import *; from allreduce_bench.runs.start import UNASKED; "
+        "print(*mpirun_command(find_launcher(), 2, UNASKED, sys.argv[1:]), sep='\\0', end='')"
+    )
+
+    def under(*words) -> subprocess.CompletedProcess:
+        program = [str(python), "-m", "allreduce_bench", "run", "--sizes", "8", "-a", "ring", "--iters", "3", *words]
+        asked = subprocess.run([str(python), "-c", start, *program], capture_output=True, text=True, env=with_package())
+        command = asked.stdout.split("\0")
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, env=with_package())
+
+    refused = under("--hosts", "a", "--map-by", "core")
+    assert refused.returncode == 2
+    assert refused.stderr.count("error: --hosts, --map-by under a launcher: the ranks are started already") == 1
+    assert under("--interface", LO, "-o", str(tmp_path / "run")).returncode == 0
+    facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
+    assert facts["variables"]["UCX_NET_DEVICES"] == LO

@@ -1,0 +1,64 @@
+"""Which caches a node has, and how much a rank has to touch for cold calls."""
+
+import pytest
+
+from allreduce_bench.machine import kernel
+from allreduce_bench.machine.caches import UNKNOWN, Cache, caches, cold_region, findings_of
+
+KIB, MIB = 1024, 1024**2
+
+
+@pytest.fixture
+def node(tmp_path, monkeypatch):
+    """Writes the caches of a processor: (level, type, size, who shares it)."""
+    monkeypatch.setattr(kernel, "ROOT", tmp_path)
+
+    def write(cpu: int, *found: tuple[int, str, str, str]) -> None:
+        for index, values in enumerate(found):
+            folder = tmp_path / f"sys/devices/system/cpu/cpu{cpu}/cache/index{index}"
+            folder.mkdir(parents=True)
+            for name, value in zip(("level", "type", "size", "shared_cpu_list"), values):
+                (folder / name).write_text(f"{value}\n")
+
+    return write
+
+
+def test_each_level_from_the_second_on_is_counted_once_a_cache(node):
+    for cpu in range(4):
+        last = "0-1" if cpu < 2 else "2-3"
+        first = ((1, "Data", "32K", cpu), (1, "Instruction", "32K", cpu), (2, "Unified", "1024K", cpu))
+        node(cpu, *first, (2, "Instruction", "64K", cpu), (3, "Unified", "32768K", last))
+    assert caches() == [Cache(2, MIB, 4), Cache(3, 32 * MIB, 2)]
+
+
+@pytest.mark.parametrize("size", ["", "0K", "large"])
+def test_a_size_that_cannot_be_read_is_unknown_and_not_zero(node, size):
+    node(0, (3, "Unified", size, "0"))
+    assert caches() == []
+
+
+def test_where_the_system_does_not_tell_a_default_is_supposed_and_said(node):
+    assert caches() == [] and UNKNOWN.nbytes == 64 * MIB
+    assert cold_region([], 1) == 128 * MIB and cold_region([], 4) == 32 * MIB
+    (finding,) = findings_of([])
+    assert finding["level"] == "caution" and "suppose 64 MiB a node" in finding["text"]
+    assert findings_of([Cache(3, MIB, 1)]) == []
+
+
+@pytest.mark.parametrize(
+    ("ranks", "nbytes"),
+    [
+        (1, 64 * MIB),  # one rank reaches one cache of the last level
+        (2, 64 * MIB),
+        (4, 32 * MIB),  # two ranks share one
+        (5, 32 * MIB),  # at some cache there are two only
+        (64, 2 * MIB),
+        (256, 512 * KIB),
+    ],
+)
+def test_the_ranks_of_a_node_share_the_work(ranks, nbytes):
+    assert cold_region([Cache(2, 512 * KIB, 64), Cache(3, 32 * MIB, 2)], ranks) == nbytes
+
+
+def test_a_small_last_level_does_not_hide_a_large_second_one():
+    assert cold_region([Cache(2, 2 * MIB, 96), Cache(3, 36 * MIB, 1)], 96) == 4 * MIB

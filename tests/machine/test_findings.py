@@ -1,0 +1,170 @@
+"""Findings: few and true. Facts go in, words come out; what is not known makes none."""
+
+import pytest
+from made_nodes import QUIET, codes, found, interface, node
+
+from allreduce_bench.machine.finding import LEVELS
+from allreduce_bench.machine.findings import findings, oversubscribed, singletons
+from allreduce_bench.machine.networks import bridges, way_between
+
+
+def test_quiet_nodes_have_none():
+    assert found(node(), ranks=4) == [] and found(node(1), node(2), ranks=4) == []
+
+
+def test_a_node_of_which_only_the_cores_are_known_has_none():
+    assert found({"cores": 2}, ranks=2) == []
+    unknown = dict.fromkeys(node()) | {"host": "n1", "cores": 2}
+    assert found(unknown, unknown, ranks=2) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "ranks", "kind"),
+    [
+        ({}, 5, ("oversubscribed", "severe")),
+        ({"cpus_of_ranks": 2}, 3, ("oversubscribed", "severe")),
+        ({"threads": 8, "cpus_of_ranks": 8}, 5, ("hyperthreads", "caution")),
+        ({"threads": 8, "cpus_of_ranks": 8}, 9, ("oversubscribed", "severe")),
+        ({"threads": 8, "cpus_of_ranks": 8}, 2, ("hyperthreads", "info")),
+        ({"cpu_quota": 1.5}, 2, ("quota", "severe")),
+        ({"load_1min": 2.1}, 2, ("loaded", "caution")),
+        ({"governors": ["performance", "powersave"]}, 2, ("governor", "caution")),
+        ({"timer": {**QUIET, "cost_s": 2e-6}}, 2, ("timer", "caution")),
+        ({"timer": {**QUIET, "step_s": 1.5e-5}}, 2, ("timer", "caution")),
+        ({"timer": {**QUIET, "resolution_s": 1.5e-2}}, 2, ("timer", "caution")),
+        ({"timer": {**QUIET, "step_s": None}}, 2, ("timer", "caution")),
+        ({"huge_pages": {"transparent": "never", "reserved": 0}}, 2, ("huge pages", "info")),
+    ],
+)
+def test_each_trouble_is_found_alone(facts, ranks, kind):
+    (one,) = found(node(**facts), ranks=ranks)
+    assert (one["code"], one["level"]) == kind
+    assert all(len(one[words]) > 10 for words in ("text", "effect", "advice"))
+
+
+@pytest.mark.parametrize(
+    ("facts", "ranks"),
+    [
+        ({"threads": 8, "cpus_of_ranks": 4}, 2),  # bound to cores
+        ({"threads": 8, "cpus_of_ranks": 8}, 4),  # each has a core
+        ({"threads": 8, "cpus_of_ranks": 8}, 1),
+        ({"cpu_quota": 2.0}, 2),
+        ({"load_1min": 2.0}, 2),
+        ({"governors": []}, 2),
+        ({"huge_pages": {"transparent": "never", "reserved": 512}}, 2),
+        ({"huge_pages": None}, 2),
+    ],
+)
+def test_what_is_in_order_is_not_found(facts, ranks):
+    assert found(node(**facts), ranks=ranks) == []
+
+
+def test_the_label_and_the_finding_of_oversubscription_agree():
+    for threads, allowed in ((4, 4), (8, 8), (8, 2), (8, None), (None, None)):
+        for ranks in range(1, 12):
+            one = node(threads=threads, cpus_of_ranks=allowed)
+            said = ("oversubscribed", "severe") in codes(one, ranks=ranks)
+            assert oversubscribed(one, ranks) == said
+
+
+def test_figures_are_those_of_the_worst_node_and_affinity_is_named():
+    nodes = [node(1), node(2, cores=2, threads=2, cpus_of_ranks=2)]
+    assert findings(nodes, [2, 6], {}, None, True)[0]["text"] == "oversubscribed: 6 ranks on a node of 2 cores"
+    text = found(node(cpus_of_ranks=1))[0]["text"]
+    assert text == (
+        "oversubscribed: 2 ranks on 1 hardware thread, all that their affinity lets them use on a node of 4 cores"
+    )
+
+
+def test_load_counts_before_the_first_launch_only_and_not_beside_oversubscription():
+    busy = node(load_1min=9.0)
+    assert codes(busy) == [("loaded", "caution")]
+    assert codes(busy, first=False) == []
+    assert codes(busy, ranks=5) == [("oversubscribed", "severe")]
+
+
+def test_the_worst_comes_first():
+    bad = node(governors=["powersave"], cpu_quota=1.0, huge_pages={"transparent": "never", "reserved": 0})
+    levels = [LEVELS.index(one["level"]) for one in found(bad, declared=2)]
+    assert levels == sorted(levels, reverse=True) and len(levels) == 4
+
+
+def test_only_the_nodes_concerned_are_named():
+    text = found(node(1), node(2, governors=["powersave"]), node(3))[0]["text"]
+    assert text == "the frequency governor is powersave on n2"
+    many = [node(number, governors=["ondemand"]) for number in range(1, 8)]
+    assert found(*many)[0]["text"].endswith("on n1, n2, n3, n4 and 3 more")
+
+
+def test_pretended_nodes_are_severe():
+    assert codes(node(), declared=2) == [("pretended", "severe")]
+
+
+def test_an_mpi_from_pypi_matters_between_nodes():
+    wheel = {"library": "Open MPI 5.0.11", "from_pypi": True}
+    assert codes(node(1), mpi=wheel) == []
+    assert codes(node(1), node(2), mpi={**wheel, "from_pypi": False}) == []
+    assert codes(node(1), node(2), mpi={**wheel, "from_pypi": None}) == []
+    assert codes(node(1), node(2), mpi=wheel) == [("pypi", "caution")]
+    one, other = found(node(1), node(2, fabric_devices=["mlx5_0"]), mpi=wheel)
+    assert other["code"] == "mixed"
+    assert one["level"] == "severe" and "though there is mlx5_0" in one["text"]
+
+
+def test_ranks_that_are_alone_are_severe():
+    assert singletons(2, 2) == []
+    (one,) = singletons(8, 1)
+    assert one["level"] == "severe" and one["text"] == "8 ranks were started, but MPI sees 1"
+
+
+def with_docker(number: int, *more: dict) -> dict:
+    docker = interface("docker0", "172.17.0.1", 16, True)
+    return node(number, interfaces=[docker, interface("eth0", f"10.0.0.{number}", rate=1.25e8), *more])
+
+
+def test_the_same_bridge_on_every_node_is_named_with_the_way_around_it():
+    assert codes(with_docker(1)) == []
+    (one,) = found(with_docker(1), with_docker(2), node(3))
+    assert (one["code"], one["level"]) == ("interfaces", "caution")
+    assert one["text"].startswith("docker0 (172.17.0.1/16) has the same address on 2 nodes (n1, n2)")
+    assert one["advice"].endswith("--interface eth0")
+
+
+def test_a_bridge_that_is_switched_off_is_no_trouble():
+    nodes = [with_docker(1), with_docker(2)]
+    nodes[0]["interfaces"][0]["up"] = False
+    assert found(*nodes) == []
+
+
+def test_containers_that_share_the_network_of_their_host_share_its_addresses():
+    assert found(with_docker(1), {**with_docker(1), "host": "other"}) == []
+
+
+def test_virtual_interfaces_with_addresses_of_their_own_are_a_network():
+    hosts = [node(i, interfaces=[interface("e0", f"10.1.0.{i}", virtual=True)]) for i in (1, 2, 3)]
+    assert found(*hosts) == [] and way_between(hosts) == "e0"
+
+
+def test_two_interfaces_in_one_range_are_named():
+    nodes = [
+        node(i, interfaces=[interface("eth0", f"10.0.0.{i}"), interface("eth1", f"10.0.0.{i + 100}")]) for i in (1, 2)
+    ]
+    (one,) = found(*nodes)
+    assert one["text"] == "eth0 and eth1 share an address range on n1, n2"
+    assert codes(nodes[0]) == []
+
+
+def test_the_way_between_is_the_fastest_that_reaches_all():
+    nodes = [
+        with_docker(i, interface("hsn0", f"10.9.0.{i}", rate=25e9), interface("storage", f"10.{i}.0.1", rate=50e9))
+        for i in (1, 2)
+    ]
+    assert way_between(nodes) == "hsn0"
+    assert way_between([with_docker(1), node(2, interfaces=[])]) is None
+    assert way_between([with_docker(1), with_docker(1)]) is None
+
+
+def test_one_node_shows_bridges_that_others_may_have_too():
+    (one,) = bridges(with_docker(1))
+    assert one["level"] == "info" and "docker0 (172.17.0.1/16)" in one["text"] and "--interface eth0" in one["advice"]
+    assert bridges(node(1)) == []

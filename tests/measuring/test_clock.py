@@ -1,0 +1,57 @@
+"""The common clock over a real MPI: its bound holds whatever the ranks' clocks show, or it says that there is none.
+
+No time is asserted but the bound, which must hold on the slowest machine; the figures are printed.
+"""
+
+import re
+
+import pytest
+from interpreters import interpreters
+from rank_programs import mpirun
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture(params=dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
+def python(request):
+    return request.param
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_the_bound_holds_in_every_trial_and_with_clocks_that_differ(python, ranks):
+    trials = 100 if ranks == 2 else 10
+    status, words = mpirun(python, ranks, "clock.py", str(trials))
+    held = re.search(r"^the bound holds in (\d+) of (\d+) trials; median \S+ us, largest \S+ us$", words, re.MULTILINE)
+    assert status == 0 and held and re.search(r"^17 checks, 0 failed$", words, re.MULTILINE), words
+    assert int(held[1]) == int(held[2]) == trials
+    print(held[0])
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_clocks_that_run_backwards_or_stand_are_noticed(python, ranks):
+    status, words = mpirun(python, ranks, "clock.py", "--bad")
+    assert status == 0 and re.search(r"^10 checks, 0 failed$", words, re.MULTILINE), words
+
+
+SHARED = """
+from mpi4py import MPI
+from time import perf_counter
+from allreduce_bench.measuring.clock import METHOD, ONE_CLOCK, Clock
+
+comm = MPI.COMM_WORLD.Dup()
+other = lambda: perf_counter() + 60.0 * (comm.rank == comm.size - 1)
+for now, method in ((perf_counter, ONE_CLOCK), (other, METHOD)):
+    clock = Clock(comm, now, shared=True)
+    line, facts = clock.line(now(), now()), clock.facts()
+    off = abs(line.common(now()) - perf_counter()) < 1 and clock.error_s() < 1
+    assert comm.allreduce(bool(off), MPI.LAND), (comm.rank, line)
+    assert facts is None or facts["method"] == method, facts
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_one_clock_of_a_node_is_believed_until_a_window_says_otherwise(python, ranks, tmp_path):
+    program = tmp_path / "shared.py"
+    program.write_text(SHARED)
+    status, words = mpirun(python, ranks, str(program))
+    assert status == 0, words

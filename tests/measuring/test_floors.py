@@ -1,0 +1,307 @@
+"""Floors and cold cells: measured beside the all-reduces, told from them, never mixed with them."""
+
+import csv
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from interpreters import interpreters
+from made_runs import COLD, SIZES, build_run, floor_s
+from places import PACKAGE
+
+from allreduce_bench.algorithms import AlgorithmError, find
+from allreduce_bench.cli import main
+from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.acceptance import Limit, judge
+from allreduce_bench.evaluation.summary import is_tie, summarise
+from allreduce_bench.evaluation.verdict import verdicts
+from allreduce_bench.report import figures
+from allreduce_bench.report.caveats import findings, gaps
+from allreduce_bench.report.formats import FORMATS, Result
+from allreduce_bench.report.lower_bounds import bounds, fit
+from allreduce_bench.report.page import write_report
+from allreduce_bench.report.table import table
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.plan import Cell, Launch, Plan
+from allreduce_bench.runs.schema import FLOORS
+
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
+COLUMNS = dict(zip(FLOORS, ("call_floor_s", "copy_floor_s", "reduce_floor_s")))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> RunFolder:
+    return build_run(tmp_path_factory.mktemp("runs") / "run", cache="both", floors=True)
+
+
+@pytest.fixture(scope="module")
+def rows(folder) -> list[dict]:
+    return summarise(folder)
+
+
+def text_of(folder: RunFolder, rows: list[dict]) -> str:
+    return table(folder.plan(), rows, "Some MPI 1.0")
+
+
+def test_floors_are_columns_of_every_row_and_no_rows(rows):
+    assert len(rows) == 2 * 3 * len(SIZES) * 2
+    assert not {row["algorithm"] for row in rows} & set(FLOORS)
+    for row in rows:
+        for name, column in COLUMNS.items():
+            expected = floor_s(name, row["nbytes"]) * (COLD if row["cache"] == "cold" else 1)
+            assert row[column] == pytest.approx(expected, rel=0.05)
+
+
+def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path):
+    folder = build_run(tmp_path / "run", launches=1)
+    rows = summarise(folder)
+    assert all(row[column] is None for row in rows for column in COLUMNS.values())
+    assert "floors:" not in text_of(folder, rows)
+    assert "not measured (--no-floors)" in write_report([folder], tmp_path / "report.html").read_text()
+
+
+def test_warm_and_cold_cells_do_not_compete(rows):
+    groups: dict[tuple, list[dict]] = {}
+    for row in rows:
+        groups.setdefault((row["ranks"], row["nbytes"], row["cache"]), []).append(row)
+    for group in groups.values():
+        (best,) = (row for row in group if row["rank_of_best"] == "best")
+        assert best["time_s"] == min(row["time_s"] for row in group)
+        assert all(is_tie(row, best) for row in group if row["rank_of_best"] == "tie")
+        (native,) = (row for row in group if row["algorithm"] == "native")
+        assert all(row["speedup"] == native["time_s"] / row["time_s"] for row in group)
+
+
+def test_the_closing_table_shows_cold_cells_apart_and_floors_in_one_line(folder, rows):
+    text = text_of(folder, rows)
+    titles = [line for line in text.splitlines() if line.startswith("allreduce, ")]
+    assert ["cold cache" in title for title in titles] == [False, True, False, True]
+    assert text.count("15 of 15 cells done") == 4
+    lines = [line for line in text.splitlines() if line.startswith("floors: ")]
+    assert len(lines) == 4 and max(map(len, lines)) <= 100
+    assert lines[0].startswith("floors: no call 0.0") and "a local copy of 4 MiB" in lines[0]
+    assert sum("below 8 KiB, cold cache: " in line for line in text.splitlines()) == 2
+
+
+def test_the_verdict_is_about_a_warm_cache_unless_only_a_cold_one_was_measured(tmp_path, rows):
+    assert not any("cold" in verdict.sizes for verdict in verdicts(rows))
+    assert [verdict.sentence for verdict in verdicts(rows)] == [
+        verdict.sentence for verdict in verdicts([row for row in rows if row["cache"] == "warm"])
+    ]
+    cold = summarise(build_run(tmp_path / "run", cache="cold"))
+    assert all(verdict.sizes.endswith(", cold cache") for verdict in verdicts(cold)) and verdicts(cold)
+
+
+def test_each_state_of_the_cache_has_a_fit_of_its_own(folder):
+    fits = fit(frames.summary([folder])).set_index(["ranks", "algorithm", "cache"])
+    assert len(fits) == 2 * 3 * 2 and not set(fits.reset_index()["algorithm"]) & set(FLOORS)
+    for ranks, name, _ in fits.index:
+        ratio = fits.loc[(ranks, name, "cold"), "alpha_s"] / fits.loc[(ranks, name, "warm"), "alpha_s"]
+        assert ratio == pytest.approx(COLD, rel=0.1)
+
+
+def test_limits_judge_warm_cells(folder, rows):
+    (one, other) = judge([Limit("time", 8, 1.5 * 2e-6, "native")], folder.plan(), rows)
+    assert one.met and not other.met  # 1 and 2 messages; cold, neither would be
+    cold = replace(folder.plan(), cache="cold")
+    assert not judge([Limit("time", 8, 1.5 * 2e-6, "native")], cold, rows)[0].met
+
+
+@pytest.mark.parametrize("name", ["nccl", "osu"])
+def test_the_layouts_of_others_have_a_table_for_each_state_and_none_of_floors(folder, rows, name):
+    titles = [line for line in FORMATS[name](Result.of(folder, rows)).splitlines() if line.startswith("# algorithm ")]
+    assert len(titles) == 2 * 2 * 3 and sum("cold cache" in title for title in titles) == 6
+    assert not any(f"algorithm {floor}" in title for title in titles for floor in FLOORS)
+    assert ["cold cache" in title for title in titles[:6]] == [False] * 3 + [True] * 3
+
+
+def test_the_report_has_floors_beside_the_times_and_a_table_for_each_state(folder, tmp_path):
+    page = write_report([folder], tmp_path / "report.html").read_text()
+    assert page.count('<th scope="col">local copy</th>') == 4
+    assert page.count("<h3>4 ranks (oversubscribed), cold cache</h3>") == 1
+    assert page.count("<h3>4 ranks (oversubscribed)</h3>") == 1
+    verdict_head = page.split('<table class="verdict">')[1].split("</thead>")[0]
+    assert verdict_head.count("<th ") == 3  # size, and one for each rank count
+    assert "Thin grey lines: floors" in page and "Hollow and dashed: cold cache" in page
+    assert "warm: every call uses the same buffers; cold: between two uses" in page
+
+
+def test_the_figure_of_times_has_floors_and_cold_lines_in_its_legend(folder):
+    frame = frames.summary([folder])
+    curves = bounds(fit(frame), 8, 1 << 22)
+    (legend,) = figures.latency(frame, curves).legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words[3:7] == ["floor: no call", "floor: local copy", "floor: local reduction", "cold cache"]
+    warm = frame[frame["cache"] == "warm"].assign(**dict.fromkeys(COLUMNS.values(), float("nan")))
+    (legend,) = figures.latency(warm, curves).legends
+    assert not any("floor" in text.get_text() or "cold" in text.get_text() for text in legend.get_texts())
+    cold = frame[frame["cache"] == "cold"]
+    assert [axes.get_title() for axes in figures.bandwidth(cold, curves).axes] == [
+        "2 ranks (cold cache)",
+        "4 ranks (cold cache) (oversubscribed)",
+    ]
+
+
+def test_a_time_below_a_floor_is_said(rows):
+    def badges(found):
+        return [finding.badge for finding in findings(found, [])]
+
+    assert "times below a floor" not in badges(rows)
+    short = [{**row} for row in rows if row["nbytes"] in (8, 1 << 20) and row["ranks"] == 2]
+    for row in short:
+        row |= {"time_s": 5e-8, "time_high_s": 5e-8}
+    notes = next(finding for finding in findings(short, []) if finding.badge == "times below a floor").notes
+    assert len(notes) == 3 * 2 * 3  # no call at both sizes, the copy at 1 MiB only
+    assert sum("8 B, 2 ranks, took 0.0500 us, no call at all 0.0" in note.text for note in notes) == 3
+    assert any("native 1 MiB cold, 2 ranks, took 0.0500 us, a local copy of the vector" in note.text for note in notes)
+
+
+def test_what_is_missing_says_whether_it_was_cold(tmp_path):
+    def outcome(launch, cell):
+        return {"state": "skipped", "reason": "no memory"} if cell.count == 2 and cell.cache == "cold" else {}
+
+    found = gaps(summarise(build_run(tmp_path / "run", cache="both", outcome=outcome, launches=1)))
+    assert {gap.sizes for gap in found} == {"8 B cold"}
+
+
+def test_list_names_the_floors():
+    assert f"{', '.join(FLOORS)}\n    Floors, measured with every run" in CliRunner().invoke(main, ["list"]).output
+
+
+@pytest.mark.parametrize("name", FLOORS)
+def test_an_algorithm_of_a_users_own_cannot_have_the_name_of_a_floor(tmp_path, name):
+    ring = (PACKAGE / "algorithms" / "ring.py").read_text()
+    mine = tmp_path / f"{name}.py"
+    mine.write_text(ring.replace("def ring(", f"def {name}("))
+    with pytest.raises(AlgorithmError, match=f"'{name}' is a floor that runs measure, no algorithm; rename it"):
+        find([str(mine)])
+
+
+@needs_mpi
+def test_a_floor_gets_a_tenth_of_the_time_of_an_all_reduce():
+    import mpi4py
+
+    mpi4py.rc.initialize = False
+    from allreduce_bench.measuring.admission import budget_of
+    from allreduce_bench.measuring.context import Launched
+    from allreduce_bench.schedule.topology import Topology
+
+    plan, real = Plan(("ring",), (8,), (2,), 1, seed=1, min_time_s=0.2), Topology.one_node(2)
+    launched = Launched(None, plan, Launch(2, 1), real, real, {}, None, None, lambda: None, {}, None, None)
+    own, floor = (
+        budget_of(launched, Cell(name, kind, 2, None), 4) for name, kind in (("ring", "sendrecv"), ("copy", "floor"))
+    )
+    assert (floor.time_s, floor.min_time_s) == pytest.approx((own.time_s / 10, own.min_time_s / 10))
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def bench(python: Path, *words: object) -> subprocess.CompletedProcess:
+    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+
+def marks(folder: Path) -> list[dict]:
+    found = []
+    for path in sorted(folder.glob("launches/*.cells.csv")):
+        with open(path, newline="") as file:
+            found += csv.DictReader(file)
+    return found
+
+
+@needs_mpi
+def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
+    numbers = (1, 2, 3, 4, 5, 8) if FULL else ((1, 2, 8), (3, 4, 5))[interpreters().index(python) % 2]
+    words = [
+        "-n",
+        ",".join(map(str, numbers)),
+        "--sizes",
+        "0,8,192K",
+        "-a",
+        "native,ring",
+        "--launches",
+        1,
+        "--iters",
+        3,
+    ]
+    words += ["--sync", "barrier"]  # a start on the clock that a busy machine misses is a further call
+    result = bench(python, "run", *words, "--warmups", 1, "--cache", "both", "-o", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("6 of 6 cells done, 0 wrong elements.") == 2 * len(numbers)
+    assert result.stdout.count("floors: no call ") == 2 * len(numbers)
+    found = marks(tmp_path / "run")
+    assert len(found) == len(numbers) * 2 * (2 * 3 + 1 + 3 + 3) and {mark["state"] for mark in found} == {"done"}
+    for mark in found:
+        own = mark["executor"] != "floor"
+        assert own == (mark["wrong"] == "0") == (mark["same_bits"] in ("0", "1")), mark
+        assert mark["repetitions"] == "3"
+    rows = summarise(RunFolder(tmp_path / "run"))
+    assert len(rows) == len(numbers) * 2 * 6
+    assert all(row[column] > 0 for row in rows for column in COLUMNS.values())
+    assert all(fact["cold_nbytes"] > 0 for fact in RunFolder(tmp_path / "run").attempts())
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("dtype", "op"), [("float16", "prod"), ("bfloat16", "max"), ("int64", "prod"), ("float64", "avg")]
+)
+def test_every_kind_of_element_has_its_floors_cold_too(tmp_path, dtype, op):
+    words = ["-n", 2, "--sizes", "8,4K", "-d", dtype, "--op", op, "-a", "ring", "--launches", 1, "--iters", 20]
+    result = bench(interpreters()[0], "run", *words, "--cache", "cold", "-o", tmp_path / "run")
+    assert result.returncode == 0 and "2 of 2 cells done, 0 wrong elements." in result.stdout, result.stderr
+    assert all(row[column] > 0 for row in summarise(RunFolder(tmp_path / "run")) for column in COLUMNS.values())
+
+
+@needs_mpi
+def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
+    python, folder = interpreters()[0], tmp_path / "run"
+    words = ["-n", 2, "--sizes", "8,4K", "-a", "native,ring", "--launches", 1, "--iters", 3, "--cache", "both"]
+    assert bench(python, "run", *words, "-o", folder).returncode == 0
+    (path,) = folder.glob("launches/*.cells.csv")
+    lines = path.read_text().splitlines(keepends=True)
+    lost = [line for line in lines if ",copy,floor," in line or (",null,floor," in line and ",cold," in line)]
+    assert len(lost) == 5
+    path.write_text("".join(line for line in lines if line not in lost))
+    assert any(row["copy_floor_s"] is None for row in summarise(RunFolder(folder)))
+    result = bench(python, "run", "--resume", "-o", folder)
+    assert result.returncode == 0 and "4 of 4 cells done" in result.stdout, result.stderr
+    found = [mark for mark in marks(folder) if mark["attempt"] == "2"]
+    assert sorted((mark["algorithm"], mark["nbytes"], mark["cache"]) for mark in found) == sorted(
+        [("copy", nbytes, cache) for nbytes in ("8", "4096") for cache in ("warm", "cold")] + [("null", "8", "cold")]
+    )
+    assert all(row[column] > 0 for row in summarise(RunFolder(folder)) for column in COLUMNS.values())
+
+
+@needs_mpi
+def test_without_floors_only_all_reduces_are_measured(tmp_path):
+    words = ["-n", 2, "--sizes", "8", "-a", "native,ring", "--launches", 1, "--iters", 2, "--no-floors"]
+    result = bench(interpreters()[0], "run", *words, "-o", tmp_path / "run")
+    assert result.returncode == 0 and "floors" not in result.stdout
+    assert {mark["algorithm"] for mark in marks(tmp_path / "run")} == {"native", "ring"}
+
+
+@needs_mpi
+def test_cold_buffers_count_as_memory():
+    import mpi4py
+
+    mpi4py.rc.initialize = False
+    from allreduce_bench.measuring.admission import _unfit
+    from allreduce_bench.measuring.context import Launched
+    from allreduce_bench.schedule.topology import Topology
+
+    class Comm:
+        size = 2
+
+    plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1, cache="both"), Topology.one_node(2)
+    known = (13 << 20, None, lambda: None, {}, None, None, 32 << 20)
+    launched = Launched(Comm(), plan, Launch(2, 1), real, real, {}, *known)
+    warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
+    assert _unfit(launched, warm) is None
+    assert _unfit(launched, cold).startswith("needs 89 MiB of buffers a rank, more than half of the 13 MiB")

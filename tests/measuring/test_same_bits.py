@@ -1,0 +1,191 @@
+"""`run --check bits` over a real MPI: promises and measurements agree, and where they do not, that is an error."""
+
+import csv
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
+HEAD = """
+import sys
+from allreduce_bench.algorithms import Cost, algorithm
+from allreduce_bench.schedule import Step
+declared = dict(cost=lambda size, topology, count, segment: Cost(size, size * count, size * count), exact=False)
+"""
+DIRECT = '''
+@algorithm(formula="?", **declared)
+def direct(rank, size, topology, count, segment):
+    """Everybody sends to everybody; each adds the others in the order of their distance."""
+    whole = (range(count),)
+    for distance in range(1, size):
+        yield Step((rank - distance) % size, whole, (rank + distance) % size, whole, reduce=True, original=True)
+'''
+BROKEN = '''
+@algorithm(formula="?", **declared)
+def doubling(rank, size, topology, count, segment):
+    """Recursive doubling, on an executor that is broken."""
+    distance = 1
+    while distance < size:
+        yield Step(rank ^ distance, (range(count),), rank ^ distance, (range(count),), reduce=True)
+        distance *= 2
+
+if "allreduce_bench.measuring.execute" in sys.modules:  # in a rank
+    import numpy as np
+    from allreduce_bench import execute
+    sound, calls = execute.EXECUTORS["sendrecv"], [0]
+
+    def broken(steps, sendbuf, recvbuf, comm, op):
+        call = sound(steps, sendbuf, recvbuf, comm, op)
+
+        def run():
+            call.run()
+            if (sendbuf != np.rint(sendbuf)).any():  # not the vectors of the exact check
+                calls[0] += 1
+                FAULT
+
+        return execute.Prepared(run, call.close)
+
+    execute.EXECUTORS["sendrecv"] = broken
+'''
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def run(python: Path, folder: Path, *words, check: str = "bits") -> subprocess.CompletedProcess:
+    quick = ["--iters", 1, "--warmups", 0, "--no-floors", "--check", check, "--seed", 5, "-o", folder]
+    command = [str(python), "-m", "allreduce_bench", "run", *map(str, [*words, *quick])]
+    return subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
+    mine, folder = tmp_path / "mine.py", tmp_path / "run"
+    mine.write_text(HEAD + DIRECT)
+    numbers = (1, 2, 3, 4, 5, 8) if FULL or dtype == "float32" else (2, 5)
+    words = ["-n", ",".join(map(str, numbers)), "-a", f"native,ring,tree,naive,{mine}"]
+    words += ["--sizes", "0,8,4000", "--launches", 1]
+    result = run(python, folder, "-d", dtype, *words)
+    assert result.returncode == 0, result.stderr
+    rows = rows_of(folder / "summary.csv")
+    done = [row for row in rows if row["state"] == "done"]
+    assert len(rows) == len(numbers) * 5 * 3 and all(row in done or row["algorithm"] == "native" for row in rows)
+    assert all(row["same_bits_calls"] == "1" and row["wrong"] == "0" for row in done if row["algorithm"] != "native")
+    for row in done:
+        ranks, name, count = int(row["ranks"]), row["algorithm"], int(row["count"])
+        long, depth = count > 100, int(row["promised_depth"] or 0)
+        if name == "native":
+            assert row["promised_same_bits"] == row["promised_rank_order"] == row["promised_depth"] == ""
+        elif name in ("direct", "naive"):
+            same = count == 0 or ranks < 3
+            assert row["promised_same_bits"] == str(int(same)) and depth == (ranks - 1 if count else 0)
+            assert row["same_bits"] == ("1" if same else "0") or not long  # two elements may agree by chance
+        else:
+            assert row["promised_same_bits"] == row["same_bits"] == "1" and len(row["bits"]) == 16
+            assert (ranks - 1).bit_length() <= depth <= ranks - 1 or count == 0
+        assert bool(row["max_ulp"]) == bool(row["mean_ulp"]) == (count > 0)
+        if ranks < 3 and count:  # one addition is rounded correctly
+            assert float(row["max_ulp"]) == 0
+    rounded = [row for row in done if int(row["ranks"]) > 2 and int(row["count"]) > 100]
+    assert all(0 < float(row["mean_ulp"]) < float(row["max_ulp"]) for row in rounded if row["algorithm"] != "native")
+    assert "bits: every compared result is the exactly rounded sum" in result.stdout
+    assert "direct differs between ranks at" in result.stdout
+
+
+def test_launches_and_algorithms_are_compared(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-n", 4, "-a", "parameter_server,parameter_server_sharded,ring,tree", "--sizes", "8K", "--launches", 2]
+    result = run(python, folder, *words)
+    assert result.returncode == 0, result.stderr
+    rows = {row["algorithm"]: row for row in rows_of(folder / "summary.csv")}
+    assert all(row["same_bits_launches"] == "1" and row["bits"] for row in rows.values())
+    assert rows["ring"]["bits"] != rows["tree"]["bits"] != rows["parameter_server"]["bits"] != rows["ring"]["bits"]
+    assert "equal on all ranks, calls and launches" in result.stdout
+
+
+@pytest.mark.parametrize("op", ["avg", "max", "prod"])
+def test_other_operations_are_compared_with_what_is_exact_for_them(python, tmp_path, op):
+    folder = tmp_path / "run"
+    result = run(python, folder, "-n", 3, "-a", "ring,naive", "--sizes", "8K", "--launches", 1, "--op", op)
+    assert result.returncode == 0, result.stderr
+    rows = {row["algorithm"]: row for row in rows_of(folder / "summary.csv")}
+    assert all(row["bits"] or row["same_bits"] == "0" for row in rows.values())
+    assert rows["naive"]["same_bits"] == ("1" if op == "max" else "0")
+    if op == "prod":
+        assert all(row["max_ulp"] == "" for row in rows.values()) and "ULP" not in result.stdout
+    elif op == "max":
+        assert "bits: every compared result is the exact maximum" in result.stdout
+    else:
+        assert "ULP from the exactly rounded average" in result.stdout
+
+
+def test_integers_have_nothing_to_compare_and_the_run_says_why(python, tmp_path):
+    folder = tmp_path / "run"
+    result = run(python, folder, "-n", 2, "-a", "ring", "--sizes", "64", "--launches", 1, "-d", "int32")
+    assert result.returncode == 0, result.stderr
+    assert "bits: int32 is exact in any order of reduction" in result.stdout
+    (row,) = rows_of(folder / "summary.csv")
+    assert row["same_bits"] == row["same_bits_calls"] == row["bits"] == row["max_ulp"] == ""
+    assert row["promised_same_bits"] == "1" and row["promised_depth"] == "1"
+
+
+def test_without_it_calls_are_not_repeated_and_nothing_is_said(python, tmp_path):
+    folder = tmp_path / "run"
+    result = run(python, folder, "-n", 2, "-a", "ring", "--sizes", "64", "--launches", 1, check="exact")
+    assert result.returncode == 0 and "bits: " not in result.stdout
+    (row,) = rows_of(folder / "summary.csv")
+    assert row["same_bits"] == "1" and row["same_bits_calls"] == row["max_ulp"] == ""
+
+
+@pytest.mark.parametrize(
+    "fault, column, words",
+    [
+        (
+            "if comm.rank == 1: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
+            "same_bits",
+            "by its schedule all ranks get the same bits, but they did not",
+        ),
+        (
+            "if calls[0] == 3: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
+            "same_bits_calls",
+            "its schedule says what is added to what, but repeated calls gave different bits",
+        ),
+    ],
+    ids=["ranks", "calls"],
+)
+def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, words):
+    mine, folder = tmp_path / "mine.py", tmp_path / "run"
+    mine.write_text(HEAD + BROKEN.replace("FAULT", fault))
+    result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "4K", "--launches", 1)
+    assert result.returncode == 1
+    assert "bits differ that a proved schedule fixes: doubling" in result.stderr and "Traceback" not in result.stderr
+    assert f"BROKEN PROMISE: doubling: {words}: a bug of the executor, of the MPI, or broken hardware" in result.stdout
+    (row,) = rows_of(folder / "summary.csv")
+    assert row["state"] == "done" and row[column] == "0" and row["bits"] == "" and float(row["time_s"]) > 0
+    page = tmp_path / "page.html"
+    command = [str(python), "-m", "allreduce_bench", "report", str(folder), "-o", str(page)]
+    subprocess.run(command, check=True, capture_output=True, timeout=200)
+    assert "BROKEN PROMISE: doubling" in page.read_text()
+
+
+def test_a_result_that_no_order_of_additions_gives_is_wrong(python, tmp_path):
+    mine, folder = tmp_path / "mine.py", tmp_path / "run"
+    mine.write_text(HEAD + BROKEN.replace("FAULT", "recvbuf[:3] += np.float32(1e-3)"))
+    result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "1K", "--launches", 1)
+    assert result.returncode == 1 and "a check failed, see the table" in result.stderr
+    (row,) = rows_of(folder / "summary.csv")
+    assert (row["state"], row["wrong"], row["time_s"], row["max_ulp"]) == ("wrong", "3", "", "")
+    words = "on random floats 3 of 256 elements are further from the exact sum than additions of depth 1 can end"
+    assert row["reason"] == words

@@ -1,0 +1,40 @@
+"""Which size comes next when time may not suffice: coarse first, dear ones when cheap ones are done."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allreduce_bench.measuring.size_order import next_size, spread
+
+SIZES = [8 << (2 * i) for i in range(12)]  # 8 B to 32 MiB
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, unique=True).map(sorted))
+def test_every_size_comes_once_and_the_ends_and_the_middle_come_first(sizes):
+    order = spread(sizes)
+    assert sorted(order) == sizes
+    assert set(order[:3]) >= {sizes[0], sizes[-1], sizes[(len(sizes) - 1) // 2]} or len(sizes) < 3
+
+
+def test_each_size_lies_in_a_widest_gap_between_those_before_it():
+    order = [SIZES.index(size) for size in spread(SIZES)]
+    for turn in range(3, len(order)):
+        before = sorted(order[:turn])
+        gaps = {(low, high): high - low for low, high in zip(before, before[1:])}
+        (mine,) = [gap for (low, high), gap in gaps.items() if low < order[turn] < high]
+        assert mine >= max(gaps.values()) - 1
+
+
+def test_a_size_that_would_take_too_much_of_what_is_left_waits():
+    spent = {8: 1.0, 32 * 1024: 2.0}
+    assert next_size([32 << 20, 256, 1 << 20], spent, left_s=30.0) == 256  # 32 MiB would take 2048 s by 32 KiB
+    assert next_size([32 << 20, 256], spent, left_s=1e5) == 32 << 20
+    assert next_size([32 << 20, 1 << 20], spent, left_s=1.0) == 1 << 20  # nothing is worth it: the cheapest
+
+
+def test_nothing_is_expected_before_anything_was_measured():
+    assert next_size([8, 1 << 30], {}, left_s=0.0) == 8
+    assert next_size([1 << 30], {}, left_s=10.0) == 1 << 30
+
+
+def test_a_size_costs_at_most_what_a_larger_one_took():
+    assert next_size([1 << 20, 8], {4096: 1.0, 1 << 25: 2.0}, left_s=7.0) == 1 << 20

@@ -1,0 +1,123 @@
+"""The start of a rank: it is timed phase by phase, and it makes few file-system calls."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+from places import STUDIES
+
+from allreduce_bench.measuring.startup import Startup, age_of_process, slowest
+
+PHASES = ("python_s", "import_s", "init_s", "first_collective_s")
+FILECALLS = STUDIES / "filecalls.py"
+TRACEABLE = shutil.which("strace") and not subprocess.run(["strace", "-o", os.devnull, "true"], check=False).returncode
+MPIRUN = """
+import os, sys
+from allreduce_bench.launching.find import find_launcher, mpirun_command
+from allreduce_bench.runs.start import Start
+command = mpirun_command(find_launcher(), 2, Start(), [sys.executable, "-c", sys.argv[1]])
+os.execv(command[0], command)
+"""
+HELD_BACK = """
+from allreduce_bench.measuring.startup import STARTUP, hold_back_mpi, start_mpi
+hold_back_mpi()
+from mpi4py import MPI
+early = MPI.Is_initialized()
+start_mpi("funneled")
+print(f"{early} {MPI.Query_thread() >= MPI.THREAD_FUNNELED} {' '.join(STARTUP.phases)}\\n", end="", flush=True)
+"""
+
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def test_phases_follow_each_other():
+    times = iter([100.0, 100.5, 102.5])
+    startup = Startup(clock=lambda: next(times), before_s=0.25)
+    startup.mark("import_s")
+    startup.mark("init_s")
+    assert startup.phases == {"python_s": 0.25, "import_s": 0.5, "init_s": 2.0}
+
+
+def test_an_unknown_phase_is_absent_and_not_zero():
+    assert Startup(clock=lambda: 1.0, before_s=None).phases == {}
+
+
+def test_of_every_phase_the_slowest_rank_is_kept():
+    ranks = [{"import_s": 1.0, "init_s": 5.0}, {"import_s": 3.0, "init_s": 4.0}, {"import_s": 2.0}]
+    assert slowest(ranks) == {"import_s": 3.0, "init_s": 5.0, "slowest_rank": {"import_s": 1, "init_s": 0}}
+    assert slowest([{}, {"python_s": 0.1}]) == {"python_s": 0.1, "slowest_rank": {"python_s": 1}}
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc here")
+def test_the_age_of_a_process_is_told_by_the_kernel():
+    program = (
+        "import time; from allreduce_bench.measuring.startup import age_of_process as age; a = age(); time.sleep(0.3); "
+    )
+    words = [sys.executable, "-c", program + "print(a, age())"]
+    began = time.monotonic()
+    first, second = map(float, subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+    assert second - first > 0.29 and second < time.monotonic() - began + 0.02
+
+
+def test_an_age_that_cannot_be_told_is_none():
+    assert age_of_process("1 (a name) with (blanks) S 1") is None
+    assert age_of_process("") is None
+
+
+@pytest.mark.parametrize("words", [[], ["--launch"], ["--launch", "2r-1", "--", "x"], ["--colour", "1", "--", "x"]])
+def test_words_that_no_launcher_writes_are_refused_in_one_line(words):
+    command = [sys.executable, "-m", "allreduce_bench", "measure", *words]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert refused.stderr == "error: measure is for the ranks that 'allreduce-bench run' starts; use run\n"
+
+
+@needs_mpi
+def test_a_rank_imports_neither_click_nor_a_type_that_nobody_asked_for(python):
+    ranks_load = "allreduce_bench.measuring.command, allreduce_bench.measuring.rank"
+    ask = f"import sys, {ranks_load}; print({{'click', 'ml_dtypes'}} & {{*sys.modules}})"
+    asked = subprocess.run([str(python), "-c", ask], capture_output=True, text=True, check=True)
+    assert asked.stdout.strip() == "set()"
+
+
+@needs_mpi
+def test_mpi_is_initialised_apart_from_its_import_and_finalised_at_exit(python):
+    """Open MPI's mpirun fails when a rank ends without MPI_Finalize."""
+    ended = subprocess.run([str(python), "-c", MPIRUN, HELD_BACK], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    line = r"False True (python_s )?import_s init_s first_collective_s\n"
+    assert re.fullmatch(f"({line}){{2}}", ended.stdout), ended.stdout
+
+
+@needs_mpi
+def test_a_launch_keeps_how_long_its_start_took(python, tmp_path):
+    words = ["-n", "2", "--sizes", "8", "-a", "ring", "--iters", "1", "--launches", "1", "-o", str(tmp_path / "run")]
+    run = [str(python), "-m", "allreduce_bench", "run", *words]
+    subprocess.run(run, capture_output=True, check=True, timeout=120)
+    startup = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())["startup"]
+    names = PHASES if Path("/proc/self/stat").exists() else PHASES[1:]
+    assert list(startup) == [*names, "slowest_rank"]
+    assert all(startup[name] > 0 and startup["slowest_rank"][name] in (0, 1) for name in names)
+
+
+@needs_mpi
+@pytest.mark.skipif(not TRACEABLE, reason="strace is not installed here, or may not trace")
+def test_a_rank_starts_with_few_more_file_system_calls_than_mpi4py_and_numpy(python):
+    """A count, no timing: the same on a busy machine."""
+    counted = subprocess.run([sys.executable, str(FILECALLS), str(python)], capture_output=True, text=True, timeout=300)
+    counts = re.search(r"file-system calls: bare (\d+), rank (\d+)", counted.stdout)
+    assert counts, counted.stderr
+    bare, rank = map(int, counts.groups())
+    assert bare > 500 and bare < rank <= 1.3 * bare, counted.stdout

@@ -1,0 +1,239 @@
+"""How ranks enter a call together: each way through a whole run, which one is chosen, what happens if none holds."""
+
+import csv
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from interpreters import interpreters
+from measured_runs import bench
+
+from allreduce_bench.evaluation import frames
+from allreduce_bench.runs.folder import RunFolder, key_of
+from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.schema import SYNCS
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+RANKS = (1, 2, 3, 4, 5, 8)
+FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
+LATE = """
+import json, numpy as np
+from mpi4py import MPI
+from allreduce_bench.measuring.budget import Budget
+from allreduce_bench.measuring.clock import Clock
+from allreduce_bench.measuring.repeat import repeat
+
+class Late:
+    name = "round_time"
+    def begin(self): return False
+    def learn(self, late): pass
+
+comm = MPI.COMM_SELF.Dup()
+one, total = np.ones(1), np.zeros(1)
+for budget in (Budget(3, None, 0.05), Budget(1, 4, 0.05), Budget(0, 1, 0.05)):
+    times = repeat(lambda: lambda: comm.Allreduce(one, total), comm, budget, Late(), Clock(comm))
+    ways = [name.removesuffix("_max_local") for name in times.calls["time_definition"]]
+    print(json.dumps([list(zip(ways, times.calls["valid"])), times.warmups, times.unusable, times.findings]))
+"""
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def rows(folder: Path, launch: str) -> list[dict]:
+    with open(folder / "launches" / f"{launch}.1.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def facts(folder: Path, launch: str, attempt: int = 1) -> dict:
+    return json.loads((folder / "launches" / f"{launch}.{attempt}.json").read_text())
+
+
+@pytest.mark.parametrize("way", SYNCS)
+def test_every_way_at_every_number_of_ranks_gives_columns_that_fit_together(python, tmp_path, way):
+    """Every second number of ranks unless the matrix is full: the ways, and the MPIs, take turns."""
+    folder, turn = tmp_path / "run", SYNCS.index(way) + interpreters().index(python)
+    numbers = RANKS if FULL else RANKS[turn % 2 :: 2]
+    words = ["--sizes", "8,4K", "-a", "native,ring", "--launches", 1, "--iters", 6, "--warmups", 2, "--record", "all"]
+    words += ["--no-floors", "--back-to-back", 3, "--sync", way, "-n", ",".join(map(str, numbers)), "-o", folder]
+    result = bench(python, "run", *words)
+    assert result.returncode == 0, result.stderr
+    for mark in RunFolder(folder).marks():
+        ranks = int(mark["ranks"])
+        assert (mark["state"], mark["stopped"]) == ("done", "iterations")
+        error_s = 2 * float(mark["clock_error_s"])
+        calls = [row for row in rows(folder, mark["launch"]) if key_of(row) == key_of(mark)]
+        ways = {row["time_definition"] for row in calls if row["valid"] == "1"}
+        assert ways <= {f"{way}_max_local", "barrier_max_local"} and ways
+        assert way == "round_time" or (ways == {f"{way}_max_local"} and {row["valid"] for row in calls} == {"1"})
+        assert sum(row["warmup"] == "0" for row in calls) == int(mark["repetitions"]) >= 6
+        for row in calls:
+            check_call(row, ranks, error_s)
+        assert float(mark["nccl_tests_s"]) > 0
+        mean_s = np.mean([float(row["osu_avg_s"]) for row in calls if row["warmup"] == "0" and row["valid"] == "1"])
+        assert float(mark["imb_t_max_s"]) >= mean_s - 1e-12
+        check_stamps(RunFolder(folder), mark, calls, error_s)
+    for ranks in numbers:
+        launch = facts(folder, f"{ranks}r-1")
+        assert launch["sync"]["way"] == way and launch["sync"]["why"].startswith("asked for")
+        assert launch["clock"]["error_start_s"] > 0 and launch["clock"]["error_end_s"] > 0 and launch["clock"]["method"]
+        assert "drift_ppm" in launch["clock"]
+
+
+def check_call(row: dict, ranks: int, error_s: float) -> None:
+    """One call's columns; `error_s`: by how much a difference of two ranks may be wrong."""
+    shortest, mean, longest = (float(row[name]) for name in ("shortest_s", "osu_avg_s", "time_s"))
+    assert 0 < shortest <= mean + 1e-12 and mean <= longest + 1e-12
+    assert 0 <= int(row["slowest_rank"]) < ranks
+    if ranks == 1:
+        assert row["completion_s"] == row["arrival_skew_s"] == row["last_rank"] == ""
+        return
+    completion, skew, slack = float(row["completion_s"]), float(row["arrival_skew_s"]), error_s + 1e-3 * longest
+    assert skew >= 0 and longest - skew - slack <= completion <= longest + slack
+    assert 0 <= int(row["last_rank"]) < ranks
+
+
+def check_stamps(folder: RunFolder, mark: dict, calls: list[dict], error_s: float) -> None:
+    entry, exit = frames.stamps_of(folder, mark)
+    assert entry.shape == (len(calls), int(mark["ranks"]))
+    told = np.array([float(row["time_s"]) for row in calls])
+    assert np.allclose((exit - entry).max(axis=1), told, rtol=2e-3, atol=1e-9)
+    assert (entry[1:] + error_s >= exit[:-1]).all()
+
+
+def test_stamps_come_back_as_a_tidy_frame_and_damage_is_refused(tmp_path):
+    folder, words = (
+        tmp_path / "run",
+        ["-n", 2, "--sizes", "8,64", "-a", "ring", "--no-floors", "--launches", 1, "--iters", 3],
+    )
+    assert bench(interpreters()[0], "run", *words, "--record", "all", "-o", folder).returncode == 0
+    run = RunFolder(folder)
+    frame = frames.stamps([run])
+    assert len(frame) == 2 * 2 * (3 + 3) and set(frame["rank"]) == {0, 1} and set(frame["count"]) == {2, 16}
+    assert (frame["exit_s"] > frame["entry_s"]).all() and frame["segment"].isna().all()
+    mark = next(row for row in run.marks())
+    with pytest.raises(RunError, match="damaged: expected float64"):
+        frames.stamps_of(run, {**mark, "stamps": "../run.json"})
+    (run.launches / mark["stamps"]).write_bytes(b"\x80\x04}.")
+    with pytest.raises(RunError, match="damaged: .*pickle"):
+        frames.stamps_of(run, mark)
+
+
+def test_without_record_all_no_stamps_are_kept(tmp_path):
+    folder = tmp_path / "run"
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1, "--iters", 2, "-o", folder]
+    assert bench(interpreters()[0], "run", *words).returncode == 0
+    assert not list(folder.rglob("*.npy")) and not list(folder.rglob("*.tmp"))
+    assert frames.stamps([RunFolder(folder)]).empty
+    assert {mark["nccl_tests_s"] for mark in RunFolder(folder).marks()} == {""}
+
+
+def test_a_cell_to_which_somebody_is_always_late_goes_on_by_a_barrier_and_says_so(python):
+    asked = subprocess.run([str(python), "-c", LATE], capture_output=True, text=True, timeout=60)
+    assert asked.returncode == 0, asked.stderr
+    by_time, four, one = map(json.loads, asked.stdout.splitlines())
+    for calls, warmups, unusable, findings in (by_time, four, one):
+        begun = [[way, valid] for way, valid in calls[warmups:]]
+        late = begun.index(["barrier", True])
+        assert begun[:late] == [["round_time", False]] * late and begun[late:] == [["barrier", True]] * len(
+            begun[late:]
+        )
+        assert unusable is None and [finding["code"] for finding in findings] == ["sync"]
+    assert len(by_time[0]) - by_time[1] >= 8 + 5
+    assert [len(calls) - warmups for calls, warmups, *_ in (four, one)] == [8, 2]
+
+
+def test_a_later_launch_keeps_to_what_the_first_one_chose(tmp_path):
+    python, folder = interpreters()[0], tmp_path / "run"
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--launches", 2, "--iters", 2, "-o", folder]
+    assert bench(python, "run", *words).returncode == 0
+    for path in folder.glob("launches/2r-2.*"):
+        path.unlink()
+    first = facts(folder, "2r-1")
+    first["sync"] = {"way": "dissemination", "why": "of old"}
+    (folder / "launches" / "2r-1.1.json").write_text(json.dumps(first))
+    assert bench(python, "run", "--resume", "-o", folder).returncode == 0
+    assert facts(folder, "2r-2")["sync"] == {"way": "dissemination", "why": "as in launch 2r-1"}
+    assert {row["time_definition"] for row in rows(folder, "2r-2")} == {"dissemination_max_local"}
+
+
+class Comm:
+    """Two ranks that agree with each other, without any of them."""
+
+    rank, size = 0, 2
+
+    def Barrier(self, *message) -> None:
+        """Nobody to wait for."""
+
+    Allreduce = Bcast = Sendrecv = Barrier
+
+    def allreduce(self, value, op=None):
+        return value
+
+
+class AClock:
+    """Knows the common time to a microsecond."""
+
+    now, ready = staticmethod(lambda: 0.0), True
+
+    def compare(self) -> None:
+        """Nothing changes."""
+
+    def error_s(self) -> float:
+        return 1e-6
+
+
+@pytest.fixture
+def choose(monkeypatch):
+    """`sync.choose` where a given share of starts is late and a small all-reduce takes a given time."""
+    import mpi4py
+
+    mpi4py.rc.initialize = False
+    from allreduce_bench.measuring import sync
+
+    def chosen(
+        asked: str, late: float = 0.0, small_s: float = 5e-6, crowded: bool = False, earlier=None, size: int = 2
+    ):
+        monkeypatch.setattr(sync, "_tried", lambda sync, comm: late)
+        monkeypatch.setattr(sync, "_time_of", lambda collective, comm: small_s)
+        comm = Comm()
+        comm.size = size
+        found = sync.choose(asked, comm, AClock(), crowded, earlier and sync.Earlier("2r-1", earlier))
+        return found.sync.name, found.unexpected, found.why
+
+    return chosen
+
+
+def test_auto_takes_round_time_where_it_holds(choose):
+    assert choose("auto") == (
+        "round_time",
+        False,
+        "0% of 20 starts were late, the clock is right to 1.00 us, a small all-reduce takes 5.00 us",
+    )
+
+
+def test_auto_takes_a_barrier_where_round_time_does_not_hold(choose):
+    assert choose("auto", crowded=True)[:2] == ("barrier", False) and choose("auto", size=1)[:2] == ("barrier", False)
+    way, unexpected, why = choose("auto", late=0.3)
+    assert (way, unexpected) == ("barrier", True) and why.startswith("round_time does not hold: 30% of 20 starts were")
+    way, unexpected, why = choose("auto", small_s=0.5e-6)
+    assert (way, unexpected) == ("barrier", True) and "the clock is right to 1.00 us, a small all-reduce takes" in why
+
+
+def test_auto_follows_an_earlier_launch_as_long_as_it_can(choose):
+    assert choose("auto", earlier="barrier") == ("barrier", False, "as in launch 2r-1")
+    assert choose("auto", late=0.4, small_s=0.5e-6, earlier="round_time")[:2] == ("round_time", False)
+    assert choose("auto", late=0.6, earlier="round_time")[:2] == ("barrier", True)
+    assert choose("auto", crowded=True, earlier="round_time")[:2] == ("barrier", True)
+
+
+@pytest.mark.parametrize("way", SYNCS)
+def test_what_is_asked_for_is_done_whatever_earlier_launches_did(choose, way):
+    assert choose(way, crowded=True, earlier="barrier")[:2] == (way, False)
+    assert choose(way, late=0.9)[:2] == (way, way == "round_time")

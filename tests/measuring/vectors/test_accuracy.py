@@ -1,0 +1,146 @@
+"""Results on random floats against exact arithmetic: in whatever order they are added, and when they are wrong."""
+
+from fractions import Fraction
+from functools import reduce
+from math import fsum
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allreduce_bench.measuring.vectors.accuracy import COMPARED, accuracy, error_bounds, exact, spread
+from allreduce_bench.measuring.vectors.random_floats import EXPONENTS, PERIOD, numbers, operand
+from allreduce_bench.measuring.vectors.ulp import nearest
+from allreduce_bench.runs.dtypes import PRECISION, teach_numpy
+from allreduce_bench.runs.shuffle import splitmix64
+
+teach_numpy("bfloat16")
+DTYPES = sorted(PRECISION)
+SEED = 7
+
+
+def operands(size: int, count: int, dtype: str, op: str = "sum") -> list[np.ndarray]:
+    return [operand(SEED, rank, count, dtype, op) for rank in range(size)]
+
+
+def test_the_generator_is_splitmix64():
+    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]  # of the seed 1234567
+    assert splitmix64(1234567, np.arange(3)).tolist() == published
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_floats_use_every_bit_sign_and_exponent(dtype):
+    found = numbers(SEED, 3, np.arange(PERIOD), dtype, "sum")
+    floats, precision = operand(SEED, 3, PERIOD, dtype, "sum"), PRECISION[dtype]
+    assert floats.dtype == dtype and np.array_equal(floats.astype(float), found.floats())  # nothing is rounded
+    assert set(found.sign.tolist()) == {-1, 1} and set(found.shift.tolist()) == set(range(EXPONENTS[dtype]))
+    low, high = int(found.significand.min()), int(found.significand.max())
+    assert 2 ** (precision - 1) <= low < 2 ** (precision - 1) * 1.01 and 2**precision * 0.99 < high < 2**precision
+    assert np.bitwise_or.reduce(found.significand) == 2**precision - 1
+    magnitude = np.abs(found.floats())
+    assert 2.0 ** -EXPONENTS[dtype] <= magnitude.min() and magnitude.max() < 1
+
+
+def test_ranks_seeds_and_products_have_numbers_of_their_own_and_long_vectors_repeat_them():
+    first = operand(SEED, 0, 2 * PERIOD + 5, "float32", "sum")
+    assert np.array_equal(first[:PERIOD], first[PERIOD : 2 * PERIOD]) and np.array_equal(first[:5], first[-5:])
+    assert np.array_equal(first[:100], operand(SEED, 0, 100, "float32", "sum"))
+    for other in (operand(SEED, 1, 100, "float32", "sum"), operand(SEED + 1, 0, 100, "float32", "sum")):
+        assert not np.isin(other, first).any()
+    factors = np.abs(operand(SEED, 0, 1000, "float32", "prod"))
+    assert 0.5 <= factors.min() < 0.6 and 1.9 < factors.max() < 2
+
+
+def test_the_compared_elements_are_all_or_one_of_every_stretch():
+    assert spread(5).tolist() == [0, 1, 2, 3, 4] and spread(COMPARED).tolist() == list(range(COMPARED))
+    count = 10**7 + 3
+    places = spread(count)
+    assert np.array_equal(places * COMPARED // count, np.arange(COMPARED))
+    assert len(set((places % 4096).tolist())) > COMPARED / 2  # not the same place of every block
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", ["sum", "avg", "max", "min"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 64, 256])
+def test_exact_results_are_those_of_fractions(dtype, op, size):
+    vectors = operands(size, 2 * PERIOD, dtype, op)
+    places = np.array([0, 1, 17, PERIOD - 1, PERIOD, PERIOD + 17])
+    found = exact(SEED, size, places, dtype, op)
+    for place, value, magnitude in zip(places, found.values, found.magnitudes):
+        terms = [Fraction(float(vector[place])) for vector in vectors]
+        share = size if op == "avg" else 1
+        assert value == (max(terms) if op == "max" else min(terms) if op == "min" else sum(terms) / share)
+        assert magnitude == pytest.approx(0 if op in ("max", "min") else float(sum(map(abs, terms)) / share))
+
+
+def test_the_exactly_rounded_sum_of_doubles_is_fsum():
+    vectors = operands(300, 50, "float64")
+    for value, *terms in zip(exact(SEED, 300, np.arange(50), "float64", "sum").values, *vectors):
+        assert nearest(value, "float64") == fsum(map(float, terms))
+
+
+def test_sums_over_very_many_ranks_do_not_overflow(monkeypatch):
+    """As if all of 16,384 ranks had the same numbers."""
+    monkeypatch.setattr(
+        "allreduce_bench.measuring.vectors.accuracy.numbers", lambda seed, rank, *rest: numbers(seed, 0, *rest)
+    )
+    found = exact(SEED, 1 << 14, np.arange(40), "float64", "sum")
+    assert found.values == [Fraction(value) * (1 << 14) for value in operand(SEED, 0, 40, "float64", "sum").tolist()]
+
+
+def summed(vectors: list[np.ndarray], random: np.random.Generator) -> tuple[np.ndarray, int]:
+    """The sum by some tree, any two of what is left at a time, and the tree's height."""
+    heap = [(vector, 0) for vector in vectors]
+    while len(heap) > 1:
+        one, other = (heap.pop(int(random.integers(len(heap)))) for _ in range(2))
+        heap.append((one[0] + other[0], 1 + max(one[1], other[1])))
+    return heap[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(DTYPES), st.integers(1, 40), st.integers(0))
+def test_every_order_of_additions_is_within_the_bound_of_its_depth(dtype, size, seed):
+    found, depth = summed(operands(size, 300, dtype), np.random.default_rng(seed))
+    facts = accuracy(found, size, SEED, "sum", depth)
+    assert set(facts) == {"max_ulp", "mean_ulp"}
+    assert 0 <= facts["mean_ulp"] <= facts["max_ulp"]
+    average = (found / np.dtype(dtype).type(size)).astype(dtype)
+    assert "wrong" not in accuracy(average, size, SEED, "avg", depth)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_is_beyond_the_bound_is_wrong(dtype):
+    size, count, depth = 5, 200, 4
+    found = sum(operands(size, count, dtype)[1:], operands(size, count, dtype)[0])
+    bound = error_bounds(exact(SEED, size, np.arange(count), dtype, "sum").magnitudes, dtype, "sum", depth)
+    found[10] += np.dtype(dtype).type(4 * bound[10])
+    found[20] = np.nan
+    found[30] = np.inf
+    facts = accuracy(found, size, SEED, "sum", depth)
+    assert facts["wrong"] == 3
+    words = "on random floats 3 of 200 elements are further from the exact sum than additions of depth 4 can end"
+    assert facts["reason"] == words
+
+
+def test_a_missing_input_is_wrong_and_a_correctly_rounded_sum_is_at_distance_0():
+    size, count = 4, 1000
+    values = exact(SEED, size, np.arange(count), "float32", "sum").values
+    right = np.array([nearest(value, "float32") for value in values], "float32")
+    assert accuracy(right, size, SEED, "sum", 1) == {"max_ulp": 0, "mean_ulp": 0}
+    right[3] = np.nextafter(right[3], np.float32(9))
+    assert accuracy(right, size, SEED, "sum", 3) == {"max_ulp": 1, "mean_ulp": pytest.approx(1 / count)}
+    lacking = reduce(np.add, operands(size - 1, count, "float32"))
+    assert accuracy(lacking, size, SEED, "sum", 3)["wrong"] == count
+
+
+def test_extremes_are_exact_or_wrong():
+    found = reduce(np.maximum, operands(5, 100, "float16", "max"))
+    assert accuracy(found, 5, SEED, "max", 4) == {"max_ulp": 0, "mean_ulp": 0}
+    found[7] = np.nextafter(found[7], np.float16(9))
+    assert accuracy(found, 5, SEED, "max", 4)["wrong"] == 1
+
+
+def test_of_products_and_of_nothing_nothing_is_known():
+    assert accuracy(np.ones(3, "float32"), 2, SEED, "prod", 1) == {}
+    assert accuracy(np.empty(0, "float32"), 2, SEED, "sum", 1) == {}

@@ -1,0 +1,168 @@
+"""Points are the launch medians that the summary is made of, and nothing else."""
+
+import pandas as pd
+import pytest
+from big_run import PATHS, WARMUPS, make
+from made_runs import SIZES, TIMED, build_run
+
+from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summary
+from allreduce_bench.runs.folder import RunFolder, key_of
+from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
+from allreduce_bench.runs.schema import FLOOR
+
+
+def medians_of(folder: RunFolder) -> dict[tuple, float]:
+    """(cell and launch) -> seconds, as the summary has them."""
+    same = ("algorithm", "executor", "cache", "segment", "ranks", "nbytes")
+    return {
+        (*(row[name] for name in same), launch): time_s
+        for row in summarise(folder)
+        for launch, time_s in row.get("launch_medians", {}).items()
+    }
+
+
+def points_of(folder: RunFolder) -> dict[tuple, float]:
+    """The same from the points, which may hold each only once."""
+    frame = points([folder])
+    columns = ["algorithm", "executor", "cache", "segment", "ranks", "nbytes", "launch"]
+    keys = frame[columns].astype(object).where(frame[columns].notna(), None).itertuples(index=False, name=None)
+    found = dict(zip(keys, frame["time_s"]))
+    assert len(found) == len(frame)
+    return found
+
+
+def test_a_point_says_what_it_is(tmp_path):
+    folder = build_run(tmp_path / "a", algorithms=("native", "two_tree"), launches=2, floors=True)
+    frame = points([folder])
+    assert tuple(frame.columns) == POINTS
+    assert {name: str(kind) for name, kind in frame.dtypes.items()} == TYPES
+    assert len(frame) == 2 * len(SIZES) * 2 * 2 and set(frame["run"]) == {"a"}
+    assert set(frame["executor"]) == {"native", "sendrecv"} and set(frame["cache"]) == {"warm"}
+    assert (frame["calls"] == TIMED).all() and (frame["nodes"] == 1).all()
+    assert set(frame["dtype"]) == {"float32"} and set(frame["op"]) == {"sum"}
+    assert (frame["count"] * 4 == frame["nbytes"]).all()
+    assert (frame["launch"].str.split("r-").str[0].astype(int) == frame["ranks"]).all()
+    segments = dict(frame.groupby("algorithm")["segment"].agg(lambda of: list(of.unique())))
+    assert segments["two_tree"] == [32768] and segments["native"][0] is pd.NA
+
+
+def test_a_summary_gives_the_same_points(tmp_path):
+    folder = build_run(tmp_path / "a", algorithms=("native", "two_tree"), ranks=(2, 4), cache="both", floors=True)
+    told = points_of_summary(summarise(folder), folder.attempts(), "a")
+    order = ["cache", "algorithm", "ranks", "nbytes", "launch"]
+    sorted_ones = [
+        frame.drop(columns="calls").sort_values(order, ignore_index=True) for frame in (points([folder]), told)
+    ]
+    pd.testing.assert_frame_equal(*sorted_ones)
+    assert set(told["oversubscribed"]) == {False, True} and told["calls"].isna().all()
+
+
+def test_floors_are_points_where_they_are_asked_for(tmp_path):
+    folder = build_run(tmp_path / "a", algorithms=("ring",), launches=1, floors=True)
+    with_floors = points([folder], floors=True)
+    assert set(with_floors.loc[with_floors["executor"] == FLOOR, "algorithm"]) == {"null", "copy", "reduce"}
+    assert FLOOR not in set(points([folder])["executor"])
+
+
+def test_points_are_the_medians_of_the_summary(tmp_path):
+    """Whatever befell a run: warm and cold cells, invalid calls, cells that failed, hung or have no time."""
+
+    def outcome(launch, cell):
+        what = (launch.name, cell.algorithm, cell.count)
+        if what in (("2r-2", "ring", 2), ("4r-1", "two_tree", 256)):
+            return {"state": "wrong", "wrong": 3} if launch.ranks == 2 else {"state": "refused", "reason": "a proof"}
+        if what == ("4r-3", "ring", 256):
+            return {"state": "hung", "reason": "rank 1 waits"}
+        return None if what == ("4r-3", "native", 2) else {}
+
+    def call(launch, cell, repetition):
+        if (launch.name, cell.algorithm, cell.count) == ("2r-1", "native", 256):
+            return {"time_s": 0.0}
+        if (launch.name, cell.algorithm, cell.count) == ("2r-3", "two_tree", 2):
+            return {"valid": False}
+        return {"valid": (repetition + launch.number) % 4 != 0}
+
+    folder = build_run(
+        tmp_path / "run", sizes=(8, 1024, 65536), outcome=outcome, call=call, cache="both", floors=True, timed=9
+    )
+    expected = medians_of(folder)
+    assert points_of(folder) == expected
+    every = 3 * 3 * 2 * 2 * 3
+    left_out = 3 + 3 + 1 + 1 + 3 + 1  # wrong, refused, hung, never started, a median of 0; no valid call in one launch
+    assert len(expected) == every - 2 * left_out
+
+
+def test_the_calls_are_those_that_count(tmp_path):
+    folder = build_run(tmp_path / "run", ranks=(2,), call=lambda *which: {"valid": which[-1] != 5}, launches=1)
+    assert set(points([folder])["calls"]) == {TIMED - 1}
+    calls = frames.repetitions([folder]).query("not warmup and valid")
+    expected = calls.groupby(["algorithm", "nbytes"])["time_s"].median().to_dict()
+    assert points([folder]).set_index(["algorithm", "nbytes"])["time_s"].to_dict() == expected
+
+
+def test_a_mean_counts_the_calls_that_it_is_made_of(tmp_path):
+    def call(launch, cell, repetition):
+        return {"iterations": 100 if cell.count == 2 else None}
+
+    frame = points([build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,), timed=1, call=call)])
+    assert set(frame.loc[frame["nbytes"] == 8, "calls"]) == {100}
+    assert frame.loc[frame["nbytes"] == 1024, "calls"].isna().all() and (frame["time_s"] > 0).all()
+
+
+def test_groups_have_no_points(tmp_path):
+    folder = build_run(
+        tmp_path / "run",
+        ranks=(4,),
+        choices={"groups": "2"},
+        call=lambda *which: {"group_times_s": "1e-5 -", "time_s": 1e-5},
+        facts={"groups": {"ranks": [[0, 1], [2, 3]], "alone": [0, 0]}},
+    )
+    frame = points([folder])
+    assert len(frame) == 0 and tuple(frame.columns) == POINTS
+    assert {name: str(kind) for name, kind in frame.dtypes.items()} == TYPES
+
+
+def test_runs_are_told_apart(tmp_path):
+    folders = [build_run(tmp_path / name, ranks=(2,), seed=seed) for seed, name in enumerate("ab")]
+    frame = points(folders)
+    assert list(frame["run"].unique()) == ["a", "b"]
+    assert (frame["run"] == "a").sum() == (frame["run"] == "b").sum() == 3 * len(SIZES) * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("time_s", "soon"), ("time_s", ""), ("nbytes", "-8"), ("ranks", ""), ("iterations", "1.5")]
+)
+def test_damage_has_its_file_and_line(tmp_path, name, value):
+    folder = build_run(tmp_path / "run", algorithms=("ring",), sizes=(8,), timed=BLOCK_ROWS + 200, launches=2)
+    path = folder.launches / "4r-2.1.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    fields = lines[600].split(",")
+    fields[lines[0].split(",").index(name)] = value
+    path.write_text("".join([*lines[:600], ",".join(fields), *lines[601:]]))
+    with pytest.raises(RunError, match=rf"4r-2\.1\.csv, line 601: damaged: {name} is '{value}'"):
+        points([folder])
+
+
+def test_the_rest_of_an_interrupted_cell_is_left_out(tmp_path):
+    folder = build_run(tmp_path / "run", ranks=(2,), launches=2)
+    path = folder.launches / "2r-2.1.cells.csv"
+    (*_, last) = [mark for mark in folder.marks() if mark["launch"] == "2r-2"]
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    assert points_of(folder) == medians_of(folder)
+    frame = points([folder])
+    cell = (frame["algorithm"] == key_of(last)[0]) & (frame["nbytes"] == int(last["nbytes"]))
+    assert list(frame.loc[cell, "launch"]) == ["2r-1"] and len(frame) == 2 * 3 * len(SIZES) - 1
+
+
+def test_the_big_run_is_a_run_like_any_other(tmp_path):
+    rows = make(tmp_path / "a", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)
+    assert rows == len(PATHS) * 2 * 3 * 3 * (WARMUPS + 9)
+    folder = RunFolder(tmp_path / "a")
+    assert len(frames.repetitions([folder])) == rows and FLOOR not in set(points([folder])["executor"])
+    assert points_of(folder) == medians_of(folder)
+    assert {row["state"] for row in summarise(folder)} == {"done"}
+    make(tmp_path / "b", ranks=(2, 64), sizes=(1024, 8, 1 << 20), launches=3, timed=9)
+    for path in folder.launches.glob("*.csv"):
+        assert path.read_bytes() == (tmp_path / "b" / "launches" / path.name).read_bytes()

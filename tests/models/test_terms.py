@@ -1,0 +1,95 @@
+"""What lies on a critical path: the declared cost says what the priced schedule says, and equal blocks scale."""
+
+import pytest
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.models.terms import BETWEEN, GAMMA, WITHIN, Message, Terms, terms
+from allreduce_bench.schedule.price import walk
+from allreduce_bench.schedule.topology import Topology
+
+ALGORITHMS = builtin()
+EXACT = [name for name, algorithm in ALGORITHMS.items() if algorithm.exact]
+PIPELINED = [name for name, algorithm in ALGORITHMS.items() if algorithm.segmented]
+LAYOUTS = [(2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (5, 1), (6, 1), (6, 2), (8, 1), (8, 2), (8, 4), (12, 2), (12, 3)]
+LAYOUTS += [(13, 1), (16, 1), (16, 4), (24, 3), (24, 12), (32, 1), (32, 4)]  # ranks, nodes
+CUTS = [(1, 1), (2, 1), (100, 7), (4096, 256), (5000, 1000), (6000, 6000)]  # elements, of a segment
+BLOCK = 48  # elements of every rank: whole halves, thirds and quarters
+
+
+def walked(name: str, ranks: int, nodes: int, count: int, segment: int) -> Terms:
+    """The terms of the priced schedule, listed in full; in elements."""
+    topology = Topology.filled(ranks, ranks // nodes)
+    found = walk(ALGORITHMS[name].schedules(ranks, topology, count, segment), topology, WITHIN, BETWEEN, GAMMA)
+    messages = tuple(Message(size, number, between) for (size, between), number in found.messages.items())
+    return Terms(messages, found.path.reduced, True)
+
+
+def alike(one: Terms, other: Terms) -> bool:
+    """Whether both have the same messages of each size and link, and reduce as much."""
+    return (sorted(one.messages), one.reduced_nbytes) == (sorted(other.messages), other.reduced_nbytes)
+
+
+def nominal(found: Terms) -> float:
+    """Seconds at the prices that decided which path is critical, of elements of one byte."""
+    links = {True: BETWEEN, False: WITHIN}
+    sent = sum(one.number * (links[one.between].alpha + links[one.between].beta * one.nbytes) for one in found.messages)
+    return sent + GAMMA * found.reduced_nbytes
+
+
+def folds_across(ranks: int, nodes: int) -> bool:
+    """Whether only some of the pairs of ranks that fold are on two nodes: then what is exact elsewhere is a bound."""
+    return ranks & (ranks - 1) > 0 and ranks // nodes % 2 == 1 and nodes < ranks and nodes > 1
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_an_exact_declared_cost_is_the_priced_schedule_message_by_message(name):
+    for ranks, nodes in LAYOUTS:
+        count = BLOCK * ranks
+        if name in ("recursive_doubling", "rabenseifner") and folds_across(ranks, nodes):
+            continue
+        declared, listed = (
+            terms(ALGORITHMS[name], ranks, nodes, count, 1, enumerated=0),
+            walked(name, ranks, nodes, count, count),
+        )
+        assert alike(declared, listed) and not declared.enumerated, (ranks, nodes, declared, listed)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_declared_cost_is_never_below_the_priced_schedule_link_by_link(name):
+    for ranks, nodes in LAYOUTS:
+        for count, segment in CUTS:
+            declared = terms(ALGORITHMS[name], ranks, nodes, count, 1, segment, enumerated=0)
+            listed = walked(name, ranks, nodes, count, segment)
+            assert nominal(listed) <= nominal(declared) * (1 + 1e-9), (ranks, nodes, count, segment)
+
+
+@pytest.mark.parametrize("name", PIPELINED)
+@pytest.mark.parametrize("segments", [1, 2, 3, 8])
+def test_the_declared_cost_of_a_pipeline_is_off_by_two_messages_at_most(name, segments):
+    for ranks in (*range(2, 20), 31, 32, 33, 63, 64, 65, 100):
+        count, segment = 12 * segments, 12 if name == "tree" else 6
+        declared = terms(ALGORITHMS[name], ranks, 1, count, 1, segment, enumerated=0)
+        (listed,) = walked(name, ranks, 1, count, segment).messages
+        ((nbytes, number, _),) = declared.messages
+        assert nbytes == listed.nbytes == segment
+        assert 0 <= number - listed.number <= 2, ranks
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_what_is_counted_for_a_shorter_vector_and_scaled_is_what_the_schedule_says(name):
+    for ranks, nodes in LAYOUTS:
+        for count, segment in [*CUTS, (BLOCK * ranks, 6 * ranks), (1000 * ranks, 1000 * ranks)]:
+            found = terms(ALGORITHMS[name], ranks, nodes, count, 1, segment)
+            assert found.enumerated and alike(found, walked(name, ranks, nodes, count, segment)), (ranks, nodes, count)
+
+
+def test_elements_have_bytes_and_unknown_nodes_are_all_apart():
+    ring = ALGORITHMS["ring"]
+    assert terms(ring, 4, None, 64, 4) == Terms((Message(16, 6, True),), 48, True)
+    assert terms(ring, 4, 1, 64, 4) == Terms((Message(16, 6, False),), 48, True)
+    assert terms(ring, 1, 1, 64, 4) == Terms((), 0, True)
+
+
+def test_what_is_too_long_to_be_listed_is_as_declared():
+    found = terms(ALGORITHMS["ring"], 24576, 3072, 1 << 20, 4)
+    assert not found.enumerated and found.messages == (Message(11 * 4, 2 * 24575, True),)

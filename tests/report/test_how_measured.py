@@ -1,0 +1,40 @@
+"""What a report says of how calls were begun and how right the clock was, from the facts of the launches."""
+
+from made_runs import build_run
+
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.report.how_measured import method
+
+CLOCK = {"method": "a tree", "error_start_s": 1e-6, "error_end_s": 2e-6, "drift_ppm": 0.4, "drift_error_ppm": 0.5}
+
+
+def told(path, facts: dict | None) -> dict[str, str]:
+    folder = build_run(path, ranks=(2,), launches=1, sizes=(8,), facts=facts)
+    return dict(method(folder.plan(), summarise(folder), folder.attempts()))
+
+
+def test_the_start_of_calls_its_reason_and_the_clock_are_told(tmp_path):
+    words = told(tmp_path / "run", {"sync": {"way": "round_time", "why": "it holds"}, "clock": CLOCK})
+    assert words["time of a call"] == (
+        "the maximum over ranks of exit - entry; round_time_max_local: at a time on the common clock that rank 0 names"
+    )
+    assert words["common start"] == "round_time: it holds"
+    assert words["common clock"] == (
+        "a tree, right to 1.00 us at the start, to 2.00 us at the end of a launch, no drift seen (below 0.9 ppm)"
+    )
+
+
+def test_launches_that_chose_otherwise_are_counted(tmp_path):
+    folder = build_run(tmp_path / "run", ranks=(2,), launches=1)
+    (fact,) = folder.attempts()
+    ways = [{**fact, "sync": {"way": way, "why": way[0]}} for way in ("round_time", "barrier", "round_time")]
+    words = dict(method(folder.plan(), summarise(folder), ways))
+    assert words["common start"] == "round_time: r; 1 of 3 launches chose another way"
+    assert "barrier_max_local: after an MPI_Barrier" in words["time of a call"]
+
+
+def test_a_drift_that_was_seen_is_told_and_what_is_not_known_is_not(tmp_path):
+    words = told(tmp_path / "run", {"clock": {**CLOCK, "drift_ppm": -8.0, "error_end_s": None}})
+    assert words["common clock"] == "a tree, right to 1.00 us at the start, drift up to 8 ppm"
+    words = told(tmp_path / "other", {"clock": {**CLOCK, "error_start_s": None}})
+    assert "common clock" not in words and "common start" not in words

@@ -1,0 +1,362 @@
+"""The page about a run: whole in itself, safe against what it quotes, and it says everything that matters."""
+
+import re
+import shlex
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import matplotlib.image
+import pandas as pd
+import pytest
+from hand_models import hand_models
+from made_runs import build_run
+
+from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.verdict import verdicts
+from allreduce_bench.report import page as report
+from allreduce_bench.report.page import write_report
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.rows import RunError
+
+HOSTILE = "<script>alert(1)</script>"
+VOID = {"meta", "img", "br", "wbr", "link", "hr"}
+
+
+FITTED = report._models
+
+
+class Page(HTMLParser):
+    """The elements and the words of a page; fails where an element is closed that is not open."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.source = path.read_text(encoding="utf-8")
+        self.elements: list[tuple[str, dict]] = []
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.feed(self.source)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] != ["style"]:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", "".join(self.words))
+
+    def all(self, tag: str) -> list[dict]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def troubled(launch, cell):
+    """Ring wrong at 1 MiB, two_tree skipped at 4 MiB and never started at 64 KiB, diverging; native all right."""
+    nbytes = cell.count * 4
+    if cell.algorithm == "ring" and nbytes == 1 << 20:
+        return {"state": "wrong", "wrong": 17}
+    if cell.algorithm == "two_tree" and nbytes == 65536:
+        return None
+    if cell.algorithm == "two_tree" and nbytes == 4 << 20:
+        return {"state": "skipped", "reason": f"needs more memory {HOSTILE}"}
+    return {"same_bits": cell.algorithm != "two_tree"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> RunFolder:
+    return build_run(tmp_path_factory.mktemp("good") / "a run", command=["allreduce-bench", "run", "--op", "a b"])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_models():
+    """What a fit finds is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "_models", lambda *_: ([], []))
+        yield
+
+
+@pytest.fixture
+def words_only(monkeypatch):
+    """Figures take long."""
+    monkeypatch.setattr(report, "of_times", lambda *_: [])
+    monkeypatch.setattr(report, "of_models", lambda *_: ([], []))
+
+
+def by_hand(points, own):
+    """Models of all but ring."""
+    names = [name for name in points["algorithm"].unique() if name != "ring"]
+    return hand_models(names, sorted(points["ranks"].unique().tolist())), [("ring", f"too few {HOSTILE}")]
+
+
+@pytest.fixture(scope="module")
+def page(run, no_models) -> Page:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "_models", by_hand)
+        return Page(write_report([run], run.path.parent / "pages" / "report.html"))
+
+
+FIGURES = ("latency", "bus_bandwidth", "speedup", "winners", "models", "choices", "ranks")
+TABLES = ("parameters", "resemblance", "guidelines")
+
+
+@pytest.fixture(scope="module")
+def troubled_page(tmp_path_factory) -> Page:
+    hosts = [HOSTILE, "node2"]
+    folder = tmp_path_factory.mktemp("bad")
+    command = ["allreduce-bench", "run", "-o", HOSTILE]
+    run = build_run(folder / "<b>run", outcome=troubled, command=command, facts={"hosts": hosts}, launches=1)
+    return Page(write_report([run], folder / "report.html"))
+
+
+def test_needs_no_network_and_no_script(page):
+    assert page.source.startswith("<!DOCTYPE html>")
+    assert not page.all("script") and not page.all("link") and not page.all("iframe")
+    assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.all("img"))
+    assert all(not re.match(r"[a-z]+:|//|/", link["href"]) for link in page.all("a"))
+    assert not re.search(r"url\(|@import|https?://", page.source)
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+
+
+def test_every_figure_has_words(page):
+    assert len(page.all("img")) == len(FIGURES)
+    assert all(len(image["alt"]) > 40 for image in page.all("img"))
+
+
+def test_says_the_verdict_first(page, run):
+    for verdict in verdicts(summarise(run)):
+        assert verdict.sentence in page.text
+        assert page.text.index(verdict.sentence) < page.text.index("Warnings")
+
+
+def test_says_what_ran_where_and_how(page, run):
+    assert "All-reduce on 2, 4 ranks · Open MPI 5.0.11 · node1" in page.text
+    for words in ("Linux 6.1", "4.1.2", "OMPI_MCA_btl=self,sm", "barrier_max_local", "drawn with seed 1", "3 planned"):
+        assert words in page.text
+    assert shlex.join(run.open()["command"]) in page.text
+    assert "all results exact" in page.text and "WRONG" not in page.text
+
+
+def test_oversubscription_comes_first(page):
+    badge = page.text.index("oversubscribed at 4 ranks")
+    assert badge < page.text.index("all results exact") < page.text.index("below 8 KiB")
+    assert page.text.index("oversubscribed: 4 ranks on a node of 2 cores") > badge
+
+
+def test_models_are_described_with_intervals_and_errors(page):
+    assert "Not measured but fitted" in page.text
+    assert "α = 2.00 us/message [1.80, 2.20]" in page.text
+    assert "β = 100 ps/byte [80.0, 130], 1/β = 10.0 GB/s" in page.text
+    assert "3.10 % (P90 10.4 %)" in page.text and "5.20 % (P90 21.0 %), 85 % covered" in page.text
+    assert "plain α-β: 20.0 % (P90 50.0 %)" in page.text
+    assert f"ring: too few {HOSTILE}" in page.text
+
+
+def test_captions_say_how_the_numbers_came_about(page):
+    how = (
+        "Times: maximum over ranks from a common start (barrier); median over calls, then over launches; 3 launches × 8"
+        " calls a cell; 95 % interval over launches (Student's t on logarithms); 2, 4 ranks, nodes: 1; Open MPI 5.0.11."
+    )
+    assert page.text.count(how) == len(FIGURES)
+    assert "Regret: median 1.0" in page.text and "90 % prediction interval" in page.text
+    assert "another cannot be told from the fastest (95 %)" in page.text
+
+
+def test_the_numbers_of_a_figure_are_those_of_the_summary(page, run):
+    folder, rows = run.path.parent / "pages" / "report_figures", frames.summary([run])
+    latency = pd.read_csv(folder / "latency.csv")
+    assert latency["time_s"].to_numpy() == pytest.approx(rows["time_s"].to_numpy(), rel=1e-8)
+    assert (latency["bound_s"] <= 1.05 * latency["time_s"]).all()
+    winners = pd.read_csv(folder / "winners.csv")
+    assert len(winners) == rows.groupby(["ranks", "nbytes"]).ngroups
+    ranks = pd.read_csv(folder / "ranks.csv")
+    assert {2, 4, 8, 16} <= set(ranks["ranks"]) and ranks.loc[ranks["ranks"] > 4, "time_s"].isna().all()
+    assert set(pd.read_csv(folder / "models.csv")["algorithm"]) == {"native", "two_tree"}
+    assert set(pd.read_csv(folder / "parameters.csv")["name"]) == {"alpha_s", "beta_s_per_byte"}
+    chance = pd.read_csv(folder / "resemblance.csv").groupby(["ranks", "nbytes"])["probability"].sum()
+    assert chance.to_numpy() == pytest.approx(1)
+
+
+def test_says_what_native_resembles_and_which_guidelines_it_breaks(tmp_path, words_only):
+    """Native takes the messages and bytes of the bounds, and thrice as long at 1 MiB; ring moves as many bytes."""
+    bad = build_run(tmp_path / "bad", factor=lambda launch, cell: 3.0 if is_bad(cell) else 1.0)
+    text = Page(write_report([bad], tmp_path / "report.html")).text
+    assert "Native breaks a guideline in" in text and "slower than ring at 1 MiB" in text
+    assert "no slower than another all-reduce" in text and "ranks native most resembles" in text
+    good = Page(write_report([build_run(tmp_path / "good")], tmp_path / "good.html"))
+    assert "slower than ring at 1 MiB" not in good.text
+
+
+def is_bad(cell) -> bool:
+    return cell.algorithm == "native" and cell.count * 4 == 1 << 20
+
+
+def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
+    one = build_run(tmp_path / "one", ranks=(4,))
+    text = Page(write_report([one], tmp_path / "report.html")).text
+    assert not (tmp_path / "report_figures" / "ranks.png").exists()
+    assert "Time over ranks is not drawn" in text and "found 4 ranks" in text
+    assert "It cannot be told: native was measured at one number of ranks" in text
+    alone = build_run(tmp_path / "alone", algorithms=["ring"])
+    page = Page(write_report([alone], tmp_path / "alone.html"))
+    assert "It cannot be told: native was not measured" in page.text and "None could be checked" in page.text
+    assert {image["src"][:18] for image in page.all("img")} == {"data:image/svg+xml"} and len(page.all("img")) == 3
+
+
+def test_links_lead_to_files(page, run):
+    for link in page.all("a"):
+        assert (run.path.parent / "pages" / link["href"].replace("%20", " ")).resolve().is_file()
+
+
+def test_figures_are_written_as_images_and_nothing_else(page, run):
+    folder = run.path.parent / "pages"
+    assert {path.name for path in folder.iterdir()} == {"report.html", "report_figures"}
+    files = list((folder / "report_figures").iterdir())
+    expected = {f"{stem}.{kind}" for stem in FIGURES for kind in ("png", "svg", "csv")}
+    assert {path.name for path in files} == expected | {f"{stem}.csv" for stem in TABLES}
+    for path in (path for path in files if path.suffix == ".svg"):
+        assert path.read_text().startswith("<?xml") and "</svg>" in path.read_text()
+    for path in (path for path in files if path.suffix == ".png"):
+        pixels = matplotlib.image.imread(path)
+        assert pixels.shape[0] > 150 and pixels.shape[1] > 900 and pixels[..., :3].std() > 0.05
+    addresses = {link["href"] for link in page.all("a")}
+    assert len(addresses) == len(files) + 1  # and run.json; this run has no summary.csv
+
+
+def test_quotes_what_is_hostile(troubled_page):
+    assert HOSTILE not in troubled_page.source
+    assert "<b>" not in troubled_page.source and not troubled_page.all("script")
+    assert troubled_page.text.count(HOSTILE) >= 4  # title, heading, reason, command
+    assert unescape("&lt;b&gt;run") in troubled_page.text
+
+
+def test_names_everything_that_was_not_measured(troubled_page):
+    text = troubled_page.text
+    assert "WRONG RESULTS: ring" in text and "17 wrong elements" in text
+    assert "its launch was never finished" in text
+    assert "4 of 30 cells not measured" in text
+    assert "replicas diverge: two_tree" in text
+    assert "fewer than 3 launches" in text
+    cells = [attributes for attributes in troubled_page.all("td") if attributes.get("class") == "bad"]
+    assert len(cells) == 2  # ring at 1 MiB for 2 and 4 ranks
+    assert "all results exact" not in text
+
+
+def test_parameters_that_nothing_identifies_are_not_numbers(tmp_path):
+    run = build_run(tmp_path / "run", sizes=(8, 1024), launches=1)
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert "bound with the" not in page.text
+
+
+def test_one_rank_and_empty_vectors_have_a_page(tmp_path):
+    run = build_run(tmp_path / "run", ranks=(1,), sizes=(0, 8, 1024, 65536), launches=1)
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert len(page.all("img")) == 2  # no bus bandwidth without a second rank, and nobody wins alone
+
+
+def test_one_rank_alone_has_times_and_no_verdict(tmp_path):
+    run = build_run(tmp_path / "run", ranks=(1,), sizes=(8,))
+    text = Page(write_report([run], tmp_path / "report.html")).text
+    assert "Only one rank alone" in text and "No cell was measured" not in text
+
+
+def test_nothing_measured_is_said(tmp_path):
+    run = build_run(tmp_path / "run", outcome=lambda launch, cell: {"state": "skipped", "reason": "no memory"})
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert "No cell was measured" in page.text and not page.all("img")
+
+
+def test_pretended_nodes_are_marked(tmp_path, words_only):
+    told = {"findings": [{"code": "pretended", "text": "2 nodes were declared, not real"}], "nodes_declared": 2}
+    run = build_run(tmp_path / "run", outcome=lambda launch, cell: {"nodes_declared": 2}, facts=told)
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert "PRETENDED nodes at 2, 4 ranks" in page.text and "4 ranks (oversubscribed) (PRETENDED nodes: 2)" in page.text
+
+
+def test_several_runs_have_a_section_each(tmp_path, run, monkeypatch):
+    monkeypatch.setattr(report, "_models", by_hand)
+    other = build_run(tmp_path / "other", ranks=(2,))
+    page = Page(write_report([run, other], tmp_path / "report.html"))
+    assert "All-reduce: 2 runs" in page.text and len(page.all("section")) == 2
+    files = {path.name for path in (tmp_path / "report_figures").iterdir()}
+    assert {"1_latency.png", "2_latency.svg", "1_ranks.csv", "2_parameters.csv"} <= files and "2_ranks.csv" not in files
+    assert len(page.all("img")) == 2 * len(FIGURES) - 1
+
+
+def test_the_same_run_gives_the_same_page(tmp_path, run):
+    first = write_report([run], tmp_path / "report.html").read_bytes()
+    assert write_report([run], tmp_path / "report.html").read_bytes() == first
+
+
+def test_no_run_leaves_nothing_behind(tmp_path):
+    with pytest.raises(RunError):
+        write_report([RunFolder(tmp_path / "absent")], tmp_path / "pages" / "report.html")
+    assert not (tmp_path / "pages").exists()
+
+
+def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_path, words_only):
+    quota = {
+        "code": "quota",
+        "level": "severe",
+        "text": "half a core",
+        "effect": "it stops",
+        "advice": f"more {HOSTILE}",
+    }
+    pages = {"code": "huge pages", "level": "info", "text": "small pages", "effect": "slower copies", "advice": "ask"}
+    old = {"code": "loaded", "text": "load average 9"}  # of a run from before findings said more
+    run = build_run(tmp_path / "run", facts={"findings": [old, pages, quota]})
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert HOSTILE not in page.source
+    badges = page.text.index("All-reduce"), page.text.index("below 8 KiB")
+    said = [
+        page.text.index(words, *badges) for words in ("processor time was limited at 2, 4", "machine was loaded at 2")
+    ]
+    assert said == sorted(said) and "huge pages" not in page.text[slice(*badges)]
+    warnings = page.text[page.text.index("Warnings") :]
+    order = (
+        "half a core (launches of 2, 4 ranks) Effect: it stops. What to do: more",
+        "load average 9 (",
+        "small pages (",
+    )
+    places = [warnings.index(words) for words in order]
+    assert places == sorted(places)
+    assert warnings.count("Effect: ") == warnings.count("What to do: ") == 2
+
+
+def test_says_which_rank_ran_where_and_how_it_was_started(tmp_path, words_only):
+    command = "mpirun -n 4 --host n1:2,n2:2 python -m allreduce_bench measure --launch 4r-1 -- x"
+    facts = {"hosts": ["n1", "n1", "n2", "n2"], "binding": ["0", "1-3", "0", "1-3"], "command": command}
+    two = Page(write_report([build_run(tmp_path / "two", ranks=[4], facts=facts)], tmp_path / "two.html"))
+    assert "n1: 0-1, n2: 2-3" in two.text and "0 | 1-3" in two.text
+    assert "mpirun -n 4 --host n1:2,n2:2 python -m allreduce_bench measure" in two.text and "4r-1" not in two.text
+    facts["binding"] = ["0-3", "0-3", "0", "1"]
+    other = Page(write_report([build_run(tmp_path / "other", ranks=[4], facts=facts)], tmp_path / "other.html"))
+    assert "n1: all 0-3; n2: 0 | 1" in other.text
+    facts["binding"] = [None, None, "0", "1"]
+    unknown = Page(write_report([build_run(tmp_path / "unknown", ranks=[4], facts=facts)], tmp_path / "unknown.html"))
+    assert "bound to cores" not in unknown.text and "bound to cores" in other.text
+
+
+def only_one_size_of_ring(launch, cell):
+    return None if cell.algorithm == "ring" and cell.count > 2 else {}
+
+
+def test_models_come_from_the_fit(tmp_path, monkeypatch):
+    """The run is one of known prices; ring was measured at one size and two numbers of ranks, too few for a model."""
+    monkeypatch.setattr(report, "of_times", lambda *_: [])
+    monkeypatch.setattr(report, "_models", FITTED)
+    names = ["ring", "recursive_doubling"]
+    run = build_run(tmp_path / "run", algorithms=names, ranks=(2, 4), outcome=only_one_size_of_ring)
+    page = Page(write_report([run], tmp_path / "report.html"))
+    assert re.search(r"recursive_doubling ?2, 4 ranks .*α = (1\.9|2\.0)\d us/message \[", page.text)
+    assert re.search(r"Without a model: ?ring: ", page.text)
+    assert {"models.png", "ranks.svg"} <= {path.name for path in (tmp_path / "report_figures").iterdir()}

@@ -1,0 +1,45 @@
+"""The notebooks of `analysis/` run from top to bottom, and still say what they are kept with."""
+
+import re
+
+import pytest
+from run_notebooks import ANALYSIS, NOTEBOOKS, execute, read, said, same
+
+
+def test_each_notebook_is_listed_in_the_readme_beside_them():
+    listed = re.findall(r"\[(\w+\.ipynb)\]\(\1\)", (ANALYSIS / "README.md").read_text(encoding="utf-8"))
+    assert listed == [path.name for path in NOTEBOOKS]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_says_what_it_is_kept_with(path):
+    kept = read(path)
+    for cell, (before, now) in enumerate(zip(said(kept), said(execute(read(path))))):
+        assert same(before, now), f"code cell {cell} of {path.name} says\n{now}\nbut is kept with\n{before}"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_kept_with_its_output_and_without_paths(path):
+    cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
+    assert any(cell.outputs for cell in cells)
+    assert any("image/png" in output.get("data", {}) for cell in cells for output in cell.outputs)
+    assert all(output.output_type != "error" for cell in cells for output in cell.outputs)
+    assert not re.search(r"/(home|root|tmp|work|usr|Users)/", str([cell.outputs for cell in cells]))
+
+
+@pytest.mark.parametrize(
+    "one, other, alike",
+    [
+        ("ring   1.23 us", "ring 1.24 us", True),  # the last digit
+        ("ring 1.23 us", "ring 1.35 us", False),
+        ("ring 1.23 us", "tree 1.23 us", False),
+        ("error −3 %", "error 3 %", False),
+        ("44,689 us", "44,690 us", True),
+        ("-0.0 %", "0.1 %", True),
+        ("8 ranks", "9 ranks", False),
+        ("5e-06", "5e-05", False),
+        ("ring 8", "ring 8 9", False),
+    ],
+)
+def test_what_counts_as_the_same(one, other, alike):
+    assert same(one, other) == alike

@@ -1,0 +1,44 @@
+"""The explanation of the columns is the schema's own."""
+
+import json
+import re
+
+import pytest
+from interpreters import interpreters
+from measured_runs import bench
+from places import ROOT
+
+from allreduce_bench.runs import schema
+from allreduce_bench.slurm.allocation import Allocation
+from allreduce_bench.slurm.job_record import JobRecord
+
+TEXT = (ROOT / "results" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("columns", [schema.SUMMARY, schema.REPETITIONS, schema.CELLS], ids=["summary", "raw", "cells"])
+def test_every_column_is_explained_in_order(columns):
+    table = "\n".join(f"| `{column.name}` | {column.unit} | {column.meaning} |" for column in columns)
+    assert table in TEXT
+
+
+def fields(file: str) -> set[str]:
+    """What the table about `file` explains in its first column."""
+    section = TEXT.partition(f"## {file}\n")[2].partition("\n## ")[0]
+    return set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?) \|", section, re.MULTILINE))))
+
+
+def test_every_field_of_a_job_s_record_is_explained(tmp_path):
+    record = JobRecord(tmp_path, Allocation("12", "12", None, 0, (), None), "")
+    assert fields("jobs/*.json") == set(record.facts)
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+def test_every_field_of_a_launch_is_explained(tmp_path):
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 1, "--launches", 1, "-o", tmp_path / "run"]
+    assert bench(interpreters()[0], "run", *words).returncode == 0
+    facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
+    assert set(facts) <= fields("launches/*.json")
+
+
+def test_the_schema_version_is_named():
+    assert f"version\n{schema.SCHEMA_VERSION}." in TEXT or f"version {schema.SCHEMA_VERSION}." in TEXT

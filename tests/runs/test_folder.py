@@ -1,0 +1,127 @@
+"""What a run folder hands out: only what was finished, and words for whatever is wrong with it."""
+
+import csv
+import json
+
+import pytest
+from click.testing import CliRunner
+from made_runs import WARMUPS, build_run
+
+from allreduce_bench.cli import main
+from allreduce_bench.runs.folder import KEY, RunFolder
+from allreduce_bench.runs.plan import Launch
+from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
+from allreduce_bench.runs.schema import REPETITIONS, SCHEMA_VERSION, names
+
+
+@pytest.fixture
+def folder(tmp_path) -> RunFolder:
+    return build_run(tmp_path / "run", sizes=(8, 1024, 65536), launches=2)
+
+
+def change_run_json(folder: RunFolder, **changes) -> None:
+    folder.run_json.write_text(json.dumps({**json.loads(folder.run_json.read_text()), **changes}))
+
+
+def refusal(folder: RunFolder) -> str:
+    """The one line that `report` says of a folder that it cannot read."""
+    result = CliRunner().invoke(main, ["report", str(folder.path)])
+    assert result.exit_code == 2 and result.output.count("\n") == 1 and result.output.startswith("error: ")
+    return result.output
+
+
+def test_damaged_newer_older_absent_and_half_written_are_told_apart(folder, tmp_path):
+    good = folder.run_json.read_text()
+    folder.run_json.write_text(good[:40])
+    assert "damaged" in refusal(folder)
+    folder.run_json.write_text(good)
+    change_run_json(folder, schema_version=SCHEMA_VERSION + 1)
+    assert f"of a newer schema, {SCHEMA_VERSION + 1}" in refusal(folder)
+    change_run_json(folder, schema_version=0)
+    assert "of an older schema, 0" in refusal(folder)
+    change_run_json(folder, schema_version=SCHEMA_VERSION, plan={"sizes": [8]})
+    assert "damaged: the plan" in refusal(folder)
+    folder.run_json.write_text(good)
+    for path in folder.launches.glob("*.cells.csv"):
+        path.write_text(path.read_text().splitlines(keepends=True)[0])
+    assert "half-written: no cell was finished" in refusal(folder)
+    folder.run_json.unlink()
+    assert "holds no run.json" in refusal(folder)
+    assert "no such folder" in refusal(RunFolder(tmp_path / "nothing"))
+
+
+def test_a_cell_without_its_mark_is_left_out(folder):
+    before = list(folder.repetitions())
+    (path, *_) = sorted(folder.launches.glob("2r-1.*.cells.csv"))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]) + lines[-1][:20])  # as a killed writer leaves it
+    after = list(folder.repetitions())
+    gone = [row for row in before if row not in after]
+    assert len(gone) == 10 and len({(row["launch"], row["algorithm"], row["count"]) for row in gone}) == 1
+    assert len(folder.finished(Launch(2, 1))) == len(folder.finished(Launch(2, 2))) - 1
+    assert [launch.name for launch in folder.pending(folder.plan())] == ["2r-1"]
+
+
+def test_a_torn_last_row_of_raw_times_is_left_out(folder):
+    before = list(folder.repetitions())
+    with open(folder.launches / "4r-2.1.csv", "a") as file:
+        file.write("4r-2,1,ring,sendrecv,,4,1,,float32,su")
+    assert list(folder.repetitions()) == before
+
+
+def test_a_torn_row_in_the_middle_is_damage_with_file_and_line(folder):
+    path = folder.launches / "4r-2.1.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:3], "4r-2,1,ring\n", *lines[3:]]))
+    with pytest.raises(RunError, match=rf"4r-2\.1\.csv, line 4: damaged: 3 fields, expected {len(REPETITIONS)}"):
+        list(folder.repetitions())
+
+
+def test_a_line_that_is_no_csv_is_damage_with_file_and_line(folder):
+    path = folder.launches / "4r-2.1.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:5], lines[5].replace("ring", "ri\rng").replace("native", "na\rtive"), *lines[6:]]))
+    with pytest.raises(RunError, match=r"4r-2\.1\.csv, line 6: damaged: "):
+        list(folder.repetitions())
+
+
+def test_a_block_is_of_one_cell_and_all_blocks_are_all_rows(tmp_path):
+    folder = build_run(tmp_path / "run", sizes=(8, 1024), launches=2, timed=3 * BLOCK_ROWS // 2)
+    blocks, rows = list(folder.blocks()), list(folder.repetitions())
+    assert all({len(values) for values in block.values()} == {len(block["launch"])} for block in blocks)
+    assert all(len({*zip(*(block[name] for name in ("launch", *KEY)))}) == 1 for block in blocks)
+    assert max(len(block["launch"]) for block in blocks) == BLOCK_ROWS
+    assert [list(block) for block in blocks] == [names(REPETITIONS)] * len(blocks)
+    together = {name: [value for block in blocks for value in block[name]] for name in names(REPETITIONS)}
+    assert together == {name: [row[name] for row in rows] for name in names(REPETITIONS)}
+    assert len(rows) == 2 * 2 * 3 * 2 * (WARMUPS + 3 * BLOCK_ROWS // 2)
+    with open(folder.launches / "2r-1.1.csv", newline="") as file:
+        assert [row for row in rows if row["launch"] == "2r-1"] == list(csv.DictReader(file))
+
+
+def test_a_quoted_reason_may_hold_anything(tmp_path):
+    reason = 'first line\nsecond, "quoted"\u2028third'
+    folder = build_run(
+        tmp_path / "run", sizes=(8,), ranks=(2,), outcome=lambda *_: {"state": "skipped", "reason": reason}
+    )
+    assert {mark["reason"] for mark in folder.marks()} == {reason}
+
+
+def test_what_had_no_time_is_pending_what_was_skipped_is_not(tmp_path):
+    def outcome(launch, cell):
+        if cell.algorithm == "ring":
+            return {"state": "left out" if launch.ranks == 2 else "skipped", "reason": "a reason"}
+        return {}
+
+    folder = build_run(tmp_path / "run", launches=1, outcome=outcome)
+    assert [launch.name for launch in folder.pending(folder.plan())] == ["2r-1"]
+
+
+def test_reading_a_run_never_loads_its_users_algorithm_files(folder, tmp_path):
+    trap = tmp_path / "trap.py"
+    trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")
+    plan = json.loads(folder.run_json.read_text())["plan"]
+    change_run_json(folder, plan={**plan, "files": [str(trap)], "algorithms": [*plan["algorithms"], "mine"]})
+    result = CliRunner().invoke(main, ["report", str(folder.path)])
+    assert result.exit_code == 0, result.output
+    assert not (tmp_path / "sprung").exists()

@@ -1,0 +1,75 @@
+"""Groups of ranks, from the words of --groups."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allreduce_bench.runs.groups import describe, groups_of, parse_groups, read, stand_ins, written
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ("", ((0, 1, 2, 3, 4, 5, 6, 7),)),
+        ("2", ((0, 1, 2, 3), (4, 5, 6, 7))),
+        ("div:2", ((0, 1), (2, 3), (4, 5), (6, 7))),
+        ("mod:2", ((0, 2, 4, 6), (1, 3, 5, 7))),
+        ("mod:4", ((0, 4), (1, 5), (2, 6), (3, 7))),
+    ],
+)
+def test_who_is_with_whom(groups, expected):
+    assert groups_of(groups, 8) == expected
+
+
+@given(st.sampled_from(["", "2", "3", "div:2", "div:4", "mod:2", "mod:5"]), st.integers(1, 40))
+def test_groups_divide_the_ranks_equally_or_are_refused(groups, size):
+    try:
+        members = groups_of(groups, size)
+    except ValueError as error:
+        assert groups and f"--groups {groups}" in str(error)
+        return
+    assert sorted(rank for ranks in members for rank in ranks) == list(range(size))
+    assert len({len(ranks) for ranks in members}) == 1 and members[0][0] == 0
+    assert all(list(ranks) == sorted(ranks) for ranks in members)
+
+
+@pytest.mark.parametrize(
+    ("groups", "size", "words"),
+    [
+        ("div:8", 8, "a single group of 8 ranks"),
+        ("mod:1", 4, "a single group of 4 ranks"),
+        ("mod:4", 4, "groups of one rank out of 4"),
+        ("2", 5, "unequal groups, of 2 and 3 ranks, out of 5"),
+        ("div:4", 6, "unequal groups, of 2 and 4 ranks, out of 6"),
+    ],
+)
+def test_groups_that_tell_nothing_are_refused(groups, size, words):
+    with pytest.raises(ValueError, match=words):
+        groups_of(groups, size)
+
+
+@pytest.mark.parametrize(("text", "kept"), [("2", "2"), (" MOD:08 ", "mod:8"), ("div:4", "div:4")])
+def test_words_are_kept_in_one_form(text, kept):
+    assert parse_groups(text) == kept
+
+
+@pytest.mark.parametrize("text", ["", "0", "mod:0", "-2", "div", "half", "mod:two", "2.5"])
+def test_other_words_are_refused(text):
+    with pytest.raises(ValueError, match="makes no groups"):
+        parse_groups(text)
+
+
+def test_groups_in_words():
+    assert describe("div:4", 8) == "2 groups of 4 ranks (div:4)"
+    assert describe("2", 8) == "2 groups of 4 ranks (consecutive)"
+
+
+def test_one_group_of_each_of_the_most_frequent_layouts_stands_for_the_others():
+    assert stand_ins("aaaa") == [0, 0, 0, 0]
+    assert stand_ins("abab") == [0, 1, 0, 1]
+    assert stand_ins("abcdeabcd") == [0, 1, 2, 3, None, 0, 1, 2, 3]
+
+
+def test_times_of_groups_are_read_as_they_were_written():
+    assert written([1.23456e-5, None, 2.0]) == "1.235e-05 - 2"
+    assert read("1.235e-05 - 2") == [1.235e-5, None, 2.0]

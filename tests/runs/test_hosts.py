@@ -1,0 +1,48 @@
+"""Hosts as users and batch systems write them, and how ranks fill them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allreduce_bench.runs.hosts import filled, parse_hosts, read_hostfile, slots_for
+
+
+def test_hosts_of_the_command_line():
+    assert parse_hosts("n1, n2:8,a-b.example.org") == ("n1", "n2:8", "a-b.example.org")
+    assert parse_hosts("n1,n2,n1,n1,n2:3") == ("n1:3", "n2:4")
+
+
+@pytest.mark.parametrize("text", ["", "a,", "-a", "a b", "a:0", "a:x", "a:1:2", "$(id)", "a;b", "a/b", "ä"])
+def test_what_is_no_host_is_refused(text):
+    with pytest.raises(ValueError, match="is no host; expected such as n1 or n1:8"):
+        parse_hosts(text)
+
+
+def test_hosts_of_a_file(tmp_path):
+    path = tmp_path / "hosts"
+    path.write_text("# ours\nn1\nn2 slots=4   # big\n\nn3:2\nn1\n")
+    assert read_hostfile(path) == ("n1:2", "n2:4", "n3:2")
+    path.write_text("n1\nn2 slots=0\n")
+    with pytest.raises(ValueError, match="hosts, line 2: 'n2:0' is no host"):
+        read_hostfile(path)
+    path.write_text("# nobody\n")
+    with pytest.raises(ValueError, match="names no host"):
+        read_hostfile(path)
+
+
+def test_hosts_without_slots_share_what_is_left():
+    assert slots_for(("a", "b"), 5) == [("a", 3), ("b", 2)]
+    assert slots_for(("a:4", "b", "c"), 9) == [("a", 4), ("b", 3), ("c", 2)]
+    assert slots_for(("a:4", "b"), 2) == [("a", 4), ("b", 1)]
+    assert slots_for(("a", "b:1"), 8, ranks_per_node=2) == [("a", 2), ("b", 1)]
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 99))
+def test_every_rank_is_somewhere_and_slots_come_first(slots, ranks):
+    counts = filled(slots, ranks)
+    assert sum(counts) == ranks and len(counts) == len(slots)
+    if ranks <= sum(slots):
+        assert all(count <= number for count, number in zip(counts, slots))
+        assert all(counts[place] == slots[place] for place in range(len(slots) - 1) if counts[place + 1])
+    else:
+        assert all(count >= number for count, number in zip(counts, slots))

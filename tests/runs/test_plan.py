@@ -1,0 +1,122 @@
+"""A plan decides once what a run measures; it refuses what makes no sense and survives the way through JSON."""
+
+import json
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from allreduce_bench.runs.plan import Cell, Launch, Plan, PlanError, geometric_sizes
+
+CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"dtype": "float8"}, "unknown dtype 'float8'; known: float16, bfloat16, float32, float64, int32, int64"),
+        ({"op": "mean"}, "unknown op 'mean'; known: sum, avg, prod, max, min"),
+        ({"op": "avg", "dtype": "int64"}, "op avg has no exact result for int64"),
+        ({"dtype": "bfloat16", "ranks": (2, 1025)}, "sum of bfloat16 over 1025 ranks: .* exactly up to 1024 ranks"),
+        ({"dtype": "float16", "op": "avg", "ranks": (2049,)}, "avg of float16 over 2049 ranks"),
+        ({"sizes": (8, 6)}, "6 bytes are no whole number of float32 elements of 4 bytes"),
+        ({"sizes": (12,), "dtype": "float64"}, "12 bytes are no whole number of float64 elements of 8 bytes"),
+        ({"segment_nbytes": 1022}, "1022 bytes are no whole number"),
+        ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are no whole number of float64 elements of 8 bytes"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused_in_words(wrong, words):
+    with pytest.raises(PlanError, match=words):
+        Plan(**(CHOICES | wrong))
+
+
+def test_launches_take_turns_over_the_rank_counts():
+    launches = Plan(**CHOICES).planned_launches()
+    assert [launch.name for launch in launches] == ["2r-1", "4r-1", "2r-2", "4r-2", "2r-3", "4r-3"]
+
+
+def test_cells_are_every_algorithm_at_every_size_in_elements():
+    cells = Plan(**CHOICES, segmented=("tree",), segment_nbytes=256, floors=False).cells(Launch(2, 1))
+    assert Counter(cells) == Counter(
+        [
+            Cell("ring", "sendrecv", 2, None),
+            Cell("ring", "sendrecv", 256, None),
+            Cell("tree", "sendrecv", 2, 64),
+            Cell("tree", "sendrecv", 256, 64),
+            Cell("native", "native", 2, None),
+            Cell("native", "native", 256, None),
+        ]
+    )
+    assert {cell.key for cell in cells} >= {
+        ("ring", "sendrecv", "2", "", "warm", ""),
+        ("tree", "sendrecv", "256", "64", "warm", ""),
+    }
+
+
+def test_floors_are_cells_too_but_that_of_no_call_has_one_size():
+    cells = Plan(**CHOICES).cells(Launch(2, 1))
+    floors = [cell for cell in cells if cell.executor == "floor"]
+    assert len(cells) == len(set(cells)) == 6 + 5
+    assert Counter((cell.algorithm, cell.count) for cell in floors) == Counter(
+        [("null", 2), ("copy", 2), ("copy", 256), ("reduce", 2), ("reduce", 256)]
+    )
+
+
+def test_both_states_of_the_cache_are_every_cell_twice_in_one_random_order():
+    plan = Plan(**CHOICES, cache="both")
+    cells = plan.cells(Launch(2, 1))
+    states = [cell.cache for cell in cells]
+    assert states.count("warm") == states.count("cold") == 11 and len({cell.key for cell in cells}) == 22
+    assert states != sorted(states) and states != sorted(states, reverse=True)
+    assert cells == Plan(**CHOICES, cache="both").cells(Launch(2, 1)) != plan.cells(Launch(2, 2))
+    assert {cell.cache for cell in Plan(**CHOICES, cache="cold").cells(Launch(2, 1))} == {"cold"}
+
+
+def test_the_order_of_cells_is_random_but_repeatable():
+    def order(seed, launch):
+        return Plan(**(CHOICES | {"seed": seed, "sizes": tuple(range(4, 400, 4))})).cells(launch)
+
+    assert order(1, Launch(2, 1)) == order(1, Launch(2, 1))
+    assert order(1, Launch(2, 1)) != order(2, Launch(2, 1))
+    assert order(1, Launch(2, 1)) != order(1, Launch(2, 2))
+    assert Counter(order(1, Launch(2, 1))) == Counter(order(2, Launch(4, 3)))
+
+
+def test_a_plan_survives_json():
+    plan = Plan(**CHOICES, files=("/x/mine.py",), op="max", iters=5, segment_nbytes=64, pretend_ranks_per_node=2)
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+def test_a_plan_with_missing_or_unknown_fields_is_refused():
+    values = Plan(**CHOICES).to_json()
+    with pytest.raises(PlanError, match="colour"):
+        Plan.from_json(values | {"colour": 1})
+    del values["seed"]
+    with pytest.raises(PlanError, match="seed"):
+        Plan.from_json(values)
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**9), st.sampled_from([1.3, 2, 4, 10]))
+def test_geometric_sizes_grow_by_the_factor_up_to_the_last(first, more, factor):
+    last = first + more
+    sizes = geometric_sizes(first, last, factor)
+    assert sizes[0] == first
+    assert sizes == tuple(sorted(set(sizes)))
+    assert sizes[-1] <= last < sizes[-1] * factor + factor
+    assert all(large <= small * factor + factor for small, large in zip(sizes, sizes[1:]))
+
+
+def test_geometric_sizes_reach_the_last_in_spite_of_rounding():
+    assert geometric_sizes(8, 128, 2) == (8, 16, 32, 64, 128)
+    assert geometric_sizes(1000, 10**9, 10)[-1] == 10**9
+    assert geometric_sizes(4, 4, 2) == (4,)
+
+
+@pytest.mark.parametrize(
+    "first, last, factor, words",
+    [(64, 8, 2, "64 bytes, is above the largest, 8"), (8, 64, 1, "must be above 1"), (0, 64, 2, "--sizes takes 0 too")],
+)
+def test_a_sweep_that_never_ends_or_never_starts_is_refused(first, last, factor, words):
+    with pytest.raises(PlanError, match=words):
+        geometric_sizes(first, last, factor)

@@ -1,0 +1,108 @@
+"""What became of a job, word by word."""
+
+import pytest
+
+from allreduce_bench.slurm.endings import DONE, ENDED, QUEUED, RUNNING, UNSURE, Ending, ending
+from allreduce_bench.slurm.job_files import Record
+from allreduce_bench.slurm.job_states import FORGOTTEN, Told
+from allreduce_bench.slurm.parsing import Job
+from allreduce_bench.slurm.tasks import Task
+
+SILENT = Told({}, "there is no scontrol in PATH")
+
+
+def task(**record) -> Task:
+    """Job 7 with a limit of half an hour; without facts it has no record."""
+    facts = {"job": "7", "restart": 0, "only": "8r", "nodes": ("n1", "n2"), "started": "2024", **record}
+    return Task("7", "4n", 4, ".", "8r", 1, 1800.0, (Record(**facts),) if record else ())
+
+
+def told(state: str, *rest: str, **more) -> Told:
+    return Told({"7": Job("7", state, *rest, **more)})
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "words"),
+    [
+        (told("PENDING", "Resources"), QUEUED, "queued (Resources)"),
+        (told("PENDING"), QUEUED, "queued"),
+        (told("RUNNING", "", "n[1-2]"), RUNNING, "running on n[1-2]"),
+        (told("COMPLETING", "", "n3"), RUNNING, "running on n3"),
+        (told("TIMEOUT"), ENDED, "hit its time limit of 30:00"),
+        (told("TIMEOUT", limit_s=7200.0), ENDED, "hit its time limit of 2:00:00"),
+        (told("NODE_FAIL", "", "n3"), ENDED, "lost its node n3"),
+        (told("NODE_FAIL", "", "n[1-2]"), ENDED, "lost one of its nodes n[1-2]"),
+        (told("NODE_FAIL"), ENDED, "lost a node"),
+        (told("CANCELLED", by="alice"), ENDED, "was cancelled by alice"),
+        (told("CANCELLED"), ENDED, "was cancelled"),
+        (told("OUT_OF_MEMORY"), ENDED, "ran out of memory"),
+        (told("PREEMPTED"), ENDED, "was preempted"),
+    ],
+)
+def test_slurm_knows_best_what_it_did_to_a_job(what, kind, words):
+    for job in (task(), task(end="stopped", why="interrupted"), task(end=None)):
+        assert ending(job, what) == Ending(kind, words)
+
+
+@pytest.mark.parametrize(
+    ("record", "kind", "words"),
+    [
+        ({"end": "done"}, DONE, "done"),
+        ({"end": "done", "why": "a check failed"}, DONE, "done: a check failed"),
+        ({"end": "warned"}, ENDED, "stopped in time before its limit of 30:00"),
+        ({"end": "refused", "why": "2 nodes, expected 4"}, ENDED, "refused to measure: 2 nodes, expected 4"),
+        ({"end": "stopped", "why": "rank 3 died"}, ENDED, "was stopped: rank 3 died"),
+        ({"end": "stopped"}, ENDED, "was stopped"),
+    ],
+)
+@pytest.mark.parametrize(
+    "what", [told("FAILED", exit_code="1:0"), told("COMPLETED", exit_code="0:0"), told(FORGOTTEN), SILENT]
+)
+def test_a_job_knows_best_how_it_ended_by_itself(record, kind, words, what):
+    assert ending(task(**record), what) == Ending(kind, words)
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "words"),
+    [
+        (told("FAILED", exit_code="0:9"), ENDED, "was ended by SIGKILL"),
+        (told("FAILED", exit_code="137:0"), ENDED, "ended with status 137"),
+        (told("FAILED", exit_code="0:99"), ENDED, "was ended by signal 99"),
+        (told("COMPLETED", exit_code="0:0"), ENDED, "ended without a word (killed?)"),
+        (told(FORGOTTEN), ENDED, "ended without a word (killed?)"),
+        (SILENT, UNSURE, "may be running, or ended without a word"),
+    ],
+)
+def test_a_job_that_began_and_wrote_no_end(what, kind, words):
+    assert ending(task(end=None), what) == Ending(kind, words)
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "words"),
+    [
+        (told("FAILED", exit_code="2:0"), ENDED, "ended with status 2 before it began to measure, see jobs/1/4n-7.out"),
+        (told("FAILED"), ENDED, "failed before it began to measure, see jobs/1/4n-7.out"),
+        (told("COMPLETED"), ENDED, "ended before it began to measure, see jobs/1/4n-7.out"),
+        (told(FORGOTTEN), ENDED, "never began to measure, and Slurm knows it no more"),
+        (SILENT, UNSURE, "has not begun to measure"),
+    ],
+)
+def test_a_job_that_wrote_nothing(what, kind, words):
+    assert ending(task(), what) == Ending(kind, words)
+
+
+def test_the_last_start_counts_and_a_requeued_one_may_begin_again():
+    first = Record("7", 0, "8r", ("n1",), "2024", end="warned", requeued=True)
+    again = Record("7", 1, "8r", ("n2",), "2024", end="done")
+    both = Task("7", "4n", 4, ".", "8r", 1, None, (first, again))
+    assert ending(both, SILENT).kind == DONE and both.restarts == 1
+    once = Task("7", "4n", 4, ".", "8r", 1, None, (first,))
+    assert ending(once, SILENT) == Ending(UNSURE, "was requeued, and has not begun again since")
+    assert ending(once, told(FORGOTTEN)).kind == ENDED
+    assert ending(once, told("PENDING", "BeginTime")).kind == QUEUED
+
+
+def test_what_follows_the_name_of_a_job():
+    assert Ending(QUEUED, "queued").sentence == "is still queued"
+    assert Ending(RUNNING, "running on n1").sentence == "is still running on n1"
+    assert Ending(ENDED, "was preempted").sentence == "was preempted"

@@ -1,0 +1,95 @@
+"""What is kept of jobs, read; damage in one line."""
+
+import json
+
+import pytest
+from made_runs import build_run
+from made_sweeps import record, submit
+
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.rows import RunError
+from allreduce_bench.slurm.job_files import read_records, read_submissions, runs_of
+from allreduce_bench.slurm.tasks import BY_HAND, tasks_of
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    path = tmp_path / "sweep"
+    submit(path, {1: "101", 2: "102"})
+    return path
+
+
+def test_submissions_come_in_order_and_one_that_is_being_made_is_left_out(sweep):
+    submit(sweep, {2: "110"}, number=10, array="1-3,5%2")
+    submit(sweep, {2: "105"}, number=2, collect=None)
+    (sweep / "jobs" / "11").mkdir()
+    one, two, ten = read_submissions(sweep)
+    assert [submission.number for submission in (one, two, ten)] == [1, 2, 10]
+    assert (one.collect, two.collect, one.system, one.jobs[0].limit_s) == ("199", None, "generic", 1800)
+    assert one.jobs[1].tasks() == {"102": "4r"}
+    assert ten.jobs[0].tasks() == {f"110_{n}": f"4r-{n}" for n in (1, 2, 3, 5)}
+    assert read_submissions(sweep / "nowhere") == []
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda said: said.pop("system"), "it does not say system"),
+        (lambda said: said.update(jobs="none"), "jobs: it says 'none'"),
+        (lambda said: said["jobs"][0].update(nodes="2"), "jobs: nodes: it says '2'"),
+        (lambda said: said["jobs"][0].update(limit_s=True), "jobs: limit_s: it says True"),
+        (lambda said: said["jobs"][0].update(array="1-x"), "job 1n has the array '1-x'"),
+        (lambda said: said["jobs"][0].update(array="1-99999999"), "job 1n has the array '1-99999999'"),
+        (lambda said: said.update(collect=["1"]), r"collect: it says \['1'\]"),
+    ],
+)
+def test_a_damaged_submission_is_refused_with_its_place(sweep, change, why):
+    path = sweep / "jobs" / "1" / "submission.json"
+    said = json.loads(path.read_text())
+    change(said)
+    path.write_text(json.dumps(said))
+    with pytest.raises(RunError, match=f"submission.json: damaged: {why}"):
+        read_submissions(sweep)
+
+
+def test_records_of_all_starts_but_no_half_written_one(sweep):
+    record(sweep, "101", "2r", restart=1, end="done", why="\x1b[2Jfine")
+    record(sweep, "101", "2r", end="warned", requeued=True)
+    record(sweep, "102", "4r-2", task="2")
+    (sweep / "jobs" / "job-103.0.json").write_text('{"job": "103", ')
+    first, task, second = read_records(RunFolder(sweep))
+    assert (first.id, first.restart, first.requeued, first.ended) == ("101", 0, True, None)
+    assert (second.end, second.why) == ("done", " [2Jfine")  # nothing moves the cursor of a terminal
+    assert (task.id, task.nodes) == ("102_2", ("n1", "n2"))
+    record(sweep, "104", "4r", restart="0")
+    with pytest.raises(RunError, match=r"job-104.0.json: damaged: restart: it says '0'"):
+        read_records(RunFolder(sweep))
+
+
+def test_jobs_by_hand_stand_beside_those_that_were_submitted_by_age(sweep):
+    submit(sweep, {2: "110"}, number=2, array="1-2")
+    record(sweep, "99", "", nodes=["n1"])
+    record(sweep, "110", "4r-2", task="2")
+    record(sweep, "102", "4r", restart=1)
+    record(sweep, "102", "4r", restart=0)
+    tasks = tasks_of(read_submissions(sweep), {".": read_records(RunFolder(sweep))})
+    assert [(task.id, task.name, task.submission) for task in tasks] == [
+        ("99", "1n", BY_HAND),
+        ("101", "1n", 1),
+        ("102", "2n", 1),
+        ("110_1", "2n-1", 2),
+        ("110_2", "2n-2", 2),
+    ]
+    assert [len(task.records) for task in tasks] == [1, 0, 2, 0, 1]
+    assert (tasks[2].restarts, tasks[2].record.restart) == (1, 1)
+
+
+def test_the_runs_of_a_sweep(tmp_path):
+    build_run(tmp_path / "sweep" / "1-per-node", launches=1, ranks=(2,), sizes=(8,))
+    build_run(tmp_path / "sweep" / "4-per-node", launches=1, ranks=(2,), sizes=(8,))
+    assert [run.path.name for run in runs_of(tmp_path / "sweep")] == ["1-per-node", "4-per-node"]
+    assert [run.path.name for run in runs_of(tmp_path / "sweep" / "1-per-node")] == ["1-per-node"]
+    with pytest.raises(RunError, match="holds no run, nor does a folder in it; expected a sweep"):
+        runs_of(tmp_path)
+    with pytest.raises(RunError, match="no such folder; expected a sweep"):
+        runs_of(tmp_path / "x")

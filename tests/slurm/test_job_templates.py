@@ -1,0 +1,141 @@
+"""The job templates: valid by themselves, quoted, and they call what there is to be called."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from hostile import HOSTILE
+from job_scripts import NAMES, Outcome, make_program, run_script
+from places import JOBS
+
+from allreduce_bench.cli import main
+from allreduce_bench.slurm.template import Template
+
+MEASURING = ("sweep", "scaling", "soak")
+TEXT = {name: (JOBS / f"{name}.sbatch").read_text() for name in NAMES}
+
+
+def run_job(tmp_path, name: str, *arguments: str, status: int = 0, **variables: str) -> Outcome:
+    """Run a template by hand from a folder that has a .venv."""
+    folder = tmp_path / "a folder with spaces"
+    make_program(f"{folder}/.venv", tmp_path, status)
+    return run_script(JOBS / f"{name}.sbatch", str(folder), tmp_path, *arguments, **variables)
+
+
+def after(call: list[str], option: str) -> str:
+    """What stands behind an option."""
+    return call[call.index(option) + 1]
+
+
+def test_every_template_is_tested():
+    assert {path.stem for path in JOBS.glob("*.sbatch")} == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_template_is_a_script_with_defaults_for_all_that_a_job_needs(name):
+    directives = Template(name, TEXT[name]).directives
+    assert {"job-name", "nodes", "time", "output", "requeue", "open-mode"} <= set(directives)
+    assert {"ntasks-per-node", "ntasks"} & set(directives)
+    assert subprocess.run(["bash", "-n", str(JOBS / f"{name}.sbatch")], check=False).returncode == 0
+    assert re.findall(r"^# (\d) ", TEXT[name], re.MULTILINE) == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("name", MEASURING)
+def test_measuring_jobs_are_warned_and_end_as_the_program_itself(name):
+    assert Template(name, TEXT[name]).directives["signal"] == "B:USR1@120"
+    assert re.findall(r"^exec -- \"\$PROGRAM\" run ", TEXT[name], re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", MEASURING)
+def test_what_concerns_the_site_is_said_alike(name):
+    def site(text: str) -> str:
+        return text.split("# 1 ")[1].split("# 2 ")[0]
+
+    assert site(TEXT[name]) == site(TEXT["sweep"])
+
+
+@pytest.mark.parametrize("name", MEASURING)
+def test_submit_finds_what_it_sets(name):
+    wanted = {"VENV", "LAUNCHER", "LAUNCHER_ARGS", "INTERFACE", "STAGE", "RUN", "ONLY", "WHAT"}
+    assert set(Template(name, TEXT[name]).assignments) == wanted
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_options_are_options_of_the_command(name, tmp_path):
+    (call,) = run_job(tmp_path, name, "results/x").calls
+    command = main.get_command(None, call[1])
+    assert command, f"there is no command {call[1]}"
+    known = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in call if word.startswith("--") and word != "--"} <= known
+
+
+def test_a_sweep_measures_where_it_was_submitted_and_goes_on_when_requeued(tmp_path):
+    result = run_job(tmp_path, "sweep")
+    (call,) = result.calls
+    assert result.status == 0 and result.complaint == ""
+    assert call[:4] == ["allreduce-bench", "run", "--ranks-per-node", "4"]
+    assert {"--resume", "--requeue", "--report"} < set(call)
+    empty = ("--launcher-args", "--interface", "--stage", "--only")
+    assert after(call, "--launcher") == "auto" and [after(call, option) for option in empty] == [""] * 4
+    assert after(call, "--output") == f"{tmp_path}/a folder with spaces/results/allreduce-77"
+
+
+def test_the_tasks_of_an_array_measure_one_launch_each_of_one_run(tmp_path):
+    task = {"SLURM_ARRAY_JOB_ID": "70", "SLURM_ARRAY_TASK_ID": "3"}
+    (call,) = run_job(tmp_path, "sweep", **task).calls
+    assert after(call, "--only") == "-3" and call[-1].endswith("/results/allreduce-70")
+
+
+def test_variables_set_for_sbatch_are_taken(tmp_path):
+    said = {"ONLY": "8r", "RUN": "my run", "LAUNCHER_ARGS": "--bind-to core", "STAGE": "/tmp"}
+    (call,) = run_job(tmp_path, "sweep", **said, SLURM_ARRAY_TASK_ID="2").calls
+    assert after(call, "--only") == "8r-2" and after(call, "--output") == "my run"
+    assert after(call, "--launcher-args") == "--bind-to core" and after(call, "--stage") == "/tmp"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "tasks", "ranks"),
+    [("1", "4", "4"), ("2", "1", "1,2"), ("8", "4", "4,8,16,32"), ("6", "2", "2,4,8,12")],
+)
+def test_a_scaling_series_has_every_power_of_two_and_all_nodes(tmp_path, nodes, tasks, ranks):
+    (call,) = run_job(tmp_path, "scaling", SLURM_JOB_NUM_NODES=nodes, SLURM_NTASKS_PER_NODE=tasks).calls
+    assert after(call, "--ranks") == ranks and after(call, "--ranks-per-node") == tasks
+
+
+def test_collecting_takes_the_sweep_behind_the_script_or_from_the_variable(tmp_path):
+    (behind,) = run_job(tmp_path / "1", "collect", "results/x").calls
+    (variable,) = run_job(tmp_path / "2", "collect", SWEEP="-x y").calls
+    assert behind == ["allreduce-bench", "collect", "--", "results/x"]
+    assert variable == ["allreduce-bench", "collect", "--", "-x y"]
+
+
+def test_collecting_nothing_is_said_in_one_line(tmp_path):
+    result = run_job(tmp_path, "collect")
+    assert (result.status, result.calls, result.complaint.count("\n")) == (2, [], 1)
+    assert result.complaint.startswith("error: no sweep named; ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_job_ends_as_its_program(name, tmp_path):
+    assert run_job(tmp_path, name, "results/x", status=1).status == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_environment_is_said_in_one_line(name, tmp_path):
+    result = run_script(JOBS / f"{name}.sbatch", str(tmp_path), tmp_path, "results/x")
+    assert result.status == 2 and result.complaint.count("\n") == 1
+    assert result.complaint.startswith(f"error: no program {tmp_path}/.venv/bin/allreduce-bench; ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_from_outside_are_never_executed(name, tmp_path):
+    for number, hostile in enumerate(word for word in HOSTILE if "\0" not in word):
+        log = tmp_path / str(number)
+        folder = f"{log}/{hostile}"
+        make_program(f"{folder}/.venv", log)
+        said = {"LAUNCHER": hostile, "STAGE": hostile, "ONLY": hostile, "SLURM_JOB_NAME": hostile}
+        (call,) = run_script(JOBS / f"{name}.sbatch", folder, log, hostile, **said).calls
+        wanted = hostile if name == "collect" else f"{folder}/results/{hostile}-77"
+        assert call[-1] == wanted
+        assert os.listdir(folder) == [".venv"], hostile

@@ -1,0 +1,82 @@
+"""Words for sbatch behind the --."""
+
+import pytest
+
+from allreduce_bench.slurm.sbatch_words import check_passed, for_collecting
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("--account=me", "--qos=high"),
+        ("-p", "batch", "-A", "my project", "--exclusive"),
+        ("--constraint=[rack1|rack2]", "--comment=$(touch hacked); it's", "--time-min=5", "--nodelist=n[1-4]"),
+        ("--wait-all-nodes=1", "--ntasks-per-core=1", "--nice"),
+    ],
+)
+def test_options_of_sbatch_pass_unchanged(words):
+    assert check_passed(words) == words
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["--nodes=3"], "say it before the --: --nodes"),
+        (["-N3"], "say it before the --: --nodes"),
+        (["-N", "3"], "say it before the --: --nodes"),
+        (["--node=3"], "say it before the --: --nodes"),  # sbatch takes shortened names
+        (["--qos=a", "-t", "5"], "say it before the --: --time"),
+        (["-n8"], "ranks are nodes x ranks per node"),
+        (["--ntasks-per-node=3"], "--ranks-per-node"),
+        (["--hold"], "submit decides it itself"),
+        (["-o", "x"], "submit decides it itself"),
+        (["--wrap=id"], "submit decides it itself"),
+        (["--test-only"], "use --dry-run"),
+        (["-Q"], "keep the number of the job to itself"),
+        (["-Mother"], "submit on a login node of that cluster"),
+    ],
+)
+def test_what_submit_says_itself_is_refused(words, advice):
+    with pytest.raises(ValueError, match="behind --: ") as refused:
+        check_passed(words)
+    assert advice in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["other.sbatch"],
+        ["--qos=high", "other.sbatch"],
+        ["-p", "a", "b"],
+        ["--exclusive", "x.sh"],
+        ["-s", "x"],
+        ["--"],
+        ["-"],
+    ],
+)
+def test_what_sbatch_would_take_for_the_script_is_refused(words):
+    with pytest.raises(ValueError, match="it would take this for the script"):
+        check_passed(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-w", "n1,n2"],
+        ["-wn[1-2]"],
+        ["--nodelist=n1"],
+        ["--nodelist", "n1"],
+        ["--nodel=n1"],
+        ["-F", "file"],
+        ["--nodefile=f"],
+    ],
+)
+def test_the_job_that_collects_takes_any_node(words):
+    assert check_passed(words) == tuple(words)
+    assert for_collecting(["-p", "a", *words, "--qos=b"]) == ("-p", "a", "--qos=b")
+
+
+def test_control_characters_are_refused():
+    with pytest.raises(ValueError, match="holds a control character"):
+        check_passed(["--comment=a\nb"])

@@ -1,0 +1,195 @@
+"""`status` as people type it, with programs in place of Slurm's, and without any."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner, Result
+from made_runs import build_run
+from made_sweeps import build_sweep, record, submit
+from slurm_programs import SlurmPrograms
+
+from allreduce_bench.cli import main
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    return SlurmPrograms(tmp_path / "slurm", monkeypatch)
+
+
+@pytest.fixture
+def no_slurm(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def status(*words) -> Result:
+    result = CliRunner().invoke(main, ["status", *map(str, words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def table(*words) -> list[str]:
+    result = status(*words)
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines()
+
+
+def test_queued_running_and_done_with_what_to_do_next(tmp_path, slurm):
+    sweep = tmp_path / "a sweep"
+    build_sweep(sweep, {"4r-2": 4, "4r-3": 0, "8r-1": 0, "8r-2": 0, "8r-3": 0})
+    submit(sweep, {1: "101", 2: "102", 4: "103"})
+    record(sweep, "101", "2r", end="done")
+    record(sweep, "102", "4r", restart=0, end="warned", requeued=True)
+    record(sweep, "102", "4r", restart=1)
+    slurm.answer("squeue", "echo '101|COMPLETED|n1|3:00|30:00|None'; echo '102|RUNNING|n[1-2]|12:30|30:00|None'; "
+                 "echo '103|PENDING||0:00|30:00|Resources'; echo '199|PENDING||0:00|15:00|Dependency'")  # fmt: skip
+    assert table(sweep) == [
+        "name     job  nodes  ranks  cells  state",
+        "1n       101  1      2      36/36  done",
+        "2n       102  2      4      16/36  running on n[1-2], 17:30 left of 30:00, requeued once",
+        "4n       103  4      8      0/36   queued (Resources)",
+        "collect  199  1                    queued (Dependency)",
+        "52 of 108 cells done; 2 jobs to end; job 199 then collects them",
+    ]
+    assert "--jobs=101,102,103,199" in slurm.calls("squeue")[0]
+    assert status(sweep).stderr == ""
+
+
+def test_jobs_that_failed_say_why_and_the_next_step_submits_the_rest(tmp_path, slurm):
+    build_sweep(tmp_path / "s", {"4r-3": 4, "8r-3": 0})
+    submit(tmp_path / "s", {1: "101", 2: "102", 4: "103"})
+    record(tmp_path / "s", "101", "2r", end="done")
+    record(tmp_path / "s", "102", "4r")
+    slurm.answer("sacct", "echo '101|COMPLETED|n1|1|30|0:0|None'; echo '102|TIMEOUT|n1|1|30|0:15|None'; "
+                 "echo '103|NODE_FAIL|n3|1|30|1:0|None'; echo '199|FAILED|n1|1|30|1:0|None'")  # fmt: skip
+    *rows, last = table(tmp_path / "s")
+    assert [row.split("  ")[-1].strip() for row in rows[1:]] == [
+        "done",
+        "hit its time limit of 30:00",
+        "lost its node n3",
+        "failed, or found cells missing",
+    ]
+    assert last == (
+        f"88 of 108 cells done; next: allreduce-bench submit --resume -o {tmp_path}/s "
+        f"(what is missing: allreduce-bench collect {tmp_path}/s)"
+    )
+
+
+@pytest.mark.parametrize(("state", "said"), [("RUNNING", "collects them now"), ("PENDING", "is to collect them")])
+def test_what_the_collecting_job_is_about_to_collect_is_left_to_it(state, said, tmp_path, slurm):
+    build_sweep(tmp_path / "s", {"8r-3": 0})
+    submit(tmp_path / "s", {1: "101", 2: "102", 4: "103"})
+    slurm.answer("squeue", "for job in 101 102 103; do echo \"$job|COMPLETED|n1|3:00|30:00|None\"; done; "
+                 f"echo '199|{state}|n1|0:01|15:00|None'")  # fmt: skip
+    assert table(tmp_path / "s")[-1] == f"96 of 108 cells done; job 199 {said}"
+
+
+def test_all_jobs_of_the_newest_submission_and_older_ones_that_have_not_ended(tmp_path, slurm):
+    build_sweep(tmp_path / "s")
+    submit(tmp_path / "s", {1: "101", 2: "102"}, number=1, collect="103")
+    submit(tmp_path / "s", {4: "104"}, number=2, collect="105", array="1-3")
+    slurm.answer("squeue", "echo '102|RUNNING|n1|0:01|UNLIMITED|None'; echo '104_[2-3]|PENDING||0:00|30:00|Priority'")
+    slurm.answer("sacct", "echo '101|COMPLETED|n1|1|30|0:0|None'; echo '104_1|CANCELLED by 0|n1|1|30|0:0|None'; "
+                 "echo '105|COMPLETED|n1|1|30|0:0|None'")  # fmt: skip
+    assert [row.split("  ", 1)[0] for row in table(tmp_path / "s")[1:-1]] == ["2n", "4n-1", "4n-2", "4n-3", "collect"]
+    states = [row.split("  ")[-1] for row in table(tmp_path / "s")[1:-1]]
+    assert table(tmp_path / "s")[-1].endswith(f"3 jobs to end; then: allreduce-bench collect {tmp_path}/s")
+    assert states == ["running on n1", "was cancelled by root", "queued (Priority)", "queued (Priority)", "done"]
+
+
+def test_without_slurm_states_come_from_what_the_jobs_wrote_and_that_is_said(tmp_path, no_slurm):
+    build_sweep(tmp_path / "s", {"8r-3": 5})
+    submit(tmp_path / "s", {1: "101", 2: "102", 4: "103"}, collect=None)
+    record(tmp_path / "s", "101", "2r", end="done")
+    record(tmp_path / "s", "103", "8r")
+    *rows, last = table(tmp_path / "s")
+    assert [row.split("  ")[-1].strip() for row in rows[1:]] == [
+        "done",
+        "has not begun to measure",
+        "may be running, or ended without a word",
+    ]
+    assert last == f"101 of 108 cells done; next, when no job is left: allreduce-bench collect {tmp_path}/s"
+    said = status(tmp_path / "s").stderr
+    assert said.startswith("there is no scontrol in PATH") and said.endswith("that the jobs wrote of themselves\n")
+
+
+def test_a_controller_that_does_not_answer_is_said_in_its_own_words(tmp_path, slurm):
+    build_sweep(tmp_path / "s")
+    submit(tmp_path / "s", {1: "101"})
+    slurm.answer("scontrol", "echo 'slurm_ping: error: Unable to contact slurm controller' >&2; exit 1")
+    result = status(tmp_path / "s")
+    assert result.exit_code == 0 and "Unable to contact slurm controller; states are" in result.stderr
+
+
+def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slurm):
+    build_sweep(tmp_path / "s")
+    record(tmp_path / "s", "77", "", end="done")
+    header, row, last = table(tmp_path / "s")
+    assert row.split() == ["2n", "77", "2", "2,4,8", "108/108", "done"]
+    assert last == f"108 of 108 cells done; next: allreduce-bench collect {tmp_path}/s"
+    page = tmp_path / "s" / "report.html"
+    page.touch()
+    assert table(tmp_path / "s")[-1] == "108 of 108 cells done"
+    os.utime(page, (1e9, 1e9))  # of an earlier job
+    assert table(tmp_path / "s")[-1] == last
+
+
+def test_a_sweep_that_was_only_just_submitted_has_no_cell_yet(tmp_path, no_slurm):
+    build_run(tmp_path / "s", outcome=lambda launch, cell: None, ranks=(2,), sizes=(8,), launches=2)
+    submit(tmp_path / "s", {1: "101"}, collect=None)
+    assert table(tmp_path / "s")[-1].startswith("0 of 6 cells done; next, when no job is left")
+
+
+def test_a_terminal_gets_long_reasons_wrapped_and_no_markup_is_read_in_them(tmp_path):
+    build_sweep(tmp_path / "s")
+    why = "expected 4 nodes, found 2: say sbatch -N 4, or [red]--ranks-per-node 8[/red], and submit the job once more"
+    record(tmp_path / "s", "77", "", end="refused", why=why)
+    far, near = pty.openpty()
+    words = {"PATH": str(tmp_path), "COLUMNS": "80", "TERM": "xterm", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    command = [sys.executable, "-m", "allreduce_bench", "status", str(tmp_path / "s")]
+    done = subprocess.run(command, stdout=near, stderr=subprocess.PIPE, env=words, check=False, timeout=60)
+    os.close(near)
+    seen = ANSI.sub("", os.read(far, 65536).decode()).splitlines()
+    os.close(far)
+    assert done.returncode == 0, done.stderr
+    assert all(len(line) <= 80 for line in seen[:-1]) and len(seen) > 3
+    start = seen[0].index("state")
+    assert why in re.sub(r"\s+", " ", " ".join(line[start:] for line in seen[:-1])), seen
+
+
+def test_several_runs_are_told_apart(tmp_path, no_slurm):
+    for each in (1, 4):
+        folder = build_run(tmp_path / "s" / f"{each}-per-node", ranks=(4,), sizes=(8,), launches=1)
+        submit(tmp_path / "s", {4 // each: f"10{each}"}, number=each, run=folder.path.name, only="4r", collect=None)
+        record(folder.path, f"10{each}", "4r", end="done")
+    *rows, last = table(tmp_path / "s")
+    assert len(rows) == 2 and rows[1].startswith("4-per-node/1n  104  1      4      3/3    done")
+    assert last.startswith("6 of 6 cells done")
+
+
+def test_the_newest_sweep_in_results_is_taken_where_none_is_named(tmp_path, no_slurm, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = status()
+    assert result.exit_code == 2 and result.stderr == "error: no sweep in results/; name its folder\n"
+    for age, name in enumerate(("new", "old")):
+        build_run(tmp_path / "results" / name, ranks=(2,), sizes=(8,), launches=1)
+        record(tmp_path / "results" / name, "7", "", end="done")
+        os.utime(tmp_path / "results" / name / "jobs", (1e9 - age, 1e9 - age))
+    build_run(tmp_path / "results" / "no sweep", ranks=(2,), sizes=(8,), launches=1)
+    assert table()[-1].endswith("next: allreduce-bench collect results/new")
+
+
+def test_what_is_no_sweep_is_refused_in_one_line(tmp_path, no_slurm):
+    build_run(tmp_path / "run", ranks=(2,), sizes=(8,), launches=1)
+    for path, why in {"run": "no job was ever submitted for it", ".": "holds no run", "x": "no such folder"}.items():
+        if path == ".":
+            (tmp_path / "empty").mkdir()
+            path = "empty"
+        result = status(tmp_path / path)
+        assert result.exit_code == 2 and why in result.stderr and result.stderr.count("\n") == 1, result.output
+        assert not result.stdout

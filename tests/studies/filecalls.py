@@ -1,0 +1,59 @@
+"""How many file-system calls the start of one rank makes: run as `python tests/studies/filecalls.py PYTHON…`.
+
+For every interpreter one line: the calls of one rank that `allreduce-bench run` starts (a launch of two tiny cells,
+from exec to exit), those of a bare `import mpi4py.MPI, numpy` with the same interpreter, and their ratio. Thousands of
+ranks make these calls at the same moment, mostly on one shared file system. Needs strace.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BARE = "import mpi4py.MPI, numpy"
+KINDS = "trace=file,?getdents,?getdents64"
+
+
+def file_calls(interpreter: str) -> tuple[int, int]:
+    """Calls of a rank's start and of the bare imports; everything was started, and byte-compiled, once before."""
+    with tempfile.TemporaryDirectory() as folder:
+        rank = rank_command(interpreter, Path(folder) / "run")
+        return traced(rank, folder), traced([interpreter, "-c", BARE], folder)
+
+
+def rank_command(interpreter: str, folder: Path) -> list[str]:
+    """The command of the rank of a launch that has its cells to do; the launch before it byte-compiled the package."""
+    words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--no-floors", "--iters", "1", "--launches", "2"]
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    run = [interpreter, "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
+    subprocess.run(run, env=environ, capture_output=True, text=True, check=True, timeout=120)
+    command = shlex.split(json.loads((folder / "launches" / "1r-2.1.json").read_text())["command"])
+    for path in folder.glob("launches/1r-2.*"):
+        path.unlink()
+    return command[command.index(interpreter) :]
+
+
+def traced(command: list[str], folder: str) -> int:
+    """The file-system calls of `command` and its children."""
+    trace = Path(folder) / "trace"
+    subprocess.run(
+        ["strace", "-f", "-qq", "-e", KINDS, "-o", str(trace), *command], capture_output=True, check=True, timeout=120
+    )
+    with open(trace, errors="replace") as lines:
+        return sum(
+            "(" in line and " resumed>" not in line for line in lines
+        )  # one interrupted by another has two lines
+
+
+def main(interpreters: list[str]) -> None:
+    """Print the line of every interpreter."""
+    for interpreter in interpreters:
+        rank, bare = file_calls(interpreter)
+        print(f"{interpreter}: file-system calls: bare {bare}, rank {rank} ({rank / bare:.2f})")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or [sys.executable])

@@ -1,0 +1,61 @@
+"""Series for tests of models: times that follow a truth, with noise of a known size."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from places import DATA
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.models.forms import Form, crowded, matrix
+from allreduce_bench.models.observed import Columns, Observed
+from allreduce_bench.models.terms import terms
+
+SIZES = tuple(8 * 8**power for power in range(8))
+ALPHA_S, BETA_S_PER_BYTE = 5e-6, 1e-10
+
+
+def series(
+    algorithm: str = "ring",
+    ranks: Sequence[int] = (2, 4, 8, 16),
+    sizes: Sequence[int] = SIZES,
+    *,
+    form: Form = Form(),  # noqa: B008  # a tuple: it cannot change
+    theta: Sequence[float] = (ALPHA_S, BETA_S_PER_BYTE),
+    contention: float = 0.0,
+    launches: int = 1,
+    noise: float = 0.0,
+    seed: int = 1,
+    ranks_per_node: int = 1,
+) -> pd.DataFrame:
+    """Points of one series: the model's times, multiplied by normal noise of `noise` around 1."""
+    cells = [(p, p // ranks_per_node, n) for p in ranks for n in sizes]
+    priced = [terms(builtin()[algorithm], p, nodes, n, 4) for p, nodes, n in cells]
+    log_ranks = np.log([float(p) for p, _, _ in cells])
+    time_s = crowded(form, matrix(form, priced), log_ranks, contention) @ np.array(theta)
+    random = np.random.default_rng(seed)
+    frames = []
+    for launch in range(launches):
+        frame = pd.DataFrame(cells, columns=["ranks", "nodes", "nbytes"])
+        frame["time_s"] = time_s * random.normal(1, noise, len(cells))
+        frames.append(frame.assign(launch=str(launch)))
+    points = pd.concat(frames, ignore_index=True)
+    names = {"run": "a", "algorithm": algorithm, "executor": "sendrecv", "cache": "warm", "dtype": "float32"}
+    return points.assign(**names, op="sum", segment=pd.NA, count=points["nbytes"] // 4, calls=20)
+
+
+def observed(algorithm: str, points: pd.DataFrame) -> Observed:
+    """The cells of one launch of `points`."""
+    rows = list(points[["ranks", "nodes", "nbytes"]].itertuples(index=False))
+    columns = Columns([terms(builtin()[algorithm], p, nodes, n, 4) for p, nodes, n in rows])
+    logs = np.log(points["time_s"].to_numpy())[None]
+    return Observed(points["ranks"].to_numpy(), points["nbytes"].to_numpy(), logs, {algorithm: columns})
+
+
+def pico() -> pd.DataFrame:
+    """The four published series, as points."""
+    rows = pd.read_csv(DATA / "pico_four_series.csv")
+    renamed = rows.rename(
+        columns={"system": "run", "allocation": "launch", "iterations": "calls", "median_s": "time_s"}
+    )
+    return renamed.assign(executor="imported", cache="warm", op=pd.NA, segment=pd.NA)

@@ -1,0 +1,87 @@
+"""Whole runs started by a test over a real MPI, and what they leave behind."""
+
+import csv
+import subprocess
+import time
+from pathlib import Path
+
+# seconds of work in many short cells
+LONG_RUN = ["--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--iters", "60", "--no-floors"]
+
+
+def bench(python: Path, *words: object, cwd: Path | None = None, **options) -> subprocess.CompletedProcess:
+    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=240, check=False, **options)
+
+
+def done(folder: Path) -> list[tuple[str, str, str]]:
+    """(launch, algorithm, count) of every completed all-reduce, duplicates included."""
+    found = []
+    for path in folder.glob("launches/*.cells.csv"):
+        with open(path, newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row["state"] == "done" and row["executor"] != "floor"]
+        found += [(row["launch"], row["algorithm"], row["count"]) for row in rows]
+    return found
+
+
+def one_line_error(result: subprocess.CompletedProcess) -> str:
+    """The single line that a refused command says."""
+    assert result.returncode == 2, result.stderr
+    lines = result.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("error: "), result.stderr
+    return lines[0]
+
+
+def ranks(folder: Path) -> list[int]:
+    """The processes that measure into `folder`, mpirun and its helpers left out."""
+    found = subprocess.run(
+        ["pgrep", "-f", f"^[^ ]*python[^ ]* -m allreduce_bench measure .* {folder}$"], capture_output=True, text=True
+    )
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def wait_until_nobody_measures(folder: Path) -> None:
+    deadline = time.time() + 20
+    while ranks(folder):
+        assert time.time() < deadline, "orphans go on measuring"
+        time.sleep(0.1)
+
+
+def mpirun(python: Path, number: int, *words: object) -> list[str]:
+    ask = (
+        "import sys; from allreduce_bench.launching.find import *; from allreduce_bench.runs.start import Start; "
+        "print(*mpirun_command(find_launcher(), int(sys.argv[1]), Start(), sys.argv[2:]), sep='\\0', end='')"
+    )
+    program = [str(python), "-m", "allreduce_bench", *map(str, words)]
+    asked = subprocess.run([str(python), "-c", ask, str(number), *program], capture_output=True, text=True, check=True)
+    return asked.stdout.split("\0")
+
+
+def processes(folder: Path) -> dict[int, int]:
+    """rank -> process of what measures into `folder`."""
+    asked = ["pgrep", "-f", rf"^[^ ]*python[^ ]* -m allreduce_bench\S* .*{folder}$"]
+    found = {}
+    for pid in subprocess.run(asked, capture_output=True, text=True).stdout.split():
+        try:
+            variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
+        except OSError:
+            continue
+        told = dict(word.split("=", 1) for word in variables if "=" in word)
+        rank = told.get("OMPI_COMM_WORLD_RANK") or told.get("PMI_RANK")
+        if rank is not None:
+            found[int(rank)] = int(pid)
+    return found
+
+
+def nobody_is_left(folder: Path) -> None:
+    deadline = time.time() + 20
+    while processes(folder):
+        assert time.time() < deadline, "ranks are left behind"
+        time.sleep(0.1)
+
+
+def wait_for_cells(process: subprocess.Popen, folder: Path, number: int) -> None:
+    deadline = time.time() + 60
+    while len(done(folder)) < number:
+        assert process.poll() is None and time.time() < deadline
+        time.sleep(0.02)

@@ -1,0 +1,58 @@
+"""Ranks that a test plays by plain sockets, and the monitor that hears them."""
+
+import json
+import socket
+import time
+
+import pytest
+
+from allreduce_bench.watching.supervisor import Monitor
+
+CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"algorithm": "ring"}}
+
+
+class Rank:
+    """One rank's line, answered by hand."""
+
+    def __init__(self, monitor: Monitor, rank: int, token: str | None = None, pid: int = 100):
+        given, _, host = monitor.address(["127.0.0.1"]).partition("@")
+        name, _, port = host.rpartition(":")
+        self.connection = socket.create_connection((name, int(port)), timeout=10)
+        self.lines = self.connection.makefile("rb")
+        self.say(kind="hello", token=token or given, rank=rank, host=f"n{rank}", pid=pid + rank)
+
+    def say(self, **message) -> None:
+        self.connection.sendall(json.dumps(message).encode() + b"\n")
+
+    def hear(self) -> dict:
+        return json.loads(self.lines.readline() or "null")
+
+    def close(self) -> None:
+        self.lines.close()
+        self.connection.close()
+
+
+@pytest.fixture
+def monitor():
+    made = []
+
+    def make(size: int, timeout_s: float = 0.4, **options) -> Monitor:
+        made.append(Monitor(size, timeout_s, local=True, **options))
+        return made[-1]
+
+    yield make
+    for monitor in made:
+        monitor.close()
+
+
+def until(condition) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def enter(monitor: Monitor, rank: int, **options) -> Rank:
+    line = Rank(monitor, rank, **options)
+    assert line.hear()["kind"] == "welcome"
+    return line

@@ -1,0 +1,27 @@
+"""Programs of `tests/ranks`, run under the mpirun of an interpreter."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from places import RANK_PROGRAMS
+
+COMMAND = """
+import json, sys
+from allreduce_bench.launching.find import find_launcher, mpirun_command
+from allreduce_bench.runs.start import Start
+print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[1]), Start(), [sys.executable, *sys.argv[2:]])))
+"""
+
+
+def mpirun(python: Path, ranks: int, program: str, *options: str) -> tuple[int, str]:
+    """Exit status and words of a program of `tests/ranks`; one that hangs is ended after three minutes."""
+    asked = [str(python), "-c", COMMAND, str(ranks), str(RANK_PROGRAMS / program), *options]
+    command = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            words, _ = process.communicate(timeout=180)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # mpirun then ends its ranks, which a kill would leave behind
+            raise
+    return process.returncode, words

@@ -1,0 +1,14 @@
+"""A small environment, unpacked as for ranks on a node."""
+
+from pathlib import Path
+
+from small_environment import small_environment
+
+from allreduce_bench.launching.packing import archive_of
+from allreduce_bench.launching.staging import Stage
+
+
+def staged(folder: Path, parent: Path) -> Stage:
+    """A small environment in `folder`, unpacked below `parent`."""
+    what = small_environment(folder / "environment")
+    return Stage(parent, archive_of(what, folder / "store"), what)

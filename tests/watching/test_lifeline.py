@@ -1,0 +1,161 @@
+"""SIGUSR1, by which a scheduler warns of a time limit: the cell in progress is finished, and nothing after it."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+from measured_runs import LONG_RUN, bench, done, mpirun, ranks, wait_for_cells, wait_until_nobody_measures
+from played_ranks import enter, monitor, until  # noqa: F401  # monitor is a fixture
+
+from allreduce_bench.watching.lifeline import Warned
+
+MINE = """from pathlib import Path
+from allreduce_bench.algorithms import Cost, algorithm, find
+@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
+def mine(rank, size, topology, count, segment):
+    Path({begun!r}).touch()
+    yield from find(["ring"])["ring"].generate(rank, size, topology, count, segment)
+"""
+LEFT = r"warned of the end of its time: (\d+) of 24 cells left"
+
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def start(python: Path, folder: Path, *more: object) -> subprocess.Popen:
+    words = ["run", "-n", 2, *LONG_RUN, "--launches", 2, "-o", folder, *more]
+    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_the_flag_passes_on_what_comes_and_what_came():
+    heard, warned = [], Warned()
+    warned.pass_on_to(lambda: heard.append("early"))
+    assert not warned.came and heard == []
+    warned.tell()
+    warned.pass_on_to(None)
+    warned.tell()
+    assert warned.came and heard == ["early"]
+    warned.pass_on_to(lambda: heard.append("late"))
+    assert heard == ["early", "late"]
+
+
+def test_the_signal_is_the_warning():
+    before, warned = signal.getsignal(signal.SIGUSR1), Warned()
+    try:
+        warned.listen()
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert warned.came
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_ranks_hear_of_it_those_that_come_later_too(monitor):  # noqa: F811
+    watching = monitor(2, 60.0)
+    early = enter(watching, 0)
+    watching.warn()
+    assert early.hear() == {"kind": "warned"}
+    assert enter(watching, 1).hear() == {"kind": "warned"}
+    watching.close()
+    watching.warn()  # nobody is there any more
+
+
+def test_what_ranks_heard_themselves_and_why_they_refuse_is_passed_on(monitor):  # noqa: F811
+    heard = []
+    watching = monitor(2, 60.0, heard=heard.append)
+    first, second = enter(watching, 0), enter(watching, 1)
+    first.say(kind="warned")
+    until(lambda: {"kind": "warned"} in heard)
+    assert watching.refusal is None
+    second.say(kind="failed", why="too few nodes", pause_s=0.0, refused=True)
+    first.say(kind="failed", why="another reason", pause_s=0.0)
+    until(lambda: watching.failure is not None and len(heard) == 3)
+    assert watching.refusal == "too few nodes"
+
+
+@needs_mpi
+def test_a_warned_run_ends_after_its_cell_and_goes_on_where_it_stopped(python, tmp_path):
+    folder = tmp_path / "run"
+    process = start(python, folder)
+    wait_for_cells(process, folder, 2)
+    process.send_signal(signal.SIGUSR1)
+    table, said = process.communicate(timeout=60)
+    kept = done(folder)
+    assert process.returncode == 1 and 2 <= len(kept) < 12, said
+    (left,) = re.findall(rf"error: {LEFT}; go on with: allreduce-bench run --resume -o {folder}$", said, re.MULTILINE)
+    assert int(left) == 24 - len(kept) and "cells done" in table and (folder / "summary.csv").is_file()
+    assert {launch for launch, *_ in kept} == {"2r-1"} and "left out" not in table
+    facts = json.loads((folder / "launches" / "2r-1.1.json").read_text())
+    assert "error_end_s" in facts["clock"]  # the launch came to its end
+    wait_until_nobody_measures(folder)
+    resumed = bench(python, "run", "--resume", "-o", folder)
+    assert resumed.returncode == 0, resumed.stderr
+    assert len(done(folder)) == len(set(done(folder))) == 24 and set(kept) <= set(done(folder))
+
+
+@needs_mpi
+def test_a_warning_while_mpi_starts_counts(python, tmp_path):
+    folder = tmp_path / "run"
+    process = start(python, folder)
+    said = ""
+    while " measure --launch 2r-1 " not in said:
+        said = process.stderr.readline()
+        assert said
+    process.send_signal(signal.SIGUSR1)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and "error: warned of the end of its time: 24 of 24 cells left" in said, said
+    assert done(folder) == [] and "Traceback" not in said and not list(folder.glob("launches/2r-2*"))
+    wait_until_nobody_measures(folder)
+
+
+@needs_mpi
+def test_a_warning_that_only_the_ranks_hear_ends_the_run_too(python, tmp_path):
+    folder = tmp_path / "run"
+    process = start(python, folder)
+    wait_for_cells(process, folder, 2)
+    for rank in ranks(folder):
+        os.kill(rank, signal.SIGUSR1)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and re.search(LEFT, said), said
+    assert {launch for launch, *_ in done(folder)} == {"2r-1"}
+
+
+@needs_mpi
+def test_a_warning_in_the_last_cell_leaves_nothing_to_be_done(tmp_path):
+    folder, mine, begun = tmp_path / "run", tmp_path / "mine.py", tmp_path / "begun"
+    mine.write_text(MINE.format(begun=str(begun)))
+    words = ["-n", 2, "--sizes", 8, "-a", mine, "--no-floors", "--launches", 1, "--min-time", "3s", "-o", folder]
+    command = [str(interpreters()[0]), "-m", "allreduce_bench", "run", *map(str, words)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not begun.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGUSR1)
+    table, said = process.communicate(timeout=60)
+    assert process.returncode == 0 and "1 of 1 cells done" in table and "warned" not in said, said
+
+
+@needs_mpi
+def test_ranks_under_mpirun_end_after_their_cell(python, tmp_path):
+    folder = tmp_path / "run"
+    command = mpirun(python, 2, "run", *LONG_RUN, "-o", folder)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for_cells(process, folder, 2)
+    process.send_signal(signal.SIGUSR1)  # mpirun passes it on
+    table, said = process.communicate(timeout=60)
+    kept = done(folder)
+    assert process.returncode == 1 and 2 <= len(kept) < 12 and "cells done" in table, said
+    assert said.count("warned of the end of its time; left: 2r-1; start it again with: run --resume") == 1
+    again = subprocess.run(mpirun(python, 2, "run", "--resume", "-o", folder), capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+    assert len(done(folder)) == len(set(done(folder))) == 12 and set(kept) <= set(done(folder))

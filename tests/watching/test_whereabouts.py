@@ -1,0 +1,65 @@
+"""The place of the main thread, read without its help."""
+
+import json
+from functools import partial
+
+import pytest
+from interpreters import interpreters
+
+from allreduce_bench.watching.whereabouts import LOOPS, where
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+class Comm:
+    """Stands for a communicator whose Sendrecv asks where it is."""
+
+    def __init__(self):
+        self.seen = []
+
+    def Sendrecv(self, send, dest, tag, recv, source, sourcetag):
+        self.seen.append(where())
+
+
+def test_inside_a_call_the_step_its_partners_and_all_messages_so_far_are_told():
+    from allreduce_bench.measuring.execute import _in_turn
+
+    comm = Comm()
+    steps = [(1, 2), (1, -2), (3, 2)]  # dest, source; -2 stands for MPI_PROC_NULL
+    calls = [partial(comm.Sendrecv, None, dest, 0, None, source, 0) for dest, source in steps]
+    _in_turn([calls[0], partial(int), calls[1], calls[2]])()
+    assert [at["call"]["step"] for at in comm.seen] == [1, 2, 3]
+    last = comm.seen[-1]["call"]
+    assert last == {"step": 3, "of": 3, "dest": 3, "source": 2, "sent": {"1": 2, "3": 1}, "received": {"2": 2}}
+    assert comm.seen[1]["call"]["source"] is None
+    assert json.loads(json.dumps(comm.seen[0])) == comm.seen[0]
+    assert len({json.dumps(at["at"]) for at in comm.seen}) == 3
+
+
+def test_inside_the_librarys_own_call_it_says_so_and_between_calls_it_does_not():
+    from allreduce_bench.measuring.repeat import _timed
+
+    class Sync:
+        def begin(self):
+            seen.append(where()["call"] is not None)
+            return True
+
+    seen, times = [], iter(range(100))
+    _timed(lambda: lambda: seen.append(where()["call"]["step"] == 0), Sync(), lambda: float(next(times)), 3)
+    assert seen == [False, True] * 3
+
+
+def test_the_loops_that_places_count_exist():
+    from allreduce_bench.measuring import in_groups, launch, repeat
+
+    found = {
+        name: getattr(module, name) for module in (in_groups, repeat, launch) for name in LOOPS if hasattr(module, name)
+    }
+    assert set(found) == set(LOOPS)
+    for name, variable in LOOPS.items():
+        assert variable in found[name].__code__.co_varnames
+
+
+def test_outside_of_everything_it_says_so():
+    at = where()
+    assert at["call"] is None and at["place"] == [] and at["doing"] == "starting"
