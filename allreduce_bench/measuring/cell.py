@@ -14,6 +14,7 @@ from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..runs.schema import FLOOR
 from ..schedule import Step
+from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .admission import after_first_call, budget_of, reason_to_skip
 from .calls import Times
@@ -155,6 +156,7 @@ def _wire(launched: Launched, before: dict[str, int] | None, times: Times) -> st
     )
 
 
+@doing("binding the schedule")
 def _bound(cell: Cell, steps, comm: MPI.Comm, op: str, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
     """The call of `cell` bound to its buffers. Raises Unsupported."""
     if cell.executor == FLOOR:

@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from ..watching.whereabouts import doing
+
 METHOD = "binomial tree of ping-pong windows, lines through all of them (after HCA3)"
 ONE_CLOCK = "all ranks read the clock of one kernel, and no ping-pong said otherwise"
 DRIFT = 1e-3  # seconds a second between two clocks at most: NTP steers a clock by up to 500 ppm
@@ -71,6 +73,7 @@ class Clock:
         """Whether this rank knows the common time at all."""
         return self._line.error_s < inf  # not of nan either
 
+    @doing("comparing clocks")
     def compare(self) -> None:
         """Take a new window on each rank; all ranks must."""
         rank, size = self.comm.rank, self.comm.size

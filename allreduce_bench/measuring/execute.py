@@ -17,6 +17,7 @@ from mpi4py import MPI
 
 from ..machine.mpi import library_name
 from ..schedule import Parts, Ranges, Step, elements
+from ..watching.whereabouts import Partners, stepping
 
 TAG = 0  # one tag on a communicator of its own: MPI keeps the order of messages between two ranks
 DATATYPES = {"float32": MPI.FLOAT, "float64": MPI.DOUBLE, "int32": MPI.INT32_T, "int64": MPI.INT64_T}
@@ -39,6 +40,17 @@ def native_datatype(dtype: str) -> MPI.Datatype | None:
         return DATATYPES.get(dtype)
     extension = getattr(MPI, "FLOAT16_T", MPI.DATATYPE_NULL)  # since mpi4py 4.1; MPI_SHORT_FLOAT, MPIX_C_FLOAT16
     return extension if extension != MPI.DATATYPE_NULL else None
+
+
+class _Sendrecv(NamedTuple):
+    """The arguments of an MPI_Sendrecv, in its order."""
+
+    send: list | None
+    dest: int
+    send_tag: int
+    recv: list | None
+    source: int
+    recv_tag: int
 
 
 class Prepared(NamedTuple):
@@ -96,11 +108,20 @@ EXECUTORS = {"sendrecv": sendrecv}  # the ways to run the same steps
 def _in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
     frozen = tuple(calls)
 
+    @stepping("frozen", "call", _partners)
     def run() -> None:
         for call in frozen:
             call()
 
     return run
+
+
+def _partners(call: partial) -> Partners | None:
+    """The destination and the source of a bound step; None of another call."""
+    if getattr(call.func, "__name__", "") != MPI.Comm.Sendrecv.__name__:
+        return None
+    bound = _Sendrecv(*call.args)
+    return bound.dest, bound.source
 
 
 def _division(recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> list[Callable[[], object]]:
@@ -163,7 +184,7 @@ class _Binding:
             self.written[part] = True
         dest = MPI.PROC_NULL if step.dest is None else step.dest
         source = MPI.PROC_NULL if step.source is None else step.source
-        return [*before, partial(self.comm.Sendrecv, send, dest, TAG, recv, source, TAG), *after]
+        return [*before, partial(self.comm.Sendrecv, *_Sendrecv(send, dest, TAG, recv, source, TAG)), *after]
 
     def _parts_of(self, ranges: Ranges) -> list[int]:
         return [part for span in ranges for part in range(*self.parts.of.get(span, (0, len(self.parts))))]

@@ -8,7 +8,7 @@ from mpi4py import MPI
 from ..runs.groups import groups_of, stand_ins, written
 from ..runs.plan import Cell
 from ..schedule.topology import Topology
-from ..watching.whereabouts import call_ranks
+from ..watching.whereabouts import call_ranks, doing
 from .calls import Times
 from .cell import Outcome, outcome_of
 from .clock import Clock
@@ -48,6 +48,7 @@ def alone_for(launched: Launched) -> list[int | None]:
     return stand_ins(list(zip(launched.layouts, real)))
 
 
+@doing(counts="turn")
 def outcome_alone(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
     """Measure `cell` in one group of each layout, one after the other, while all other ranks sleep."""
     soloists = sorted({number for number in alone_for(launched) if number is not None})

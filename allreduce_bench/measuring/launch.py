@@ -19,6 +19,7 @@ from ..runs.schema import ALONE, FLOOR
 from ..schedule.topology import Topology
 from ..units import format_ranges, format_size, format_time
 from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
+from ..watching.whereabouts import doing
 from . import context
 from .calls import Times
 from .cell import Outcome, outcome_of
@@ -199,6 +200,7 @@ class Teller(Protocol):
         """Whether no further cell shall begin, although some are left."""
 
 
+@doing(counts="number")
 def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey], teller: Teller) -> int:
     """Measure the cells that are not finished; only rank 0 has a recorder, and tells.
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from ..watching.whereabouts import doing
 from .budget import Budget, warmups_left
 from .calls import Calls, Times
 from .clock import Clock
@@ -24,6 +25,7 @@ class Check(NamedTuple):
     time_s: float  # of the call on rank 0, not a measurement: the others may have entered later
 
 
+@doing("checking the result")
 def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int = 0) -> Check:
     """Run `call` once on exact inputs; count the wrong elements over all ranks, inputs that it changed included.
 
@@ -46,6 +48,7 @@ def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int 
     return Check(comm.allreduce(wrong), time_s)
 
 
+@doing("between calls", counts="done")
 def repeat(
     turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock, groups: tuple[tuple[int, ...], ...] = ()
 ) -> Times:
@@ -70,6 +73,7 @@ def repeat(
     return calls.times(clock.line(*calls.span) if clock.jumps == jumps else None, batch.stopped)
 
 
+@doing("between calls", counts="call")
 def back_to_back(run: Callable[[], None], comm: MPI.Comm, clock: Clock, calls: int) -> float | None:
     """Time a loop of `calls` calls without a common start; its mean over ranks, for each call, in seconds on rank 0."""
     comm.Barrier()
@@ -80,10 +84,12 @@ def back_to_back(run: Callable[[], None], comm: MPI.Comm, clock: Clock, calls: i
     return None if total is None else total / comm.size / calls
 
 
+@doing("waiting for rank 0")
 def _agree(comm: MPI.Comm, decision):
     return comm.bcast(decision)
 
 
+@doing("in the common start of a call", counts="call", times=("entry", "exit"))
 def _timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
     """Entry, exit (seconds on the own clock) and whether it was on time, of `calls` calls of this rank: [3, call]."""
     entries, exits, on_times = [0.0] * calls, [0.0] * calls, [False] * calls

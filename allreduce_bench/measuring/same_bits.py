@@ -9,10 +9,12 @@ from zlib import adler32, crc32
 import numpy as np
 from mpi4py import MPI
 
+from ..watching.whereabouts import doing
 from .vectors.exact import POISON
 from .vectors.random_floats import CALLS, operand
 
 
+@doing("comparing bits")
 def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: int, op: str) -> dict:
     """Call a bound all-reduce on the random floats of `seed`: `same_bits` of all ranks, and `bits` of rank 0.
 
@@ -23,6 +25,7 @@ def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: i
     return {"same_bits": len(set(found)) == 1, "bits": found[0]}
 
 
+@doing("comparing the bits of repeated calls")
 def same_bits_calls(run: Callable[[], None], recvbuf: np.ndarray, comm: MPI.Comm) -> bool:
     """Whether further calls leave on every rank what the first of CALLS left in `recvbuf`. Collective."""
     first = _fingerprint(recvbuf)
@@ -30,6 +33,7 @@ def same_bits_calls(run: Callable[[], None], recvbuf: np.ndarray, comm: MPI.Comm
     return comm.allreduce(sum(bits != first for bits in again)) == 0
 
 
+@doing("comparing with the exact result")
 def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, depth: int) -> dict:
     """What `accuracy` says of rank 0's result, on all ranks; `depth`: additions one after the other. Collective."""
     found = None

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 from zlib import crc32
 
+from .. import algorithms
 from ..runs.plan import Cell
 from ..schedule import Step, elements
 from ..schedule.algorithm import Algorithm, AlgorithmError
@@ -11,11 +12,14 @@ from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology
 from ..schedule.verify import verify
 from ..units import format_ranges
+from ..watching.whereabouts import doing, exclude
 from .context import Launched
 
 PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
 LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several groups the least counts
 NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: decide between nearly equal paths only
+
+exclude(algorithms.__name__, Algorithm.__module__)  # a generator without an end makes no progress
 
 
 def proved_steps(launched: Launched, cell: Cell) -> tuple[list[Step], dict]:
@@ -41,6 +45,7 @@ class Proof(NamedTuple):
     fingerprints: list[int]
 
 
+@doing("making its schedule")
 def own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
     """The steps of this rank, or why a user's generator gave none."""
     algorithm, us = launched.algorithms[cell.algorithm], launched.party
@@ -50,6 +55,7 @@ def own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
         return [], f"{us.within}{error}"
 
 
+@doing("proving the schedule")
 def proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> Proof:
     """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
 

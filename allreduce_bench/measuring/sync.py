@@ -12,6 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..units import format_time
+from ..watching.whereabouts import doing
 from .clock import Clock
 
 TAG = 2  # schedules use 0, the clock 1: a rank may be here while another is in its last step
@@ -124,6 +125,7 @@ class Earlier(NamedTuple):
     way: str
 
 
+@doing("trying common starts")
 def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Earlier | None) -> Chosen:
     """The way that is `asked`; of `auto` what `earlier` chose if that holds here, else round_time or barrier.
 
@@ -164,6 +166,7 @@ def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
     return Dissemination(comm) if way == Dissemination.name else Barrier(comm)
 
 
+@doing("waiting for rank 0", polls=True)
 def wait_quietly(comm: MPI.Comm, pause_s: float = 0.001) -> None:
     """Wait for all ranks without taking the processor away from those at work; MPI's own waiting would spin."""
     request = comm.Ibarrier()

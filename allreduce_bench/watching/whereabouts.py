@@ -1,49 +1,82 @@
 """Where the main thread of this rank is, read from outside it: nothing is added to what is timed.
 
 A place is the stack of our own functions, outermost first, each with the count of its loop and its line. All ranks run
-the same code in the same order, so that comparing two places tells which rank is behind.
+the same code in the same order, so that comparing two places tells which rank is behind. What a function does, and
+which of its variables tell how far it is, is declared at the function by `doing` and `stepping`: both note its code and
+return it as it is, and refuse a variable that it does not have.
 """
 
-import os
 import sys
 import threading
-from collections.abc import Sequence
-from types import FrameType
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from types import CodeType, FrameType
+from typing import Any, NamedTuple, TypeVar
 
-PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
-ALGORITHMS = os.path.join(PACKAGE, "algorithms") + os.sep  # generators: a loop without an end is no progress
-LOOPS = {
-    "sweep": "number",
-    "outcome_alone": "turn",
-    "repeat": "done",
-    "_timed": "call",
-    "back_to_back": "call",
-}  # function -> its counter
-POLLING = frozenset({"wait_quietly"})  # they look again and again: their lines are no progress either
-TIMING = "_timed"
-CALL, EXECUTE = (
-    "run",
-    os.path.join(PACKAGE, "measuring", "execute.py"),
-)  # the function in whose frame a bound all-reduce runs
-DOING = {
-    "_timed": "in the common start of a call",
-    "back_to_back": "between calls",
-    "compare": "comparing clocks",
-    "choose": "trying common starts",
-    "repeat": "between calls",
-    "check": "checking the result",
-    "same_bits": "comparing bits",
-    "same_bits_calls": "comparing the bits of repeated calls",
-    "accuracy_of_first": "comparing with the exact result",
-    "own_steps": "making its schedule",
-    "proof": "proving the schedule",
-    "_bound": "binding the schedule",
-    "wait_quietly": "waiting for rank 0",
-    "_agree": "waiting for rank 0",
-    "start_mpi": "starting MPI",
-}
+PACKAGE = __name__.partition(".")[0]  # frames of other packages are in no place
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Partners = tuple[int, int]  # destination and source of a step; negative: none
+
+
+class _Activity(NamedTuple):
+    """What a function does, and which of its variables tell how far it is."""
+
+    text: str = ""  # empty: nothing that whoever asks need know
+    counts: str = ""  # the counter of its loop
+    polls: bool = False  # it looks again and again: its lines are no progress
+    times: tuple[str, str] | None = None  # its readings of the clock right before and after a call
+
+
+class _Stepping(NamedTuple):
+    """The variables of a function that runs the calls of a bound all-reduce in turn."""
+
+    calls: str
+    current: str
+    partners: Callable[[Any], Partners | None]
+
+
+_activities: dict[CodeType, _Activity] = {}
+_stepping: dict[CodeType, _Stepping] = {}
+_excluded: set[str] = set()  # names of modules and packages
 _called: Sequence[int] = ()  # what the ranks of this rank's group are called among all; none: the same
+
+
+def doing(
+    text: str = "", *, counts: str = "", polls: bool = False, times: tuple[str, str] | None = None
+) -> Callable[[Function], Function]:
+    """Declare what the decorated function does, in words that follow `rank 3 is behind`.
+
+    `counts` names the variable that counts its loop; `times` those that hold the clock right before and after a call
+    whose own frame, that of a library, cannot be seen. `polls`: its lines are no progress. Raises NameError for a name
+    that is no variable of the function.
+    """
+
+    def declare(function: Function) -> Function:
+        _refuse_unknown(function, [*([counts] if counts else []), *(times or ())])
+        _activities[function.__code__] = _Activity(text, counts, polls, times)
+        return function
+
+    return declare
+
+
+def stepping(calls: str, current: str, partners: Callable[[Any], Partners | None]) -> Callable[[Function], Function]:
+    """Declare that the decorated function runs a bound all-reduce: the variables that hold all its calls and this one.
+
+    `partners` gives the destination and the source of a call that is a step, and None of any other. Raises NameError
+    for a name that is no variable of the function.
+    """
+
+    def declare(function: Function) -> Function:
+        _refuse_unknown(function, [calls, current])
+        _stepping[function.__code__] = _Stepping(calls, current, partners)
+        return function
+
+    return declare
+
+
+def exclude(*modules: str) -> None:
+    """From now on the frames of these modules and packages are in no place: a loop without an end is no progress."""
+    _excluded.update(modules)
 
 
 def call_ranks(ranks: Sequence[int]) -> None:
@@ -59,18 +92,18 @@ def where() -> dict[str, Any]:
     progress; `doing` says it in words; `call` is None outside an all-reduce, and inside one the step, see `_call`.
     """
     stack = _stack(sys._current_frames().get(threading.main_thread().ident or 0))
-    call = next((frame for frame in stack if _is_call(frame)), None)
+    call = next((frame for frame in stack if frame.f_code in _stepping), None)
     outside = stack[: stack.index(call)] if call else stack
     if call is None and stack and _is_timing(stack[-1]):
         call = stack[-1]
     place = [_entry(frame) for frame in outside]
     inner = stack[-1] if stack else None
-    known = [DOING[frame.f_code.co_name] for frame in outside if frame.f_code.co_name in DOING]
+    known = [activity.text for activity in map(_activity, outside) if activity.text]
     name = inner.f_code.co_name if inner else "start"
     step = _call(call) if call else None
     return {
         "place": place,
-        "at": [*place, -1 if inner is None or name in POLLING else inner.f_lasti, step and step["step"]],
+        "at": [*place, -1 if inner is None or _activity(inner).polls else inner.f_lasti, step and step["step"]],
         "doing": known[-1] if known else "starting" if name.startswith("<") or name == "start" else f"in {name}",
         "call": step,
     }
@@ -80,40 +113,56 @@ def step_of(error: BaseException) -> str:
     """` in step 3 (to 4, from 2)`: the step of an all-reduce in which `error` was raised; empty outside of one."""
     trace = error.__traceback__
     while trace is not None:
-        if _is_call(trace.tb_frame):
+        if trace.tb_frame.f_code in _stepping:
             call = _call(trace.tb_frame)
             return f" in step {call['step']} (to {call['dest']}, from {call['source']})" if call["step"] else ""
         trace = trace.tb_next
     return ""
 
 
+def _refuse_unknown(function: Callable[..., Any], names: Iterable[str]) -> None:
+    """Raises NameError for a name that is no variable of `function`."""
+    code = function.__code__
+    for name in names:
+        if name not in {*code.co_varnames, *code.co_cellvars, *code.co_freevars}:
+            raise NameError(f"{function.__module__}.{function.__qualname__} has no variable '{name}'")
+
+
 def _stack(frame: FrameType | None) -> list[FrameType]:
     """Our own frames, outermost first."""
     found = []
     while frame is not None:
-        file = frame.f_code.co_filename
-        if file.startswith(PACKAGE) and not file.startswith(ALGORITHMS) and file != __file__:
+        if _is_ours(frame.f_globals):
             found.append(frame)
         frame = frame.f_back
     return found[::-1]
 
 
-def _is_call(frame: FrameType) -> bool:
-    return frame.f_code.co_name == CALL and frame.f_code.co_filename == EXECUTE
+def _is_ours(names: dict[str, Any]) -> bool:
+    """Whether the module of these globals counts in a place; `__package__` also of a module that is run as a script."""
+    package, module = (f"{names.get(name) or ''}." for name in ("__package__", "__name__"))
+    if not package.startswith(f"{PACKAGE}.") or names is globals():
+        return False
+    return not any(module.startswith(f"{excluded}.") for excluded in _excluded)
+
+
+def _activity(frame: FrameType) -> _Activity:
+    return _activities.get(frame.f_code, _Activity())
 
 
 def _is_timing(frame: FrameType) -> bool:
     """Whether the function that times calls has entered one and not left it: the library's own has no frame."""
-    names = frame.f_locals
-    return (
-        frame.f_code.co_name == TIMING and "entry" in names and ("exit" not in names or names["entry"] > names["exit"])
-    )
+    times = _activity(frame).times
+    if times is None:
+        return False
+    (entry, exit), names = times, frame.f_locals
+    return entry in names and (exit not in names or names[entry] > names[exit])
 
 
 def _entry(frame: FrameType) -> list:
-    name = frame.f_code.co_name
-    count = frame.f_locals.get(LOOPS[name], 0) if name in LOOPS else 0
-    return [name, count, 0 if name in POLLING else frame.f_lineno]
+    activity = _activity(frame)
+    count = frame.f_locals.get(activity.counts, 0) if activity.counts else 0
+    return [frame.f_code.co_name, count, 0 if activity.polls else frame.f_lineno]
 
 
 def _call(frame: FrameType) -> dict[str, Any]:
@@ -122,19 +171,23 @@ def _call(frame: FrameType) -> dict[str, Any]:
     `sent` and `received` count the messages to and from each rank, the current step included: whoever is asked can be
     told apart from those who wait for him. Of the library's own all-reduce no step is known.
     """
-    calls, current = frame.f_locals.get("frozen", ()), frame.f_locals.get("call")
-    here = next((i for i, call in enumerate(calls) if call is current), 0)
-    steps = [call.args for call in calls[: here + 1] if getattr(call.func, "__name__", "") == "Sendrecv"]
+    names, variables = frame.f_locals, _stepping.get(frame.f_code)
+    partners: list[Partners | None] = []
+    here = 0
+    if variables is not None:
+        calls, current = names.get(variables.calls, ()), names.get(variables.current)
+        here = next((i for i, call in enumerate(calls) if call is current), 0)
+        partners = [variables.partners(call) for call in calls]
+    steps = [pair for pair in partners[: here + 1] if pair is not None]
     if not steps:
         return {"step": 0, "of": 0, "dest": None, "source": None, "sent": {}, "received": {}}
-    sent, received = _counts(args[1] for args in steps), _counts(args[4] for args in steps)
-    every = sum(getattr(call.func, "__name__", "") == "Sendrecv" for call in calls)
-    _, dest, _, _, source, _ = steps[-1]
-    partners = {"dest": _name(dest) if dest >= 0 else None, "source": _name(source) if source >= 0 else None}
-    return {"step": len(steps), "of": every, **partners, "sent": sent, "received": received}
+    dest, source = (_name(partner) if partner >= 0 else None for partner in steps[-1])
+    sent, received = (_counts(side) for side in zip(*steps))
+    every = sum(pair is not None for pair in partners)
+    return {"step": len(steps), "of": every, "dest": dest, "source": source, "sent": sent, "received": received}
 
 
-def _counts(partners) -> dict[str, int]:
+def _counts(partners: Iterable[int]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for partner in partners:
         if partner >= 0:  # MPI_PROC_NULL is negative

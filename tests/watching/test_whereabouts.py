@@ -6,7 +6,8 @@ from functools import partial
 import pytest
 from interpreters import interpreters
 
-from allreduce_bench.watching.whereabouts import LOOPS, where
+from allreduce_bench.watching import whereabouts
+from allreduce_bench.watching.whereabouts import doing, stepping, where
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
@@ -52,12 +53,49 @@ def test_inside_the_librarys_own_call_it_says_so_and_between_calls_it_does_not()
 def test_the_loops_that_places_count_exist():
     from allreduce_bench.measuring import in_groups, launch, repeat
 
-    found = {
-        name: getattr(module, name) for module in (in_groups, repeat, launch) for name in LOOPS if hasattr(module, name)
-    }
-    assert set(found) == set(LOOPS)
-    for name, variable in LOOPS.items():
-        assert variable in found[name].__code__.co_varnames
+    counted = (launch.sweep, in_groups.outcome_alone, repeat.repeat, repeat._timed, repeat.back_to_back)
+    loops = {code: activity.counts for code, activity in whereabouts._activities.items() if activity.counts}
+    assert {function.__code__ for function in counted} <= loops.keys()
+    for code, variable in loops.items():
+        assert variable in code.co_varnames
+
+
+def test_a_declared_function_is_the_same_function_and_a_variable_that_it_lacks_is_refused():
+    def loop(turns):
+        for number in range(turns):
+            print(number)
+
+    code = loop.__code__
+    assert doing("looping", counts="number")(loop) is loop and loop.__code__ is code
+    assert stepping("turns", "number", lambda call: None)(loop) is loop
+    for declare in (
+        doing("looping", counts="count"),
+        doing(times=("number", "exit")),
+        stepping("turns", "call", lambda call: None),
+    ):
+        with pytest.raises(NameError, match=r"test_whereabouts\..*loop has no variable '(count|exit|call)'"):
+            declare(loop)
+    del whereabouts._activities[code], whereabouts._stepping[code]
+
+
+def own_frame(package: str, module: str) -> dict:
+    return {"__package__": package, "__name__": module}
+
+
+def test_places_have_our_own_frames_only_and_none_of_an_algorithm():
+    from allreduce_bench.measuring import schedules  # noqa: F401 - excludes them
+
+    assert whereabouts._is_ours(own_frame("allreduce_bench", "allreduce_bench.measuring.repeat"))
+    assert whereabouts._is_ours(own_frame("allreduce_bench", "__main__"))
+    for package, module in (
+        ("allreduce_bench.algorithms", "allreduce_bench.algorithms.ring"),
+        ("allreduce_bench.algorithms", "allreduce_bench.algorithms"),
+        ("allreduce_bench_of_mine", "allreduce_bench_of_mine.measure"),
+        ("", "mine"),
+        ("mpi4py", "mpi4py.run"),
+    ):
+        assert not whereabouts._is_ours(own_frame(package, module))
+    assert not whereabouts._is_ours({}) and not whereabouts._is_ours(vars(whereabouts))
 
 
 def test_outside_of_everything_it_says_so():
