@@ -12,7 +12,7 @@ from scipy.stats import iqr, rankdata, spearmanr
 from scipy.stats import t as student
 
 from allreduce_bench import stats
-from allreduce_bench.measuring.budget import Budget, ahead
+from allreduce_bench.measuring.budget import Budget, Sample, ahead
 from allreduce_bench.stats import geometric_mean, hull, log_interval, median, median_interval, relative_reach, t95
 
 LUMI = DATA / "pico_lumi_series.txt"
@@ -173,7 +173,7 @@ def test_calling_until_the_reach_is_small_ends_near_the_long_run_median(lumi):
         truth = median(series)
         for start in range(10, 1000, 50):
             done = 0
-            while batch := ahead(budget, done, done * 1e-5, series[start : start + done]).calls:
+            while batch := ahead(budget, Sample(done, done * 1e-5, series[start : start + done]), 0.0).calls:
                 done += batch
             calls.append(done)
             errors.append(abs(median(series[start : start + done]) / truth - 1))

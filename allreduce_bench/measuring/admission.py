@@ -1,11 +1,10 @@
-"""Whether a cell may run, and what it may take: ranks, memory, time. On rank 0's word."""
+"""Whether a cell may run: ranks, memory, time. On rank 0's word; when one that runs is over says `budget`."""
 
 import time
 
 from ..runs.plan import BOUNDED_RANKS, LEFT_OUT, Cell
 from ..runs.schema import FLOOR
 from ..units import format_size, format_time
-from .budget import Budget
 from .context import Launched
 from .vectors.random_floats import CALLS
 
@@ -13,7 +12,6 @@ VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, refe
 MEMORY_SHARE = 0.5  # of what is free on a node: the rest is the MPI's, and others'
 LONGEST_CALL = 20  # times --cell-time: a call that takes longer is skipped
 LARGEST_SHARE = 0.25  # of the time that a launch has left: no single cell gets more
-FLOOR_SHARE = 0.1  # of the time of an all-reduce: what a floor has
 CALLS_AFTER_FIRST = 8  # of a cell at least: two checks, one warm-up, five repetitions
 SCALES_FROM = 64 * 1024  # bytes: from here on, time grows at least about as size does
 MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
@@ -78,16 +76,3 @@ def after_first_call(launched: Launched, cell: Cell, time_s: float) -> dict | No
     if nbytes > launched.first_calls.get(cell.algorithm, (0, 0.0))[0]:
         launched.first_calls[cell.algorithm] = nbytes, time_s
     return _too_long(launched, time_s, f"its first call took {format_time(time_s)}")
-
-
-def budget_of(launched: Launched, cell: Cell, cells_left: int) -> Budget:
-    """An equal share of what is left of the launch's time, at most the plan's time for a cell; a tenth for a floor."""
-    plan = launched.plan
-    part = FLOOR_SHARE if cell.executor == FLOOR else 1.0
-    cell_time_s, min_time_s = part * plan.cell_time_s, part * plan.min_time_s
-    if launched.deadline is None:
-        return Budget(plan.warmups, plan.iters, cell_time_s, min_time_s, None, plan.precision)
-    left = max(0.0, launched.deadline - time.time())
-    share, over = part * left / max(1, cells_left), time.perf_counter() + left
-    time_s, short = min(cell_time_s, share), share < cell_time_s
-    return Budget(plan.warmups, plan.iters, time_s, min_time_s, over, plan.precision, short)

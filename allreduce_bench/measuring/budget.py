@@ -1,12 +1,15 @@
-"""How long a cell is repeated: until its median is known well enough, or its time is over. Rank 0 alone decides."""
+"""When a cell is over: its median is known well enough, or its time has run out. Pure; rank 0 asks."""
 
 from collections.abc import Sequence
-from time import perf_counter
 from typing import NamedTuple
+
+from ..runs.plan import Cell, Plan
+from ..runs.schema import FLOOR
 
 MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # where neither --iters nor --min-time decides; fewer have no interval
 PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # valid calls before an interval is believed; of calls too long for so many
 TRIED = 7  # calls of a cell after which a start to which none was on time is given up
+FLOOR_SHARE = 0.1  # of the time of an all-reduce: what a floor has
 
 
 class Budget(NamedTuple):
@@ -16,9 +19,19 @@ class Budget(NamedTuple):
     iterations: int | None  # exactly so many; None: until `precision` or `time_s`, 6 to 1000
     time_s: float
     min_time_s: float = 0.0  # however many calls that takes
-    deadline_s: float | None = None  # on rank 0's perf_counter; None: none
+    deadline_s: float | None = None  # on the clock of `now_s`; None: none
     precision: float = 0.0  # half of the 95 % interval of the median, over the median, at which it is enough
     short: bool = False  # `time_s` is the share that --within left
+
+
+class Sample(NamedTuple):
+    """The calls of a cell since its warm-ups, or since it went on by a barrier."""
+
+    calls: int
+    spent_s: float
+    valid_s: Sequence[float]  # what the valid ones took, in their order
+    late: int = 0  # calls in a row, up to the last, to which some rank was late
+    by_barrier: bool = False  # the last one began after a barrier, to which nobody is late
 
 
 class Ahead(NamedTuple):
@@ -29,18 +42,39 @@ class Ahead(NamedTuple):
     fall_back: bool = False  # from now on by a barrier
 
 
-def warmups_left(budget: Budget) -> int:
-    """After the first: all of them, or none where the time of the launch has run out."""
-    return 0 if _over(budget) else budget.warmups - 1
+def share(plan: Plan, cell: Cell, cells_left: int, left_s: float | None, now_s: float) -> Budget:
+    """An equal share of the `left_s` seconds that the launch has left, None: no limit, among `cells_left` cells.
 
-
-def ahead(budget: Budget, done: int, spent_s: float, valid_s: Sequence[float]) -> Ahead:
-    """What comes after `done` calls in `spent_s` seconds, of which the valid ones took `valid_s`, in their order.
-
-    Batches double, so that the clock and the interval are looked at seldom.
+    At most the plan's time for a cell; a tenth of it for a floor. `now_s` is the reading of a clock.
     """
-    if stopped := _why_to_stop(budget, done, spent_s, valid_s):
+    part = FLOOR_SHARE if cell.executor == FLOOR else 1.0
+    cell_time_s, min_time_s = part * plan.cell_time_s, part * plan.min_time_s
+    if left_s is None:
+        return Budget(plan.warmups, plan.iters, cell_time_s, min_time_s, None, plan.precision)
+    share_s = part * left_s / max(1, cells_left)
+    time_s, short = min(cell_time_s, share_s), share_s < cell_time_s
+    return Budget(plan.warmups, plan.iters, time_s, min_time_s, now_s + left_s, plan.precision, short)
+
+
+def warmups_left(budget: Budget, now_s: float) -> int:
+    """After the first: all of them, or none where the time of the launch has run out."""
+    return 0 if _over(budget, now_s) else budget.warmups - 1
+
+
+def ahead(budget: Budget, sample: Sample, now_s: float) -> Ahead:
+    """What comes after `sample`: further calls, the end, or the same again by a barrier where no call began on time."""
+    coming = _batch(budget, sample, now_s)
+    never_on_time = 0 < sample.calls <= sample.late and not sample.by_barrier
+    if never_on_time and (sample.calls >= TRIED or not coming.calls):
+        return Ahead(1, fall_back=True)
+    return coming
+
+
+def _batch(budget: Budget, sample: Sample, now_s: float) -> Ahead:
+    """The next calls. Batches double, so that the clock and the interval are looked at seldom."""
+    if stopped := _why_to_stop(budget, sample, now_s):
         return Ahead(0, stopped)
+    done, spent_s = sample.calls, sample.spent_s
     if budget.iterations is not None:
         return Ahead(min(budget.iterations - done, max(done, 1), MAX_REPETITIONS))
     if done == 0:
@@ -51,15 +85,16 @@ def ahead(budget: Budget, done: int, spent_s: float, valid_s: Sequence[float]) -
     return Ahead(max(1, min(max(wanted, needed + (spent_s < budget.min_time_s)), done)))
 
 
-def _why_to_stop(budget: Budget, done: int, spent_s: float, valid_s: Sequence[float]) -> str:
+def _why_to_stop(budget: Budget, sample: Sample, now_s: float) -> str:
     """The word of the column `stopped`; empty: go on."""
-    if done and _over(budget):
+    done, spent_s = sample.calls, sample.spent_s
+    if done and _over(budget, now_s):
         return "within"
     if budget.iterations is not None:
         return "iterations" if done >= budget.iterations else ""
     if done < MIN_REPETITIONS or spent_s < budget.min_time_s:
         return ""
-    if _precise(budget, spent_s / done, valid_s):
+    if _precise(budget, spent_s / done, sample.valid_s):
         return "precision"
     if done >= MAX_REPETITIONS:
         return "calls"
@@ -68,8 +103,8 @@ def _why_to_stop(budget: Budget, done: int, spent_s: float, valid_s: Sequence[fl
     return ""
 
 
-def _over(budget: Budget) -> bool:
-    return budget.deadline_s is not None and perf_counter() > budget.deadline_s
+def _over(budget: Budget, now_s: float) -> bool:
+    return budget.deadline_s is not None and now_s > budget.deadline_s
 
 
 def _precise(budget: Budget, call_s: float, valid_s: Sequence[float]) -> bool:

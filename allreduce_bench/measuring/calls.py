@@ -8,7 +8,7 @@ from mpi4py import MPI
 from ..runs.schema import time_definition
 from ..units import format_ranges
 from . import stamps
-from .budget import TRIED, Ahead, Budget, ahead
+from .budget import Sample
 from .clock import Line
 from .sync import Barrier, Sync
 
@@ -71,15 +71,10 @@ class Calls:
         self._late = 0 if in_time.any() else self._late + calls
         sync.learn(1 - float(np.count_nonzero(in_time)) / calls)
 
-    def ahead(self, budget: Budget, done: int, spent_s: float) -> Ahead | None:
-        """What comes after the last `done` calls, which took `spent_s` seconds; None on all but rank 0."""
-        if self.comm.rank:
-            return None
-        coming = ahead(budget, done, spent_s, self._valid_s)
-        given_up = done and self._late >= done and (done >= TRIED or not coming.calls)
-        if given_up and self._ways[-1] != Barrier.name:
-            return Ahead(1, fall_back=True)
-        return coming
+    def sample(self, done: int, spent_s: float) -> Sample:
+        """What rank 0 knows of the last `done` calls, which took `spent_s` seconds."""
+        by_barrier = bool(self._ways) and self._ways[-1] == Barrier.name
+        return Sample(done, spent_s, self._valid_s, self._late, by_barrier)
 
     def times(self, line: Line | None, stopped: str) -> Times:
         """Everything that follows; `line`: from this rank's clock to the common one, None where there is none."""

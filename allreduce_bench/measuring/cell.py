@@ -16,7 +16,8 @@ from ..runs.schema import FLOOR
 from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
-from .admission import after_first_call, budget_of, reason_to_skip
+from .admission import after_first_call, reason_to_skip
+from .budget import share
 from .calls import Times
 from .context import Launched
 from .execute import EXECUTORS, Prepared, Unsupported, floor, native
@@ -92,7 +93,8 @@ def _floor(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
 
 
 def _repeated(launched: Launched, cell: Cell, turn: repeat.Turn, cells_left: int) -> Times:
-    budget = budget_of(launched, cell, cells_left)
+    left_s = None if launched.deadline is None else max(0.0, launched.deadline - time.time())
+    budget = share(launched.plan, cell, cells_left, left_s, time.perf_counter())
     return repeat.repeat(turn, launched.comm, budget, launched.sync, launched.clock, launched.groups)
 
 

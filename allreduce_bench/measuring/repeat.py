@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..watching.whereabouts import doing
-from .budget import Budget, warmups_left
+from .budget import Ahead, Budget, ahead, warmups_left
 from .calls import Calls, Times
 from .clock import Clock
 from .execute import Prepared, native, native_datatype
@@ -61,10 +61,10 @@ def repeat(
     jumps, calls, done = clock.jumps, Calls(comm, groups), 0
     calls.add(_timed(turn, sync, clock.now, min(1, budget.warmups)), sync)
     if budget.warmups > 1:
-        calls.add(_timed(turn, sync, clock.now, _agree(comm, warmups_left(budget))), sync)
+        calls.add(_timed(turn, sync, clock.now, _agree(comm, warmups_left(budget, perf_counter()))), sync)
     calls.end_warmups()
     start = perf_counter()
-    while (batch := _agree(comm, calls.ahead(budget, done, perf_counter() - start))).calls:
+    while (batch := _agree(comm, _ahead(budget, calls, done, start))).calls:
         if batch.fall_back:
             sync, done, start = Barrier(comm), 0, perf_counter()
         calls.add(_timed(turn, sync, clock.now, batch.calls), sync)
@@ -82,6 +82,14 @@ def back_to_back(run: Callable[[], None], comm: MPI.Comm, clock: Clock, calls: i
         run()
     total = comm.reduce(clock.now() - entry)
     return None if total is None else total / comm.size / calls
+
+
+def _ahead(budget: Budget, calls: Calls, done: int, start: float) -> Ahead | None:
+    """What comes after the `done` calls since `start`; None on all but rank 0, which decides."""
+    if calls.comm.rank:
+        return None
+    now = perf_counter()
+    return ahead(budget, calls.sample(done, now - start), now)
 
 
 @doing("waiting for rank 0")

@@ -2,15 +2,20 @@
 
 import pytest
 
-from allreduce_bench.measuring.budget import MAX_REPETITIONS, Budget, ahead, warmups_left
+from allreduce_bench.measuring.budget import MAX_REPETITIONS, TRIED, Budget, Sample, ahead, share, warmups_left
+from allreduce_bench.runs.plan import Cell, Plan
 
 STEADY, WILD = [1.0, 1.001] * 500, [1.0, 3.0] * 500
+
+
+def sample(calls: int, call_s: float, valid_s: list[float]) -> Sample:
+    return Sample(calls, calls * call_s, valid_s[:calls])
 
 
 def run(budget: Budget, call_s: float, valid_s: list[float]) -> tuple[list[int], str]:
     """The batches of a cell whose calls take `call_s`, and why it ended."""
     batches: list[int] = []
-    while (coming := ahead(budget, sum(batches), sum(batches) * call_s, valid_s[: sum(batches)])).calls:
+    while (coming := ahead(budget, sample(sum(batches), call_s, valid_s), 0.0)).calls:
         batches.append(coming.calls)
     return batches, coming.stopped
 
@@ -49,11 +54,38 @@ def test_the_least_time_is_kept_however_precise_and_however_many():
 
 def test_the_deadline_goes_before_everything_but_the_first_call():
     late = Budget(3, 50, 1.0, min_time_s=9.0, deadline_s=0.0)
-    assert ahead(late, 0, 0.0, []).calls == 1 and warmups_left(late) == 0
-    assert ahead(late, 1, 0.1, [0.1]) == (0, "within", False)
-    assert warmups_left(late._replace(deadline_s=None)) == 2
+    assert ahead(late, Sample(0, 0.0, []), 0.1).calls == 1 and warmups_left(late, 0.1) == 0
+    assert ahead(late, Sample(1, 0.1, [0.1]), 0.1) == (0, "within", False)
+    assert warmups_left(late._replace(deadline_s=None), 0.1) == 2
 
 
 def test_calls_that_are_not_valid_make_no_precision():
-    assert ahead(Budget(0, None, 10.0, precision=0.03), 64, 0.1, STEADY[:19]).calls
-    assert ahead(Budget(0, None, 10.0, precision=0.03), 64, 0.1, STEADY[:20]).stopped == "precision"
+    assert ahead(Budget(0, None, 10.0, precision=0.03), Sample(64, 0.1, STEADY[:19]), 0.0).calls
+    assert ahead(Budget(0, None, 10.0, precision=0.03), Sample(64, 0.1, STEADY[:20]), 0.0).stopped == "precision"
+
+
+def test_where_no_call_began_on_time_it_goes_on_by_a_barrier_after_some_tries_or_at_its_end():
+    endless, short = Budget(0, None, 10.0), Budget(0, 1, 10.0)
+    assert ahead(endless, Sample(TRIED, 0.1, [], late=TRIED), 0.0) == (1, "", True)
+    assert not ahead(endless, Sample(TRIED - 1, 0.1, [], late=TRIED - 1), 0.0).fall_back
+    assert ahead(short, Sample(1, 0.1, [], late=1), 0.0) == (1, "", True)
+    assert ahead(short, Sample(1, 0.1, [], late=1, by_barrier=True), 0.0) == (0, "iterations", False)
+    assert not ahead(endless, Sample(TRIED, 0.1, [], late=TRIED - 1), 0.0).fall_back
+    assert not ahead(endless, Sample(0, 0.0, []), 0.0).fall_back
+
+
+PLAN = Plan(("ring",), (8,), (2,), 1, seed=1, cell_time_s=2.0, min_time_s=0.2)
+RING, FLOOR = Cell("ring", "sendrecv", 2, None), Cell("copy", "floor", 2, None)
+
+
+def test_without_a_limit_a_cell_has_the_time_of_the_plan_and_a_floor_a_tenth():
+    own, floor = (share(PLAN, cell, 4, None, 7.0) for cell in (RING, FLOOR))
+    assert (own.time_s, own.min_time_s, own.deadline_s, own.short) == (2.0, 0.2, None, False)
+    assert (floor.time_s, floor.min_time_s) == pytest.approx((0.2, 0.02))
+
+
+def test_of_the_time_left_every_cell_has_an_equal_share_but_no_more_than_the_plan_gives():
+    scarce, plenty = (share(PLAN, RING, 4, left_s, 7.0) for left_s in (4.0, 400.0))
+    assert (scarce.time_s, scarce.deadline_s, scarce.short) == (1.0, 11.0, True)
+    assert (plenty.time_s, plenty.deadline_s, plenty.short) == (2.0, 407.0, False)
+    assert share(PLAN, RING, 0, 0.0, 7.0).time_s == 0.0

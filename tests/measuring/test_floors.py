@@ -18,6 +18,7 @@ from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.acceptance import Limit, judge
 from allreduce_bench.evaluation.summary import is_tie, summarise
 from allreduce_bench.evaluation.verdict import verdicts
+from allreduce_bench.measuring.budget import share
 from allreduce_bench.report import figures
 from allreduce_bench.report.caveats import findings, gaps
 from allreduce_bench.report.formats import FORMATS, Result
@@ -181,19 +182,10 @@ def test_an_algorithm_of_a_users_own_cannot_have_the_name_of_a_floor(tmp_path, n
         find([str(mine)])
 
 
-@needs_mpi
 def test_a_floor_gets_a_tenth_of_the_time_of_an_all_reduce():
-    import mpi4py
-
-    mpi4py.rc.initialize = False
-    from allreduce_bench.measuring.admission import budget_of
-    from allreduce_bench.measuring.context import Launched
-    from allreduce_bench.schedule.topology import Topology
-
-    plan, real = Plan(("ring",), (8,), (2,), 1, seed=1, min_time_s=0.2), Topology.one_node(2)
-    launched = Launched(None, plan, Launch(2, 1), real, real, {}, None, None, lambda: None, {}, None, None)
+    plan = Plan(("ring",), (8,), (2,), 1, seed=1, min_time_s=0.2)
     own, floor = (
-        budget_of(launched, Cell(name, kind, 2, None), 4) for name, kind in (("ring", "sendrecv"), ("copy", "floor"))
+        share(plan, Cell(name, kind, 2, None), 4, None, 0.0) for name, kind in (("ring", "sendrecv"), ("copy", "floor"))
     )
     assert (floor.time_s, floor.min_time_s) == pytest.approx((own.time_s / 10, own.min_time_s / 10))
 
