@@ -83,7 +83,7 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
         tell_switches()  # also before MPI starts, which does not like new processes
     put_out = fuse(options["timeout"], rank_of(os.environ))
     hold_back_mpi()
-    from ..measuring.rank import Part, take_part
+    from ..measuring.rank import Task, take_part
 
     with asked_transport() as transport:
         start_mpi(thread_level(options["thread_level"], ranks_on_this_node(os.environ)))
@@ -109,9 +109,17 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
 
     deadline = None if options["within"] is None else started + options["within"]
     here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
-    finish, command = partial(_finish_one_launch, options, warned), shlex.join(sys.orig_argv)
-    told = options["timeout"], options["skip_hung"], transport.words
-    sys.exit(take_part(Part(begin, finish, command, here, *told, None, warned)))
+    task = Task(
+        open_run=begin,
+        close_run=partial(_finish_one_launch, options, warned),
+        command=shlex.join(sys.orig_argv),
+        place=here,
+        skip_hung=options["skip_hung"],
+        transport=transport.words,
+        warned=warned,
+        timeout_s=options["timeout"],
+    )
+    sys.exit(take_part(task))
 
 
 def _finish_one_launch(options: dict, warned: Warned, folder: RunFolder, plan: Plan) -> str:

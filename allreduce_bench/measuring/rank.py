@@ -3,12 +3,12 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 from mpi4py import MPI
 
-from ..algorithms import find_planned
 from ..machine.mpi import mpi_facts
 from ..machine.node import host
 from ..runs.folder import RunFolder
@@ -19,8 +19,10 @@ from ..watching.lifeline import Warned
 from ..watching.progress import Lines, Place
 from ..watching.watch import Watch
 from ..watching.whereabouts import step_of
-from .context import Launched
-from .launch import end_together, enter, facts_of, start_together, sweep
+from .context import nodes_of
+from .launch import sweep
+from ..algorithms import find_planned
+from .surroundings import end_together, enter, facts_of, refuse_few_nodes, refuse_other_ranks, start_together
 from .sync import Earlier, wait_quietly
 
 ABORT_PAUSE_S = 1.0  # MPI may fail here because another rank has died: its line breaks within that time
@@ -32,40 +34,41 @@ class Refused(Exception):
     """This launch must not be measured, in words: the same on all ranks, and before anything of it is written."""
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Task:
     """What the ranks of one launch are told when they start; only rank 0 calls the functions and touches files."""
 
     open_run: Callable[[], Opened]
     close_run: Callable[[RunFolder, Plan], object]
     command: str
     place: Place
-    timeout_s: float
     skip_hung: bool
     transport: str | None  # as the MPI says; rank 0 only
-    watch: Watch | None  # None: nobody watches yet, so rank 0 shall
     warned: Warned  # the launch ends after the cell in progress; what rank 0 has heard counts
+    watch: Watch | None = None  # None: nobody watches yet, so rank 0 shall
+    timeout_s: float = 0.0  # of a launch that rank 0 watches
 
 
-def take_part(part: Part) -> int:
+def take_part(task: Task) -> int:
     """Measure one launch with all ranks of COMM_WORLD.
 
     Returns the exit status: 0, 1 after a failed check or when `close_run` names one, 2 where rank 0 could not open the
     run or what the ranks saw before measuring was not what was planned.
     """
-    comm, watch = MPI.COMM_WORLD, part.watch
+    comm, watch = MPI.COMM_WORLD, task.watch
     try:
-        folder, plan, launch = _agreed(comm, lambda: _opened(comm, part.open_run))
+        folder, plan, launch = _agreed(comm, lambda: _opened(comm, task.open_run))
         failed = 0
         if launch is not None:
-            watch = watch or _guarded(comm, part, folder, launch)
-            failed = _measure(comm, part, folder, plan, launch, watch)
-        missed = part.close_run(folder, plan) if comm.rank == 0 else None
+            watch = watch or _guarded(comm, task, folder, launch)
+            failed = _measure(comm, task, folder, plan, launch, watch)
+        missed = task.close_run(folder, plan) if comm.rank == 0 else None
         if watch is not None:
             watch.close()  # before the ranks part: whoever hears nothing more shall not take it for an accident
         wait_quietly(comm)
         return 1 if comm.bcast(bool(missed)) or failed else 0
     except Refused as refusal:
-        _say_refused(comm, part, watch, str(refusal))
+        _say_refused(comm, task, watch, str(refusal))
         return 2
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
         why = f"{_in_words(error)}{step_of(error)}"
@@ -78,10 +81,11 @@ def take_part(part: Part) -> int:
         os._exit(1)  # where an Abort returns
 
 
-def _guarded(comm: MPI.Comm, part: Part, folder: RunFolder, launch: Launch) -> Watch:
+def _guarded(comm: MPI.Comm, task: Task, folder: RunFolder, launch: Launch) -> Watch:
     from ..watching.unattended import guard  # late: most ranks have a watch
 
-    return guard(comm, part.timeout_s, folder, launch)
+    local = len(nodes_of(comm).nodes) == 1
+    return guard(comm, task.timeout_s, folder, launch, local)
 
 
 def _in_words(error: BaseException) -> str:
@@ -90,13 +94,13 @@ def _in_words(error: BaseException) -> str:
     return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {'; '.join(words[-2:])}"
 
 
-def _say_refused(comm: MPI.Comm, part: Part, watch: Watch | None, why: str) -> None:
+def _say_refused(comm: MPI.Comm, task: Task, watch: Watch | None, why: str) -> None:
     """Once: whoever started the ranks says it, and where nobody hears of it rank 0 does."""
-    if part.watch is not None:
-        part.watch.say("failed", why=why, pause_s=0.0, refused=True)
+    if task.watch is not None:
+        task.watch.say("failed", why=why, pause_s=0.0, refused=True)
     elif watch is not None:
         watch.close()
-    if comm.rank == 0 and not (part.watch is not None and part.watch.connected.is_set()):
+    if comm.rank == 0 and not (task.watch is not None and task.watch.connected.is_set()):
         print(f"error: {why}", file=sys.stderr, flush=True)
 
 
@@ -126,8 +130,6 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
     """Raises RunError where this launch would mix with what other launches of its run were, or is not what it seems."""
     find_planned(plan.algorithms, plan.files, plan.file_digests)
     if launch is not None and launch.ranks != comm.size:
-        from .preflight import refuse_other_ranks  # late: it should never be
-
         refuse_other_ranks(launch, comm.size)
     here = mpi_facts()
     for fact in folder.attempts():
@@ -137,32 +139,26 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
                 raise RunError(f"{folder.path}: was measured with {there}, but this is {here[key]}; begin a new run")
 
 
-def _measure(comm: MPI.Comm, part: Part, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
-    launched = enter(comm, plan, launch, part.place.deadline)
+def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
+    launched = enter(comm, plan, launch, task.place.deadline)
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())
-        _agreed(comm, lambda: _refuse_layout(launched, hosts or ()))
-    facts = facts_of(comm, launched, part.command, part.transport, first=part.place.number == 1)
+        _agreed(comm, lambda: refuse_few_nodes(plan, launch, launched.real, hosts or ()))
+    facts = facts_of(comm, launched, task.command, task.transport, first=task.place.number == 1)
     launched = start_together(launched, facts, _earlier(comm, folder, plan))
     recorder, finished = None, set()
     if facts is not None:
-        finished = folder.finished(launch, part.skip_hung)
+        finished = folder.finished(launch, task.skip_hung)
         recorder = Recorder(folder, launch.name, facts)
         for finding in facts["findings"]:
             warning, of_sync = finding["level"] != "info", finding["code"] == "sync"
             if (warning or of_sync) and (launch.number == 1 or (warning and of_sync)):
                 recorder.warn(finding)
-    teller = _Teller(watch, part)
+    teller = _Teller(watch, task)
     failed = sweep(launched, recorder, finished, teller)
     teller.warned()  # in the last cell, perhaps
     end_together(launched, recorder)
     return failed
-
-
-def _refuse_layout(launched: Launched, hosts: Sequence[str]) -> None:
-    from .preflight import refuse_few_nodes  # late: rank 0 only
-
-    refuse_few_nodes(launched.plan, launched.launch, launched.real, hosts)
 
 
 def _earlier(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> Earlier | None:
@@ -176,9 +172,9 @@ def _earlier(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> Earlier | None:
 class _Teller:
     """Tells the monitor; and where nobody reads there, in lines on stderr."""
 
-    def __init__(self, watch: Watch, part: Part):
-        self.watch, self.lines = watch, Lines(part.place)
-        self.heard, self.warning = part.watch is not None, part.warned
+    def __init__(self, watch: Watch, task: Task):
+        self.watch, self.lines = watch, Lines(task.place)
+        self.heard, self.warning = task.watch is not None, task.warned
 
     def warned(self) -> bool:
         """Whether the warning came; whoever started the ranks may not have heard it."""

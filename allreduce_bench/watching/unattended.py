@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..measuring.context import nodes_of
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
 from ..runs.recorder import mark
@@ -43,9 +42,12 @@ def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
     return put_out
 
 
-def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch) -> Watch:
-    """Begin to watch the ranks of `comm`; when they stand still one of them says why, and all end with status 1."""
-    local, address = len(nodes_of(comm).nodes) == 1, None
+def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch, local: bool) -> Watch:
+    """Begin to watch the ranks of `comm`; when they stand still one of them says why, and all end with status 1.
+
+    `local`: all of them are on one node.
+    """
+    address = None
     kept = f"; finished cells are kept; go on with: run --resume -o {folder.path}"
     if comm.rank == 0:
         from .supervisor import (

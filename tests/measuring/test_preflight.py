@@ -7,7 +7,6 @@ from interpreters import interpreters
 from made_nodes import codes, found, node
 from measured_runs import bench
 
-from allreduce_bench.measuring.preflight import refuse_few_nodes, refuse_other_ranks
 from allreduce_bench.report.how_measured import environment
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.rows import RunError
@@ -15,6 +14,7 @@ from allreduce_bench.runs.start import Start
 from allreduce_bench.schedule.topology import Topology
 from allreduce_bench.watching.lifeline import as_variables, of_hosts
 
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 LAUNCH = Launch(8, 2)
 
 
@@ -22,7 +22,17 @@ def plan(ranks_per_node: int | None) -> Plan:
     return Plan(("ring",), (8,), (8,), 2, 1, start=Start(ranks_per_node=ranks_per_node))
 
 
+@pytest.fixture(autouse=True)
+def without_mpi():
+    if interpreters():
+        import mpi4py
+
+        mpi4py.rc.initialize = False
+
+
 def refusal(ranks_per_node: int | None, hosts: list[str]) -> str:
+    from allreduce_bench.measuring.surroundings import refuse_few_nodes
+
     try:
         refuse_few_nodes(plan(ranks_per_node), LAUNCH, Topology.from_labels(hosts), hosts)
     except RunError as error:
@@ -30,6 +40,7 @@ def refusal(ranks_per_node: int | None, hosts: list[str]) -> str:
     return ""
 
 
+@needs_mpi
 def test_fewer_nodes_than_asked_for_are_refused_with_their_hosts():
     said = refusal(2, ["n1"] * 6 + ["n2"] * 2)
     assert said.startswith(
@@ -39,12 +50,16 @@ def test_fewer_nodes_than_asked_for_are_refused_with_their_hosts():
     assert "and 1 more" not in refusal(1, [f"n{i}" for i in range(8)]) == ""
 
 
+@needs_mpi
 @pytest.mark.parametrize("ranks_per_node", [None, 4, 5, 8, 100])
 def test_as_many_nodes_as_asked_for_or_more_are_no_matter(ranks_per_node):
     assert refusal(ranks_per_node, ["n1"] * 4 + ["n2"] * 4) == ""
 
 
+@needs_mpi
 def test_ranks_that_do_not_see_each_other_are_refused():
+    from allreduce_bench.measuring.surroundings import refuse_other_ranks
+
     refuse_other_ranks(LAUNCH, 8)
     with pytest.raises(RunError, match=r"launch 8r-2: 8 ranks were started, but MPI sees 1: .*srun --mpi=list"):
         refuse_other_ranks(LAUNCH, 1)

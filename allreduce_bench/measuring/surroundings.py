@@ -1,0 +1,212 @@
+"""What surrounds the cells of a launch: nodes, algorithms and memory before the first one, clocks before and after.
+
+What is found is refused before anything is written, or kept in the launch's JSON file.
+"""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from mpi4py import MPI
+
+from ..machine import mpi as mpi_library
+from ..machine import node
+from ..runs.dtypes import arithmetic_findings, teach_numpy
+from ..runs.plan import Launch, Plan
+from ..runs.recorder import Recorder
+from ..runs.rows import RunError
+from ..schedule.topology import Topology
+from ..units import format_ranges
+from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
+from . import context
+from .clock import Clock
+from .context import Launched
+from ..algorithms import find_planned
+from .startup import STARTUP, slowest
+from .sync import Barrier, Earlier, choose, make
+
+MOST_NAMED = 8  # hosts in one sentence
+
+
+def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Launched:
+    """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError and DtypeError."""
+    teach_numpy(plan.dtype)
+    algorithms = find_planned(plan.algorithms, plan.files, plan.file_digests)
+    real = context.nodes_of(comm)
+    pretended = plan.pretend_ranks_per_node
+    topology = Topology.filled(comm.size, pretended) if pretended else real
+    local = len(real.nodes[real.node_of[comm.rank]])
+    free = node.free_memory()
+    shares = [share for share in comm.allgather(None if free is None else free // local) if share is not None]
+    ours = comm.Dup()
+    launched = Launched(
+        comm=ours,
+        plan=plan,
+        launch=launch,
+        real=real,
+        topology=topology,
+        algorithms=algorithms,
+        memory_per_rank=min(shares, default=None),
+        deadline=deadline,
+        counters=_counters(comm, real),
+        first_calls={},
+        clock=Clock(ours, shared=real.node_of[comm.rank] == real.node_of[0]),
+        sync=Barrier(ours),  # until another is chosen
+        cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
+    )
+    if not plan.groups:
+        return launched
+    from .in_groups import split  # late: few runs have groups
+
+    return split(launched, _counters)
+
+
+def _cold_region(comm: MPI.Comm, real: Topology) -> int:
+    """What a rank touches between two uses of a buffer: what the fullest node and the largest caches ask for."""
+    from ..machine.caches import (
+        caches,
+        cold_region,  # late: few runs are cold
+    )
+
+    own = cold_region(caches(), len(real.nodes[real.node_of[comm.rank]])) if _leads(comm, real) else 0
+    return comm.allreduce(own, MPI.MAX)
+
+
+def _cold_findings() -> list[dict]:
+    from ..machine.caches import (
+        caches,
+        findings_of,  # late: rank 0 only, and few runs are cold
+    )
+
+    return findings_of(caches())
+
+
+def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | None, first: bool) -> dict | None:
+    """What the launch's JSON file keeps; on all but rank 0 None."""
+    real = launched.real
+    machines = comm.gather(node.machine() if _leads(comm, real) else None)
+    places = comm.gather((node.host(), node.affinity()))
+    phases = comm.gather(STARTUP.phases)
+    if machines is None or places is None or phases is None:
+        return None
+    from ..machine.findings import (
+        findings,
+        oversubscribed,  # late: rank 0 only
+    )
+
+    (hosts, cpus), leaders = zip(*places), [machine for machine in machines if machine is not None]
+    for machine, ranks in zip(leaders, real.nodes):
+        machine["cpus_of_ranks"] = len(frozenset().union(*(cpus[rank] or () for rank in ranks))) or None
+    ranks_of_node, mpi = [len(ranks) for ranks in real.nodes], mpi_library.mpi_facts()
+    declared = len(launched.topology.nodes) if launched.plan.pretend_ranks_per_node else None
+    return {
+        "command": command,
+        "ranks": comm.size,
+        "nodes": len(real.nodes),
+        "nodes_declared": declared,
+        "layout": launched.topology.describe(),
+        "hosts": list(hosts),
+        "binding": [None if own is None else format_ranges(own) for own in cpus],
+        "node_of": list(launched.topology.node_of),
+        "switches": _switches(hosts),
+        "mpi": mpi,
+        "transport": transport,
+        "variables": node.allowed_variables(os.environ),
+        "machines": leaders,
+        "startup": slowest(phases),
+        "stage": json.loads(os.environ.get(STAGE_VARIABLE, "null")),
+        "in_haste": launched.deadline is not None,
+        "cold_nbytes": launched.cold_nbytes,
+        **_groups(launched),
+        "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
+        "findings": [*findings(leaders, ranks_of_node, mpi, declared, first), *_findings_of_rank_0(launched)],
+    }
+
+
+def _findings_of_rank_0(launched: Launched) -> list[dict]:
+    """What its arithmetic, and its caches where calls are cold, have to tell."""
+    return [*arithmetic_findings(launched.plan.dtype), *(_cold_findings() if launched.cold_nbytes else ())]
+
+
+def _switches(hosts: Sequence[str]) -> dict[str, str]:
+    if SWITCHES_VARIABLE not in os.environ:
+        return {}
+    from ..watching.lifeline import of_hosts  # late: few clusters say them
+
+    return of_hosts(os.environ[SWITCHES_VARIABLE], hosts)
+
+
+def _groups(launched: Launched) -> dict:
+    if not launched.groups:
+        return {}
+    from .in_groups import alone_for  # late: few runs have groups
+
+    return {"groups": {"ranks": launched.groups, "alone": alone_for(launched)}}
+
+
+def start_together(launched: Launched, facts: dict | None, earlier: Earlier | None) -> Launched:
+    """Choose how ranks enter a call together; rank 0 adds `sync`, `clock` and what there is to find to its `facts`.
+
+    `earlier` is known on rank 0 only. What would surprise is said on stderr.
+    """
+    comm, clock = launched.comm, launched.clock
+    crowded, earlier = comm.bcast(None if facts is None else (facts["oversubscribed"], earlier))
+    chosen = choose(launched.plan.sync, comm, clock, crowded, earlier)
+    now = clock.facts()
+    if facts is not None and now is not None:
+        facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}
+        facts["clock"] = {"method": now["method"], "error_start_s": now["error_s"]}
+        if chosen.unexpected:
+            from ..machine.findings import together  # late: rarely
+
+            facts["findings"].append(together(chosen.sync.name, chosen.why, earlier and earlier.launch))
+    group = launched.group
+    if group is not None:
+        group = group._replace(sync=make(chosen.sync.name, group.comm, group.clock))
+    return launched._replace(sync=chosen.sync, group=group)
+
+
+def end_together(launched: Launched, recorder: Recorder | None) -> None:
+    """Compare the clocks for the last time, and keep how far they went apart; all ranks must."""
+    launched.clock.compare()
+    now = launched.clock.facts()
+    if recorder is not None and now is not None:
+        recorder.amend("clock", error_end_s=now.pop("error_s"), **now)
+
+
+def refuse_other_ranks(launch: Launch, seen: int) -> None:
+    """Raises RunError where MPI sees another number of ranks than the launch has: each rank would work for itself."""
+    from ..machine.findings import singletons  # late: it should never be
+
+    for found in singletons(launch.ranks, seen):
+        raise RunError(f"launch {launch.name}: {found['text']}: {found['effect']}; {found['advice']}")
+
+
+def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence[str]) -> None:
+    """Raises RunError where the ranks, `hosts[rank]`, share fewer nodes than --ranks-per-node asks for."""
+    asked = plan.start.ranks_per_node
+    if asked is None or len(real.nodes) >= -(-launch.ranks // asked):
+        return
+    expected, on = -(-launch.ranks // asked), Counter(hosts)
+    named = ", ".join(f"{host} ({number})" for host, number in list(on.items())[:MOST_NAMED])
+    named += f" and {len(on) - MOST_NAMED} more" if len(on) > MOST_NAMED else ""
+    nodes = "1 node" if len(real.nodes) == 1 else f"{len(real.nodes)} nodes"
+    each = "1 rank" if asked == 1 else f"{asked} ranks"
+    raise RunError(
+        f"launch {launch.name}: expected {expected} nodes of {each} (--ranks-per-node), found {nodes}: {named}; "
+        "start it where there are so many nodes, or look how its launcher places ranks"
+    )
+
+
+def _leads(comm: MPI.Comm, real: Topology) -> bool:
+    """Whether this is the first rank of its node."""
+    return comm.rank == real.nodes[real.node_of[comm.rank]][0]
+
+
+def _counters(comm: MPI.Comm, real: Topology) -> Callable[[], dict[str, int] | None]:
+    if not _leads(comm, real):
+        return lambda: None
+    from ..machine.interfaces import sent_bytes  # late: one rank of a node looks
+
+    return sent_bytes
