@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from ..machine import traffic
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..runs.schema import FLOOR
@@ -152,6 +151,8 @@ def _wire(launched: Launched, before: dict[str, int] | None, times: Times) -> st
     counts = launched.comm.gather((before, after))
     if counts is None:
         return None
+    from ..machine import traffic  # late: rank 0 only
+
     return (
         traffic.written(traffic.added(traffic.per_call(before, after, times.number) for before, after in counts))
         or None

@@ -7,10 +7,7 @@ from .. import algorithms
 from ..runs.plan import Cell
 from ..schedule import Step, elements
 from ..schedule.algorithm import Algorithm, AlgorithmError
-from ..schedule.price import price
-from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology
-from ..schedule.verify import verify
 from ..units import format_ranges
 from ..watching.whereabouts import doing, exclude
 from .context import Launched
@@ -81,6 +78,10 @@ def _of_layout(launched: Launched, algorithm: Algorithm, cell: Cell, layout: Top
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
         return Proof({"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}, [])
+    from ..schedule.price import price  # these are late: rank 0 only
+    from ..schedule.rendezvous import Refusal
+    from ..schedule.verify import verify
+
     try:
         schedules = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
         proof = verify(schedules, cell.count)
