@@ -18,16 +18,19 @@ from ..runs.rows import RunError
 from ..watching.lifeline import Warned
 from ..watching.progress import Lines, Place
 from ..watching.watch import Watch
-from ..watching.whereabouts import step_of
+from ..watching.whereabouts import doing, step_of
 from .context import nodes_of
 from .launch import sweep
 from ..algorithms import find_planned
+from .startup import start_mpi
 from .surroundings import end_together, enter, facts_of, refuse_few_nodes, refuse_other_ranks, start_together
 from .sync import Earlier, wait_quietly
 
 ABORT_PAUSE_S = 1.0  # MPI may fail here because another rank has died: its line breaks within that time
 Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing is left to measure
 T = TypeVar("T")
+
+doing("starting MPI")(start_mpi)  # not where it stands: the stopwatch of the start there loads nothing first
 
 
 class Refused(Exception):

@@ -9,8 +9,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
-from ..watching.whereabouts import doing
-
 
 class Startup:
     """A stopwatch that starts when it is made."""
@@ -56,7 +54,6 @@ def hold_back_mpi() -> None:
     mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
 
 
-@doing("starting MPI")
 def start_mpi(thread_level: str) -> None:
     """Initialise MPI, held back until now, at single, funneled, serialized or multiple; meet all ranks once.
 
