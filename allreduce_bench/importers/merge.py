@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-import re
 import shutil
 import tempfile
 from collections import defaultdict
@@ -27,7 +26,6 @@ SAME = {  # what launches of as many ranks have in common
     "number of nodes": lambda fact: fact.get("nodes"),
     "number of pretended nodes": lambda fact: fact.get("nodes_declared"),
 }
-ATTEMPT = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})\.([1-9]\d{0,8})\.json")
 
 
 @dataclass(frozen=True)
@@ -135,23 +133,13 @@ def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Sourc
     found = []
     for name, folder, plan in zip(run_names(folders), folders, plans):
         renamed = {}
-        for launch in sorted(_attempts(folder)):
+        for launch in sorted(folder.attempt_numbers()):
             numbers = taken[launch.ranks]
             free = launch.number not in numbers
             number = launch.number if free else next(n for n in range(1, len(numbers) + 2) if n not in numbers)
             numbers.add(number)
             renamed[launch] = Launch(launch.ranks, number)
         found.append(Source(name, folder, plan, renamed))
-    return found
-
-
-def _attempts(folder: RunFolder) -> dict[Launch, list[int]]:
-    """The attempts of every launch that was begun."""
-    found: dict[Launch, list[int]] = defaultdict(list)
-    for path in folder.launches.glob("*.json"):
-        if match := ATTEMPT.fullmatch(path.name):
-            ranks, number, attempt = map(int, match.groups())
-            found[Launch(ranks, number)].append(attempt)
     return found
 
 
@@ -186,7 +174,7 @@ def _digest(folder: RunFolder) -> str:
 
 def _copy(source: Source, into: RunFolder, seed: int) -> None:
     """All attempts of a source, under their new names. Raises RunError where its files are damaged."""
-    for launch, attempts in _attempts(source.folder).items():
+    for launch, attempts in source.folder.attempt_numbers().items():
         for attempt in attempts:
             _copy_attempt(source, launch, attempt, into, seed)
 

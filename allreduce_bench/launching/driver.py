@@ -256,7 +256,7 @@ class _Supervised:
     def _mark_hung(self, trouble: Trouble) -> None:
         if trouble.hung:
             facts = {**trouble.hung["facts"], "state": "hung", "reason": trouble.sentence.split(": ", 1)[-1]}
-            mark(self.run.folder, self.launch.name, facts)
+            mark(self.run.folder, self.launch, facts)
 
     def _mark_left_out(self) -> None:
         """The ranks had no time left to say so themselves."""
@@ -267,7 +267,7 @@ class _Supervised:
         for cell in self.run.plan.cells(self.launch):
             if cell.key not in done:
                 own = {**asdict(cell), "nbytes": cell.count * self.run.plan.itemsize}
-                mark(self.run.folder, self.launch.name, {**common, **own, "state": "left out", "reason": LEFT_OUT})
+                mark(self.run.folder, self.launch, {**common, **own, "state": "left out", "reason": LEFT_OUT})
 
 
 def _on_one_node(run: Run, launch: Launch) -> bool:

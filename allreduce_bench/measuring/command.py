@@ -60,22 +60,13 @@ def main() -> None:
     watch.say("started")
     folder, deadline = RunFolder(words.folder), None if words.deadline is None else float(words.deadline)
     number, planned = map(int, words.place.split("/"))
-    ranks, serial = map(int, words.launch.split("r-"))
+    launch = Launch.named(words.launch)
 
     def opened() -> tuple[RunFolder, Plan, Launch]:
-        return folder, folder.plan(), Launch(ranks, serial)
+        return folder, folder.plan(), launch
 
     command = os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv)
-    place = Place(number, planned, float(words.started), ranks, deadline)
-    task = Task(
-        open_run=opened,
-        close_run=lambda *_: None,
-        command=command,
-        place=place,
-        skip_hung=bool(words.skip_hung),
-        transport=asked.words,
-        warned=warned,
-        watch=watch,
-    )
-    status = take_part(task)
+    place = Place(number, planned, float(words.started), launch.ranks, deadline)
+    part = Part(opened, lambda *_: None, command, place, 0.0, bool(words.skip_hung), asked.words, watch, warned)
+    status = take_part(part)
     sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it

@@ -2,7 +2,9 @@
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from errno import ENOENT, ESTALE
 from itertools import groupby
 from pathlib import Path
@@ -78,6 +80,17 @@ class RunFolder:
         marks = [path for path in self.launches.glob("*.cells.csv") if whole_rows(path, names(CELLS))]
         facts = [_launch_facts(path.with_name(path.name.replace(".cells.csv", ".json"))) for path in marks]
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
+
+    def attempt_numbers(self) -> dict[Launch, list[int]]:
+        """The attempts of every launch that was begun, in no order; files of other names do not count."""
+        found: dict[Launch, list[int]] = defaultdict(list)
+        for path in self.launches.glob("*.json"):
+            name, _, attempt = path.stem.partition(".")
+            with suppress(ValueError):
+                launch, number = Launch.named(name), int(attempt)
+                if path.name == f"{launch.name}.{number}.json":
+                    found[launch].append(number)
+        return found
 
     def marks(self) -> list[Row]:
         """One row per cell that ended in an attempt, as in CELLS. Raises RunError where there is none at all.

@@ -1,5 +1,6 @@
 """What a run shall measure: decided once, written to run.json, never changed."""
 
+import re
 from dataclasses import asdict, dataclass, field, fields
 from math import log
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ MAX_SIZES = 1000
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 OPS = ("sum", "avg", "prod", "max", "min")
+LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
 
 
 class PlanError(ValueError):
@@ -50,6 +52,14 @@ class Launch(NamedTuple):
     def name(self) -> str:
         """The name in files and columns: `4r-2`."""
         return f"{self.ranks}r-{self.number}"
+
+    @classmethod
+    def named(cls, text: str) -> "Launch":
+        """The launch whose `name` this is. Raises ValueError for any other text."""
+        match = LAUNCH_NAME.fullmatch(text)
+        if match is None:
+            raise ValueError(f"'{text}' is no name of a launch; expected such as 4r-2")
+        return cls(*map(int, match.groups()))
 
 
 @dataclass(frozen=True)

@@ -147,22 +147,21 @@ class Recorder:
         temporary.replace(f"{self._stem}.json")
 
 
-def mark(folder: RunFolder, launch: str, facts: dict) -> None:
+def mark(folder: RunFolder, launch: Launch, facts: dict) -> None:
     """Add a row about a cell that nobody finished to the attempt that `facts` name, else to the newest one of `launch`.
 
     Its ranks are gone; another job may be at work on a newer attempt. Where no attempt came as far as writing there is
     nothing to add to, and a cell that has ended after all stays so.
     """
-    attempts = [int(path.name.split(".")[-2]) for path in folder.launches.glob(f"{launch}.*.json")]
+    attempts = folder.attempt_numbers().get(launch, [])
     if attempts and not _has_ended(folder, launch, facts):
-        row = {"attempt": max(attempts), **facts, "launch": launch}
-        _append(folder.launches / f"{launch}.{row['attempt']}.cells.csv", [_fields(CELLS, row)], sync=True)
+        row = {"attempt": max(attempts), **facts, "launch": launch.name}
+        _append(folder.launches / f"{launch.name}.{row['attempt']}.cells.csv", [_fields(CELLS, row)], sync=True)
 
 
-def _has_ended(folder: RunFolder, launch: str, facts: dict) -> bool:
+def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
     key = tuple("" if facts[name] is None else str(facts[name]) for name in KEY)
-    ranks, number = map(int, launch.split("r-"))
-    return key in folder.finished(Launch(ranks, number))
+    return key in folder.finished(launch)
 
 
 def write_summary(folder: RunFolder, rows: Iterable[dict]) -> None:

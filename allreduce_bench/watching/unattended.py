@@ -60,7 +60,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
             speak(trouble.sentence + kept)
             if trouble.hung:
                 reason = trouble.sentence.split(": ", 1)[-1]
-                mark(folder, launch.name, {**trouble.hung["facts"], "state": "hung", "reason": reason})
+                mark(folder, launch, {**trouble.hung["facts"], "state": "hung", "reason": reason})
             monitor.end_ranks()
             time.sleep(LAST_WORDS_S)
             os._exit(1)

@@ -117,6 +117,23 @@ def test_what_had_no_time_is_pending_what_was_skipped_is_not(tmp_path):
     assert [launch.name for launch in folder.pending(folder.plan())] == ["2r-1"]
 
 
+def test_attempts_are_counted_by_launch_and_other_files_are_not(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.launches.mkdir()
+    for name in (
+        "2r-1.1.json",
+        "2r-1.2.json",
+        "16r-3.1.json",
+        "2r-1.json",
+        "2r-1.01.json",
+        "2r-1.1.json.tmp",
+        "x.1.json",
+    ):
+        (folder.launches / name).touch()
+    found = folder.attempt_numbers()
+    assert {launch: sorted(numbers) for launch, numbers in found.items()} == {Launch(2, 1): [1, 2], Launch(16, 3): [1]}
+
+
 def test_reading_a_run_never_loads_its_users_algorithm_files(folder, tmp_path):
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")

@@ -36,6 +36,20 @@ def test_launches_take_turns_over_the_rank_counts():
     assert [launch.name for launch in launches] == ["2r-1", "4r-1", "2r-2", "4r-2", "2r-3", "4r-3"]
 
 
+@given(ranks=st.integers(1, 10**9 - 1), number=st.integers(1, 10**9 - 1))
+def test_a_launch_is_found_again_by_its_name(ranks, number):
+    launch = Launch(ranks, number)
+    assert Launch.named(launch.name) == launch
+
+
+@pytest.mark.parametrize(
+    "text", ["", "4", "4r", "r-2", "-2", "4r-0", "0r-2", "04r-2", "4r-2.1", "4r--2", " 4r-2", "4r-2\n"]
+)
+def test_what_is_no_name_of_a_launch_is_refused(text):
+    with pytest.raises(ValueError, match="is no name of a launch; expected such as 4r-2"):
+        Launch.named(text)
+
+
 def test_cells_are_every_algorithm_at_every_size_in_elements():
     cells = Plan(**CHOICES, segmented=("tree",), segment_nbytes=256, floors=False).cells(Launch(2, 1))
     assert Counter(cells) == Counter(

@@ -163,8 +163,8 @@ def test_a_mark_about_a_cell_goes_to_the_attempt_that_began_it(tmp_path):
     Recorder(folder, "2r-1", launch_facts(2))  # of a job that started meanwhile
     cell = folder.plan().cells(Launch(2, 1))[0]
     facts = {**asdict(cell), "ranks": 2, "nbytes": 8, "state": "hung"}
-    mark(folder, "2r-1", {**facts, "attempt": 1})
-    mark(folder, "2r-1", facts)
+    mark(folder, Launch(2, 1), {**facts, "attempt": 1})
+    mark(folder, Launch(2, 1), facts)
     assert [(row["attempt"], row["state"]) for row in folder.marks()] == [("1", "hung"), ("2", "hung")]
 
 
