@@ -85,8 +85,7 @@ def _tried(way: Way, nodes: int) -> Check:
     try:
         command = mpirun_command(find_launcher(start), ranks, start, HELLO)
     except LaunchError as error:
-        text, _, advice = str(error).partition("; ")
-        return Check("info", way.name, text, "this way to start ranks is none here", advice)
+        return Check("info", way.name, error.what, "this way to start ranks is none here", error.advice)
     begun = time.perf_counter()
     outcome = say_hello(command, PATIENCE_S)
     took = format_time(time.perf_counter() - begun)

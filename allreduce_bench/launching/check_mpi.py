@@ -65,8 +65,7 @@ def of_mpi(node: dict, launch: bool) -> Iterator[Check]:
 
 def no_launcher(error: LaunchError) -> Check:
     """The check that nothing here starts ranks."""
-    text, _, advice = str(error).partition("; ")
-    return Check("severe", "launcher", text, "no ranks can be started", advice)
+    return Check("severe", "launcher", error.what, "no ranks can be started", error.advice)
 
 
 def library() -> dict | Check:

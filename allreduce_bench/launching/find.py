@@ -53,7 +53,7 @@ def _library() -> str:
     asked = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=False)
     if asked.returncode != 0 or not asked.stdout.strip():
         why = (asked.stderr.strip().splitlines() or [f"exit status {asked.returncode}"])[-1]
-        raise LaunchError(f"no MPI found ({why}); {INSTALL}")
+        raise LaunchError(f"no MPI found ({why})", INSTALL)
     return library_name(asked.stdout)
 
 
@@ -70,8 +70,8 @@ def _auto(library: str, start: Start) -> Launcher:
 def _of_family(kind: str, library: str) -> Launcher:
     if not library.startswith(FAMILIES[kind]):
         raise LaunchError(
-            f"--launcher {kind}, but mpi4py uses {library}; "
-            f"use its own launcher, or an environment with {FAMILIES[kind]}"
+            f"--launcher {kind}, but mpi4py uses {library}",
+            f"use its own launcher, or an environment with {FAMILIES[kind]}",
         )
     return Launcher(_mpirun(library), library, kind)
 
@@ -98,10 +98,10 @@ def _mpirun(library: str) -> str:
     if family_of:
         others = [f"{program} ({family or 'unknown'})" for program, family in family_of.items()]
         raise LaunchError(
-            f"mpi4py uses {library}, but found only the launcher of another MPI: {', '.join(others)}; "
-            "put the right mpirun first in PATH"
+            f"mpi4py uses {library}, but found only the launcher of another MPI: {', '.join(others)}",
+            "put the right mpirun first in PATH",
         )
-    raise LaunchError(f"mpi4py uses {library}, but there is no mpirun or mpiexec; {INSTALL}")
+    raise LaunchError(f"mpi4py uses {library}, but there is no mpirun or mpiexec", INSTALL)
 
 
 def _candidates() -> list[str]:

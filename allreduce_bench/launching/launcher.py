@@ -10,7 +10,11 @@ from .interface_variables import interface_variables
 
 
 class LaunchError(RuntimeError):
-    """No launcher, or none that does what was asked for, in words."""
+    """No launcher, or none that does what was asked for: `what` in words, and `advice`, empty where there is none."""
+
+    def __init__(self, what: str, advice: str = ""):
+        super().__init__(f"{what}; {advice}" if advice else what)
+        self.what, self.advice = what, advice
 
 
 class Launcher(NamedTuple):
@@ -37,7 +41,7 @@ def refuse(start: Start, names: tuple[str, ...], who: str, advice: str) -> None:
     asked = [name for name in names if getattr(start, name) != getattr(UNASKED, name)]
     if asked:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in asked)
-        raise LaunchError(f"{options}: {who} is not told such things here; {advice}")
+        raise LaunchError(f"{options}: {who} is not told such things here", advice)
 
 
 def remote_shell(start: Start) -> list[str] | None:

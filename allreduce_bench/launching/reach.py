@@ -38,7 +38,7 @@ def refuse_silent_hosts(start: Start) -> None:
     if silent:
         who = Path(shell[0]).name
         why = next(iter(silent.values()))
-        raise LaunchError(f"{_words(list(silent))} ({who}: {why}); check the name and that {who} needs no password")
+        raise LaunchError(f"{_words(list(silent))} ({who}: {why})", f"check the name and that {who} needs no password")
 
 
 def other_hosts(start: Start) -> list[str]:

@@ -67,6 +67,15 @@ def main() -> None:
 
     command = os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv)
     place = Place(number, planned, float(words.started), launch.ranks, deadline)
-    part = Part(opened, lambda *_: None, command, place, 0.0, bool(words.skip_hung), asked.words, watch, warned)
-    status = take_part(part)
+    task = Task(
+        open_run=opened,
+        close_run=lambda *_: None,
+        command=command,
+        place=place,
+        skip_hung=bool(words.skip_hung),
+        transport=asked.words,
+        warned=warned,
+        watch=watch,
+    )
+    status = take_part(task)
     sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it

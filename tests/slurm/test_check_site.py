@@ -255,7 +255,7 @@ def test_where_none_works_nothing_is_advised_but_to_look(launchers):
 
 def test_no_launcher_at_all(launchers, monkeypatch):
     def none(start=None):
-        raise LaunchError("there is no mpirun or mpiexec; install one")
+        raise LaunchError("there is no mpirun or mpiexec", "install one")
 
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
     monkeypatch.setattr(check_launchers, "find_launcher", none)

@@ -15,7 +15,9 @@ def template_command(launcher: Launcher, ranks: int, start: Start, program: list
     refuse(start, ("hosts", "remote_shell", "map_by", "bind_to"), "the template's launcher", "put it into the template")
     nodes = nodes_for(ranks, start)
     if nodes is None and "{nodes}" in start.launcher:
-        raise LaunchError(f"launcher template '{start.launcher}': the number of nodes is unknown; say --ranks-per-node")
+        raise LaunchError(
+            f"launcher template '{start.launcher}': the number of nodes is unknown", "say --ranks-per-node"
+        )
     words = [word.format(ranks=ranks, nodes=nodes) for word in shlex.split(start.launcher)]
     return [launcher.program, *words[1:], *shlex.split(start.launcher_args), *with_variables(start, program)]
 

@@ -37,7 +37,8 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
 def _placed(ranks: int, start: Start) -> list[str]:
     if start.map_by and start.ranks_per_node:
         raise LaunchError(
-            f"--map-by and --ranks-per-node: Open MPI takes one of them; say --map-by ppr:{start.ranks_per_node}:node"
+            "--map-by and --ranks-per-node: Open MPI takes one of them",
+            f"say --map-by ppr:{start.ranks_per_node}:node",
         )
     mapped, words = start.map_by, []
     if start.ranks_per_node:

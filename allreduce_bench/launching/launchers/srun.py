@@ -25,7 +25,7 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
         words += ["-N", str(nodes), f"--ntasks-per-node={ranks_a_node(ranks, start)}"]
     if start.hosts:
         if any(slots_of(host)[1] for host in start.hosts):
-            raise LaunchError("--hosts with slots: srun knows none; name the hosts alone and say --ranks-per-node")
+            raise LaunchError("--hosts with slots: srun knows none", "name the hosts alone and say --ranks-per-node")
         words += ["-w", ",".join(start.hosts[:nodes])]
     if start.map_by:
         words.append(f"--distribution={start.map_by}")
@@ -47,8 +47,8 @@ def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ..
         if kind in known:
             return (f"--mpi={kind}",)
     raise LaunchError(
-        f"{library} needs {' or '.join(wanted)}, but 'srun --mpi=list' knows {', '.join(sorted(known)) or 'nothing'}; "
-        "use mpirun, or say --launcher-args '--mpi=…'"
+        f"{library} needs {' or '.join(wanted)}, but 'srun --mpi=list' knows {', '.join(sorted(known)) or 'nothing'}",
+        "use mpirun, or say --launcher-args '--mpi=…'",
     )
 
 
