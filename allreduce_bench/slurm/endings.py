@@ -14,12 +14,23 @@ class Ending(NamedTuple):
     """Where a job stands."""
 
     kind: str  # QUEUED, RUNNING, DONE, ENDED otherwise, or UNSURE
-    words: str  # hit its time limit of 30:00
+    what: str  # hit its time limit of 30:00
+    why: str = ""  # as the job said itself
+
+    @property
+    def words(self) -> str:
+        """What a table says of it: was stopped: rank 3 died."""
+        return f"{self.what}: {self.why}" if self.why else self.what
 
     @property
     def sentence(self) -> str:
         """What follows the name of the job: is still queued (Resources)."""
         return f"is still {self.words}" if self.active else self.words
+
+    @property
+    def reason(self) -> str:
+        """Why a cell that the job was to measure has no time, after the name of the job."""
+        return self._replace(what="ended without measuring it").words if self.kind == DONE else self.sentence
 
     @property
     def active(self) -> bool:
@@ -39,12 +50,12 @@ def ending(task: Task, told: Told) -> Ending:
     if record.requeued:
         return Ending(ENDED if job else UNSURE, "was requeued, and has not begun again since")
     if record.end == "done":
-        return Ending(DONE, f"done: {record.why}" if record.why else "done")
+        return Ending(DONE, "done", record.why or "")
+    if record.end == "warned":
+        return Ending(ENDED, f"stopped in time before its limit{_of(limit_s)}")
     if record.end:
-        because = f": {record.why}" if record.why else ""
-        warned = f"stopped in time before its limit{_of(limit_s)}"
-        words = {"warned": warned, "refused": f"refused to measure{because}", "stopped": f"was stopped{because}"}
-        return Ending(ENDED, words.get(record.end, f"ended as {record.end}{because}"))
+        what = {"refused": "refused to measure", "stopped": "was stopped"}.get(record.end, f"ended as {record.end}")
+        return Ending(ENDED, what, record.why or "")
     if job is None:
         return Ending(UNSURE, "may be running, or ended without a word")
     return Ending(ENDED, _status(job) or "ended without a word (killed?)")

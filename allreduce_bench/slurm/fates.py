@@ -9,7 +9,7 @@ from ..runs.plan import Cell, Launch, Plan
 from ..runs.rows import Row
 from ..runs.schema import ALONE, FLOORS
 from ..units import format_size, in_ranks, spans
-from .endings import DONE, ending
+from .endings import ending
 from .job_states import Told
 from .tasks import Task
 
@@ -81,8 +81,7 @@ def _fate(launch: Launch, tasks: Sequence[Task], told: Told) -> tuple[str, bool]
     if not endings:
         return "no job was to measure it", False
     task, fate = next((one for one in reversed(endings) if one[1].active), endings[-1])
-    said = fate.words.replace("done", "ended without measuring it", 1) if fate.kind == DONE else fate.sentence
-    return f"job {task.id} {said}", fate.active
+    return f"job {task.id} {fate.reason}", fate.active
 
 
 def grouped(plan: Plan, found: Iterable[Missing]) -> list[Group]:

@@ -59,7 +59,21 @@ def test_slurm_knows_best_what_it_did_to_a_job(what, kind, words):
     "what", [told("FAILED", exit_code="1:0"), told("COMPLETED", exit_code="0:0"), told(FORGOTTEN), SILENT]
 )
 def test_a_job_knows_best_how_it_ended_by_itself(record, kind, words, what):
-    assert ending(task(**record), what) == Ending(kind, words)
+    found = ending(task(**record), what)
+    assert (found.kind, found.words) == (kind, words)
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        (Ending(DONE, "done"), "ended without measuring it"),
+        (Ending(DONE, "done", "left out: --within is done"), "ended without measuring it: left out: --within is done"),
+        (Ending(RUNNING, "running on n3"), "is still running on n3"),
+        (Ending(ENDED, "was stopped", "rank 3 died"), "was stopped: rank 3 died"),
+    ],
+)
+def test_why_a_job_did_not_measure_a_cell(found, reason):
+    assert found.reason == reason
 
 
 @pytest.mark.parametrize(
