@@ -108,9 +108,10 @@ def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: f
     """Measure what is left of the pair's run; what it gave, or why it failed."""
     from ..evaluation.node_pairs import Measured, measured
     from ..evaluation.summary import summarise
-    from ..launching.driver import Refused, Run, Stopped, drive
+    from ..launching.driver import drive
     from ..launching.find import find_launcher
     from ..launching.launcher import LaunchError
+    from ..launching.supervised import Refused, Run, Stopped
     from ..runs.recorder import create_run, discard_run, write_summary
     from ..watching.progress import Lines
 
@@ -121,7 +122,19 @@ def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: f
             if not folder.path.exists():
                 create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
             launches = plan.planned_launches()
-            drive(Run(folder, plan, launches, launcher, timeout_s, None, time.time(), False, Lines, warned))
+            run = Run(
+                folder=folder,
+                plan=plan,
+                launches=launches,
+                launcher=launcher,
+                timeout_s=timeout_s,
+                within_s=None,
+                started=time.time(),
+                skip_hung=False,
+                show=Lines,
+                warned=warned,
+            )
+            drive(run)
         if warned.came and folder.pending(plan):
             why = "warned of the end of its time"
     except (LaunchError, Refused, Stopped) as error:

@@ -5,7 +5,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -23,13 +23,13 @@ from ..runs.plan import Launch, Plan, PlanError
 from ..runs.recorder import discard_run, write_summary
 from ..runs.rows import RunError
 from ..watching.lifeline import Warned
-from ..watching.progress import Lines, Place
+from ..watching.progress import Place
 from .options import Sectioned, job_options, limits_of, plan_options
 from .plan_of_options import begin_run, open_run, planned_run, refuse_under_launcher
-from .types import DURATION, OneLine, errors_in_one_line, talk
+from .types import DURATION, OneLine, display, errors_in_one_line, talk
 
 if TYPE_CHECKING:
-    from ..launching.driver import Run
+    from ..launching.supervised import Run
     from .in_job import InJob
 
 SHORTEST_TIMEOUT_S = 1.0  # a rank may wait so long for its turn where there are more ranks than cores
@@ -134,9 +134,9 @@ def _finish_one_launch(options: dict, warned: Warned, folder: RunFolder, plan: P
 
 def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:
     """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong."""
-    from ..launching.driver import Run
     from ..launching.find import find_launcher
     from ..launching.staging import stage
+    from ..launching.supervised import Run
     from .in_job import InJob
 
     started, warned = time.time(), Warned()
@@ -156,16 +156,28 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
         job.begin(folder, plan, staged.facts if staged else None)
         planned = f"launches: {len(job.launches)}"
         talk(f"{launcher.library}, {launcher.program}; {planned}; results in {folder.path}")
-        within = options["timeout"], options["within"], started, options["skip_hung"]
-        how = _display(), warned, staged.program if staged else ()
-        failure = _driven(Run(folder, plan, job.launches, launcher, *within, *how), options, job)
+        run = Run(
+            folder=folder,
+            plan=plan,
+            launches=job.launches,
+            launcher=launcher,
+            timeout_s=options["timeout"],
+            within_s=options["within"],
+            started=started,
+            skip_hung=options["skip_hung"],
+            show=display(),
+            warned=warned,
+            program=staged.program if staged else (),
+        )
+        failure = _driven(run, options, job)
         job.report(folder)
     return folder, failure
 
 
 def _driven(run: "Run", options: dict, job: "InJob") -> OneLine | None:
     """Drive the run as far as it goes, and print what came of it; what went wrong."""
-    from ..launching.driver import Refused, Stopped, drive
+    from ..launching.driver import drive
+    from ..launching.supervised import Refused, Stopped
 
     folder, plan = run.folder, run.plan
     try:
@@ -202,18 +214,6 @@ def _finished(options: dict, warned: Warned, folder: RunFolder, plan: Plan) -> s
 
 def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
-
-
-def _display() -> Callable[[Place], Lines]:
-    """A live line on a terminal, plain lines elsewhere."""
-    if not sys.stderr.isatty():
-        return Lines
-    from rich.console import Console
-
-    from ..watching.live_line import Live
-
-    console = Console(stderr=True)
-    return lambda place: Live(place, console)
 
 
 def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:

@@ -12,6 +12,7 @@ from ..measuring.launcher_variables import rank_of
 from ..runs.groups import parse_groups
 from ..runs.hosts import parse_hosts
 from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size
+from ..watching.progress import Lines, Place
 
 
 class OneLine(click.ClickException):
@@ -132,3 +133,15 @@ def _sentence(error: Exception) -> str:
 def talk(words: str) -> None:
     """Say something that is no result."""
     click.echo(words, err=True)
+
+
+def display() -> Callable[[Place], Lines]:
+    """A live line on a terminal, plain lines elsewhere."""
+    if not sys.stderr.isatty():
+        return Lines
+    from rich.console import Console
+
+    from ..watching.live_line import Live
+
+    console = Console(stderr=True)
+    return lambda place: Live(place, console)

@@ -3,10 +3,15 @@
 import os
 import shlex
 import shutil
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..runs.start import SSH, UNASKED, Start
 from .interface_variables import interface_variables
+from .layout import ranks_a_node
+from .scheduler import SCHEDULERS
+
+ON_ONE_NODE = ("openmpi", "mpich")  # unless hosts or a job say more; of others nothing is known
 
 
 class LaunchError(RuntimeError):
@@ -24,6 +29,13 @@ class Launcher(NamedTuple):
     library: str  # such as Open MPI 5.0.11
     kind: str  # a key of COMMAND_OF
     options: tuple[str, ...] = ()  # that it always gets
+
+
+def on_one_node(launcher: Launcher, ranks: int, start: Start, environ: Mapping[str, str]) -> bool:
+    """Whether all ranks are surely started on this node, so that nobody else need reach the monitor."""
+    elsewhere = start.launcher_args or any(name in environ for name in SCHEDULERS.values())
+    elsewhere = elsewhere or any("hostfile" in name.lower() for name in environ)
+    return launcher.kind in ON_ONE_NODE and ranks_a_node(ranks, start) == ranks and not elsewhere
 
 
 def with_variables(start: Start, program: list[str]) -> list[str]:

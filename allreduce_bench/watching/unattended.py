@@ -50,17 +50,16 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
     address = None
     kept = f"; finished cells are kept; go on with: run --resume -o {folder.path}"
     if comm.rank == 0:
+        from .patience import Trouble
         from .supervisor import (
             Monitor,
-            Trouble,
-            names_of_this_node,  # late: rank 0 only
+            names_of_this_node,  # late, both: rank 0 only
         )
 
         def alarm(trouble: Trouble) -> None:
             speak(trouble.sentence + kept)
-            if trouble.hung:
-                reason = trouble.sentence.split(": ", 1)[-1]
-                mark(folder, launch, {**trouble.hung["facts"], "state": "hung", "reason": reason})
+            if trouble.row:
+                mark(folder, launch, trouble.row)
             monitor.end_ranks()
             time.sleep(LAST_WORDS_S)
             os._exit(1)

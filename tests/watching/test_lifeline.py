@@ -76,11 +76,11 @@ def test_what_ranks_heard_themselves_and_why_they_refuse_is_passed_on(monitor): 
     first, second = enter(watching, 0), enter(watching, 1)
     first.say(kind="warned")
     until(lambda: {"kind": "warned"} in heard)
-    assert watching.refusal is None
+    assert watching.patience.refusal is None
     second.say(kind="failed", why="too few nodes", pause_s=0.0, refused=True)
     first.say(kind="failed", why="another reason", pause_s=0.0)
-    until(lambda: watching.failure is not None and len(heard) == 3)
-    assert watching.refusal == "too few nodes"
+    until(lambda: watching.patience.failure is not None and len(heard) == 3)
+    assert watching.patience.refusal == "too few nodes"
 
 
 @needs_mpi

@@ -70,7 +70,7 @@ def test_the_first_line_that_breaks_is_the_rank_that_died(monitor):
     watching = monitor(3)
     ranks = [enter(watching, rank) for rank in range(3)]
     ranks[1].close()
-    until(lambda: watching._first is not None)
+    until(lambda: watching.patience.first_to_go)
     ranks[0].close(), ranks[2].close()
     watching.settle()
     assert watching.trouble.sentence == "start of 3 ranks: rank 1 on n1 died" and watching.trouble.hung is None
@@ -80,10 +80,10 @@ def test_the_launcher_knows_better_which_rank_died_first(monitor):
     watching = monitor(3)
     ranks = [enter(watching, rank) for rank in range(3)]
     ranks[1].close()
-    watching.suspect(102)
+    watching.patience.suspect(102)
     for rank in ranks:
         rank.close()
-    until(lambda: all(peer.died for peer in watching._peers))
+    until(lambda: all(rank.died for rank in watching.patience.ranks))
     watching.settle()
     assert "rank 2 on n2 died" in watching.trouble.sentence
 
@@ -92,12 +92,12 @@ def test_who_ends_well_or_says_why_it_failed_did_not_die(monitor):
     watching = monitor(2)
     ranks = [enter(watching, rank) for rank in range(2)]
     ranks[0].say(kind="failed", why="OSError: no space", pause_s=0.0)
-    until(lambda: watching.failure)
+    until(lambda: watching.patience.failure)
     for rank in ranks:
         rank.close()
     watching.settle()
-    assert watching.trouble is None and watching.failure == "rank 0: OSError: no space"
-    assert not watching.all_over
+    assert watching.trouble is None and watching.patience.failure == "rank 0: OSError: no space"
+    assert not watching.patience.all_over
 
 
 def test_all_over_when_everyone_has_said_so(monitor):
@@ -105,9 +105,9 @@ def test_all_over_when_everyone_has_said_so(monitor):
     ranks = [enter(watching, rank) for rank in range(2)]
     ranks[0].say(kind="bye")
     time.sleep(0.05)
-    assert not watching.all_over
+    assert not watching.patience.all_over
     ranks[1].say(kind="bye")
-    until(lambda: watching.all_over)
+    until(lambda: watching.patience.all_over)
 
 
 @pytest.mark.parametrize(
@@ -125,5 +125,5 @@ def test_strangers_are_turned_away(monitor, said):
     wrong = Rank(watching, 0, token="0" * 32)
     with contextlib.suppress(ConnectionError):
         assert wrong.hear() is None
-    assert watching._peers == [] and watching.trouble is None
+    assert watching.patience.ranks == [] and watching.trouble is None
     assert enter(watching, 0) is not None

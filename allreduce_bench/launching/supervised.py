@@ -1,0 +1,243 @@
+"""One launch: its mpirun is started, watched through the monitor, and ended."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from ..machine.interfaces import interfaces
+from ..measuring.launcher_variables import thread_level
+from ..runs.folder import RunFolder
+from ..runs.plan import LEFT_OUT, Launch, Plan
+from ..runs.recorder import mark
+from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, Warned, end_with_parent
+from ..watching.patience import ANSWER_S
+from ..watching.progress import Lines, Place
+from ..watching.supervisor import Monitor, names_of_this_node
+from .find import mpirun_command, program
+from .launcher import Launcher, on_one_node
+from .layout import ranks_a_node
+
+GRACE_S = 1.5  # beyond its time, for the cell in progress
+DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)")  # Open MPI's words; MPICH names a rank that it killed
+ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # the status of an mpirun that was asked to end, and ended its ranks
+ENDING_S = 5.0  # for mpirun to end when told to
+
+
+class Stopped(RuntimeError):
+    """A launch that did not end well, in words."""
+
+
+class Refused(RuntimeError):
+    """A launch that its ranks would not measure, in words: nothing of it was written."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What the launches of a run have in common."""
+
+    folder: RunFolder
+    plan: Plan
+    launches: Sequence[Launch]  # of the plan, that this process shall see to
+    launcher: Launcher
+    timeout_s: float  # without progress
+    within_s: float | None  # for all launches together, from `started`
+    started: float  # seconds since the epoch
+    skip_hung: bool
+    show: Callable[[Place], Lines]
+    warned: Warned  # from then on no launch is started, and the one in progress ends after its cell
+    program: Sequence[str] = ()  # that starts a rank; empty: the one of `environment`
+
+
+class Supervised:
+    """One launch: mpirun, the monitor that its ranks report to, and what the user sees of it."""
+
+    def __init__(self, run: Run, launch: Launch, place: Place):
+        self.run, self.launch, self.place = run, launch, place
+        self.lines = run.show(place)
+        self.woken = threading.Event()  # mpirun has ended, or something is wrong
+        self.muted = self.named = False  # named: mpirun told which rank died
+        self.local = on_one_node(run.launcher, launch.ranks, run.plan.start, os.environ)
+        self.monitor = Monitor(
+            launch.ranks,
+            run.timeout_s,
+            local=self.local,
+            heard=self._hear,
+            alarm=lambda trouble: self.woken.set(),
+            pulse=self._written,
+        )
+        self.patience = self.monitor.patience
+
+    def measure(self) -> None:
+        """Start it and wait for its end. Raises Stopped."""
+        command = self._command()
+        if self.place.number <= len({launch.ranks for launch in self.run.launches}):
+            self.lines.say(shlex.join(command))
+        process = self._start(command)
+        self.run.warned.pass_on_to(self.monitor.warn)
+        try:
+            self._wait(process)
+            status = process.poll()
+            if status is not None:
+                self.forwarding.join(1)  # the last that was said
+            if status and self.patience.all_over:
+                self.lines.say(f"warning: all ranks ended well, then their launcher {how_it_ended(status)}")
+                status = 0
+            by_itself = status and status > 0  # below, it was mpirun that a signal ended, and with it its ranks
+            if by_itself and (self.named or status != ENDED_BY_TERM.get(self.run.launcher.kind)):
+                self.monitor.settle()
+            self._end(process)
+            self._conclude(status)
+        finally:
+            self._end(process)
+            self.run.warned.pass_on_to(None)
+            self.monitor.close()
+            self.lines.close()
+
+    def _command(self) -> list[str]:
+        plan, place = self.run.plan, self.place
+        inner = [*(self.run.program or program()), "measure", "--launch", self.launch.name]
+        inner += ["--place", f"{place.number}/{place.planned}", "--started", f"{place.started:.0f}"]
+        inner += ["--thread-level", thread_level(plan.thread_level, ranks_a_node(self.launch.ranks, plan.start))]
+        if place.deadline is not None:
+            inner += ["--deadline", f"{place.deadline:.1f}"]
+        inner += ["--skip-hung", "yes"] if self.run.skip_hung else []
+        inner += ["--", str(self.run.folder.path)]  # a name may begin with a dash
+        return mpirun_command(self.run.launcher, self.launch.ranks, plan.start, inner)
+
+    def _start(self, command: list[str]) -> subprocess.Popen:
+        told = {COMMAND_VARIABLE: shlex.join(command), MONITOR_VARIABLE: self.monitor.address(names_of_this_node())}
+        process = subprocess.Popen(  # without stdin: mpirun would swallow what is meant for others
+            command,
+            env={**os.environ, **told},
+            preexec_fn=end_with_parent,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        self.forwarding = threading.Thread(target=self._forward, args=(process,), daemon=True)
+        self.forwarding.start()
+        threading.Thread(target=self._await_end, args=(process,), daemon=True).start()
+        return process
+
+    def _forward(self, process: subprocess.Popen) -> None:
+        """Pass on what mpirun and the ranks say, until the end is near: then mpirun only complains."""
+        for line in process.stdout or ():
+            if named := DEAD_PROCESS.search(line):
+                self.patience.suspect(int(named[1]))
+                self.named = True
+            if not self.muted:
+                self.lines.say(line.rstrip("\n"))
+
+    def _await_end(self, process: subprocess.Popen) -> None:
+        process.wait()
+        self.woken.set()
+
+    def _hear(self, message: dict) -> None:
+        if message["kind"] == "cell":
+            self.lines.begin(message["words"])
+        elif message["kind"] == "result":
+            self.lines.cell(message["done"], message["cells"], message["words"], message["failed"])
+        elif message["kind"] == "warned":
+            self.run.warned.came = True  # they have heard of it, as when a scheduler tells all processes but this one
+        elif message["kind"] == "bye" and self.patience.all_over:
+            self.woken.set()
+
+    def _written(self) -> int:
+        """Bytes that rank 0 has written so far: progress even where no rank reaches the monitor."""
+        return sum(path.stat().st_size for path in self.run.folder.launches.glob(f"{self.launch.name}.*.csv"))
+
+    def _wait(self, process: subprocess.Popen) -> None:
+        """Until mpirun ends, trouble comes up, or the time of the launch is long over."""
+        deadline = self.place.deadline
+        if not self.woken.wait(None if deadline is None else max(0.0, deadline + GRACE_S - time.time())):
+            self.monitor.ask_now()  # is the cell only long, or does a rank keep it from ending?
+            self.woken.wait(ANSWER_S + 0.5)
+        if self.patience.all_over:
+            patience_s = ENDING_S if self.run.warned.came else self.run.timeout_s
+            try:
+                process.wait(patience_s)
+            except subprocess.TimeoutExpired:
+                self.lines.say(f"warning: all ranks had ended, their launcher had not after {patience_s:g} s")
+
+    def _end(self, process: subprocess.Popen) -> None:
+        """End mpirun and, through it and through the monitor, all ranks."""
+        self.muted = True
+        if process.poll() is not None:
+            return
+        self.monitor.end_ranks()
+        process.terminate()
+        try:
+            process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _conclude(self, status: int | None) -> None:
+        """Keep what is known of cells that did not end.
+
+        Raises Stopped unless the launch ended well or for its time, Refused where its ranks would not measure it.
+        """
+        trouble = self.monitor.trouble
+        if status is not None and status < 0:
+            raise Stopped(f"launch {self.launch.name}: its launcher {how_it_ended(status)}")
+        if self.patience.refusal:
+            raise Refused(self.patience.refusal)
+        if trouble:
+            if trouble.row:
+                mark(self.run.folder, self.launch, trouble.row)
+            raise Stopped(f"{trouble.sentence}{self._suspected_interfaces()}")
+        if status is None and not self.patience.all_over:
+            self._mark_left_out()
+        elif status:
+            failure = self.patience.failure
+            first = f"; the first to go was {self.patience.first_to_go}" if self.patience.first_to_go else ""
+            words = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
+            raise Stopped(f"launch {self.launch.name} {words}")
+        elif missing := self._missing():
+            words = f"its launcher ended as if all were well, but {missing} cells are missing"
+            raise Stopped(f"launch {self.launch.name}: {words}: a node may be gone")
+
+    def _missing(self) -> int:
+        """How many cells a launch left that should have left none: some launchers call the loss of a node a success."""
+        in_haste = self.place.deadline is not None and not self.patience.first_to_go
+        if self.patience.all_over or self.run.warned.came or in_haste:
+            return 0
+        return self.run.folder.missing(self.run.plan, self.launch, self.run.skip_hung)
+
+    def _suspected_interfaces(self) -> str:
+        """Where several nodes did not finish a single cell, an MPI often waits on an interface that leads nowhere."""
+        if self.local or self.run.plan.start.interface or self.run.folder.finished(self.launch):
+            return ""
+        from ..machine.networks import reachable, way_between
+
+        here = {"interfaces": [one._asdict() for one in interfaces()]}
+        names = ", ".join(f"{one['name']} {one['address']}/{one['prefix']}" for one in reachable(here))
+        return f"; interfaces here: {names or 'none'}: try --interface {way_between([here]) or 'NAME'}"
+
+    def _mark_left_out(self) -> None:
+        """The ranks had no time left to say so themselves."""
+        common = (self.patience.cell or {}).get("facts")
+        if common is None:
+            return
+        done = self.run.folder.finished(self.launch, self.run.skip_hung)
+        for cell in self.run.plan.cells(self.launch):
+            if cell.key not in done:
+                own = {**asdict(cell), "nbytes": cell.count * self.run.plan.itemsize}
+                mark(self.run.folder, self.launch, {**common, **own, "state": "left out", "reason": LEFT_OUT})
+
+
+def how_it_ended(status: int) -> str:
+    """`was ended by SIGKILL`, or `ended with status 3`."""
+    number = -status if status < 0 else status - 128
+    try:
+        return f"was ended by {signal.Signals(number).name}"
+    except ValueError:
+        return f"ended with status {status}"
