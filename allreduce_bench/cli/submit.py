@@ -15,6 +15,7 @@ from ..slurm.estimate import parse_limit
 from ..slurm.job_files import read_submissions
 from ..slurm.jobs import HERE
 from ..slurm.order_table import commands_of, described, in_words, node_hours, rows, too_long
+from ..slurm.parsing import id_parts
 from ..slurm.sbatch_words import check_passed
 from ..slurm.submit import Order, submit_all
 from ..units import parse_counts
@@ -125,8 +126,8 @@ def _look_at_slurm(sweep: Path) -> None:
     names = {job.job: job.name if job.run == HERE else f"{job.run}/{job.name}" for job in submitted}
     busy = [job for _, job in sorted(commands.jobs(list(names)).items()) if job.queued or job.running]
     if busy:
-        states = [f"{names.get(job.id.partition('_')[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
-        numbers = " ".join(sorted({job.id.partition("_")[0] for job in busy}))
+        states = [f"{names.get(id_parts(job.id)[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
+        numbers = " ".join(sorted({id_parts(job.id)[0] for job in busy}))
         said = f"{sweep}: jobs of the sweep are in the queue: {', '.join(states)}"
         raise OneLine(f"{said}; wait for them, or end them: scancel {numbers}")
 

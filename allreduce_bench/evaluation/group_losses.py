@@ -7,7 +7,7 @@ launches. 1.3: the neighbours cost 30 % more time.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..runs.groups import MOST_GROUPS, describe, groups_of, written
+from ..runs.groups import MOST_GROUPS, SILENT, describe, groups_of, read, written
 from ..runs.plan import Cell, Plan
 from ..runs.schema import ALONE, TOGETHER
 from ..stats import log_interval, median
@@ -90,11 +90,11 @@ def _of_groups(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
 
 def _told(text: str, unit: float) -> str:
     """The values of a column, one by one, or of many groups the least and the greatest."""
-    words = text.split(" ")
-    if len(words) > FEW:
-        values = [float(word) * unit for word in words if word != "-"]
-        return f"{three_digits(min(values))} to {three_digits(max(values))}"
-    return ", ".join(word if word == "-" else three_digits(float(word) * unit) for word in words)
+    values = read(text)
+    if len(values) > FEW:
+        known = [value * unit for value in values if value is not None]
+        return f"{three_digits(min(known))} to {three_digits(max(known))}"
+    return ", ".join(SILENT if value is None else three_digits(value * unit) for value in values)
 
 
 def _largest(measured: Sequence[dict[str, Any]]) -> str:
@@ -125,7 +125,7 @@ def lines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         if row["groups"] != TOGETHER or row["time_s"] is None or not row.get("group_times_s"):
             continue
-        times = [float(word) for word in row["group_times_s"].split(" ") if word != "-"]
+        times = [time_s for time_s in read(row["group_times_s"]) if time_s is not None]
         other = alone_of(row, rows)
         found.append(
             {

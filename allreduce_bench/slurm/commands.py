@@ -88,7 +88,7 @@ def jobs(numbers: Sequence[str]) -> dict[str, Job]:
     for job in _queue(numbers):  # of what is over, the accounts say more; of what is not, they may be late
         if job.queued or job.running or job.id not in known or known[job.id].queued or known[job.id].running:
             known[job.id] = job
-    masters = {number.partition("_")[0] for number in known}  # the jobs, and the arrays to which the tasks belong
+    masters = {parsing.id_parts(number)[0] for number in known}  # the jobs, and the arrays to which the tasks belong
     return known | {job.id: job for job in _memory([number for number in numbers if number not in masters])}
 
 

@@ -10,7 +10,7 @@ from ..runs.folder import read_json
 from ..runs.rows import RunError
 from . import commands
 from .job_files import JOBS
-from .parsing import Job
+from .parsing import Job, id_parts
 
 FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
 SECONDS = ("elapsed_s", "limit_s")  # of a job; the rest is text
@@ -28,7 +28,7 @@ def ask(numbers: Iterable[str], sweep: Path) -> Told:
     ids, earlier = list(numbers), told_earlier(sweep)
     if not ids:
         return Told(earlier)
-    asked = sorted({number.partition("_")[0] for number in ids}, key=lambda number: (len(number), number))
+    asked = sorted({id_parts(number)[0] for number in ids}, key=lambda number: (len(number), number))
     try:
         known = commands.jobs(asked)
         return Told({**{number: Job(number, FORGOTTEN) for number in ids}, **earlier, **known})

@@ -102,9 +102,15 @@ def _of_line(line: str) -> Job:
     )
 
 
+def id_parts(job_id: str) -> tuple[str, str]:
+    """The number of a job, or of the array that a task belongs to, and the task's own: `12` and `3` of `12_3`."""
+    job, _, task = job_id.partition("_")
+    return job, task
+
+
 def _tasks(job: Job) -> list[Job]:
     """Of the tasks of an array that wait together as `12_[3-5%2]` or `12_3-5` each one; any other job itself."""
-    number, _, tasks = job.id.partition("_")
+    number, tasks = id_parts(job.id)
     try:
         names = expand(f"{number}_[{re.sub('%.*', '', tasks.strip('[]'))}]") if tasks else [number]
     except ValueError:  # a long list is cut short

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ..runs.launch_choice import covers
 from ..runs.plan import Launch
 from .job_files import JOBS, Record, Submission
+from .parsing import id_parts
 
 BY_HAND = 0  # number of no submission
 
@@ -15,13 +16,19 @@ class Task:
     """A job, or a task of a job array, that measures launches of one run."""
 
     id: str  # as Slurm writes it: 12, or 12_3
-    name: str
+    job_name: str
     nodes: int
     run: str  # name of the run in its sweep
     only: str  # the launches, as `run --only` takes them
     submission: int  # BY_HAND where the job was not submitted by us
     limit_s: float | None
     records: tuple[Record, ...]  # of its starts, in order
+
+    @property
+    def name(self) -> str:
+        """The job's own, for a task of an array that we submitted with its number."""
+        task = id_parts(self.id)[1]
+        return f"{self.job_name}-{task}" if task and self.submission != BY_HAND else self.job_name
 
     @property
     def record(self) -> Record | None:
@@ -31,8 +38,7 @@ class Task:
     @property
     def said(self) -> str:
         """The file in the sweep that takes what the job says; empty: submitted by hand, so it may be anywhere."""
-        job = self.name.removesuffix(f"-{self.id.partition('_')[2]}") if "_" in self.id else self.name
-        return f"{JOBS}/{self.submission}/{job}-{self.id}.out" if self.submission != BY_HAND else ""
+        return f"{JOBS}/{self.submission}/{self.job_name}-{self.id}.out" if self.submission != BY_HAND else ""
 
     @property
     def restarts(self) -> int:
@@ -57,9 +63,9 @@ def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[R
     for submission in submissions:
         for job in submission.jobs:
             for number, only in job.tasks().items():
-                name = f"{job.name}-{number.partition('_')[2]}" if job.array else job.name
                 of = starts.pop((job.run, number), [])
-                found.append(Task(number, name, job.nodes, job.run, only, submission.number, job.limit_s, _sorted(of)))
+                order = only, submission.number, job.limit_s
+                found.append(Task(number, job.name, job.nodes, job.run, *order, _sorted(of)))
     for (run, number), of in starts.items():
         nodes = len(of[-1].nodes)
         found.append(Task(number, f"{nodes}n", nodes, run, of[-1].only, BY_HAND, None, _sorted(of)))
@@ -72,5 +78,5 @@ def _sorted(records: Sequence[Record]) -> tuple[Record, ...]:
 
 def _place(number: str) -> tuple[int, int]:
     """Slurm counts upwards, so ids of jobs sort by age."""
-    job, _, task = number.partition("_")
+    job, task = id_parts(number)
     return int(job) if job.isdecimal() else 0, int(task) if task.isdecimal() else 0

@@ -2,7 +2,17 @@
 
 import pytest
 
-from allreduce_bench.slurm.parsing import Job, duration, job_id, of_sacct, of_scontrol, of_squeue, seconds, switches
+from allreduce_bench.slurm.parsing import (
+    Job,
+    duration,
+    id_parts,
+    job_id,
+    of_sacct,
+    of_scontrol,
+    of_squeue,
+    seconds,
+    switches,
+)
 
 SQUEUE = """\
 12|RUNNING|n[1-2]|0:14|10:00|None
@@ -96,3 +106,7 @@ def test_durations(text, s):
 @pytest.mark.parametrize("text", ["0:14", "10:00", "1:00:00", "1-02:03:04"])
 def test_durations_back(text):
     assert duration(seconds(text) or 0) == text
+
+
+def test_a_task_is_told_from_its_array():
+    assert [id_parts(text) for text in ("12", "12_3", "12_[3-5%2]")] == [("12", ""), ("12", "3"), ("12", "[3-5%2]")]
