@@ -10,7 +10,7 @@ import click
 from .types import OneLine, errors_in_one_line, talk
 
 if TYPE_CHECKING:
-    from ..slurm.fates import Missing
+    from ..evaluation.missing import Missing
     from ..slurm.sweep import Run
 
 
@@ -50,7 +50,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
 def _collect(path: Path, output: Path | None) -> None:
     from ..slurm.job_states import keep
     from ..slurm.status import account
-    from ..slurm.sweep import look
+    from ..slurm.sweep import lacking, look
 
     overview = look(path)
     if overview.told.silence:
@@ -64,7 +64,8 @@ def _collect(path: Path, output: Path | None) -> None:
     if measured := [run.folder for run in overview.runs if run.marks]:
         from ..report.page import write_report
 
-        click.echo(f"report: {write_report(measured, output or path / 'report.html')}")
+        page = write_report(measured, output or path / "report.html", missing=list(map(lacking, measured)))
+        click.echo(f"report: {page}")
     else:
         talk("no report: no cell was finished")
     if broken:
@@ -76,9 +77,9 @@ def _collect(path: Path, output: Path | None) -> None:
 def _summarised(run: "Run", missing: "list[Missing]") -> list[str]:
     """Write the summary of a run; the algorithms that broke a promise of their schedule."""
     from ..evaluation.agreement import broken_promise
+    from ..evaluation.missing import explained
     from ..evaluation.summary import summarise
     from ..runs.recorder import write_summary
-    from ..slurm.fates import explained
 
     if not run.marks:
         return []

@@ -106,8 +106,10 @@ class InJob:
             return
         try:
             from ..report.page import write_report  # after the measuring: it loads much
+            from ..slurm.sweep import lacking
 
-            talk(f"report: {write_report([folder], folder.path / 'report.html')}")
+            page = write_report([folder], folder.path / "report.html", missing=[lacking(folder)])
+            talk(f"report: {page}")
         except Exception as error:  # whatever it is, the times are kept, and a report can be written later
             talk(f"warning: no report: {error}")
 

@@ -6,11 +6,7 @@ Everything here is text about one run, from its plan, its summary rows and the f
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
-from decimal import Decimal
-from itertools import chain
 
-from ..algorithms import builtin
 from ..evaluation.agreement import why_not_compared
 from ..evaluation.cell_times import AND
 from ..evaluation.summary import Summary
@@ -22,7 +18,6 @@ from ..runs.dtypes import is_float
 from ..runs.groups import describe
 from ..runs.plan import Plan
 from ..runs.schema import time_definition
-from ..runs.start import Start
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_ranges, format_size, format_time, in_ranks
 
@@ -199,55 +194,6 @@ def _starts(attempts: Sequence[dict]) -> list[tuple[str, str]]:
     }
     words = ", ".join(f"{what} {format_time(time_s)}" for what, time_s in longest.items())
     return [("start of a launch, at most", words)] if words else []
-
-
-def repeat_command(plan: Plan) -> list[str]:
-    """The command that measures this plan anew, every choice said; it starts mpirun itself."""
-    names = [name for name in plan.algorithms if name == "native" or name in builtin()]
-    by_default = plan.bounded and set(names) == {"native", *builtin()}  # to name them would lift their bound
-    options: dict[str, object] = {
-        "--ranks": ",".join(map(str, plan.ranks)),
-        "--algorithms": None if by_default else ",".join([*names, *plan.files]),
-        "--sizes": ",".join(map(str, plan.sizes)),
-        "--dtype": plan.dtype,
-        "--op": plan.op,
-        "--launches": plan.launches,
-        "--iters": plan.iters,
-        "--warmups": plan.warmups,
-        "--precision": _exactly(plan.precision),
-        "--cell-time": f"{_exactly(plan.cell_time_s)}s",
-        "--min-time": f"{_exactly(plan.min_time_s)}s" if plan.min_time_s else None,
-        "--segment": plan.segment_nbytes,
-        "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
-        "--thread-level": plan.thread_level,
-        **_definition_options(plan),
-        "--link-rate": f"{_exactly(plan.link_rate_bytes_per_s * 8 / 1e6)}Mbit" if plan.link_rate_bytes_per_s else None,
-        **_start_options(plan.start),
-        "--seed": plan.seed,
-    }
-    given = [(name,) if value is True else (name, str(value)) for name, value in options.items() if value is not None]
-    return ["allreduce-bench", "run", *chain.from_iterable(given)]
-
-
-def _definition_options(plan: Plan) -> dict[str, object]:
-    """The options that say what a time is, where they say other than usual."""
-    names = ("sync", "record", "back_to_back", "cache", "check", "groups")
-    usual = {field.name: field.default for field in fields(Plan)}
-    said = {f"--{name.replace('_', '-')}": getattr(plan, name) for name in names if getattr(plan, name) != usual[name]}
-    return said if plan.floors else {**said, "--no-floors": True}
-
-
-def _start_options(start: Start) -> dict[str, object]:
-    options = {"--hosts": ",".join(start.hosts)}
-    names = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
-    options |= {f"--{name.replace('_', '-')}": getattr(start, name) for name in names}
-    usual = {"--launcher": "auto", "--remote-shell": "ssh"}
-    return {name: value for name, value in options.items() if value and value != usual.get(name)}
-
-
-def _exactly(number: float) -> str:
-    """All digits of a number, without an exponent."""
-    return format(Decimal(repr(number)), "f")
 
 
 def _end(plan: Plan, done: Sequence[Summary]) -> str:

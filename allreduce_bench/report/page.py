@@ -17,9 +17,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from .. import __version__
 from ..evaluation import agreement, group_losses
 from ..evaluation.frames import run_names, summary_frame
+from ..evaluation.missing import Missing, explained, not_begun
 from ..evaluation.summary import Summary, competing, summarise
 from ..evaluation.verdict import verdicts
-from ..importers.merge import in_words, sources
 from ..models import described
 from ..models.curves import NO_OWN
 from ..models.model import Model
@@ -28,12 +28,12 @@ from ..models.native.resemblance import Unlike, as_frame, likenesses, sentences
 from ..models.points import points_of_summary
 from ..models.series import Fitted, Unfit, fit_series
 from ..runs.atomic_write import write_whole
+from ..runs.command_of_plan import repeat_command
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
+from ..runs.merged import in_words, sources
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
-from ..slurm.fates import explained, not_begun
-from ..slurm.sweep import lacking
 from ..units import format_size, in_ranks, three_digits
 from . import caveats, distribution, figures, how_imported
 from . import how_measured as provenance
@@ -42,14 +42,21 @@ from .pictures import how_measured, of_models, of_times, written
 from .table import MARK
 
 
-def write_report(folders: Sequence[RunFolder], output: Path, own: Mapping[str, Algorithm] = NO_OWN) -> Path:
+def write_report(
+    folders: Sequence[RunFolder],
+    output: Path,
+    own: Mapping[str, Algorithm] = NO_OWN,
+    missing: Sequence[Sequence[Missing]] = (),
+) -> Path:
     """Write the page about `folders` to `output`, and its figures, as PNG, SVG and CSV files, to
     `<output stem>_figures/` beside it.
 
-    `own`: a user's own algorithms by name, which have models then. Returns `output`. Missing parent folders are made;
-    nothing is written before all runs were read. Raises RunError.
+    `own`: a user's own algorithms by name, which have models then. `missing`: of each folder the cells that jobs
+    should have measured and did not; empty: of none. Returns `output`. Missing parent folders are made; nothing is
+    written before all runs were read. Raises RunError.
     """
-    sections = [_section(folder, name, own) for name, folder in zip(run_names(folders), folders)]
+    missing_of = missing or [()] * len(folders)
+    sections = [_section(*of, own) for of in zip(folders, run_names(folders), missing_of, strict=True)]
     beside = output.with_name(f"{output.stem}_figures")
     beside.mkdir(parents=True, exist_ok=True)
     for number, (folder, section) in enumerate(zip(folders, sections), start=1):
@@ -77,9 +84,9 @@ def _template():
     return engine.get_template("report.html.j2")
 
 
-def _section(folder: RunFolder, name: str, own: Mapping[str, Algorithm]) -> dict[str, Any]:
+def _section(folder: RunFolder, name: str, missing: Sequence[Missing], own: Mapping[str, Algorithm]) -> dict[str, Any]:
     """What the template says about one run. Raises RunError."""
-    run, plan, attempts, missing = folder.open(), folder.plan(), folder.attempts(), lacking(folder)
+    run, plan, attempts = folder.open(), folder.plan(), folder.attempts()
     rows = explained(summarise(folder), missing)
     imported = folder.imported()
     frame = summary_frame(competing(rows), name)
@@ -115,7 +122,7 @@ def _section(folder: RunFolder, name: str, own: Mapping[str, Algorithm]) -> dict
         **_words(plan, imported, rows, attempts, sources(folder)),
         "environment": provenance.environment(attempts),
         "started_as": shlex.join(str(word) for word in run.get("command", [])),
-        "command": shlex.join(run.get("command", []) if imported else provenance.repeat_command(plan)),
+        "command": shlex.join(run.get("command", []) if imported else repeat_command(plan)),
     }
 
 

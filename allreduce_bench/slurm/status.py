@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..evaluation.missing import FAILED, Missing, grouped
 from ..runs.folder import key_of
 from ..units import format_ranges
 from .endings import RUNNING, UNSURE, by_slurm
-from .fates import FAILED, Missing, grouped
 from .job_files import Submission
 from .job_states import FORGOTTEN
 from .parsing import duration

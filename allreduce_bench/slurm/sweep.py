@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..evaluation.missing import Missing
 from ..runs.folder import CellKey, RunFolder
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from . import fates
 from .endings import Ending, ending
-from .fates import Missing
 from .job_files import JOBS, Submission, read_records, read_submissions, runs_of
 from .job_states import Told, ask, told_earlier
 from .tasks import Task, tasks_of

@@ -16,11 +16,12 @@ from allreduce_bench.cli.run import run as run_command
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.agreement import broken_promise
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.importers.merge import in_words, merge, sources
+from allreduce_bench.importers.merge import merge
 from allreduce_bench.models.points import points
 from allreduce_bench.report import page
 from allreduce_bench.report.page import write_report
 from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.merged import in_words, sources
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.recorder import Recorder
 from allreduce_bench.runs.rows import RunError

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli.plan_of_options import planned_run
 from allreduce_bench.cli.run import run
-from allreduce_bench.report.how_measured import repeat_command
+from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
 

@@ -3,10 +3,10 @@
 import pytest
 from made_sweeps import build_sweep
 
+from allreduce_bench.evaluation.missing import explained, grouped, not_begun
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.slurm import fates
-from allreduce_bench.slurm.fates import explained, grouped, not_begun
 from allreduce_bench.slurm.job_states import Told
 from allreduce_bench.slurm.parsing import Job
 from allreduce_bench.slurm.tasks import Task
