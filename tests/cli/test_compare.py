@@ -245,6 +245,11 @@ def test_what_else_changed_is_said_and_job_numbers_are_not(tmp_path):
     assert changed == ["changed: kernel: Linux 1 -> Linux 2", "changed: variable UCX_TLS: not set -> tcp"]
 
 
+def test_what_is_the_same_at_other_rank_counts_has_not_changed(base, tmp_path):
+    new = run_of(tmp_path / "new", 2, ranks=(2, 4)).path
+    assert not any(note.startswith("changed: ") for note in judged(base, new)["notes"])
+
+
 def test_other_dtypes_and_sizes_have_no_cell_in_common(base, tmp_path):
     new = run_of(tmp_path / "new", 2, choices={"dtype": "float64"}).path
     assert refusal(base, new) == "no cell in common: dtype is float32 in the baseline, float64 in the new run"

