@@ -1,10 +1,9 @@
-"""A summary in sentences: which algorithm at which size, by how much."""
+"""Who wins which class of sizes of a summary, by how much, as facts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..stats import geometric_mean
-from ..units import format_size, format_time, three_digits
 from .summary import Summary, by_size
 
 CLASSES = (("below 8 KiB", 0, 8 * 1024), ("8 KiB to 1 MiB", 8 * 1024, 1024**2), ("1 MiB and above", 1024**2, None))
@@ -12,13 +11,35 @@ CLASSES = (("below 8 KiB", 0, 8 * 1024), ("8 KiB to 1 MiB", 8 * 1024, 1024**2), 
 NEGLIGIBLE = 1.05  # a ratio of times below which nobody is called the winner
 
 
+UNMEASURED = "unmeasured"  # no algorithm was measured at every size
+SPLIT = "split"  # whoever is best over all sizes is clearly beaten at some
+TIE = "tie"  # native and others are too near to each other
+WON = "won"
+
+
+class Span(NamedTuple):
+    """Neighbouring sizes, bytes, at which one algorithm is the fastest."""
+
+    algorithm: str
+    low: int
+    high: int
+
+
 class Verdict(NamedTuple):
-    """The winner of one class of sizes at one rank count."""
+    """What there is to say of one class of sizes at one rank count."""
 
     ranks: int
-    sizes: str
-    winner: str
-    sentence: str
+    sizes: str  # the class
+    kind: str  # UNMEASURED, SPLIT, TIE or WON
+    winner: str = ""  # of TIE and WON: who has the lowest mean
+    near: tuple[str, ...] = ()  # who is as fast, by ascending time
+    rival: str = ""  # whom the winner is compared with; empty: nobody
+    factor: float = 1.0  # the rival's time over the winner's: the geometric mean over the sizes
+    size_count: int = 1  # sizes that decided
+    nbytes: int = 0  # the largest of them
+    time_s: float = 0.0  # of the winner at that size
+    spans: tuple[Span, ...] = ()  # of SPLIT
+    absent: tuple[str, ...] = ()  # of TIE and WON: who was not measured at every size
 
 
 def verdicts(rows: Sequence[Summary]) -> list[Verdict]:
@@ -50,15 +71,34 @@ def _verdict(ranks: int, label: str, groups: dict[int, list[Summary]]) -> Verdic
             slowdown.setdefault(row["algorithm"], []).append(row["time_s"] / best)
     score = {name: geometric_mean(values) for name, values in slowdown.items() if len(values) == len(groups)}
     if not score:
-        return Verdict(ranks, label, "", "no algorithm was measured at every size")
-    winner, *others = sorted(score, key=score.__getitem__)
-    if any(_clearly_beaten(group, winner) for group in groups.values()):
-        fastest = {nbytes: min(group, key=lambda row: row["time_s"]) for nbytes, group in sorted(groups.items())}
-        return Verdict(ranks, label, "", f"no single winner: {_by_size(fastest)}")
-    absent = ", ".join(name for name in slowdown if name not in score)
-    tied = [name for name in others if _tied_throughout(groups, winner, name)]
-    note = f" ({absent} not measured at every size)" if absent else ""
-    return Verdict(ranks, label, winner, _sentence(winner, others, tied, score, groups) + note)
+        return Verdict(ranks, label, UNMEASURED)
+    ordered = sorted(score, key=score.__getitem__)
+    if any(_clearly_beaten(group, ordered[0]) for group in groups.values()):
+        return Verdict(ranks, label, SPLIT, spans=_spans(groups))
+    absent = tuple(name for name in slowdown if name not in score)
+    return _decided(Verdict(ranks, label, WON, ordered[0], absent=absent), ordered[1:], score, groups)
+
+
+def _decided(verdict: Verdict, others: list[str], score: dict[str, float], groups: dict[int, list[Summary]]) -> Verdict:
+    """The verdict with what the winner is compared with: native, if others are not as fast as it."""
+    winner, largest = verdict.winner, max(groups)
+    near = tuple(
+        name for name in others if score[name] < NEGLIGIBLE * score[winner] or _tied_throughout(groups, winner, name)
+    )
+    kind = TIE if "native" in near or (winner == "native" and near) else WON
+    rival = "native" if "native" in score else next((name for name in others if name not in near), "")
+    if winner == "native":
+        rival = others[0] if others else ""
+    row = next(row for row in groups[largest] if row["algorithm"] == winner)
+    return verdict._replace(
+        kind=kind,
+        near=near,
+        rival=rival,
+        factor=score[rival] / score[winner] if rival else 1.0,
+        size_count=len(groups),
+        nbytes=largest,
+        time_s=row["time_s"],
+    )
 
 
 def _clearly_beaten(group: list[Summary], name: str) -> bool:
@@ -68,18 +108,16 @@ def _clearly_beaten(group: list[Summary], name: str) -> bool:
     return own["rank_of_best"] not in ("best", "tie") and own["time_s"] > NEGLIGIBLE * best["time_s"]
 
 
-def _by_size(fastest: dict[int, Summary]) -> str:
-    """`native at 8 B, tree from 32 B to 4 KiB`: who is fastest where."""
-    spans: list[tuple[str, int, int]] = []
-    for nbytes, row in fastest.items():
-        if spans and spans[-1][0] == row["algorithm"]:
-            spans[-1] = (spans[-1][0], spans[-1][1], nbytes)
+def _spans(groups: dict[int, list[Summary]]) -> tuple[Span, ...]:
+    """Who is fastest where."""
+    spans: list[Span] = []
+    for nbytes, group in sorted(groups.items()):
+        name = str(min(group, key=lambda row: row["time_s"])["algorithm"])
+        if spans and spans[-1].algorithm == name:
+            spans[-1] = spans[-1]._replace(high=nbytes)
         else:
-            spans.append((str(row["algorithm"]), nbytes, nbytes))
-    return ", ".join(
-        f"{name} at {format_size(low)}" if low == high else f"{name} from {format_size(low)} to {format_size(high)}"
-        for name, low, high in spans
-    )
+            spans.append(Span(name, nbytes, nbytes))
+    return tuple(spans)
 
 
 def _tied_throughout(groups: dict[int, list[Summary]], winner: str, name: str) -> bool:
@@ -90,21 +128,3 @@ def _tied_throughout(groups: dict[int, list[Summary]], winner: str, name: str) -
         for row in group
         if row["algorithm"] in (winner, name)
     )
-
-
-def _sentence(winner: str, others: list[str], tied: list[str], score: dict[str, float], groups) -> str:
-    largest, average = max(groups), "on average " if len(groups) > 1 else ""
-    row = next(row for row in groups[largest] if row["algorithm"] == winner)
-    where = f"{format_time(row['time_s'])} at {format_size(largest)}"
-    near = [name for name in others if name in tied or score[name] < NEGLIGIBLE * score[winner]]
-    if "native" in near or (winner == "native" and near):
-        rivals = [name for name in [winner, *near] if name != "native"]
-        return f"no clear winner among native, {', '.join(rivals)}; {winner} takes {where}"
-    if winner == "native":
-        slower = three_digits(score[others[0]] / score[winner]) if others else ""
-        next_best = f"; {others[0]} comes next, {average}{slower} times slower" if others else ""
-        return f"native, the library's own, {where}{next_best}"
-    tie = f" (as fast: {', '.join(near)})" if near else ""
-    rival = "native" if "native" in score else next((name for name in others if name not in near), None)
-    faster = f", {average}{three_digits(score[rival] / score[winner])} times faster than {rival}" if rival else ""
-    return f"{winner}{tie}{faster}, {where}"

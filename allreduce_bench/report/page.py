@@ -40,6 +40,7 @@ from . import how_measured as provenance
 from .lower_bounds import fit
 from .pictures import how_measured, of_models, of_times, written
 from .table import MARK
+from .verdict_sentence import emphasis
 
 
 def write_report(
@@ -150,11 +151,8 @@ def _matrix(rows: Sequence[Summary]) -> dict[str, dict[int, dict[str, str]]]:
     """Class of sizes -> ranks -> its verdict, with the words that are set in bold apart."""
     matrix: dict[str, dict[int, dict[str, str]]] = {}
     for verdict in verdicts(rows):
-        undecided = ("no clear winner", "no single winner")
-        leads = [lead for lead in (verdict.winner, *undecided) if lead and verdict.sentence.startswith(lead)]
-        lead = leads[0] if leads else ""
-        cell = {"lead": lead, "rest": verdict.sentence[len(lead) :]}
-        matrix.setdefault(verdict.sizes, {})[verdict.ranks] = cell
+        lead, rest = emphasis(verdict)
+        matrix.setdefault(verdict.sizes, {})[verdict.ranks] = {"lead": lead, "rest": rest}
     return matrix
 
 

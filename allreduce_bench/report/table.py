@@ -11,6 +11,7 @@ from ..runs.dtypes import arithmetic_note
 from ..runs.plan import Plan
 from ..runs.schema import ALONE
 from ..units import format_size, format_time, three_digits
+from .verdict_sentence import sentence
 
 MOST_NAMED = 12  # cells in one note
 UNTRIED = ("left out", "missing")
@@ -38,7 +39,7 @@ def _of_ranks(plan: Plan, every: Sequence[Summary], library: str) -> str:
         *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
         "",
         _count(every),
-        *(f"{verdict.sizes}: {verdict.sentence}" for verdict in verdicts(rows)),
+        *(f"{verdict.sizes}: {sentence(verdict)}" for verdict in verdicts(rows)),
         *_spread(rows),
         *_floors(rows),
         *(_losses(every) if plan.groups else ()),

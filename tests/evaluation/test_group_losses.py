@@ -12,6 +12,7 @@ from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.report.lower_bounds import fit
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
+from allreduce_bench.report.verdict_sentence import sentence
 from allreduce_bench.runs.groups import read, written
 
 LOSS = (1.5, 2.0)  # of two groups
@@ -54,7 +55,7 @@ def test_one_group_alone_competes_with_nobody(folder):
     rows = summarise(folder)
     assert all(row["groups"] == "together" for group in by_size(rows).values() for row in group)
     assert len(rows) == 2 * sum(map(len, by_size(rows).values()))
-    assert "2.41 ms" in verdicts(rows)[-1].sentence
+    assert "2.41 ms" in sentence(verdicts(rows)[-1])
     assert all(row["busbw_bytes_per_s"] == pytest.approx(row["nbytes"] / row["time_s"]) for row in rows)
 
 

@@ -25,6 +25,7 @@ from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.report.lower_bounds import bounds, fit
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
+from allreduce_bench.report.verdict_sentence import sentence
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.schema import FLOORS
@@ -90,8 +91,8 @@ def test_the_closing_table_shows_cold_cells_apart_and_floors_in_one_line(folder,
 
 def test_the_verdict_is_about_a_warm_cache_unless_only_a_cold_one_was_measured(tmp_path, rows):
     assert not any("cold" in verdict.sizes for verdict in verdicts(rows))
-    assert [verdict.sentence for verdict in verdicts(rows)] == [
-        verdict.sentence for verdict in verdicts([row for row in rows if row["cache"] == "warm"])
+    assert [sentence(verdict) for verdict in verdicts(rows)] == [
+        sentence(verdict) for verdict in verdicts([row for row in rows if row["cache"] == "warm"])
     ]
     cold = summarise(build_run(tmp_path / "run", cache="cold"))
     assert all(verdict.sizes.endswith(", cold cache") for verdict in verdicts(cold)) and verdicts(cold)
