@@ -48,7 +48,7 @@ def sentences(plan: Plan, rows: Sequence[Summary]) -> list[str]:
     if plan.check != "bits":
         return []
     if not is_float(plan.dtype):
-        return [why_not_compared(plan)]
+        return [f"bits: {why_not_compared(plan)}"]
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
     found = [_equality(compared), _classes(compared), _distance(plan, compared)]
     return [f"bits: {words}" for words in found if words]
@@ -56,7 +56,7 @@ def sentences(plan: Plan, rows: Sequence[Summary]) -> list[str]:
 
 def why_not_compared(plan: Plan) -> str:
     """Why a run with integers has nothing to say of bits."""
-    return f"bits: {plan.dtype} is exact in any order of reduction: the check of the results covers the bits"
+    return f"{plan.dtype} is exact in any order of reduction: the check of the results covers the bits"
 
 
 def broken_promise(row: Summary) -> str | None:
@@ -103,11 +103,11 @@ def _sharing(row: Summary, compared: Iterable[Summary]) -> str:
     return "all others" if len(names) == len(others) > 2 else ", ".join(names)
 
 
-def _sizes(group: Iterable[Summary], compared: Iterable[Summary]) -> str:
-    """`all`, or `8 B to 4 KiB, 1 MiB` where those between were measured too."""
+def _sizes(group: Iterable[Summary], compared: Iterable[Summary], every_size: str = "all") -> str:
+    """`every_size`, or `8 B to 4 KiB, 1 MiB` where those between were measured too."""
     every, own = (sorted({row["nbytes"] for row in of}) for of in (compared, group))
     if own == every and len(own) > 1:
-        return "all"
+        return every_size
     runs: list[list[int]] = []
     for place in map(every.index, own):
         if runs and place == runs[-1][-1] + 1:
@@ -125,8 +125,8 @@ def _equality(compared: Sequence[Summary]) -> str:
         rows = [row for row in compared if row.get(column) == 0]
         for name in dict.fromkeys(row["algorithm"] for row in rows):
             own = [row for row in rows if row["algorithm"] == name]
-            sizes = _sizes(own, [row for row in compared if row["algorithm"] == name])
-            differing.append((name, f"{name} differs between {of} at {sizes.replace('all', 'all sizes')}"))
+            sizes = _sizes(own, [row for row in compared if row["algorithm"] == name], every_size="all sizes")
+            differing.append((name, f"{name} differs between {of} at {sizes}"))
     unstable = {name for name, _ in differing}
     stable = [name for name in dict.fromkeys(row["algorithm"] for row in compared) if name not in unstable]
     asked = [of for column, of in BETWEEN.items() if any(row.get(column) is not None for row in compared)]
@@ -144,10 +144,10 @@ def _classes(compared: Sequence[Summary]) -> str:
     for name, bits in bits_of.items():
         if None not in bits.values():
             classes.setdefault(tuple(sorted(bits.items())), []).append(name)
-    same = [" = ".join(names) for names in classes.values() if len(names) > 1]
-    if len(classes) == 1 and same and len(bits_of) > 2 and len(same[0].split(" = ")) == len(bits_of):
+    same = [names for names in classes.values() if len(names) > 1]
+    if len(bits_of) > 2 and any(len(names) == len(bits_of) for names in same):
         return "the same result at every size with all algorithms"
-    return f"the same result at every size: {', '.join(same)}" if same else ""
+    return f"the same result at every size: {', '.join(map(' = '.join, same))}" if same else ""
 
 
 def _distance(plan: Plan, compared: Sequence[Summary]) -> str:

@@ -18,12 +18,22 @@ from ..runs.schema import SHARES
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
 
 MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
-AND = " + "  # between words that differ from launch to launch
+AND = " + "  # between values that differ from launch to launch
 OTHERS: dict[str, Callable[[Sequence[float]], float]] = {  # raw columns, and what a launch makes of its calls
     "osu_avg_s": fmean,  # as osu_allreduce prints it
     "completion_s": median,
     "arrival_skew_s": median,
 }
+
+
+def join_values(values: Iterable[str]) -> str:
+    """Values that differ from launch to launch as one text: `barrier_max_local + round_time_max_local`."""
+    return AND.join(values)
+
+
+def split_values(text: str | None) -> list[str]:
+    """What `join_values` joined; of no text nothing."""
+    return text.split(AND) if text else []
 
 
 @dataclass
@@ -106,7 +116,7 @@ def statistics(timed: dict[str, Calls]) -> dict[str, Any]:
             name: _middle(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
             for name, of_launch in OTHERS.items()
         },
-        "time_definition": AND.join(sorted(set().union(*(calls.definitions for calls in launches.values())))),
+        "time_definition": join_values(sorted(set().union(*(calls.definitions for calls in launches.values())))),
         "launch_medians": medians,
     }
 
@@ -155,7 +165,7 @@ def of_marks(marks: Sequence[Row]) -> dict[str, Any]:
     """The columns of SUMMARY that the marks of the launches that did the cell give, as in CELLS."""
     done = [mark for mark in marks if mark["state"] == "done"]
     return {
-        "stopped": AND.join(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
+        "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
         "imb_t_max_s": _middle(_known(done, "imb_t_max_s")),
         "nccl_tests_s": _middle(_known(done, "nccl_tests_s")),
         "clock_error_s": max(_known(done, "clock_error_s"), default=None),

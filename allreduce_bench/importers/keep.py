@@ -7,7 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.cell_times import AND
+from ..evaluation.cell_times import join_values
 from ..evaluation.summary import summarise
 from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
@@ -102,7 +102,7 @@ def _imported(rows: Sequence[Imported], said: dict[str, Any]) -> dict[str, Any]:
     versions = sorted({row.version for row in rows if row.version})
     return {
         "tool": rows[0].tool,
-        "version": AND.join(versions) or None,
+        "version": join_values(versions) or None,
         "files": [{"name": name, "sha256": hashlib.sha256(Path(name).read_bytes()).hexdigest()} for name in files],
         "said": said,
         "system": rows[0].system,

@@ -4,16 +4,13 @@ Everything here is text about one run, from its summary rows and the facts of it
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from ..evaluation.agreement import BUG, broken_promise
-from ..evaluation.cell_times import AND, MIN_LAUNCHES
-from ..evaluation.summary import Summary, by_size
+from ..evaluation.summary import Summary
 from ..machine.finding import LEVELS
-from ..measuring.budget import MAX_REPETITIONS
-from ..runs.schema import ALONE
-from ..stats import LEAST_FOR_INTERVAL
-from ..units import format_size, format_time, in_ranks
+from ..units import format_size, in_ranks
+from .caveat import FAILED, Finding, Note, cell_size, gaps
+from .time_caveats import time_findings
 
 BADGES = {  # in this order
     "oversubscribed": "oversubscribed",
@@ -32,37 +29,6 @@ BADGES = {  # in this order
     "sync": "other start of calls",
 }
 SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
-MUCH_INVALID = 0.1  # of the calls of a cell
-STRONG_LAG1, STRONG_DRIFT = 0.5, 1.1
-COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
-UNUSUAL = ("cold", ALONE)  # what is said of a cell beside its size
-FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
-
-
-class Note(NamedTuple):
-    """One thing that was found; empty: not said."""
-
-    text: str
-    effect: str = ""  # on the numbers
-    advice: str = ""
-
-
-class Finding(NamedTuple):
-    """Something a reader must know before trusting the times."""
-
-    level: str  # good, info, caution, severe (times mean something else than they seem to), bad (wrong results)
-    badge: str  # a few words
-    notes: tuple[Note, ...]
-
-
-class Gap(NamedTuple):
-    """Cells of one algorithm that have no time, for one reason."""
-
-    state: str
-    ranks: int
-    algorithm: str
-    sizes: str
-    reason: str
 
 
 def findings(rows: Sequence[Summary], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Finding]:
@@ -72,27 +38,9 @@ def findings(rows: Sequence[Summary], attempts: Sequence[dict], missing: Sequenc
     """
     of_bits = [*_of_replicas(rows), *_of_reproducibility(rows)]
     imported = any("source" in fact for fact in attempts)
-    of_rows = [*_of_checks(rows, imported), *_of_accidents(rows), *of_bits, *_of_gaps(rows), *_of_intervals(rows)]
-    of_rows += [*_of_floors(rows), *_of_calls([row for row in rows if row["time_s"] is not None])]
+    of_rows = [*_of_checks(rows, imported), *_of_accidents(rows), *of_bits, *_of_gaps(rows), *time_findings(rows)]
     found = [*_of_promises(rows), *_of_launches(attempts), *of_rows, *_of_jobs(missing)]
     return sorted(found, key=lambda finding: finding.level == "info")
-
-
-def gaps(rows: Sequence[Summary]) -> list[Gap]:
-    """The cells without a time, those that failed a check first."""
-    sizes: dict[tuple, list[str]] = {}
-    for row in rows:
-        if row["state"] != "done":
-            key = (str(row["state"]), int(str(row["ranks"])), str(row["algorithm"]), str(row["reason"] or ""))
-            sizes.setdefault(key, []).append(_size(row))
-    found = [Gap(state, ranks, name, ", ".join(of), reason) for (state, ranks, name, reason), of in sizes.items()]
-    return sorted(found, key=lambda gap: gap.state not in FAILED)
-
-
-def _size(row: Summary) -> str:
-    """`8 B`, or `8 B cold`, `8 B alone`."""
-    words = [format_size(int(str(row["nbytes"]))), *(word for word in (row["cache"], row["groups"]) if word in UNUSUAL)]
-    return " ".join(words)
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Finding]:
@@ -143,7 +91,7 @@ def _of_checks(rows: Sequence[Summary], imported: bool) -> list[Finding]:
 def _of_accidents(rows: Sequence[Summary]) -> list[Finding]:
     """Cells that were measured after all, but hung in another launch."""
     texts = [
-        f"{row['algorithm']} {_size(row)}, {row['ranks']} ranks, hung {words}"
+        f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, hung {words}"
         for row in rows
         for words in row.get("accidents") or ()
         if row["state"] == "done"
@@ -208,109 +156,3 @@ def _of_jobs(missing: Sequence[str]) -> list[Finding]:
     advice = "submit them again, as allreduce-bench collect says"
     notes = [Note(text) for text in missing[:-1]] + [Note(missing[-1], effect, advice)]
     return [Finding("caution", "incomplete launches", tuple(notes))]
-
-
-def _of_intervals(rows: Sequence[Summary]) -> list[Finding]:
-    kinds = {row.get("interval") for row in rows}
-    if not kinds & {"repetitions", "range"}:
-        return []
-    notes = [Note("How much launches differ is not known: the intervals hold the spread within launches only.")]
-    if "range" in kinds:
-        notes.append(
-            Note(f"Cells of fewer than {LEAST_FOR_INTERVAL} calls have no interval: nobody is told from the fastest.")
-        )
-    return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
-
-
-def _of_calls(done: Sequence[Summary]) -> list[Finding]:
-    """What the calls of the measured cells say against their times."""
-    kinds = {
-        "different definitions of a time": (
-            _redefined(done),
-            "cells have times of another definition than others of their size, or than other launches of theirs",
-            "the difference between two such times is partly one of how they were measured",
-            "choose one start of the calls with --sync",
-        ),
-        "many invalid calls": (
-            [row for row in done if row["invalid"] > MUCH_INVALID * (row["invalid"] + row["repetitions"])],
-            f"cells lost more than {MUCH_INVALID:.0%} of their calls, for which a rank came late or a clock was wrong",
-            "calls that began badly may be the slow ones, so that the times left are too good",
-            "leave each rank a core of its own, or use --sync barrier",
-        ),
-        "precision not reached": (
-            [row for row in done if {"time", "calls", "within"} & set((row.get("stopped") or "").split(AND))],
-            "cells ended, in some launch, before --precision was reached: their time or their most calls were used up",
-            "their intervals are wider than was asked for",
-            f"give them more by --cell-time, beyond {MAX_REPETITIONS} calls by --min-time",
-        ),
-        "calls depend on each other": (
-            [row for row in done if _is_strong(row)],
-            f"cells have calls that follow each other (rank correlation of consecutive calls above {STRONG_LAG1:g})",
-            "they say less than their number; the intervals know, the quantiles do not",
-            "look for what comes and goes on the machine or the network",
-        ),
-        "times drift": (
-            [row for row in done if _drifts(row)],
-            f"cells became slower or faster within a launch by more than {STRONG_DRIFT - 1:.0%} and their interval",
-            "there is no single time of the cell, and its median depends on how long it ran",
-            "use more --warmups or a longer --min-time",
-        ),
-    }
-    return [
-        Finding("caution", badge, (Note(f"{len(rows)} of {len(done)} {text}: {_cells(rows)}", effect, advice),))
-        for badge, (rows, text, effect, advice) in kinds.items()
-        if rows
-    ]
-
-
-def _redefined(done: Sequence[Summary]) -> list[Summary]:
-    """The rows whose launches, or whose rivals at the same size, have another definition of time_s."""
-    found = []
-    for group in by_size(done).values():
-        several = len({row["time_definition"] for row in group}) > 1
-        found += [row for row in group if several or AND in row["time_definition"]]
-    return found
-
-
-def _is_strong(row: Summary) -> bool:
-    """Whether lag-1 is strong, and too strong for chance in a launch of so many calls (95 %)."""
-    calls = row["repetitions"] / row["launches"]
-    return row["lag1"] is not None and row["lag1"] > max(STRONG_LAG1, 2 / calls**0.5)
-
-
-def _drifts(row: Summary) -> bool:
-    """Whether a launch drifts by much, and by more than the interval says of the cell's time anyway."""
-    much = max(STRONG_DRIFT, row["time_high_s"] / row["time_low_s"])
-    return row["drift"] is not None and not 1 / much <= row["drift"] <= much
-
-
-def _cells(rows: Sequence[Summary]) -> str:
-    """`ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
-    sizes: dict[int, dict[str, list[str]]] = {}
-    for row in rows:
-        of = sizes.setdefault(row["ranks"], {}).setdefault(row["algorithm"], [])
-        of.append(_size(row))
-    return "; ".join(
-        ", ".join(f"{name} ({', '.join(of)})" for name, of in algorithms.items()) + f" at {in_ranks([ranks])}"
-        for ranks, algorithms in sizes.items()
-    )
-
-
-def _of_floors(rows: Sequence[Summary]) -> list[Finding]:
-    """All-reduces that took less than what every one of them holds: a call, and between ranks a copy of the vector."""
-    texts = []
-    for row in rows:
-        if row["time_s"] is None:
-            continue
-        floors = [("no call at all", row["call_floor_s"])]
-        if row["ranks"] > 1 and row["nbytes"] >= COPIES_FROM:
-            floors.append(("a local copy of the vector", row["copy_floor_s"]))
-        below = [(what, floor_s) for what, floor_s in floors if floor_s and row["time_high_s"] < floor_s]
-        texts += [
-            f"{row['algorithm']} {_size(row)}, {row['ranks']} ranks, took {format_time(row['time_s'])}, "
-            f"{what} {format_time(floor_s)}"
-            for what, floor_s in below
-        ]
-    effect = "the time is too short to be true, or the machine was disturbed while the floor was measured"
-    notes = tuple(Note(text, effect, "measure again; where it stays so, mistrust the clock") for text in texts)
-    return [Finding("caution", "times below a floor", notes)] if notes else []

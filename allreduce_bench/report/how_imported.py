@@ -6,7 +6,7 @@ Everything here is text about one run, from what `RunFolder.imported` returns, i
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..evaluation.cell_times import AND, MIN_LAUNCHES
+from ..evaluation.cell_times import MIN_LAUNCHES, split_values
 from ..evaluation.summary import Summary
 from ..runs.plan import Plan
 
@@ -27,8 +27,12 @@ DEFINITIONS = {  # what a tool's time is
 def source(imported: Mapping[str, Any]) -> str:
     """`OSU Micro-Benchmarks 7.4, osu.txt`."""
     names = [str(file["name"]) for file in imported["files"]]
-    tool = " ".join(filter(None, (imported["tool"], imported.get("version"))))
-    return f"{tool}, {names[0]}" + (f" and {len(names) - 1} more files" if len(names) > 1 else "")
+    return f"{_tool(imported)}, {names[0]}" + (f" and {len(names) - 1} more files" if len(names) > 1 else "")
+
+
+def _tool(imported: Mapping[str, Any]) -> str:
+    """`OSU Micro-Benchmarks 7.4`."""
+    return " ".join(filter(None, (imported["tool"], imported.get("version"))))
 
 
 def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
@@ -41,7 +45,7 @@ def method(
     plan: Plan, imported: Mapping[str, Any], rows: Sequence[Summary], attempts: Sequence[Mapping]
 ) -> list[tuple[str, str]]:
     """How it was measured, as far as the logs say: (what, in words)."""
-    tool, files = source(imported).partition(", ")[0], imported["files"]
+    tool, files = _tool(imported), imported["files"]
     done = [row for row in rows if row["time_s"] is not None]
     checked = sum(row.get("wrong") is not None for row in rows)
     names = [f"{file['name']} (sha256 {str(file['sha256'])[:16]})" for file in files[:MOST_FILES]]
@@ -76,7 +80,7 @@ def method(
 
 def definition(done: Sequence[Summary]) -> str:
     """What the times are: the names in time_definition, in words where they are known."""
-    names = sorted({name for row in done for name in row["time_definition"].split(AND)}) or ["none"]
+    names = sorted({name for row in done for name in split_values(row["time_definition"])}) or ["none"]
     return "; ".join(f"{name}: {_defined(name)}" for name in names)
 
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
-from ..evaluation.cell_times import AND
+from ..evaluation.cell_times import split_values
 from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary import Summary
-from ..machine import traffic
 from ..measuring.budget import MAX_REPETITIONS
 from ..measuring.vectors.accuracy import COMPARED
 from ..measuring.vectors.random_floats import CALLS, EXPONENTS
@@ -21,6 +20,7 @@ from ..runs.plan import Plan
 from ..runs.schema import time_definition
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, in_ranks
+from . import traffic_sentence
 
 FLOORS_MEASURED = (
     "the same measurement of no call, of a local copy and of a local reduction of the vector, on every rank"
@@ -79,7 +79,7 @@ def _groups(plan: Plan) -> str:
 
 def _bits(plan: Plan) -> str:
     if not is_float(plan.dtype):
-        return why_not_compared(plan).removeprefix("bits: ")
+        return why_not_compared(plan)
     exponents, below = (2, 2) if plan.op == "prod" else (EXPONENTS[plan.dtype], 1)
     inputs = (
         f"floats below {below} of random signs, significands and {exponents} exponents, drawn with seed {plan.seed}"
@@ -135,7 +135,7 @@ def carried(rows: Sequence[Summary]) -> list[tuple[str, str]]:
     for ranks in sorted({row["ranks"] for row in rows}):
         ours = [row for row in rows if row["ranks"] == ranks]
         link = next((row["link"] for row in ours if row.get("link")), None)
-        for what, words in (("on the wire", traffic.sentence(ours)), ("link between nodes", link)):
+        for what, words in (("on the wire", traffic_sentence.sentence(ours)), ("link between nodes", link)):
             if words:
                 said.setdefault((what, words), []).append(ranks)
     return [(what, f"{words} ({in_ranks(at)})") for (what, words), at in said.items()]
@@ -174,8 +174,8 @@ def _end(plan: Plan, done: Sequence[Summary]) -> str:
             f"when the 95 % interval of its median reaches no further than {precision} from it, "
             f"or after {most} or {MAX_REPETITIONS} calls"
         )
-    counts = Counter(word for row in done for word in (row["stopped"] or "").split(AND) if word)
-    ended = ", ".join(f"{word} in {count}" for word, count in counts.items())
+    counts = Counter(reason for row in done for reason in split_values(row["stopped"]))
+    ended = ", ".join(f"{reason} in {count}" for reason, count in counts.items())
     return f"{rule}; ended by {ended} of {len(done)} cells, in some launch" if ended else rule
 
 

@@ -37,6 +37,7 @@ from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks, three_digits
 from . import caveats, distribution, figures, how_imported
 from . import how_measured as provenance
+from .caveat import gaps
 from .lower_bounds import fit
 from .pictures import how_measured, of_models, of_times, written
 from .table import MARK
@@ -110,7 +111,7 @@ def _section(folder: RunFolder, name: str, missing: Sequence[Missing], own: Mapp
         "files": native["files"] | modelled["files"],
         "tables_written": {},
         "carried": [words for _, words in provenance.carried(rows)],
-        "gaps": caveats.gaps(rows),
+        "gaps": gaps(rows),
         "bits": agreement.lines(rows) if plan.check == "bits" else [],
         "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
         "tables": [

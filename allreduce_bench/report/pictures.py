@@ -13,9 +13,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from ..evaluation.cell_times import split_values
 from ..evaluation.summary import Summary
 from ..models.curves import REACH, choices, held, over_ranks
 from ..models.model import Model
+from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
 from ..schedule.price import bound_path
 from ..units import in_ranks, three_digits
@@ -31,7 +33,6 @@ INTERVALS = {  # kind of interval -> in words
     "repetitions": "95 % interval of the median within launches",
     "range": "too few calls for an interval",
 }
-LOCAL = "_max_local"  # how definitions of a time end that begin with the common start: `schema.time_definition`
 CELL = ["ranks", "algorithm", "executor", "cache", "nbytes"]
 
 
@@ -49,10 +50,10 @@ def how_measured(rows: Sequence[Summary], attempts: Sequence[dict]) -> str:
     done = [row for row in rows if row["time_s"] is not None]
     if not done:
         return ""
-    known = {str(row["time_definition"]) for row in done if row["time_definition"]}
-    starts = sorted(one.removesuffix(LOCAL) for one in known if one.endswith(LOCAL))
+    known = {definition for row in done for definition in split_values(row["time_definition"])}
+    starts = sorted(start for definition in known if (start := common_start(definition)))
     definitions = [f"maximum over ranks from a common start ({', '.join(starts)})"] if starts else []
-    definitions += sorted(one for one in known if not one.endswith(LOCAL))
+    definitions += sorted(definition for definition in known if not common_start(definition))
     launches = _range(int(row["launches"]) for row in done)
     calls = _range(round(row["repetitions"] / row["launches"]) for row in done)
     summary = f"median over launches; {launches} launch{'' if launches == '1' else 'es'}"

@@ -6,11 +6,11 @@ from ..evaluation import agreement
 from ..evaluation.cell_times import MIN_LAUNCHES
 from ..evaluation.summary import Summary, competing
 from ..evaluation.verdict import verdicts
-from ..machine import traffic
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import Plan
 from ..runs.schema import ALONE
 from ..units import format_size, format_time, three_digits
+from . import traffic_sentence
 from .verdict_sentence import sentence
 
 MOST_NAMED = 12  # cells in one note
@@ -45,7 +45,7 @@ def _of_ranks(plan: Plan, every: Sequence[Summary], library: str) -> str:
         *(_losses(every) if plan.groups else ()),
         *_notes(every),
         *agreement.sentences(plan, rows),
-        *([carried] if (carried := traffic.sentence(rows)) else []),
+        *([carried] if (carried := traffic_sentence.sentence(rows)) else []),
         "",
     ]
     return "\n".join(lines)

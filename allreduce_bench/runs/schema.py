@@ -13,6 +13,7 @@ FLOORS = ("null", "copy", "reduce")  # no call at all, a local copy of the vecto
 CACHES = ("warm", "cold")
 NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
 SHARES = (5, 25, 75, 95, 99, 99.9)  # per cent of the calls that are no slower: the quantiles of a cell
+AFTER_START = "_max_local"  # how names of definitions end that begin with the common start
 
 
 class Column(NamedTuple):
@@ -26,7 +27,12 @@ class Column(NamedTuple):
 
 def time_definition(sync: str) -> str:
     """The name of what `time_s` is where ranks enter a call by `sync`."""
-    return f"{sync}_max_local"
+    return f"{sync}{AFTER_START}"
+
+
+def common_start(definition: str) -> str | None:
+    """The `sync` of which `time_definition` made this name; None: it is of another tool."""
+    return definition.removesuffix(AFTER_START) if definition.endswith(AFTER_START) else None
 
 
 _CELL = (

@@ -13,6 +13,7 @@ from virtual_hosts import INTERFACE, virtual_hosts
 from allreduce_bench.evaluation.link_limit import Link, least_s, link_of
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.machine import traffic
+from allreduce_bench.report import traffic_sentence
 from allreduce_bench.report.table import table
 
 MIB = 1 << 20
@@ -41,7 +42,7 @@ def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
     ],
 )
 def test_the_sentence(rows, says):
-    said = traffic.sentence(rows)
+    said = traffic_sentence.sentence(rows)
     assert said is None if says is None else says in said
 
 

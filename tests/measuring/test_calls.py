@@ -8,12 +8,14 @@ from statistics import stdev
 import pytest
 from made_runs import WARMUPS, build_run
 
+from allreduce_bench.evaluation.cell_times import join_values, split_values
 from allreduce_bench.evaluation.summary import Summary, summarise
 from allreduce_bench.report import caveats
 from allreduce_bench.report.distribution import tables
 from allreduce_bench.report.page import write_report
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.schema import SYNCS, common_start, time_definition
 
 
 def one_cell(path: Path, times: list[list[float]], *, timed: int | None = None, **told) -> RunFolder:
@@ -263,3 +265,14 @@ def test_the_page_has_tables_of_calls_and_definitions_with_only_what_is_known(tm
     assert ">nccl-tests<" in loops and '<td class="">1230</td>' in loops
     none = page("none", outcome=lambda launch, cell: {"state": "skipped", "reason": "no memory"})
     assert "Statistics" not in none
+
+
+def test_values_of_launches_are_joined_and_split():
+    values = ["barrier_max_local", "round_time_max_local"]
+    assert split_values(join_values(values)) == values
+    assert split_values(None) == split_values("") == [] and split_values("time") == ["time"]
+
+
+def test_the_start_of_calls_is_known_from_the_name_of_their_definition():
+    assert [common_start(time_definition(sync)) for sync in SYNCS] == list(SYNCS)
+    assert common_start("osu_avg") is None

@@ -20,7 +20,8 @@ from allreduce_bench.evaluation.summary import is_tie, summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.measuring.budget import share
 from allreduce_bench.report import figures
-from allreduce_bench.report.caveats import findings, gaps
+from allreduce_bench.report.caveat import gaps
+from allreduce_bench.report.caveats import findings
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.report.lower_bounds import bounds, fit
 from allreduce_bench.report.page import write_report

@@ -1,0 +1,54 @@
+"""One thing to know before trusting the times of a run, and the cells that have no time. Texts."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..evaluation.summary import Summary
+from ..runs.schema import ALONE
+from ..units import format_size
+
+UNUSUAL = ("cold", ALONE)  # what is said of a cell beside its size
+FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
+
+
+class Note(NamedTuple):
+    """One thing that was found; empty: not said."""
+
+    text: str
+    effect: str = ""  # on the numbers
+    advice: str = ""
+
+
+class Finding(NamedTuple):
+    """Something a reader must know before trusting the times."""
+
+    level: str  # good, info, caution, severe (times mean something else than they seem to), bad (wrong results)
+    badge: str  # a few words
+    notes: tuple[Note, ...]
+
+
+class Gap(NamedTuple):
+    """Cells of one algorithm that have no time, for one reason."""
+
+    state: str
+    ranks: int
+    algorithm: str
+    sizes: str
+    reason: str
+
+
+def gaps(rows: Sequence[Summary]) -> list[Gap]:
+    """The cells without a time, those that failed a check first."""
+    sizes: dict[tuple, list[str]] = {}
+    for row in rows:
+        if row["state"] != "done":
+            key = (str(row["state"]), int(str(row["ranks"])), str(row["algorithm"]), str(row["reason"] or ""))
+            sizes.setdefault(key, []).append(cell_size(row))
+    found = [Gap(state, ranks, name, ", ".join(of), reason) for (state, ranks, name, reason), of in sizes.items()]
+    return sorted(found, key=lambda gap: gap.state not in FAILED)
+
+
+def cell_size(row: Summary) -> str:
+    """`8 B`, or `8 B cold`, `8 B alone`."""
+    words = [format_size(int(str(row["nbytes"]))), *(word for word in (row["cache"], row["groups"]) if word in UNUSUAL)]
+    return " ".join(words)

@@ -1,0 +1,38 @@
+"""What the networks carried, in a sentence."""
+
+from collections.abc import Iterable, Mapping
+
+from ..machine.traffic import added, read
+from ..units import format_size
+
+LARGE = 1024**2  # bytes of a vector: below, the counters see too much besides
+
+
+def sentence(rows: Iterable[Mapping]) -> str | None:
+    """What carried the schedules' bytes, from summary rows of one rank count; None where it was not counted.
+
+    Only rows of known schedules and of at least LARGE bytes tell.
+    """
+    told = [
+        row for row in rows if row.get("wire") and row.get("internode_nbytes") is not None and row["nbytes"] >= LARGE
+    ]
+    required, counts = sum(row["internode_nbytes"] for row in told), added(read(row["wire"]) for row in told)
+    if not told:
+        return None
+    if required:
+        shares = ", ".join(f"{_times(nbytes / required)} on {name}" for name, nbytes in _busiest(counts))
+        return f"bytes counted from {format_size(LARGE)} up, over those that the schedules send between nodes: {shares}"
+    moved = sum(row["nbytes"] for row in told)
+    used = ", ".join(f"{_times(nbytes / moved)} the vectors on {name}" for name, nbytes in _busiest(counts))
+    loud = [name for name, nbytes in counts.items() if nbytes > 0.01 * moved]
+    if not loud:
+        return f"nothing on the network from {format_size(LARGE)} up: one node, shared memory"
+    return f"one node, but its interfaces sent from {format_size(LARGE)} up: {used}"
+
+
+def _busiest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _times(ratio: float) -> str:
+    return "0" if ratio < 0.005 else f"{ratio:.2f} x"
