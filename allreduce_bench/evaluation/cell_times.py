@@ -14,7 +14,7 @@ from typing import Any
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import read
 from ..runs.rows import Block, Row
-from ..runs.schema import SHARES
+from ..runs.schema import SHARES, quantile_name
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
 
 MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
@@ -126,7 +126,7 @@ def _quantiles(launches: dict[str, Calls], medians: dict[str, float]) -> dict[st
     timed more calls than others, then say nothing that the cell's time contradicts.
     """
     relative = [time_s / medians[launch] for launch, calls in launches.items() for time_s in calls.time_s]
-    found = {f"p{share:g}_s".replace(".", "_"): quantile(relative, share) for share in SHARES}
+    found = {quantile_name(share): quantile(relative, share) for share in SHARES}
     middle_s = median(medians.values())
     return {name: None if value is None else value * middle_s for name, value in found.items()}
 

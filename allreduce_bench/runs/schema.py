@@ -35,115 +35,47 @@ def common_start(definition: str) -> str | None:
     return definition.removesuffix(AFTER_START) if definition.endswith(AFTER_START) else None
 
 
+def quantile_name(share: float) -> str:
+    """The column of the time that `share` per cent of the calls do not exceed."""
+    return f"p{share:g}_s".replace(".", "_")
+
+
+# fmt: off
+# One line a column, however long: the tables are read side by side.
 _CELL = (
     Column("launch", "", "text", "the planned launch (one mpirun): ranks and number, such as 4r-2"),
     Column("attempt", "", "whole", "1, or more after --resume: each start of a launch writes files of its own"),
-    Column(
-        "algorithm",
-        "",
-        "text",
-        "name of the algorithm; native is the library's MPI_Allreduce; a floor: null, copy, reduce",
-    ),
-    Column(
-        "executor",
-        "",
-        "text",
-        "how its steps are run: sendrecv, one blocking MPI_Sendrecv a step; native: by the library; floor: no steps; "
-        "imported: by another program",
-    ),
+    Column("algorithm", "", "text", "name of the algorithm; native is the library's MPI_Allreduce; a floor: null, copy, reduce"),
+    Column("executor", "", "text", "how its steps are run: sendrecv, one blocking MPI_Sendrecv a step; native: by the library; floor: no steps; imported: by another program"),
     Column("segment", "elements", "whole", "pipelining piece; empty where the algorithm has none"),
     Column("ranks", "", "whole", "number of ranks p"),
     Column("nodes", "", "whole", "number of nodes that share no memory, as MPI says"),
-    Column(
-        "nodes_declared",
-        "",
-        "whole",
-        "number of nodes that --pretend-ranks-per-node declared; empty: none were pretended",
-    ),
+    Column("nodes_declared", "", "whole", "number of nodes that --pretend-ranks-per-node declared; empty: none were pretended"),
     Column("dtype", "", "text", "element type"),
     Column("op", "", "text", "reduction; avg is a sum and a timed division"),
     Column("count", "elements", "whole", "length of the vector"),
     Column("nbytes", "bytes", "whole", "length of the vector"),
-    Column(
-        "cache",
-        "",
-        "text",
-        "warm: the same buffers in every call; cold: they rotate through more than the last-level cache",
-    ),
-    Column(
-        "groups",
-        "",
-        "text",
-        "together: all groups of --groups at the same time; alone: one of them, the others wait; empty: none",
-    ),
+    Column("cache", "", "text", "warm: the same buffers in every call; cold: they rotate through more than the last-level cache"),
+    Column("groups", "", "text", "together: all groups of --groups at the same time; alone: one of them, the others wait; empty: none"),
 )
-_DEFINITION = Column(
-    "time_definition",
-    "",
-    "text",
-    "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; other starts alike; "
-    "imported: see below",
-)
+_DEFINITION = Column("time_definition", "", "text", "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; other starts alike; imported: see below")
 _DIGEST = Column("schedule_digest", "", "text", "fingerprint of the steps of all ranks; empty for native")
-_INTERNODE = Column(
-    "internode_nbytes", "bytes", "whole", "bytes that the schedule sends between nodes in one call; empty for native"
-)
-_SAME_BITS = Column(
-    "same_bits", "", "flag", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared"
-)
+_INTERNODE = Column("internode_nbytes", "bytes", "whole", "bytes that the schedule sends between nodes in one call; empty for native")
+_SAME_BITS = Column("same_bits", "", "flag", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared")
 _BITS = (
-    Column(
-        "same_bits_calls", "", "flag", "1: repeated calls gave the same bits; empty: not compared, see --check bits"
-    ),
-    Column(
-        "max_ulp",
-        "ULP",
-        "real",
-        "largest distance of rank 0's compared elements from the exactly rounded sum; empty: not compared",
-    ),
+    Column("same_bits_calls", "", "flag", "1: repeated calls gave the same bits; empty: not compared, see --check bits"),
+    Column("max_ulp", "ULP", "real", "largest distance of rank 0's compared elements from the exactly rounded sum; empty: not compared"),
     Column("mean_ulp", "ULP", "real", "mean distance of the compared elements from the exactly rounded sum"),
-    Column(
-        "promised_same_bits",
-        "",
-        "flag",
-        "1: by its schedule all ranks evaluate the same expression; empty: native, or not proved",
-    ),
-    Column(
-        "promised_rank_order",
-        "",
-        "flag",
-        "1: by its schedule every reduction joins neighbouring ranks; empty: native, or not proved",
-    ),
-    Column(
-        "promised_depth",
-        "",
-        "whole",
-        "most roundings on the way of an input by the schedule: bounds the error; empty: native, or not proved",
-    ),
+    Column("promised_same_bits", "", "flag", "1: by its schedule all ranks evaluate the same expression; empty: native, or not proved"),
+    Column("promised_rank_order", "", "flag", "1: by its schedule every reduction joins neighbouring ranks; empty: native, or not proved"),
+    Column("promised_depth", "", "whole", "most roundings on the way of an input by the schedule: bounds the error; empty: native, or not proved"),
 )
 _OTHERS = (
-    Column(
-        "osu_avg_s",
-        "s",
-        "real",
-        "mean over ranks of exit - entry: what osu_allreduce prints is its mean over the calls",
-    ),
-    Column(
-        "imb_t_max_s",
-        "s",
-        "real",
-        "maximum over ranks of each rank's mean of exit - entry: t_max of the Intel MPI Benchmarks",
-    ),
-    Column(
-        "nccl_tests_s",
-        "s",
-        "real",
-        "mean over ranks of a loop without a common start divided by its length; see --back-to-back",
-    ),
+    Column("osu_avg_s", "s", "real", "mean over ranks of exit - entry: what osu_allreduce prints is its mean over the calls"),
+    Column("imb_t_max_s", "s", "real", "maximum over ranks of each rank's mean of exit - entry: t_max of the Intel MPI Benchmarks"),
+    Column("nccl_tests_s", "s", "real", "mean over ranks of a loop without a common start divided by its length; see --back-to-back"),
 )
-_COMPLETION = Column(
-    "completion_s", "s", "real", "last exit - last entry on the common clock; empty: one rank alone, or no common clock"
-)
+_COMPLETION = Column("completion_s", "s", "real", "last exit - last entry on the common clock; empty: one rank alone, or no common clock")
 _SKEW = Column("arrival_skew_s", "s", "real", "last entry - first entry on the common clock")
 
 REPETITIONS = (
@@ -153,12 +85,7 @@ REPETITIONS = (
     Column("iterations", "", "whole", "calls that time_s is the mean of; 1: a single timed call"),
     Column("repetition", "", "whole", "number of the call in its cell, warm-ups included, from 0"),
     Column("warmup", "", "flag", "1: a warm-up, left out of every statistic"),
-    Column(
-        "valid",
-        "",
-        "flag",
-        "0: a rank was late to the common start, or its clock ran backwards; left out of every statistic",
-    ),
+    Column("valid", "", "flag", "0: a rank was late to the common start, or its clock ran backwards; left out of every statistic"),
     Column("time_s", "s", "real", "time of the call, see time_definition"),
     Column("slowest_rank", "", "whole", "the rank whose exit - entry was the maximum"),
     Column("shortest_s", "s", "real", "minimum over ranks of exit - entry"),
@@ -166,40 +93,21 @@ REPETITIONS = (
     _COMPLETION,
     _SKEW,
     Column("last_rank", "", "whole", "the rank that entered last on the common clock"),
-    Column(
-        "group_times_s",
-        "s",
-        "text",
-        "maximum over each group's ranks of exit - entry, group by group, - for a silent one; empty without groups",
-    ),
+    Column("group_times_s", "s", "text", "maximum over each group's ranks of exit - entry, group by group, - for a silent one; empty without groups"),
     _DIGEST,
 )
 
 CELLS = (
     *_CELL,
     _DIGEST,
-    Column(
-        "state",
-        "",
-        "text",
-        "done; wrong (a check failed); refused (no all-reduce); hung; skipped (see reason); left out (no time)",
-    ),
+    Column("state", "", "text", "done; wrong (a check failed); refused (no all-reduce); hung; skipped (see reason); left out (no time)"),
     Column("reason", "", "text", "why the cell was refused or skipped, or who made it hang"),
     Column("repetitions", "", "whole", "timed calls without warm-ups"),
-    Column(
-        "stopped",
-        "",
-        "text",
-        "why no more calls were timed: precision, time, iterations, calls (the most of a cell) or within",
-    ),
-    Column(
-        "wrong", "elements", "whole", "wrong elements over all ranks, checks before and after timing; empty: unchecked"
-    ),
+    Column("stopped", "", "text", "why no more calls were timed: precision, time, iterations, calls (the most of a cell) or within"),
+    Column("wrong", "elements", "whole", "wrong elements over all ranks, checks before and after timing; empty: unchecked"),
     _SAME_BITS,
     *_BITS,
-    Column(
-        "bits", "", "text", "fingerprint of the result of rank 0 on random floats that the seed of the run determines"
-    ),
+    Column("bits", "", "text", "fingerprint of the result of rank 0 on random floats that the seed of the run determines"),
     _OTHERS[1],
     _OTHERS[2],
     Column("clock_error_s", "s", "real", "bound of the error of the common clock during the cell"),
@@ -222,48 +130,23 @@ SUMMARY = (
     Column("launches", "", "whole", "launches that finished the cell"),
     Column("repetitions", "", "whole", "timed calls over all launches, without warm-ups and invalid ones"),
     Column("invalid", "", "whole", "calls over all launches that were left out, see valid in the raw times"),
-    Column(
-        "stopped",
-        "",
-        "text",
-        "why no more calls were timed, over the launches: precision, time, iterations, calls, within",
-    ),
+    Column("stopped", "", "text", "why no more calls were timed, over the launches: precision, time, iterations, calls, within"),
     Column("time_s", "s", "real", "median over launches of the median over repetitions"),
     Column("time_low_s", "s", "real", "lower end of the 95 % interval, see interval"),
     Column("time_high_s", "s", "real", "upper end of the 95 % interval, see interval"),
     Column("spread_low_s", "s", "real", "lowest launch median; with a single launch time_low_s"),
     Column("spread_high_s", "s", "real", "highest launch median; with a single launch time_high_s"),
-    Column(
-        "interval",
-        "",
-        "text",
-        "launches: of the mean of launch medians; repetitions: of the median within launches (below 3); range: none",
-    ),
+    Column("interval", "", "text", "launches: of the mean of launch medians; repetitions: of the median within launches (below 3); range: none"),
     Column("min_s", "s", "real", "fastest repetition"),
     Column("max_s", "s", "real", "slowest repetition"),
     *(
-        Column(
-            f"p{share:g}_s".replace(".", "_"),
-            "s",
-            "real",
-            f"{share:g} % of the calls took no longer, all launches brought to one median; empty: too few calls",
-        )
+        Column(quantile_name(share), "s", "real", f"{share:g} % of the calls took no longer, all launches brought to one median; empty: too few calls")
         for share in SHARES
     ),
     Column("outliers", "", "whole", "calls beyond Tukey's fences of their launch; counted, not removed"),
     Column("lag1", "", "real", "correlation of the ranks of consecutive calls within a launch, median over launches"),
-    Column(
-        "drift",
-        "",
-        "real",
-        "median of the last third of a launch's calls over that of its first third, median over launches",
-    ),
-    Column(
-        "first_penalty",
-        "",
-        "real",
-        "first call of a launch over its median, median over launches; the warm-ups, where there are any",
-    ),
+    Column("drift", "", "real", "median of the last third of a launch's calls over that of its first third, median over launches"),
+    Column("first_penalty", "", "real", "first call of a launch over its median, median over launches; the warm-ups, where there are any"),
     *_OTHERS,
     _COMPLETION,
     _SKEW,
@@ -279,39 +162,20 @@ SUMMARY = (
     _SAME_BITS,
     *_BITS,
     Column("same_bits_launches", "", "flag", "1: all launches gave the same bits; empty: not compared, or one launch"),
-    Column(
-        "bits",
-        "",
-        "text",
-        "fingerprint of the result on random floats: equal ones are equal bits; empty: it differs or is unknown",
-    ),
-    Column(
-        "oversubscribed", "", "flag", "1: more ranks than cores on some node, so times say little about another machine"
-    ),
+    Column("bits", "", "text", "fingerprint of the result on random floats: equal ones are equal bits; empty: it differs or is unknown"),
+    Column("oversubscribed", "", "flag", "1: more ranks than cores on some node, so times say little about another machine"),
     _INTERNODE,
     Column("wire", "bytes", "text", "bytes that left the nodes in one timed call, by interface, median over launches"),
-    Column(
-        "limit_s", "s", "real", "least time that the links between the nodes allow; empty: one node, or an unknown rate"
-    ),
+    Column("limit_s", "s", "real", "least time that the links between the nodes allow; empty: one node, or an unknown rate"),
     Column("of_limit", "", "real", "limit_s / time_s: 1 is the link's rate"),
     Column("group_ranks", "", "text", "number of ranks of each group; empty without groups, or with more than 256"),
-    Column(
-        "group_times_s",
-        "s",
-        "text",
-        "median over launches of the median of each group's time, group by group, - for one not measured alone",
-    ),
-    Column(
-        "group_loss",
-        "",
-        "text",
-        "time of each group together over that of a group of its layout alone, median over launches; - for unknown",
-    ),
+    Column("group_times_s", "s", "text", "median over launches of the median of each group's time, group by group, - for one not measured alone"),
+    Column("group_loss", "", "text", "time of each group together over that of a group of its layout alone, median over launches; - for unknown"),
     Column("path_messages", "", "whole", "messages on the critical path"),
     Column("path_nbytes", "bytes", "whole", "bytes moved on the critical path"),
     Column("path_reduced_nbytes", "bytes", "whole", "bytes reduced on the critical path"),
 )
-
+# fmt: on
 
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}
