@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
-from .summary import Summary, competing
+from .summary import competing
+from .summary_row import SummaryRow, time_of
 
 FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
 EXPECTED = {
@@ -86,7 +87,7 @@ def refuse_unplanned(limits: Iterable[Limit], plan: Plan) -> None:
             raise PlanError(f"{option}: one rank alone sends nothing; run with 2 ranks or more")
 
 
-def judge(limits: Iterable[Limit], plan: Plan, rows: Sequence[Summary]) -> list[Judgement]:
+def judge(limits: Iterable[Limit], plan: Plan, rows: Sequence[SummaryRow]) -> list[Judgement]:
     """One judgement per limit and rank count above 1: by the fastest algorithm that was measured, or by the named one.
 
     With a cold cache only where nothing is planned with a warm one; of groups, the slowest of all at the same time.
@@ -98,7 +99,7 @@ def judge(limits: Iterable[Limit], plan: Plan, rows: Sequence[Summary]) -> list[
     return [_judge(limit, ranks, rows) for limit in limits for ranks in counts]
 
 
-def _judge(limit: Limit, ranks: int, rows: Sequence[Summary]) -> Judgement:
+def _judge(limit: Limit, ranks: int, rows: Sequence[SummaryRow]) -> Judgement:
     cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
     cells = [row for row in cells if limit.algorithm in (None, row["algorithm"])]
     measured = [row for row in cells if row["time_s"] is not None]
@@ -107,17 +108,17 @@ def _judge(limit: Limit, ranks: int, rows: Sequence[Summary]) -> Judgement:
         cell = f"{limit.algorithm or 'every algorithm'} {where}"
         states = ", ".join(dict.fromkeys(f"{row['state']} ({row['reason']})" for row in cells))
         return Judgement(False, cell, f"FAILED: {cell}: {states}; required {_required(limit)}")
-    best = min(measured, key=lambda row: row["time_s"])
+    best = min(measured, key=time_of)
     cell = f"{best['algorithm']} {where}"
     met, found = _compare(limit, best)
     return Judgement(met, cell, f"{'accepted' if met else 'FAILED'}: {cell}: {found}, required {_required(limit)}")
 
 
-def _compare(limit: Limit, row: Summary) -> tuple[bool, str]:
+def _compare(limit: Limit, row: SummaryRow) -> tuple[bool, str]:
     if limit.quantity == "busbw":
         value = row["busbw_bytes_per_s"]
         return value >= limit.value, f"busbw {_digits(value / 1e9, limit.value / 1e9)} GB/s"
-    value = row["time_s"]
+    value = time_of(row)
     return value <= limit.value, f"time {_digits(value * 1e6, limit.value * 1e6)} us"
 
 

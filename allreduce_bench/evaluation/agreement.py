@@ -4,16 +4,23 @@ Everything here is text about one run, from its summary rows.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..runs.dtypes import is_float
 from ..runs.plan import Plan
 from ..units import format_size, format_time, three_digits
-from .summary import Summary, competing
+from .summary import competing
+from .summary_row import SummaryRow, time_of
 
 EXACT = {"sum": "exactly rounded sum", "avg": "exactly rounded average", "max": "exact maximum", "min": "exact minimum"}
-BETWEEN = {"same_bits": "ranks", "same_bits_calls": "calls", "same_bits_launches": "launches"}  # column -> of what
-PROMISED = ("promised_same_bits", "promised_rank_order", "promised_depth")
+Between = Literal["same_bits", "same_bits_calls", "same_bits_launches"]
+Promise = Literal["promised_same_bits", "promised_rank_order", "promised_depth"]
+BETWEEN: dict[Between, str] = {  # column -> of what
+    "same_bits": "ranks",
+    "same_bits_calls": "calls",
+    "same_bits_launches": "launches",
+}
+PROMISED: tuple[Promise, ...] = ("promised_same_bits", "promised_rank_order", "promised_depth")
 BUG = "a bug of the executor, of the MPI, or broken hardware"
 
 
@@ -24,26 +31,26 @@ class Line(NamedTuple):
     cache: str
     algorithm: str
     sizes: str
-    promised: dict[str, int | None]  # the columns of PROMISED; None: nothing is promised
-    measured: dict[str, int | None]  # the columns of BETWEEN: 1, 0; None: not compared
+    promised: dict[Promise, int | None]  # the columns of PROMISED; None: nothing is promised
+    measured: dict[Between, int | None]  # the columns of BETWEEN: 1, 0; None: not compared
     shared_with: str  # whose results have the same bits, at these sizes
     max_ulp: float | None  # over the sizes
     mean_ulp: float | None  # the largest over the sizes
     time: str  # at the largest of them
 
 
-def lines(rows: Sequence[Summary]) -> list[Line]:
+def lines(rows: Sequence[SummaryRow]) -> list[Line]:
     """What was found of the bits of every algorithm, at the sizes where they were compared."""
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
     order = list(dict.fromkeys(map(_series, compared)))
-    groups: dict[tuple, list[Summary]] = {}
+    groups: dict[tuple, list[SummaryRow]] = {}
     for row in sorted(compared, key=lambda row: order.index(_series(row))):
         facts = (*(row.get(name) for name in (*PROMISED, *BETWEEN)), _sharing(row, compared))
         groups.setdefault((_series(row), facts), []).append(row)
     return [_line(group, compared, sharing) for (_, (*_, sharing)), group in groups.items()]
 
 
-def sentences(plan: Plan, rows: Sequence[Summary]) -> list[str]:
+def sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
     """What --check bits found at one rank count; empty where it was not asked for."""
     if plan.check != "bits":
         return []
@@ -59,7 +66,7 @@ def why_not_compared(plan: Plan) -> str:
     return f"{plan.dtype} is exact in any order of reduction: the check of the results covers the bits"
 
 
-def broken_promise(row: Summary) -> str | None:
+def broken_promise(row: SummaryRow) -> str | None:
     """What a proved schedule promises and the measurement contradicts; None: nothing."""
     if row.get("promised_same_bits") == 1 and row["same_bits"] == 0:
         return "by its schedule all ranks get the same bits, but they did not"
@@ -72,12 +79,12 @@ def broken_promise(row: Summary) -> str | None:
     return None
 
 
-def _series(row: Summary) -> tuple:
+def _series(row: SummaryRow) -> tuple:
     """What a line is of: rank count, cache and algorithm."""
     return row["ranks"], row["cache"], row["algorithm"]
 
 
-def _line(group: Sequence[Summary], compared: Sequence[Summary], sharing: str) -> Line:
+def _line(group: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Line:
     first = group[0]
     timed = max((row for row in group if row["time_s"] is not None), key=lambda row: row["nbytes"], default=None)
     return Line(
@@ -90,11 +97,11 @@ def _line(group: Sequence[Summary], compared: Sequence[Summary], sharing: str) -
         sharing,
         _largest(group, "max_ulp"),
         _largest(group, "mean_ulp"),
-        f"{format_time(timed['time_s'])} at {format_size(timed['nbytes'])}" if timed else "",
+        f"{format_time(time_of(timed))} at {format_size(timed['nbytes'])}" if timed else "",
     )
 
 
-def _sharing(row: Summary, compared: Iterable[Summary]) -> str:
+def _sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
     """The other algorithms whose results have the bits of this row: `ring, tree`, or `all others` of three or more."""
     cell = row["ranks"], row["cache"], row["nbytes"]
     rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]
@@ -103,7 +110,7 @@ def _sharing(row: Summary, compared: Iterable[Summary]) -> str:
     return "all others" if len(names) == len(others) > 2 else ", ".join(names)
 
 
-def _sizes(group: Iterable[Summary], compared: Iterable[Summary], every_size: str = "all") -> str:
+def _sizes(group: Iterable[SummaryRow], compared: Iterable[SummaryRow], every_size: str = "all") -> str:
     """`every_size`, or `8 B to 4 KiB, 1 MiB` where those between were measured too."""
     every, own = (sorted({row["nbytes"] for row in of}) for of in (compared, group))
     if own == every and len(own) > 1:
@@ -118,7 +125,7 @@ def _sizes(group: Iterable[Summary], compared: Iterable[Summary], every_size: st
     return ", ".join(low if length == 1 else f"{low} to {high}" for low, high, length in ends)
 
 
-def _equality(compared: Sequence[Summary]) -> str:
+def _equality(compared: Sequence[SummaryRow]) -> str:
     """`ring, tree: equal on all ranks, calls and launches; naive differs between ranks at 8 B`."""
     differing = []
     for column, of in BETWEEN.items():
@@ -135,7 +142,7 @@ def _equality(compared: Sequence[Summary]) -> str:
     return "; ".join([*equal, *(words for _, words in differing)])
 
 
-def _classes(compared: Sequence[Summary]) -> str:
+def _classes(compared: Sequence[SummaryRow]) -> str:
     """`ring = native` for those whose results are the same at every size."""
     bits_of: dict[str, dict[int, str | None]] = {}
     for row in compared:
@@ -150,20 +157,20 @@ def _classes(compared: Sequence[Summary]) -> str:
     return f"the same result at every size: {', '.join(map(' = '.join, same))}" if same else ""
 
 
-def _distance(plan: Plan, compared: Sequence[Summary]) -> str:
+def _distance(plan: Plan, compared: Sequence[SummaryRow]) -> str:
     """`at most 3 ULP from the exactly rounded sum (tree, 1 MiB), on average 0.2 (ring) to 0.4 (tree) at 1 MiB`."""
-    known = [row for row in compared if row.get("max_ulp") is not None]
+    known = [(most, row) for row in compared if (most := row.get("max_ulp")) is not None]
     if not known:
         return ""
-    worst = max(known, key=lambda row: row["max_ulp"])
-    if worst["max_ulp"] == 0:
+    most, worst = max(known, key=lambda pair: pair[0])
+    if most == 0:
         return f"every compared result is the {EXACT[plan.op]}"
     where = f"{worst['algorithm']}, {format_size(worst['nbytes'])}"
-    largest = max(row["nbytes"] for row in known)
-    ordered = sorted((row for row in known if row["nbytes"] == largest), key=lambda row: row["mean_ulp"])
-    ends = [f"{ulps(row['mean_ulp'])} ({row['algorithm']})" for row in (ordered[0], ordered[-1])]
-    average = " to ".join(dict.fromkeys(ends)) + f" at {format_size(largest)}"
-    return f"at most {ulps(worst['max_ulp'])} ULP from the {EXACT[plan.op]} ({where}), on average {average}"
+    largest = max(row["nbytes"] for _, row in known)
+    means = [(row["mean_ulp"] or 0.0, row["algorithm"]) for _, row in known if row["nbytes"] == largest]
+    ends = [f"{ulps(mean)} ({name})" for mean, name in sorted(means, key=lambda pair: pair[0])]
+    average = " to ".join(dict.fromkeys((ends[0], ends[-1]))) + f" at {format_size(largest)}"
+    return f"at most {ulps(most)} ULP from the {EXACT[plan.op]} ({where}), on average {average}"
 
 
 def ulps(value: float) -> str:
@@ -171,5 +178,5 @@ def ulps(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else three_digits(value)
 
 
-def _largest(rows: Iterable[Summary], name: str) -> float | None:
-    return max((row[name] for row in rows if row.get(name) is not None), default=None)
+def _largest(rows: Iterable[SummaryRow], name: Literal["max_ulp", "mean_ulp"]) -> float | None:
+    return max((value for row in rows if (value := row.get(name)) is not None), default=None)

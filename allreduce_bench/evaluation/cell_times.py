@@ -9,17 +9,19 @@ from dataclasses import dataclass, field
 from itertools import compress
 from operator import and_
 from statistics import fmean
-from typing import Any
+from typing import Literal
 
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import read
 from ..runs.rows import Block, Row
-from ..runs.schema import SHARES, quantile_name
+from ..runs.schema import QUANTILES
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
+from .summary_row import SummaryRow
 
 MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
 AND = " + "  # between values that differ from launch to launch
-OTHERS: dict[str, Callable[[Sequence[float]], float]] = {  # raw columns, and what a launch makes of its calls
+Other = Literal["osu_avg_s", "completion_s", "arrival_skew_s"]
+OTHERS: dict[Other, Callable[[Sequence[float]], float]] = {  # raw columns, and what a launch makes of its calls
     "osu_avg_s": fmean,  # as osu_allreduce prints it
     "completion_s": median,
     "arrival_skew_s": median,
@@ -43,7 +45,7 @@ class Calls:
     time_s: list[float] = field(default_factory=list)  # of the valid ones in order, without warm-ups
     first_s: float | None = None  # of the first call of all, a warm-up where there are any; None: it was not valid
     invalid: int = 0  # without warm-ups
-    others: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in OTHERS})
+    others: dict[Other, list[float]] = field(default_factory=lambda: {name: [] for name in OTHERS})
     definitions: set[str] = field(default_factory=set)  # of time_s
     of_groups: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
 
@@ -85,7 +87,7 @@ def middle(timed: dict[str, Calls]) -> float | None:
     return _middle(median(calls.time_s) for calls in timed.values() if calls.time_s)
 
 
-def statistics(timed: dict[str, Calls]) -> dict[str, Any]:
+def statistics(timed: dict[str, Calls]) -> SummaryRow:
     """The columns of SUMMARY that the calls of one cell give, and `launch_medians`: launch -> seconds.
 
     Without a valid call, or where half of a launch's calls took 0 s, there is no time: `state` is left out, with
@@ -99,7 +101,7 @@ def statistics(timed: dict[str, Calls]) -> dict[str, Any]:
         reason = "the clock is too coarse for it" if medians else lost
         return {"launches": 0, "invalid": invalid, "state": "left out", "reason": reason}
     pooled = [time_s for calls in launches.values() for time_s in calls.time_s]
-    return {
+    row: SummaryRow = {
         "launches": len(medians),
         "invalid": invalid,
         "repetitions": len(pooled),
@@ -112,26 +114,27 @@ def statistics(timed: dict[str, Calls]) -> dict[str, Any]:
         "first_penalty": _middle(
             calls.first_s / medians[launch] for launch, calls in launches.items() if calls.first_s is not None
         ),
-        **{
-            name: _middle(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
-            for name, of_launch in OTHERS.items()
-        },
         "time_definition": join_values(sorted(set().union(*(calls.definitions for calls in launches.values())))),
         "launch_medians": medians,
     }
+    for name, of_launch in OTHERS.items():
+        row[name] = _middle(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
+    return row
 
 
-def _quantiles(launches: dict[str, Calls], medians: dict[str, float]) -> dict[str, float | None]:
+def _quantiles(launches: dict[str, Calls], medians: dict[str, float]) -> SummaryRow:
     """Of all calls together, each over the median of its launch, and times the cell's time: launches that differ, or
     timed more calls than others, then say nothing that the cell's time contradicts.
     """
     relative = [time_s / medians[launch] for launch, calls in launches.items() for time_s in calls.time_s]
-    found = {quantile_name(share): quantile(relative, share) for share in SHARES}
-    middle_s = median(medians.values())
-    return {name: None if value is None else value * middle_s for name, value in found.items()}
+    row: SummaryRow = {}
+    for name, share in QUANTILES.items():
+        value = quantile(relative, share)
+        row[name] = None if value is None else value * median(medians.values())
+    return row
 
 
-def _interval(launches: list[Calls], medians: list[float]) -> dict[str, Any]:
+def _interval(launches: list[Calls], medians: list[float]) -> SummaryRow:
     """The 95 % interval and where it comes from.
 
     One or two launches do not tell how much launches differ; the hull of their own intervals holds both medians. Where
@@ -151,7 +154,7 @@ def _interval(launches: list[Calls], medians: list[float]) -> dict[str, Any]:
     }
 
 
-def _within(launches: list[list[float]]) -> dict[str, Any]:
+def _within(launches: list[list[float]]) -> SummaryRow:
     """What only the calls of one launch can say: its outliers, and how its calls depend on each other."""
     counted = [number for number in map(outliers, launches) if number is not None]
     return {
@@ -161,7 +164,7 @@ def _within(launches: list[list[float]]) -> dict[str, Any]:
     }
 
 
-def of_marks(marks: Sequence[Row]) -> dict[str, Any]:
+def of_marks(marks: Sequence[Row]) -> SummaryRow:
     """The columns of SUMMARY that the marks of the launches that did the cell give, as in CELLS."""
     done = [mark for mark in marks if mark["state"] == "done"]
     return {

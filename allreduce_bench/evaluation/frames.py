@@ -1,6 +1,6 @@
 """Runs as tidy pandas frames: one row a timed call, or one row a cell. What is missing stays missing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,8 @@ import pandas as pd
 from ..runs.folder import KEY, RunFolder, run_names
 from ..runs.rows import Row, RunError
 from ..runs.schema import KINDS, REPETITIONS, SUMMARY, Column, names
-from .summary import Summary, summarise
+from .summary import summarise
+from .summary_row import SummaryRow
 
 
 def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:
@@ -72,7 +73,7 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else empty
 
 
-def summary_frame(rows: Iterable[Summary], run: str) -> pd.DataFrame:
+def summary_frame(rows: Iterable[SummaryRow], run: str) -> pd.DataFrame:
     """The rows that `summarise` gave for one run, as `summary` returns them."""
     return _frame(rows, SUMMARY, run)
 
@@ -88,7 +89,7 @@ def _calls(folder: RunFolder, run: str) -> pd.DataFrame:
     return pd.DataFrame({"run": runs, **{name: _typed(name, columns.pop(name)) for name in names(REPETITIONS)}})
 
 
-def _frame(rows: Iterable[dict], columns: tuple[Column, ...], run: str) -> pd.DataFrame:
+def _frame(rows: Iterable[Mapping[str, object]], columns: tuple[Column, ...], run: str) -> pd.DataFrame:
     """Only `columns` of `rows`, typed, after the column `run`."""
     table = list(rows)
     data = {"run": pd.Series([run] * len(table), dtype="string")}

@@ -13,19 +13,20 @@ from ..runs.schema import ALONE, TOGETHER
 from ..stats import log_interval, median
 from ..units import format_size, three_digits
 from .cell_times import MIN_LAUNCHES, Calls
+from .summary_row import SummaryRow, time_of
 
 Timed = Mapping[str, Calls]  # launch -> its calls
 FEW = 8  # groups that are told one by one
 
 
-def columns(plan: Plan, ranks: int, cell: Cell, together: Timed, alone: Timed, stands: Mapping) -> dict[str, Any]:
+def columns(plan: Plan, ranks: int, cell: Cell, together: Timed, alone: Timed, stands: Mapping) -> SummaryRow:
     """The columns of SUMMARY about the groups of `cell`, whose calls are in `together` and `alone`.
 
     `stands`: launch -> for each group the one that was measured alone in its place. Beside the columns
     `groups_in_words` and, where all groups ran together, `losses`: group -> launch -> its loss.
     """
     groups = groups_of(plan.groups, ranks)
-    row: dict[str, Any] = {"groups_in_words": describe(plan.groups, ranks)}
+    row: SummaryRow = {"groups_in_words": describe(plan.groups, ranks)}
     if len(groups) > MOST_GROUPS:
         return row
     row["group_ranks"] = " ".join(str(len(members)) for members in groups)
@@ -56,7 +57,7 @@ def _losses(number: int, together: Timed, alone: Timed, stands: Mapping) -> dict
     return found
 
 
-def worst(row: dict[str, Any]) -> dict[str, float]:
+def worst(row: SummaryRow) -> dict[str, float]:
     """Launch -> the loss of the group that loses most; nothing where none is known."""
     return max(filter(None, row.get("losses") or ()), key=lambda of: median(of.values()), default={})
 
@@ -69,7 +70,7 @@ def is_sure(losses: Mapping[str, float]) -> bool:
     return low > 1 or high < 1
 
 
-def sentences(rows: Sequence[dict[str, Any]]) -> list[str]:
+def sentences(rows: Sequence[SummaryRow]) -> list[str]:
     """What the rows of one rank count and cache say of groups: each group's time and loss of the fastest algorithm of
     every size, then the largest loss of every algorithm.
     """
@@ -80,11 +81,11 @@ def sentences(rows: Sequence[dict[str, Any]]) -> list[str]:
     return told + ([f"largest loss against one group alone: {largest}"] if largest else [])
 
 
-def _of_groups(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
+def _of_groups(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
     """`ring 91.0, 97.3 us, alone 84.2 us, loss 1.08, 1.16`."""
     loss = f", loss {_told(row['group_loss'], 1)}" if row.get("group_loss") else ""
     other = alone_of(row, rows)
-    alone = f", alone {three_digits(other['time_s'] * 1e6)} us" if other else ""
+    alone = f", alone {three_digits(time_of(other) * 1e6)} us" if other else ""
     return f"{row['algorithm']} {_told(row['group_times_s'], 1e6)} us{alone}{loss}"
 
 
@@ -97,7 +98,7 @@ def _told(text: str, unit: float) -> str:
     return ", ".join(SILENT if value is None else three_digits(value * unit) for value in values)
 
 
-def _largest(measured: Sequence[dict[str, Any]]) -> str:
+def _largest(measured: Sequence[SummaryRow]) -> str:
     """`ring 1.31 (64 KiB), native 1.04 (8 B, not sure)`."""
     told = []
     for name in dict.fromkeys(row["algorithm"] for row in measured):
@@ -109,14 +110,17 @@ def _largest(measured: Sequence[dict[str, Any]]) -> str:
     return ", ".join(told)
 
 
-def alone_of(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+def alone_of(row: SummaryRow, rows: Sequence[SummaryRow]) -> SummaryRow | None:
     """The row of the same cell measured in one group alone; None: it has no time."""
-    same = ("ranks", "cache", "algorithm", "executor", "segment", "nbytes")
-    found = [other for other in rows if other["groups"] == ALONE and all(other[name] == row[name] for name in same)]
+
+    def cell(row: SummaryRow) -> tuple:
+        return row["ranks"], row["cache"], row["algorithm"], row["executor"], row["segment"], row["nbytes"]
+
+    found = [other for other in rows if other["groups"] == ALONE and cell(other) == cell(row)]
     return next((other for other in found if other["time_s"] is not None), None)
 
 
-def lines(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def lines(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     """Of every measured cell of all groups together what a table shows: nbytes, algorithm, `alone` in seconds, the
     `times` of the groups in us and their `losses` in words, whether the largest loss `is_sure`, and `spread`, the
     slowest over the fastest group.

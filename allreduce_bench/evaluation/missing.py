@@ -7,7 +7,7 @@ from ..runs.folder import CellKey
 from ..runs.plan import Cell, Launch, Plan
 from ..runs.schema import ALONE, FLOORS
 from ..units import format_size, in_ranks, spans
-from .summary import Summary
+from .summary_row import SummaryRow
 
 FAILED = ("wrong", "refused")  # a check failed: no further attempt changes that
 AGAIN = ("hung", "left out")  # the next attempt measures the cell
@@ -75,22 +75,21 @@ def not_begun(plan: Plan, found: Iterable[Missing]) -> list[str]:
     return [group.sentence for group in grouped(plan, found) if group.state in (MISSING, "left out")]
 
 
-def explained(rows: Iterable[Summary], found: Iterable[Missing]) -> list[Summary]:
+def explained(rows: Iterable[SummaryRow], found: Iterable[Missing]) -> list[SummaryRow]:
     """The rows of a summary; those that no launch has done with the reasons why."""
     reasons: dict[tuple[int, CellKey], dict[str, None]] = {}
     for one in found:
         reasons.setdefault((one.launch.ranks, one.cell.key), {})[one.reason] = None
     return [
-        {**row, "reason": "; ".join(reasons.get((row["ranks"], _key(row)), [row["reason"]]))}
+        {**row, "reason": "; ".join(reasons.get((row["ranks"], _key(row)), [row["reason"] or ""]))}
         if row["state"] == MISSING
         else row
         for row in rows
     ]
 
 
-def _key(row: Summary) -> CellKey:
-    names = ("algorithm", "executor", "count", "segment", "cache", "groups")
-    return Cell(**{name: row[name] for name in names}).key
+def _key(row: SummaryRow) -> CellKey:
+    return Cell(row["algorithm"], row["executor"], row["count"], row["segment"], row["cache"], row["groups"]).key
 
 
 def _cells(plan: Plan, cells: set[Cell]) -> str:

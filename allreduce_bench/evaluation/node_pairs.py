@@ -8,9 +8,10 @@ slows some launches, such as noise, names nobody: a pair is slow where even its 
 
 from collections.abc import Sequence
 from statistics import median_low
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..units import format_size, three_digits
+from .summary_row import SummaryRow, time_of
 
 SMALL, LARGE = 8, 4 << 20  # bytes, for the latency and the bandwidth
 METRICS = {SMALL: "latency", LARGE: "bandwidth"}
@@ -56,18 +57,18 @@ def pairs_of(nodes: Sequence[str]) -> list[Pair]:
     return list(zip(nodes, [*nodes[1:], nodes[0]]))[: len(nodes) if len(nodes) > 2 else 1]
 
 
-def measured(pair: Pair, rows: Sequence[dict[str, Any]]) -> Measured:
+def measured(pair: Pair, rows: Sequence[SummaryRow]) -> Measured:
     """The pair by the summary of its run, rows as `summary.summarise` gives them."""
     for row in rows:
         cell = f"{row['algorithm']} {format_size(row['nbytes'])}"
         if row["state"] != "done":
             return Measured(pair, {}, f"{cell}: {row['state']}, {row['reason'] or 'no reason is known'}")
-        if int(row["nodes"]) != len(pair):
+        if row["nodes"] != len(pair):
             return Measured(pair, {}, f"{cell}: expected a rank on each node, but both share memory")
     times = {}
     for size in METRICS:
         of_size = [row for row in rows if row["nbytes"] == size]
-        times[size] = Time(*(min(row[name] for row in of_size) for name in ("time_s", "spread_low_s")))
+        times[size] = Time(min(map(time_of, of_size)), min(row["spread_low_s"] for row in of_size))
     return Measured(pair, times)
 
 

@@ -3,23 +3,21 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 from ..machine import traffic
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Cell, ImportedPlan, Plan
+from ..runs.rows import Row
 from ..runs.schema import ALONE, CACHES, FLOOR, FLOORS
 from ..stats import log_interval, median
 from ..units import algbw, busbw
 from . import cell_times
 from .cell_times import MIN_LAUNCHES, Calls
 from .link_limit import least_s, link_of
-
-PATH = ("internode_nbytes", "path_messages", "path_nbytes", "path_reduced_nbytes")
-Summary = dict[str, Any]
+from .summary_row import SummaryRow, time_of
 
 
-def summarise(folder: RunFolder) -> list[Summary]:
+def summarise(folder: RunFolder) -> list[SummaryRow]:
     """One row per planned all-reduce, as in SUMMARY; the floors are columns of the others' rows. Raises RunError.
 
     Of an imported run one row per cell of its logs. By ranks, size, the plan's order of algorithms, and cache.
@@ -45,12 +43,12 @@ def summarise(folder: RunFolder) -> list[Summary]:
     return rows
 
 
-def competing(rows: Iterable[Summary]) -> list[Summary]:
+def competing(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     """All but those of one group alone, which are there to hold the others against."""
     return [row for row in rows if row["groups"] != ALONE]
 
 
-def by_size(rows: Iterable[Summary]) -> dict[tuple, list[Summary]]:
+def by_size(rows: Iterable[SummaryRow]) -> dict[tuple, list[SummaryRow]]:
     """The measured rows of each (ranks, nbytes, cache): those that can be compared, and compete."""
     groups = defaultdict(list)
     for row in competing(rows):
@@ -84,18 +82,23 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
     )
 
 
-def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]]) -> Summary:
+def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]]) -> SummaryRow:
     """The floors of these ranks at the cell's size and cache, seconds; that of no call is the same at every size."""
     smallest = min(plan.sizes) // plan.itemsize
-    columns = dict(zip(FLOORS, ("call_floor_s", "copy_floor_s", "reduce_floor_s")))
-    found: Summary = {}
-    for name, column in columns.items():
-        floor = Cell(name, FLOOR, smallest if name == "null" else cell.count, None, cell.cache, plan.kinds[0])
-        found[column] = cell_times.middle(timed.get((ranks, floor.key), {}))
-    return found
+
+    def time_s(name: str, count: int) -> float | None:
+        floor = Cell(name, FLOOR, count, None, cell.cache, plan.kinds[0])
+        return cell_times.middle(timed.get((ranks, floor.key), {}))
+
+    null, copy, reduce = FLOORS
+    return {
+        "call_floor_s": time_s(null, smallest),
+        "copy_floor_s": time_s(copy, cell.count),
+        "reduce_floor_s": time_s(reduce, cell.count),
+    }
 
 
-def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]], stands: dict) -> Summary:
+def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]], stands: dict) -> SummaryRow:
     """The columns about groups; see `losses`."""
     from .group_losses import columns  # late: few runs have groups
 
@@ -103,44 +106,63 @@ def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cal
     return columns(plan, ranks, cell, together, alone, stands)
 
 
-def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, Calls]) -> Summary:
+def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, Calls]) -> SummaryRow:
     best = next((mark for mark in marks if mark["state"] == "done"), marks[-1] if marks else None)
-    count = {"ranks": ranks, "dtype": plan.dtype or None, "op": plan.op or None, "count": cell.count}
-    row: Summary = {
+    row: SummaryRow = {
         "algorithm": cell.algorithm,
         "executor": cell.executor,
         "segment": cell.segment,
         "cache": cell.cache,
         "groups": cell.groups,
-        **count,
+        "ranks": ranks,
+        "dtype": plan.dtype or None,
+        "op": plan.op or None,
+        "count": cell.count,
+        "nbytes": cell.count * plan.itemsize,
+        "launches": len(timed),
+        "time_s": None,
+        "state": "missing",
+        "reason": "its launch was never finished",
     }
-    row |= {"launches": len(timed), "time_s": None, "state": "missing", "reason": "its launch was never finished"}
-    row["nbytes"] = cell.count * plan.itemsize
     if best is not None:
-        row["nbytes"] = _whole(best["nbytes"]) or row["nbytes"]  # an imported type may have a size that we do not know
-        row |= {key: best[key] or None for key in ("nodes", "nodes_declared", "state", "reason")}
-        row |= {key: _whole(best[key]) for key in PATH}
-        row["wire"] = _median_wire(marks)
-        row["wrong"] = _sum(_whole(mark["wrong"]) for mark in marks)
+        row |= _of_mark(best) | {
+            "nbytes": _whole(best["nbytes"]) or row["nbytes"],  # an imported type may have a size that we do not know
+            "wire": _median_wire(marks),
+            "wrong": _sum(_whole(mark["wrong"]) for mark in marks),
+        }
         row |= _bits(marks)
     row["accidents"] = [f"in launch {mark['launch']}: {mark['reason']}" for mark in marks if mark["state"] == "hung"]
     if wrong := [mark for mark in marks if mark["state"] in ("wrong", "refused")]:
         row |= {"state": wrong[0]["state"], "reason": wrong[0]["reason"] or f"{wrong[0]['wrong']} wrong elements"}
     elif timed or row["state"] == "done":
         row |= cell_times.statistics(timed) | cell_times.of_marks(marks)
-    if row["time_s"] is not None:
-        row["algbw_bytes_per_s"] = algbw(int(row["nbytes"]), row["time_s"])
-        row["busbw_bytes_per_s"] = busbw(int(row["nbytes"]), row["time_s"], plan.group_size(ranks))
+    if (time_s := row["time_s"]) is not None:
+        row["algbw_bytes_per_s"] = algbw(row["nbytes"], time_s)
+        row["busbw_bytes_per_s"] = busbw(row["nbytes"], time_s, plan.group_size(ranks))
     return row
 
 
-def _compare(group: list[Summary]) -> None:
+def _of_mark(mark: Row) -> SummaryRow:
+    """What one launch said of the cell, and of its schedule."""
+    return {
+        "nodes": _whole(mark["nodes"]),
+        "nodes_declared": _whole(mark["nodes_declared"]),
+        "state": mark["state"],
+        "reason": mark["reason"] or None,
+        "internode_nbytes": _whole(mark["internode_nbytes"]),
+        "path_messages": _whole(mark["path_messages"]),
+        "path_nbytes": _whole(mark["path_nbytes"]),
+        "path_reduced_nbytes": _whole(mark["path_reduced_nbytes"]),
+    }
+
+
+def _compare(group: list[SummaryRow]) -> None:
     """Mark the fastest of one size and what cannot be told from it; give all their speed-up over native."""
-    best = min(group, key=lambda row: row["time_s"])
+    best = min(group, key=time_of)
     native = next((row for row in group if row["algorithm"] == "native"), None)
     for row in group:
         row["rank_of_best"] = "best" if row is best else "tie" if is_tie(row, best) else None
-        row["speedup"] = native["time_s"] / row["time_s"] if native else None
+        row["speedup"] = time_of(native) / time_of(row) if native else None
 
 
 def _median_wire(marks: list[dict]) -> str | None:
@@ -151,7 +173,7 @@ def _median_wire(marks: list[dict]) -> str | None:
     return traffic.written(middle) or None
 
 
-def _bits(marks: list[dict]) -> Summary:
+def _bits(marks: list[dict]) -> SummaryRow:
     """What all launches say of bits: an equality holds where none denies it, a distance is the largest.
 
     `schedules` is the number of schedules that they ran.
@@ -160,19 +182,24 @@ def _bits(marks: list[dict]) -> Summary:
     def known(name: str, kind: type = int) -> list:
         return [kind(mark[name]) for mark in marks if mark[name]]
 
-    equal = ("same_bits", "same_bits_calls", "promised_same_bits", "promised_rank_order")
-    row: Summary = {name: min(known(name), default=None) for name in equal}
-    row["promised_depth"] = max(known("promised_depth"), default=None)
-    row |= {name: max(known(name, float), default=None) for name in ("max_ulp", "mean_ulp")}
     found = known("bits", str)
-    row["same_bits_launches"] = int(len(set(found)) == 1) if len(found) > 1 else None
-    stable = all(row[name] != 0 for name in ("same_bits", "same_bits_calls", "same_bits_launches"))
+    row: SummaryRow = {
+        "same_bits": min(known("same_bits"), default=None),
+        "same_bits_calls": min(known("same_bits_calls"), default=None),
+        "same_bits_launches": int(len(set(found)) == 1) if len(found) > 1 else None,
+        "promised_same_bits": min(known("promised_same_bits"), default=None),
+        "promised_rank_order": min(known("promised_rank_order"), default=None),
+        "promised_depth": max(known("promised_depth"), default=None),
+        "max_ulp": max(known("max_ulp", float), default=None),
+        "mean_ulp": max(known("mean_ulp", float), default=None),
+        "schedules": len({mark["schedule_digest"] for mark in marks if mark["bits"]}),
+    }
+    stable = 0 not in (row["same_bits"], row["same_bits_calls"], row["same_bits_launches"])
     row["bits"] = found[0] if found and stable else None
-    row["schedules"] = len({mark["schedule_digest"] for mark in marks if mark["bits"]})
     return row
 
 
-def _limit(plan: Plan, rows: list[Summary], attempts: list[dict]) -> None:
+def _limit(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -> None:
     """Hold the times against the links between the nodes."""
     for ranks in plan.ranks:
         ours = [row for row in rows if row["ranks"] == ranks]
@@ -180,12 +207,13 @@ def _limit(plan: Plan, rows: list[Summary], attempts: list[dict]) -> None:
         link = link_of(plan.link_rate_bytes_per_s, [row for row in ours if row.get("wire")], facts)
         for row in ours:
             row |= {"limit_s": None, "of_limit": None, "link": link.words if link else None}
-            if link and row["time_s"] and row["nbytes"] and not plan.groups:  # which share the links in another way
-                row["limit_s"] = least_s(row["nbytes"], int(row["nodes"]), link)
-                row["of_limit"] = row["limit_s"] / row["time_s"]
+            nodes, time_s = row.get("nodes"), row["time_s"]
+            if link and nodes and time_s and row["nbytes"] and not plan.groups:  # which share the links in another way
+                limit_s = least_s(row["nbytes"], nodes, link)
+                row |= {"limit_s": limit_s, "of_limit": limit_s / time_s}
 
 
-def is_tie(one: Summary, other: Summary) -> bool:
+def is_tie(one: SummaryRow, other: SummaryRow) -> bool:
     """Whether the data cannot tell two rows of one size apart (95 %).
 
     With three or more launches in common: the interval of the ratio of their medians, launch by launch, holds 1.
@@ -200,7 +228,7 @@ def is_tie(one: Summary, other: Summary) -> bool:
     return one["time_low_s"] <= other["time_high_s"] and other["time_low_s"] <= one["time_high_s"]
 
 
-def launch_ratios(one: Summary, other: Summary) -> list[float]:
+def launch_ratios(one: SummaryRow, other: SummaryRow) -> list[float]:
     """one / other for the medians of every launch that measured both."""
     a, b = one["launch_medians"], other["launch_medians"]
     return [a[launch] / b[launch] for launch in a if launch in b]

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..stats import geometric_mean
-from .summary import Summary, by_size
+from .summary import by_size
+from .summary_row import SummaryRow, time_of
 
 CLASSES = (("below 8 KiB", 0, 8 * 1024), ("8 KiB to 1 MiB", 8 * 1024, 1024**2), ("1 MiB and above", 1024**2, None))
 
@@ -42,7 +43,7 @@ class Verdict(NamedTuple):
     absent: tuple[str, ...] = ()  # of TIE and WON: who was not measured at every size
 
 
-def verdicts(rows: Sequence[Summary]) -> list[Verdict]:
+def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     """One verdict per rank count and class of sizes that was measured, with a warm cache if that was measured."""
     found, measured = [], by_size(rows)
     cache = "warm" if any(cache == "warm" for _, _, cache in measured) else "cold"
@@ -56,7 +57,7 @@ def verdicts(rows: Sequence[Summary]) -> list[Verdict]:
     return found
 
 
-def _verdict(ranks: int, label: str, groups: dict[int, list[Summary]]) -> Verdict:
+def _verdict(ranks: int, label: str, groups: dict[int, list[SummaryRow]]) -> Verdict:
     """The winner has the lowest geometric mean of time over the fastest time, among those measured at every size.
 
     Sizes at which fewer algorithms have a time than at others do not count, and whoever is clearly beaten at some size
@@ -66,9 +67,9 @@ def _verdict(ranks: int, label: str, groups: dict[int, list[Summary]]) -> Verdic
     groups = {nbytes: group for nbytes, group in groups.items() if len(group) == most}
     slowdown: dict[str, list[float]] = {}
     for group in groups.values():
-        best = min(row["time_s"] for row in group)
+        best = min(map(time_of, group))
         for row in group:
-            slowdown.setdefault(row["algorithm"], []).append(row["time_s"] / best)
+            slowdown.setdefault(row["algorithm"], []).append(time_of(row) / best)
     score = {name: geometric_mean(values) for name, values in slowdown.items() if len(values) == len(groups)}
     if not score:
         return Verdict(ranks, label, UNMEASURED)
@@ -79,7 +80,9 @@ def _verdict(ranks: int, label: str, groups: dict[int, list[Summary]]) -> Verdic
     return _decided(Verdict(ranks, label, WON, ordered[0], absent=absent), ordered[1:], score, groups)
 
 
-def _decided(verdict: Verdict, others: list[str], score: dict[str, float], groups: dict[int, list[Summary]]) -> Verdict:
+def _decided(
+    verdict: Verdict, others: list[str], score: dict[str, float], groups: dict[int, list[SummaryRow]]
+) -> Verdict:
     """The verdict with what the winner is compared with: native, if others are not as fast as it."""
     winner, largest = verdict.winner, max(groups)
     near = tuple(
@@ -97,22 +100,22 @@ def _decided(verdict: Verdict, others: list[str], score: dict[str, float], group
         factor=score[rival] / score[winner] if rival else 1.0,
         size_count=len(groups),
         nbytes=largest,
-        time_s=row["time_s"],
+        time_s=time_of(row),
     )
 
 
-def _clearly_beaten(group: list[Summary], name: str) -> bool:
+def _clearly_beaten(group: list[SummaryRow], name: str) -> bool:
     """Whether the data tell another one of this size from `name`, and it is faster by more than is negligible."""
-    best = min(group, key=lambda row: row["time_s"])
+    best = min(group, key=time_of)
     own = next(row for row in group if row["algorithm"] == name)
-    return own["rank_of_best"] not in ("best", "tie") and own["time_s"] > NEGLIGIBLE * best["time_s"]
+    return own["rank_of_best"] not in ("best", "tie") and time_of(own) > NEGLIGIBLE * time_of(best)
 
 
-def _spans(groups: dict[int, list[Summary]]) -> tuple[Span, ...]:
+def _spans(groups: dict[int, list[SummaryRow]]) -> tuple[Span, ...]:
     """Who is fastest where."""
     spans: list[Span] = []
     for nbytes, group in sorted(groups.items()):
-        name = str(min(group, key=lambda row: row["time_s"])["algorithm"])
+        name = str(min(group, key=time_of)["algorithm"])
         if spans and spans[-1].algorithm == name:
             spans[-1] = spans[-1]._replace(high=nbytes)
         else:
@@ -120,7 +123,7 @@ def _spans(groups: dict[int, list[Summary]]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def _tied_throughout(groups: dict[int, list[Summary]], winner: str, name: str) -> bool:
+def _tied_throughout(groups: dict[int, list[SummaryRow]], winner: str, name: str) -> bool:
     """Whether intervals say at every size that the two cannot be told apart; too few calls say nothing."""
     return all(
         row["rank_of_best"] in ("best", "tie") and row["interval"] != "range"

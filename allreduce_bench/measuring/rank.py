@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from mpi4py import MPI
 
+from ..algorithms import find_planned
 from ..machine.mpi import mpi_facts
 from ..machine.node import host
 from ..runs.folder import RunFolder
@@ -21,7 +22,6 @@ from ..watching.watch import Watch
 from ..watching.whereabouts import doing, step_of
 from .context import nodes_of
 from .launch import sweep
-from ..algorithms import find_planned
 from .startup import start_mpi
 from .surroundings import end_together, enter, facts_of, refuse_few_nodes, refuse_other_ranks, start_together
 from .sync import Earlier, wait_quietly

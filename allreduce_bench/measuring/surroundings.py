@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from mpi4py import MPI
 
+from ..algorithms import find_planned
 from ..machine import mpi as mpi_library
 from ..machine import node
 from ..runs.dtypes import arithmetic_findings, teach_numpy
@@ -22,7 +23,6 @@ from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
 from . import context
 from .clock import Clock
 from .context import Launched
-from ..algorithms import find_planned
 from .startup import STARTUP, slowest
 from .sync import Barrier, Earlier, choose, make
 

@@ -8,7 +8,7 @@ from operator import and_
 
 import pandas as pd
 
-from ..evaluation.summary import Summary
+from ..evaluation.summary_row import SummaryRow
 from ..runs.folder import RunFolder, key_of, run_names
 from ..runs.rows import Block
 from ..runs.schema import FLOOR, NO_GROUPS
@@ -68,7 +68,7 @@ class _Calls:
         return {**self.same, **numbers, "calls": calls, "time_s": median(self.time_s)}
 
 
-def points_of_summary(rows: Iterable[Summary], attempts: Iterable[dict], run: str) -> pd.DataFrame:
+def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run: str) -> pd.DataFrame:
     """The same of one run whose cells were read already: `rows` as `summarise` gives them, `attempts` of its folder.
 
     `calls` is missing.

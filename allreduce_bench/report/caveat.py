@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..evaluation.summary import Summary
+from ..evaluation.summary_row import SummaryRow
 from ..runs.schema import ALONE
 from ..units import format_size
 
@@ -37,7 +37,7 @@ class Gap(NamedTuple):
     reason: str
 
 
-def gaps(rows: Sequence[Summary]) -> list[Gap]:
+def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     """The cells without a time, those that failed a check first."""
     sizes: dict[tuple, list[str]] = {}
     for row in rows:
@@ -48,7 +48,7 @@ def gaps(rows: Sequence[Summary]) -> list[Gap]:
     return sorted(found, key=lambda gap: gap.state not in FAILED)
 
 
-def cell_size(row: Summary) -> str:
+def cell_size(row: SummaryRow) -> str:
     """`8 B`, or `8 B cold`, `8 B alone`."""
     words = [format_size(int(str(row["nbytes"]))), *(word for word in (row["cache"], row["groups"]) if word in UNUSUAL)]
     return " ".join(words)

@@ -6,7 +6,7 @@ Everything here is text about one run, from its summary rows and the facts of it
 from collections.abc import Sequence
 
 from ..evaluation.agreement import BUG, broken_promise
-from ..evaluation.summary import Summary
+from ..evaluation.summary_row import SummaryRow
 from ..machine.finding import LEVELS
 from ..units import format_size, in_ranks
 from .caveat import FAILED, Finding, Note, cell_size, gaps
@@ -31,7 +31,7 @@ BADGES = {  # in this order
 SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
 
 
-def findings(rows: Sequence[Summary], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Finding]:
+def findings(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Finding]:
     """What the launches and the summary say against the times, or for them; mere information comes last.
 
     `missing`: of the cells that jobs should have measured and did not, in words.
@@ -66,7 +66,7 @@ def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
     return -LEVELS.index(level) if level in LEVELS else 0, [*BADGES, code].index(code)
 
 
-def _of_checks(rows: Sequence[Summary], imported: bool) -> list[Finding]:
+def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Finding]:
     failed = []
     for state, words in FAILED.items():
         found = [gap for gap in gaps(rows) if gap.state == state]
@@ -88,7 +88,7 @@ def _of_checks(rows: Sequence[Summary], imported: bool) -> list[Finding]:
     return [Finding("caution", "unchecked results", (Note("Some times belong to results that were not checked."),))]
 
 
-def _of_accidents(rows: Sequence[Summary]) -> list[Finding]:
+def _of_accidents(rows: Sequence[SummaryRow]) -> list[Finding]:
     """Cells that were measured after all, but hung in another launch."""
     texts = [
         f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, hung {words}"
@@ -99,7 +99,7 @@ def _of_accidents(rows: Sequence[Summary]) -> list[Finding]:
     return [Finding("caution", "hung in another launch", tuple(map(Note, texts)))] if texts else []
 
 
-def _of_replicas(rows: Sequence[Summary]) -> list[Finding]:
+def _of_replicas(rows: Sequence[SummaryRow]) -> list[Finding]:
     diverging: dict[str, set[int]] = {}
     for row in rows:
         if row.get("same_bits") == 0:
@@ -111,7 +111,7 @@ def _of_replicas(rows: Sequence[Summary]) -> list[Finding]:
     return [Finding("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
 
 
-def _of_reproducibility(rows: Sequence[Summary]) -> list[Finding]:
+def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Finding]:
     """Where a result is not the same when it is asked for again, and no schedule promised that it would be."""
     found = []
     for column, of in (("same_bits_calls", "calls"), ("same_bits_launches", "launches")):
@@ -126,7 +126,7 @@ def _of_reproducibility(rows: Sequence[Summary]) -> list[Finding]:
     return found
 
 
-def _of_promises(rows: Sequence[Summary]) -> list[Finding]:
+def _of_promises(rows: Sequence[SummaryRow]) -> list[Finding]:
     """Measurements that contradict what was proved of a schedule."""
     broken: dict[tuple, list[str]] = {}
     for row in rows:
@@ -143,7 +143,7 @@ def _of_promises(rows: Sequence[Summary]) -> list[Finding]:
     return [Finding("bad", f"BROKEN PROMISE: {names}", tuple(notes))]
 
 
-def _of_gaps(rows: Sequence[Summary]) -> list[Finding]:
+def _of_gaps(rows: Sequence[SummaryRow]) -> list[Finding]:
     absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
     text = f"{absent} of {len(rows)} planned cells have no time; see below which, and why."
     return [Finding("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []

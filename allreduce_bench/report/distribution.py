@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..evaluation.summary import Summary
+from ..evaluation.summary_row import RealColumn, SummaryRow
 from ..units import format_size, three_digits
 
-Words = Callable[[Summary], str]  # of one row; empty: it has none
+Words = Callable[[SummaryRow], str]  # of one row; empty: it has none
 
 
 class Column(NamedTuple):
@@ -17,32 +17,32 @@ class Column(NamedTuple):
     kind: str = ""  # text: set to the left
 
 
-def _us(name: str) -> Words:
-    return lambda row: three_digits(row[name] * 1e6) if row.get(name) is not None else ""
+def _us(name: RealColumn) -> Words:
+    return lambda row: "" if (time_s := row.get(name)) is None else three_digits(time_s * 1e6)
 
 
 def _text(name: str) -> Words:
     return lambda row: str(row.get(name) or "")
 
 
-def _outliers(row: Summary) -> str:
+def _outliers(row: SummaryRow) -> str:
     count = row.get("outliers")
     return "" if count is None else f"{count} ({100 * count / row['repetitions']:.1f} %)"
 
 
-def _lag1(row: Summary) -> str:
-    return "" if row.get("lag1") is None else f"{round(row['lag1'], 2) + 0.0:+.2f}"
+def _lag1(row: SummaryRow) -> str:
+    return "" if (lag1 := row.get("lag1")) is None else f"{round(lag1, 2) + 0.0:+.2f}"
 
 
-def _drift(row: Summary) -> str:
-    return "" if row.get("drift") is None else f"{round(100 * (row['drift'] - 1), 1) + 0.0:+.1f} %"
+def _drift(row: SummaryRow) -> str:
+    return "" if (drift := row.get("drift")) is None else f"{round(100 * (drift - 1), 1) + 0.0:+.1f} %"
 
 
-def _first(row: Summary) -> str:
-    return "" if row.get("first_penalty") is None else f"{three_digits(row['first_penalty'])} x"
+def _first(row: SummaryRow) -> str:
+    return "" if (first := row.get("first_penalty")) is None else f"{three_digits(first)} x"
 
 
-def _interval(row: Summary) -> str:
+def _interval(row: SummaryRow) -> str:
     return "" if row["interval"] == "range" else f"{_us('time_low_s')(row)} to {_us('time_high_s')(row)}"
 
 
@@ -91,7 +91,7 @@ DEFINITIONS: dict[str, tuple[Column, ...]] = {
 }
 
 
-def tables(rows: Sequence[Summary]) -> list[dict[str, Any]]:
+def tables(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     """Two tables of the measured cells of `rows`, of their calls and of other definitions of their time; or none.
 
     Each has `groups` {title: its columns}, only those that some cell has words for, and `lines`, each the words of a
@@ -101,7 +101,7 @@ def tables(rows: Sequence[Summary]) -> list[dict[str, Any]]:
     return [_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
 
 
-def _table(groups: dict[str, tuple[Column, ...]], rows: Sequence[Summary]) -> dict[str, Any]:
+def _table(groups: dict[str, tuple[Column, ...]], rows: Sequence[SummaryRow]) -> dict[str, Any]:
     some = {title: [column for column in of if any(map(column.words, rows))] for title, of in groups.items()}
     kept = {title: columns for title, columns in some.items() if columns}
     lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..evaluation.cell_times import MIN_LAUNCHES, split_values
-from ..evaluation.summary import Summary
+from ..evaluation.summary_row import SummaryRow
 from ..runs.plan import Plan
 
 CSV = "csv_"  # the name of a column follows
@@ -42,7 +42,7 @@ def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
 
 
 def method(
-    plan: Plan, imported: Mapping[str, Any], rows: Sequence[Summary], attempts: Sequence[Mapping]
+    plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[tuple[str, str]]:
     """How it was measured, as far as the logs say: (what, in words)."""
     tool, files = _tool(imported), imported["files"]
@@ -78,7 +78,7 @@ def method(
     ]
 
 
-def definition(done: Sequence[Summary]) -> str:
+def definition(done: Sequence[SummaryRow]) -> str:
     """What the times are: the names in time_definition, in words where they are known."""
     names = sorted({name for row in done for name in split_values(row["time_definition"])}) or ["none"]
     return "; ".join(f"{name}: {_defined(name)}" for name in names)
@@ -97,7 +97,7 @@ def _said(value: Any) -> str:
 
 
 def _missing(
-    plan: Plan, imported: Mapping[str, Any], rows: Sequence[Summary], attempts: Sequence[Mapping]
+    plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[str]:
     """What a measured run knows and this one does not."""
     absent = {

@@ -10,7 +10,7 @@ from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
 from ..evaluation.cell_times import split_values
 from ..evaluation.environment import format_values, mpi_fact, values_of
-from ..evaluation.summary import Summary
+from ..evaluation.summary_row import SummaryRow
 from ..measuring.budget import MAX_REPETITIONS
 from ..measuring.vectors.accuracy import COMPARED
 from ..measuring.vectors.random_floats import CALLS, EXPONENTS
@@ -32,7 +32,7 @@ BEGUN = {  # how ranks enter a call -> in words
 }
 
 
-def method(plan: Plan, rows: Sequence[Summary], attempts: Sequence[dict]) -> list[tuple[str, str]]:
+def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """How it was measured: (what, in words)."""
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range(row["repetitions"] for row in done), _range(row["launches"] for row in done)
@@ -129,7 +129,7 @@ def _order(plan: Plan, attempts: Sequence[dict]) -> str:
     return f"random in every launch, drawn with seed {plan.seed}"
 
 
-def carried(rows: Sequence[Summary]) -> list[tuple[str, str]]:
+def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
     """What the network carried, and the links that the times are held against: (what, in words)."""
     said: dict[tuple[str, str], list[int]] = {}
     for ranks in sorted({row["ranks"] for row in rows}):
@@ -164,7 +164,7 @@ def _starts(attempts: Sequence[dict]) -> list[tuple[str, str]]:
     return [("start of a launch, at most", words)] if words else []
 
 
-def _end(plan: Plan, done: Sequence[Summary]) -> str:
+def _end(plan: Plan, done: Sequence[SummaryRow]) -> str:
     """When no more calls of a cell are timed, and what it was that ended the cells."""
     if plan.iters is not None:
         rule = f"after {plan.iters} calls a launch"
@@ -179,7 +179,7 @@ def _end(plan: Plan, done: Sequence[Summary]) -> str:
     return f"{rule}; ended by {ended} of {len(done)} cells, in some launch" if ended else rule
 
 
-def _interval(done: Sequence[Summary]) -> str:
+def _interval(done: Sequence[SummaryRow]) -> str:
     kinds = {
         "launches": "95 % over launches: of the mean of launch medians, by Student's t on their logarithms",
         "repetitions": "95 % within launches (too few launches): of the median over calls, by order statistics as far"

@@ -18,7 +18,8 @@ from .. import __version__
 from ..evaluation import agreement, group_losses
 from ..evaluation.frames import run_names, summary_frame
 from ..evaluation.missing import Missing, explained, not_begun
-from ..evaluation.summary import Summary, competing, summarise
+from ..evaluation.summary import competing, summarise
+from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
 from ..models import described
 from ..models.curves import NO_OWN
@@ -129,7 +130,7 @@ def _section(folder: RunFolder, name: str, missing: Sequence[Missing], own: Mapp
 
 
 def _words(
-    plan: Plan, imported: dict | None, rows: Sequence[Summary], attempts: Sequence[dict], merged: Sequence[dict]
+    plan: Plan, imported: dict | None, rows: Sequence[SummaryRow], attempts: Sequence[dict], merged: Sequence[dict]
 ) -> dict[str, Any]:
     """What was measured and how: by us, or by another tool as far as its logs say."""
     if imported:
@@ -148,7 +149,7 @@ def _words(
     }
 
 
-def _matrix(rows: Sequence[Summary]) -> dict[str, dict[int, dict[str, str]]]:
+def _matrix(rows: Sequence[SummaryRow]) -> dict[str, dict[int, dict[str, str]]]:
     """Class of sizes -> ranks -> its verdict, with the words that are set in bold apart."""
     matrix: dict[str, dict[int, dict[str, str]]] = {}
     for verdict in verdicts(rows):
@@ -157,7 +158,7 @@ def _matrix(rows: Sequence[Summary]) -> dict[str, dict[int, dict[str, str]]]:
     return matrix
 
 
-def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[str, Any]:
+def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
     lines = []
     for nbytes in sorted({row["nbytes"] for row in rows}):
@@ -172,8 +173,9 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[Summary]) -> dict[
     limited = any(row.get("of_limit") for row in rows)
     floors = any(row[name] for row in rows for name in figures.FLOORS)
     marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited, "floors": floors}
-    marks |= {"groups": rows[0].get("groups_in_words"), "losses": group_losses.lines(rows) if plan.groups else []}
-    return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": distribution.tables(rows), **marks}
+    groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.lines(rows) if plan.groups else []}
+    statistics = distribution.tables(rows)
+    return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": statistics, **marks, **groups}
 
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
@@ -195,7 +197,7 @@ def _of_models(frame: pd.DataFrame, points: pd.DataFrame, own: Mapping[str, Algo
     return {**said, "model_pictures": drawn, "files": files}
 
 
-def _of_native(plan: Plan, rows: Sequence[Summary]) -> dict[str, Any]:
+def _of_native(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     """What the page says about native: what it resembles, and which guidelines it breaks."""
     files: dict[str, pd.DataFrame] = {}
     likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}

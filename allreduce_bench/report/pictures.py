@@ -14,7 +14,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from ..evaluation.cell_times import split_values
-from ..evaluation.summary import Summary
+from ..evaluation.summary_row import SummaryRow
 from ..models.curves import REACH, choices, held, over_ranks
 from ..models.model import Model
 from ..runs.schema import common_start
@@ -45,7 +45,7 @@ class Picture(NamedTuple):
     numbers: pd.DataFrame  # what is drawn, in SI units
 
 
-def how_measured(rows: Sequence[Summary], attempts: Sequence[dict]) -> str:
+def how_measured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
     """How the times in a picture came about, in one sentence."""
     done = [row for row in rows if row["time_s"] is not None]
     if not done:
@@ -60,7 +60,7 @@ def how_measured(rows: Sequence[Summary], attempts: Sequence[dict]) -> str:
     if starts:  # our own calls; of another tool's we know their mean or median
         summary = f"median over calls, then over launches; {launches} launches × {calls} calls a cell"
     kinds = [words for kind, words in INTERVALS.items() if any(row["interval"] == kind for row in done)]
-    nodes = sorted({int(row["nodes"]) for row in done if row.get("nodes")})
+    nodes = sorted({nodes for row in done if (nodes := row.get("nodes"))})
     where = in_ranks(row["ranks"] for row in done) + (f", nodes: {', '.join(map(str, nodes))}" if nodes else "")
     libraries = dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
     times = f"Times: {', '.join(definitions) or 'of unknown definition'}"

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from ..evaluation import agreement
 from ..evaluation.cell_times import MIN_LAUNCHES
-from ..evaluation.summary import Summary, competing
+from ..evaluation.summary import competing
+from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import Plan
@@ -18,7 +19,7 @@ UNTRIED = ("left out", "missing")
 MARK = {"best": " *", "tie": " ="}
 
 
-def table(plan: Plan, rows: Sequence[Summary], library: str) -> str:
+def table(plan: Plan, rows: Sequence[SummaryRow], library: str) -> str:
     """The table of every rank count and cache with its verdict, and what was not measured and why."""
     groups = [
         [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
@@ -28,7 +29,7 @@ def table(plan: Plan, rows: Sequence[Summary], library: str) -> str:
     return "\n".join(_of_ranks(plan, group, library) for group in groups)
 
 
-def _of_ranks(plan: Plan, every: Sequence[Summary], library: str) -> str:
+def _of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> str:
     rows = competing(every)
     lines = [
         f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
@@ -51,13 +52,13 @@ def _of_ranks(plan: Plan, every: Sequence[Summary], library: str) -> str:
     return "\n".join(lines)
 
 
-def _losses(rows: Sequence[Summary]) -> list[str]:
+def _losses(rows: Sequence[SummaryRow]) -> list[str]:
     from ..evaluation.group_losses import sentences  # late: few runs have groups
 
     return sentences(rows)
 
 
-def where(rows: Sequence[Summary]) -> str:
+def where(rows: Sequence[SummaryRow]) -> str:
     """The ranks and nodes of rows of one rank count, and what a reader must know of them: `4 ranks on 1 node`."""
     first = rows[0]
     nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
@@ -66,7 +67,7 @@ def where(rows: Sequence[Summary]) -> str:
     if first.get("groups_in_words"):
         words[0] += f", {first['groups_in_words']} at the same time,"
     if nodes:
-        words.append(f"on {nodes} node{'s' if nodes != '1' else ''}")
+        words.append(f"on {nodes} node{'s' if nodes != 1 else ''}")
     if declared:
         words.append(f"(PRETENDED: {declared} nodes)")
     if any(row.get("oversubscribed") for row in rows):
@@ -74,7 +75,7 @@ def where(rows: Sequence[Summary]) -> str:
     return " ".join(words) + (", cold cache" if first["cache"] == "cold" else "")
 
 
-def _spread(rows: Sequence[Summary]) -> list[str]:
+def _spread(rows: Sequence[SummaryRow]) -> list[str]:
     """What the marks and verdicts do not rest on."""
     launches = [row["launches"] for row in rows if row["time_s"] is not None]
     if not launches or min(launches) >= MIN_LAUNCHES:
@@ -83,18 +84,22 @@ def _spread(rows: Sequence[Summary]) -> list[str]:
     return [f"{fewest} little of how much launches differ: take {MIN_LAUNCHES} or more before believing a difference"]
 
 
-def _floors(rows: Sequence[Summary]) -> list[str]:
+def _floors(rows: Sequence[SummaryRow]) -> list[str]:
     """What no call, and a local copy and reduction of the largest size that has them, take; in one line."""
-    known = [row for row in rows if row["copy_floor_s"] and row["reduce_floor_s"]]
-    words = [f"no call {format_time(row['call_floor_s'])}" for row in rows[:1] if row["call_floor_s"]]
+    known = [
+        (row["nbytes"], copy_s, reduce_s)
+        for row in rows
+        if (copy_s := row["copy_floor_s"]) and (reduce_s := row["reduce_floor_s"])
+    ]
+    words = [f"no call {format_time(call_s)}" for row in rows[:1] if (call_s := row["call_floor_s"])]
     if known:
-        largest = max(known, key=lambda row: row["nbytes"])
-        words.append(f"a local copy of {format_size(largest['nbytes'])} {format_time(largest['copy_floor_s'])}")
-        words.append(f"its reduction {format_time(largest['reduce_floor_s'])}")
+        nbytes, copy_s, reduce_s = max(known, key=lambda floors: floors[0])
+        words.append(f"a local copy of {format_size(nbytes)} {format_time(copy_s)}")
+        words.append(f"its reduction {format_time(reduce_s)}")
     return [f"floors: {', '.join(words)}"] if words else []
 
 
-def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:
+def _grid(algorithms: list[str], rows: Sequence[SummaryRow]) -> list[str]:
     sizes = sorted({row["nbytes"] for row in rows})
     limited = any(row.get("of_limit") for row in rows)
     lines = _header(algorithms, limited)
@@ -102,13 +107,13 @@ def _grid(algorithms: list[str], rows: Sequence[Summary]) -> list[str]:
     for nbytes in sorted(tried) or sizes:
         group = {row["algorithm"]: row for row in rows if row["nbytes"] == nbytes}
         best = next((row for row in group.values() if row.get("rank_of_best") == "best"), None)
-        wrong = [row["wrong"] for row in group.values() if row.get("wrong") is not None]
+        wrong = [count for row in group.values() if (count := row.get("wrong")) is not None]
         lines.append(
             [
                 format_size(nbytes),
                 *(_time(group[name]) for name in algorithms),
                 *(
-                    [best["algorithm"], _gigabytes(best, "algbw"), _gigabytes(best, "busbw")]
+                    [best["algorithm"], _gigabytes(best["algbw_bytes_per_s"]), _gigabytes(best["busbw_bytes_per_s"])]
                     if best
                     else ["-", "-", "-"]
                 ),
@@ -143,21 +148,21 @@ def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(text.rjust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
 
 
-def _time(row: Summary) -> str:
+def _time(row: SummaryRow) -> str:
     if row["time_s"] is None:
         return f"{row['state']}  "
     return three_digits(row["time_s"] * 1e6) + MARK.get(row["rank_of_best"] or "", "  ")
 
 
-def _gigabytes(row: Summary, kind: str) -> str:
-    return f"{row[f'{kind}_bytes_per_s'] / 1e9:.2f}"
+def _gigabytes(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e9:.2f}"
 
 
-def _share(best: Summary | None) -> str:
+def _share(best: SummaryRow | None) -> str:
     return f"{best['of_limit']:.0%}" if best and best.get("of_limit") else "-"
 
 
-def _count(rows: Sequence[Summary]) -> str:
+def _count(rows: Sequence[SummaryRow]) -> str:
     states = [row["state"] for row in rows]
     counts = [
         f"{states.count(state)} {state}"
@@ -168,11 +173,11 @@ def _count(rows: Sequence[Summary]) -> str:
     return ", ".join([f"{states.count('done')} of {len(rows)} cells done", f"{wrong} wrong elements", *counts]) + "."
 
 
-def _name(row: Summary) -> str:
+def _name(row: SummaryRow) -> str:
     return f"{_of(row)} {format_size(row['nbytes'])}"
 
 
-def _of(row: Summary) -> str:
+def _of(row: SummaryRow) -> str:
     """`ring`, or `ring alone`."""
     return f"{row['algorithm']} {ALONE}" if row["groups"] == ALONE else str(row["algorithm"])
 
@@ -187,7 +192,7 @@ def _cells(sizes: dict[int, list[str]], algorithms: int) -> str:
     return ", ".join(words) + (f" and {more} more" if more > 0 else "")
 
 
-def _notes(rows: Sequence[Summary]) -> list[str]:
+def _notes(rows: Sequence[SummaryRow]) -> list[str]:
     """Why cells are missing, once per reason, and whose replicas diverge."""
     algorithms = {_of(row) for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}

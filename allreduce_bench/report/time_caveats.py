@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..evaluation.cell_times import MIN_LAUNCHES, split_values
-from ..evaluation.summary import Summary, by_size
+from ..evaluation.summary import by_size
+from ..evaluation.summary_row import SummaryRow, time_of
 from ..measuring.budget import MAX_REPETITIONS
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_time, in_ranks
@@ -15,13 +16,13 @@ STRONG_LAG1, STRONG_DRIFT = 0.5, 1.1
 COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
 
 
-def time_findings(rows: Sequence[Summary]) -> list[Finding]:
+def time_findings(rows: Sequence[SummaryRow]) -> list[Finding]:
     """What the rows of a summary say against their times."""
     done = [row for row in rows if row["time_s"] is not None]
     return [*_of_intervals(rows), *_of_floors(done), *_of_calls(done)]
 
 
-def _of_intervals(rows: Sequence[Summary]) -> list[Finding]:
+def _of_intervals(rows: Sequence[SummaryRow]) -> list[Finding]:
     kinds = {row.get("interval") for row in rows}
     if not kinds & {"repetitions", "range"}:
         return []
@@ -37,13 +38,13 @@ class Doubt(NamedTuple):
     """One thing that the calls of measured cells can say against their times."""
 
     badge: str
-    chosen: Callable[[Sequence[Summary]], list[Summary]]  # the rows of which it is true
+    chosen: Callable[[Sequence[SummaryRow]], list[SummaryRow]]  # the rows of which it is true
     text: str  # follows the number of them
     effect: str
     advice: str
 
 
-def _of_calls(done: Sequence[Summary]) -> list[Finding]:
+def _of_calls(done: Sequence[SummaryRow]) -> list[Finding]:
     """What the calls of the measured cells say against their times."""
     findings = []
     for doubt in DOUBTS:
@@ -53,11 +54,11 @@ def _of_calls(done: Sequence[Summary]) -> list[Finding]:
     return findings
 
 
-def _where(holds: Callable[[Summary], bool]) -> Callable[[Sequence[Summary]], list[Summary]]:
+def _where(holds: Callable[[SummaryRow], bool]) -> Callable[[Sequence[SummaryRow]], list[SummaryRow]]:
     return lambda done: list(filter(holds, done))
 
 
-def _redefined(done: Sequence[Summary]) -> list[Summary]:
+def _redefined(done: Sequence[SummaryRow]) -> list[SummaryRow]:
     """The rows whose launches, or whose rivals at the same size, have another definition of time_s."""
     found = []
     for group in by_size(done).values():
@@ -66,22 +67,22 @@ def _redefined(done: Sequence[Summary]) -> list[Summary]:
     return found
 
 
-def _loses_many(row: Summary) -> bool:
+def _loses_many(row: SummaryRow) -> bool:
     return row["invalid"] > MUCH_INVALID * (row["invalid"] + row["repetitions"])
 
 
-def _is_imprecise(row: Summary) -> bool:
+def _is_imprecise(row: SummaryRow) -> bool:
     """Whether something else than --precision ended it in some launch."""
     return bool({"time", "calls", "within"} & set(split_values(row.get("stopped"))))
 
 
-def _is_strong(row: Summary) -> bool:
+def _is_strong(row: SummaryRow) -> bool:
     """Whether lag-1 is strong, and too strong for chance in a launch of so many calls (95 %)."""
     calls = row["repetitions"] / row["launches"]
     return row["lag1"] is not None and row["lag1"] > max(STRONG_LAG1, 2 / calls**0.5)
 
 
-def _drifts(row: Summary) -> bool:
+def _drifts(row: SummaryRow) -> bool:
     """Whether a launch drifts by much, and by more than the interval says of the cell's time anyway."""
     much = max(STRONG_DRIFT, row["time_high_s"] / row["time_low_s"])
     return row["drift"] is not None and not 1 / much <= row["drift"] <= much
@@ -126,7 +127,7 @@ DOUBTS = (
 )
 
 
-def _cells(rows: Sequence[Summary]) -> str:
+def _cells(rows: Sequence[SummaryRow]) -> str:
     """`ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
@@ -138,7 +139,7 @@ def _cells(rows: Sequence[Summary]) -> str:
     )
 
 
-def _of_floors(done: Sequence[Summary]) -> list[Finding]:
+def _of_floors(done: Sequence[SummaryRow]) -> list[Finding]:
     """All-reduces that took less than what every one of them holds: a call, and between ranks a copy of the vector."""
     texts = []
     for row in done:
@@ -147,7 +148,7 @@ def _of_floors(done: Sequence[Summary]) -> list[Finding]:
             floors.append(("a local copy of the vector", row["copy_floor_s"]))
         below = [(what, floor_s) for what, floor_s in floors if floor_s and row["time_high_s"] < floor_s]
         texts += [
-            f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, took {format_time(row['time_s'])}, "
+            f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
             f"{what} {format_time(floor_s)}"
             for what, floor_s in below
         ]

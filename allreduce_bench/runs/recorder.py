@@ -5,7 +5,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
@@ -164,19 +164,19 @@ def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
     return key in folder.finished(launch)
 
 
-def write_summary(folder: RunFolder, rows: Iterable[dict]) -> None:
+def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> None:
     """Write summary.csv anew, all at once."""
     from .atomic_write import write_whole  # late, too
 
     write_whole(folder.summary_csv, _as_csv(summary_lines(rows)))
 
 
-def summary_lines(rows: Iterable[dict]) -> list[list]:
+def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:
     """The lines of summary.csv: the names of SUMMARY, then the values of each row."""
     return [names(SUMMARY), *(_fields(SUMMARY, row) for row in rows)]
 
 
-def _fields(columns: tuple[Column, ...], row: dict) -> list:
+def _fields(columns: tuple[Column, ...], row: Mapping[str, object]) -> list:
     """The values in the order of `columns`; what is missing stays empty, yes and no become 1 and 0."""
     values = (row.get(name) for name in names(columns))
     return ["" if value is None else int(value) if isinstance(value, bool) else value for value in values]

@@ -4,7 +4,7 @@ History of SCHEMA_VERSION: 1, the first; 2, how the ranks were started, bytes be
 exit on a common clock, why a cell stopped, bits, floors, cache, groups.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 SCHEMA_VERSION = 3
 SYNCS = ("barrier", "dissemination", "round_time")  # how ranks enter a call together
@@ -12,8 +12,16 @@ FLOOR = "floor"  # the executor of what is measured beside the all-reduces, and 
 FLOORS = ("null", "copy", "reduce")  # no call at all, a local copy of the vector, a local reduction
 CACHES = ("warm", "cold")
 NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
-SHARES = (5, 25, 75, 95, 99, 99.9)  # per cent of the calls that are no slower: the quantiles of a cell
 AFTER_START = "_max_local"  # how names of definitions end that begin with the common start
+Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
+QUANTILES: dict[Quantile, float] = {  # column -> per cent of the calls that are no slower
+    "p5_s": 5,
+    "p25_s": 25,
+    "p75_s": 75,
+    "p95_s": 95,
+    "p99_s": 99,
+    "p99_9_s": 99.9,
+}
 
 
 class Column(NamedTuple):
@@ -33,11 +41,6 @@ def time_definition(sync: str) -> str:
 def common_start(definition: str) -> str | None:
     """The `sync` of which `time_definition` made this name; None: it is of another tool."""
     return definition.removesuffix(AFTER_START) if definition.endswith(AFTER_START) else None
-
-
-def quantile_name(share: float) -> str:
-    """The column of the time that `share` per cent of the calls do not exceed."""
-    return f"p{share:g}_s".replace(".", "_")
 
 
 # fmt: off
@@ -140,8 +143,8 @@ SUMMARY = (
     Column("min_s", "s", "real", "fastest repetition"),
     Column("max_s", "s", "real", "slowest repetition"),
     *(
-        Column(quantile_name(share), "s", "real", f"{share:g} % of the calls took no longer, all launches brought to one median; empty: too few calls")
-        for share in SHARES
+        Column(name, "s", "real", f"{share:g} % of the calls took no longer, all launches brought to one median; empty: too few calls")
+        for name, share in QUANTILES.items()
     ),
     Column("outliers", "", "whole", "calls beyond Tukey's fences of their launch; counted, not removed"),
     Column("lag1", "", "real", "correlation of the ranks of consecutive calls within a launch, median over launches"),

@@ -152,7 +152,7 @@ def row(nbytes=SMALL, **facts) -> dict:
         "nbytes": nbytes,
         "state": "done",
         "reason": None,
-        "nodes": "2",
+        "nodes": 2,
         "time_s": 1e-5,
         "spread_low_s": 9e-6,
     } | facts

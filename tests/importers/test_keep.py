@@ -230,7 +230,7 @@ def test_what_we_print_comes_back(tmp_path, layout):
     assert len(back) == len(rows)
     for row in rows:
         found = back[row["algorithm"], row["ranks"], row["nbytes"]]
-        assert (found["executor"], found["nodes"], found["state"]) == (row["executor"], "1", row["state"])
+        assert (found["executor"], found["nodes"], found["state"]) == (row["executor"], 1, row["state"])
         if row["time_s"]:
             assert found["time_s"] == pytest.approx(row["time_s"], abs=0.06e-6, rel=1e-4)
     if layout == "csv":

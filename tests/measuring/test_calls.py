@@ -9,7 +9,8 @@ import pytest
 from made_runs import WARMUPS, build_run
 
 from allreduce_bench.evaluation.cell_times import join_values, split_values
-from allreduce_bench.evaluation.summary import Summary, summarise
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.summary_row import SummaryRow
 from allreduce_bench.report import caveats
 from allreduce_bench.report.distribution import tables
 from allreduce_bench.report.page import write_report
@@ -30,7 +31,7 @@ def one_cell(path: Path, times: list[list[float]], *, timed: int | None = None, 
     return build_run(path, launches=len(times), timed=calls, call=call, **told)
 
 
-def row_of(folder: RunFolder) -> Summary:
+def row_of(folder: RunFolder) -> SummaryRow:
     (row,) = summarise(folder)
     return row
 

@@ -11,7 +11,8 @@ from made_runs import build_run
 from page_readers import awk_last_field, osu_datatype, osu_latency, osu_version, superbench, superbench_best
 
 from allreduce_bench.cli import options
-from allreduce_bench.evaluation.summary import Summary, summarise
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.summary_row import SummaryRow
 from allreduce_bench.report.formats import FORMATS, Result, nccl, osu
 from allreduce_bench.runs.dtypes import DTYPES
 from allreduce_bench.runs.folder import RunFolder
@@ -39,13 +40,13 @@ def outcome(launch, cell):
 
 
 @pytest.fixture(scope="module")
-def rows_and_result(tmp_path_factory) -> tuple[list[Summary], Result]:
+def rows_and_result(tmp_path_factory) -> tuple[list[SummaryRow], Result]:
     folder = build_run(tmp_path_factory.mktemp("runs") / "run", ranks=(4, 2), outcome=outcome)
     rows = summarise(folder)
     return rows, Result.of(folder, rows)
 
 
-def of(rows: list[Summary], algorithm: str, ranks: int) -> list[Summary]:
+def of(rows: list[SummaryRow], algorithm: str, ranks: int) -> list[SummaryRow]:
     return [row for row in rows if (row["algorithm"], row["ranks"]) == (algorithm, ranks)]
 
 

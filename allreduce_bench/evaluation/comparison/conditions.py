@@ -8,7 +8,7 @@ from ...runs.groups import describe
 from ...runs.rows import RunError
 from ...units import in_ranks
 from ..environment import FIELDS, PACKAGES, environment, format_values
-from ..summary import Summary
+from ..summary_row import SummaryRow
 from .reading import Run
 
 SAME = {  # word of --despite -> keys of what has to be the same
@@ -112,7 +112,7 @@ def _conditions(run: Run, ranks: int) -> dict[str, Condition]:
     rows = [row for row in run.rows if row["ranks"] == ranks]
     plan, pretended, definition = run.plan, run.plan.pretend_ranks_per_node, _usual_definition(rows)
     crowded = {fact["oversubscribed"] for fact in attempts} - {None}  # an imported launch does not say
-    links = sorted({row["link"] for row in rows if row.get("link")})
+    links = sorted({link for row in rows if (link := row.get("link"))})
     conditions = _of_environment(attempts) | {
         "groups": Condition(plan.groups, describe(plan.groups, ranks) if plan.groups else "none"),
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
@@ -137,7 +137,7 @@ def _of_environment(attempts: Sequence[Mapping]) -> dict[str, Condition]:
     }
 
 
-def _usual_definition(rows: Sequence[Summary]) -> str:
+def _usual_definition(rows: Sequence[SummaryRow]) -> str:
     """What a time is in most cells; a cell that had to be measured otherwise is judged by itself."""
     found = Counter(row["time_definition"] for row in rows if row["time_s"] is not None)
     return found.most_common(1)[0][0] if found else ""

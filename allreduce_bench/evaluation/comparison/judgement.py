@@ -12,7 +12,8 @@ from typing import NamedTuple
 from ...runs.rows import RunError
 from ...stats import geometric_mean
 from ...units import format_size, format_time, in_ranks
-from ..summary import MIN_LAUNCHES, Summary
+from ..summary import MIN_LAUNCHES
+from ..summary_row import SummaryRow
 from .conditions import accepted, changes
 from .ratio import MOST, Estimate, Side, estimate, more_units, verdict
 from .reading import Run
@@ -25,7 +26,7 @@ USUAL = {"cache": "warm", "groups": ""}
 NAMED = 12  # cells in one sentence
 
 Key = tuple  # the values of MATCHED
-Rows = list[tuple[Run, Summary]]  # of one cell and side, one row a run
+Rows = list[tuple[Run, SummaryRow]]  # of one cell and side, one row a run
 Found = dict[Key, Rows]
 
 
@@ -158,7 +159,7 @@ def _failure(before: Rows, after: Rows) -> str:
     return "; ".join(found[1]) if found[1] and not found[0] else ""
 
 
-def _failed(run: Run, row: Summary) -> str:
+def _failed(run: Run, row: SummaryRow) -> str:
     if row["state"] in FAILED:
         return f"{row['state']} ({row['reason']}) in {run.name}"
     accidents = row.get("accidents") or ()
@@ -225,7 +226,7 @@ def _order(key: Key) -> tuple[int, int]:
     return int(key[0]), int(key[MATCHED.index("count")])
 
 
-def _names(rows: dict[Key, Summary]) -> dict[Key, str]:
+def _names(rows: dict[Key, SummaryRow]) -> dict[Key, str]:
     """A name for each cell; executor and segment only where the rest would not tell it from another one."""
     short = {key: _name(row) for key, row in rows.items()}
     count = Counter(short.values())
@@ -235,7 +236,7 @@ def _names(rows: dict[Key, Summary]) -> dict[Key, str]:
     }
 
 
-def _name(row: Summary) -> str:
+def _name(row: SummaryRow) -> str:
     cache = row.get("cache") or USUAL["cache"]
     more = [word for word in (cache if cache != USUAL["cache"] else "", row.get("groups")) if word]
     return ", ".join([f"{row['algorithm']} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *more])

@@ -9,7 +9,8 @@ from ...runs.folder import RunFolder
 from ...runs.plan import Plan
 from ...runs.rows import RunError
 from ...runs.schema import FLOOR
-from ..summary import Summary, summarise
+from ..summary import summarise
+from ..summary_row import SummaryRow
 
 
 class Run(NamedTuple):
@@ -17,7 +18,7 @@ class Run(NamedTuple):
 
     name: str  # the path as it was given
     plan: Plan
-    rows: Sequence[Summary]  # of `summarise`
+    rows: Sequence[SummaryRow]  # of `summarise`
     attempts: Sequence[dict[str, Any]]  # the facts of its launches
     unfinished: Sequence[str]  # names of launches that have cells left
 

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from ...algorithms import builtin
 from ...evaluation.cell_times import MIN_LAUNCHES
-from ...evaluation.summary import Summary, competing, is_tie, launch_ratios
+from ...evaluation.summary import competing, is_tie, launch_ratios
+from ...evaluation.summary_row import SummaryRow, time_of
 from ...stats import log_interval
 from ...units import format_size, format_time, in_ranks, three_digits
 from .known import known_as
@@ -46,7 +47,7 @@ class Comparison(NamedTuple):
     broken: bool
 
 
-def comparisons(rows: Sequence[Summary]) -> list[Comparison]:
+def comparisons(rows: Sequence[SummaryRow]) -> list[Comparison]:
     """Every comparison of the rows of one run that a guideline asks for, broken or not."""
     found: list[Comparison] = []
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
@@ -94,39 +95,40 @@ def in_short(compared: Sequence[Comparison]) -> str:
     )
 
 
-def _against_others(own: Sequence[Summary], every: Sequence[Summary]) -> Iterator[Comparison]:
+def _against_others(own: Sequence[SummaryRow], every: Sequence[SummaryRow]) -> Iterator[Comparison]:
     for row in own:
         for other in every:
             if other["nbytes"] == row["nbytes"] and other["algorithm"] != row["algorithm"]:
                 name = str(other["algorithm"])
                 reduced = known_as(name, builtin()) in REDUCE_BROADCAST
-                yield _compared(REDUCED if reduced else OTHER, row, other, name, format_time(other["time_s"]))
+                yield _compared(REDUCED if reduced else OTHER, row, other, name, format_time(time_of(other)))
 
 
-def _against_itself(own: Sequence[Summary]) -> Iterator[Comparison]:
+def _against_itself(own: Sequence[SummaryRow]) -> Iterator[Comparison]:
     """Neighbouring sizes: with all pairs, one slow cell would break the rule many times."""
     for smaller, larger in zip(own, own[1:]):
-        little, much = (f"{format_time(row['time_s'])} at {format_size(row['nbytes'])}" for row in (smaller, larger))
+        little, much = (f"{format_time(time_of(row))} at {format_size(row['nbytes'])}" for row in (smaller, larger))
         yield _compared(MONOTONY, smaller, larger, LARGER, much)
         pieces, rest = divmod(larger["nbytes"], smaller["nbytes"])
         if not rest and pieces > 1:
             yield _compared(SPLIT, larger, _times(smaller, pieces), SMALLER, f"{pieces} times {little}")
 
 
-def _compared(guideline: str, own: Summary, rival: Summary, name: str, detail: str) -> Comparison:
+def _compared(guideline: str, own: SummaryRow, rival: SummaryRow, name: str, detail: str) -> Comparison:
     ratios = launch_ratios(own, rival)
     low, high = log_interval(ratios) if len(ratios) >= MIN_LAUNCHES else (None, None)
-    factor = own["time_s"] / rival["time_s"]
+    factor = time_of(own) / time_of(rival)
     key = (str(own["algorithm"]), own["cache"], own["ranks"], own["nbytes"])
     return Comparison(guideline, *key, name, detail, factor, low, high, factor > 1 and not is_tie(own, rival))
 
 
-def _times(row: Summary, factor: int) -> Summary:
+def _times(row: SummaryRow, factor: int) -> SummaryRow:
     """The row of something that takes `factor` times as long."""
-    scaled = {name: factor * row[name] for name in ("time_s", "time_low_s", "time_high_s")}
     return {
         **row,
-        **scaled,
+        "time_s": factor * time_of(row),
+        "time_low_s": factor * row["time_low_s"],
+        "time_high_s": factor * row["time_high_s"],
         "launch_medians": {name: factor * time_s for name, time_s in row["launch_medians"].items()},
     }
 

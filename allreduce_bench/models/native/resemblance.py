@@ -22,7 +22,8 @@ import numpy as np
 import pandas as pd
 
 from ...algorithms import builtin
-from ...evaluation.summary import Summary, competing
+from ...evaluation.summary import competing
+from ...evaluation.summary_row import SummaryRow, time_of
 from ...stats import median
 from ...units import format_size, in_ranks
 from ..terms import terms
@@ -67,7 +68,7 @@ class Unlike(ValueError):
     """Why nothing can be said, a sentence."""
 
 
-def likenesses(rows: Sequence[Summary]) -> list[Likeness]:
+def likenesses(rows: Sequence[SummaryRow]) -> list[Likeness]:
     """What the rows of `executor` native of one run resemble, of the other algorithms of the run with a known path.
 
     With a warm cache where that was measured. Raises Unlike.
@@ -101,9 +102,9 @@ def _refuse(native: Mapping, candidates: Mapping, ranks: Sequence[int]) -> None:
         raise Unlike(f"native was measured at fewer than {LEAST_SIZES} sizes")
 
 
-def _candidates(timed: Sequence[Summary]) -> dict[str, list[Summary]]:
+def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
     """Our name of each algorithm that was measured beside native -> its rows."""
-    found: dict[str, list[Summary]] = {}
+    found: dict[str, list[SummaryRow]] = {}
     for row in timed:
         name = known_as(str(row["algorithm"]), builtin()) if row["executor"] != "native" else None
         if name:
@@ -130,28 +131,27 @@ def _at(p: int, around: Sequence[int], native: Mapping, candidates: Mapping) -> 
     ]
 
 
-def _segment(rows: Sequence[Summary]) -> int | None:
+def _segment(rows: Sequence[SummaryRow]) -> int | None:
     return next((row["segment"] for row in rows if row.get("segment")), None)
 
 
-def _noise(row: Summary) -> float:
+def _noise(row: SummaryRow) -> float:
     """By how much the median over launches is uncertain, relative; 0 where launches do not tell."""
     logs = [log(time_s) for time_s in row["launch_medians"].values()]
     return stdev(logs) / sqrt(len(logs)) if len(logs) > 1 else 0.0
 
 
-def _paths(name: str, cells: Sequence[Sequence[Summary]], segment: int | None) -> list[np.ndarray]:
+def _paths(name: str, cells: Sequence[Sequence[SummaryRow]], segment: int | None) -> list[np.ndarray]:
     """For each size float64 [cell, 3]: a call, its messages and its bytes on the critical path, over the time."""
     found = []
     for group in cells:
         columns = []
         for row in group:
-            nodes = row.get("nodes") and int(row["nodes"])
             messages = terms(
-                builtin()[name], row["ranks"], nodes, row["nbytes"], row["nbytes"] // row["count"], segment
+                builtin()[name], row["ranks"], row.get("nodes"), row["nbytes"], row["nbytes"] // row["count"], segment
             ).messages
             counted = 1.0, sum(one.number for one in messages), sum(one.number * one.nbytes for one in messages)
-            columns.append(np.array(counted) / row["time_s"])
+            columns.append(np.array(counted) / time_of(row))
         found.append(np.array(columns))
     return found
 
@@ -222,7 +222,7 @@ def _weigh(misfits: Mapping[str, dict[int, np.ndarray]], points: np.ndarray, str
     return probability, sqrt(squares / free) if free >= 1 else 0.0
 
 
-def _own_misfit(around: Sequence[int], candidates: Mapping[str, Sequence[Summary]]) -> float:
+def _own_misfit(around: Sequence[int], candidates: Mapping[str, Sequence[SummaryRow]]) -> float:
     """How far our own algorithms stray from their own critical paths over a few sizes, relative; the median."""
     found = []
     for name, rows in candidates.items():

@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from ...evaluation.summary_row import RealColumn
 from .looks import BOUND, COLD, GRID, LINK, NOTE, Style, draw_line, grid, legend, panel_title, size_axis, styles
 
-FLOORS: dict[str, Style] = {  # column -> how it is drawn
+FLOORS: dict[RealColumn, Style] = {  # column -> how it is drawn
     "call_floor_s": {"linestyle": ":"},
     "copy_floor_s": {"linestyle": "-"},
     "reduce_floor_s": {"linestyle": "-."},

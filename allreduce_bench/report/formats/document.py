@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from ...evaluation.summary import Summary
+from ...evaluation.summary_row import SummaryRow
 from ...runs.schema import KINDS, SUMMARY, names
 from .result import Result
 
@@ -39,7 +39,7 @@ def _findings(result: Result) -> list[dict[str, Any]]:
     return [finding for i, finding in enumerate(found) if finding not in found[:i]]
 
 
-def _value(name: str, row: Summary) -> Any:
+def _value(name: str, row: SummaryRow) -> Any:
     value = row.get(name)
     if value is None or value == "":
         return None

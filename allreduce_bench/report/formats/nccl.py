@@ -9,7 +9,7 @@ Between the header and the line of out-of-bounds values stand rows only, as in t
 comment lines before it. A reader of a single table takes the last one: name one algorithm and one rank count for it.
 """
 
-from ...evaluation.summary import Summary
+from ...evaluation.summary_row import SummaryRow, time_of
 from ...runs.plan import Plan
 from .result import Result, Table, tables
 
@@ -52,11 +52,11 @@ def _table(table: Table, plan: Plan) -> list[str]:
     ]
 
 
-def _row(row: Summary, plan: Plan) -> str:
+def _row(row: SummaryRow, plan: Plan) -> str:
     wrong = "N/A" if row.get("wrong") is None else row["wrong"]
     busbw, algbw = row["busbw_bytes_per_s"] / 1e9, row["algbw_bytes_per_s"] / 1e9
     what = f"{row['nbytes']:>12}  {row['count']:>12}  {TYPES[plan.dtype]:>8}  {plan.op:>6}  {-1:>6}"
-    return f"{what}  {_us(row['time_s']):>7}  {algbw:>6.2f}  {busbw:>6.2f}  {wrong:>5}{NOT_MEASURED}"
+    return f"{what}  {_us(time_of(row)):>7}  {algbw:>6.2f}  {busbw:>6.2f}  {wrong:>5}{NOT_MEASURED}"
 
 
 def _us(time_s: float) -> str:
@@ -67,7 +67,7 @@ def _us(time_s: float) -> str:
 
 def _out_of_bounds(table: Table) -> str:
     """Wrong elements over all cells, those without a time included; a cell that was refused fails without a count."""
-    wrong = [row["wrong"] for row in table.rows if row.get("wrong") is not None]
+    wrong = [count for row in table.rows if (count := row.get("wrong")) is not None]
     if any(row["state"] in FAILED for row in table.rows):
         return f"{sum(wrong)} FAILED"
     return "0 OK" if wrong else "N/A"

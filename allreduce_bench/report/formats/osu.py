@@ -5,6 +5,7 @@ and the greatest of these means. Of each repetition we keep the maximum over ran
 from our data; the comment lines say so. Cells without a time are comment lines, never a number.
 """
 
+from ...evaluation.summary_row import time_of
 from .result import Result, Table, tables
 
 DATATYPES = {"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "int32": "MPI_INT32_T", "int64": "MPI_INT64_T"}
@@ -35,7 +36,7 @@ def _table(table: Table, datatype: str) -> list[str]:
         f"# Datatype: {datatype}.",
         f"{'# Size':<10}{'Avg Latency(us)':>18}{'Min Latency(us)':>18}{'Max Latency(us)':>18}{'Iterations':>12}",
         *(
-            f"{row['nbytes']:<10}{_us(row['time_s'])}{_us(row['min_s'])}{_us(row['max_s'])}{row['repetitions']:>12}"
+            f"{row['nbytes']:<10}{_us(time_of(row))}{_us(row['min_s'])}{_us(row['max_s'])}{row['repetitions']:>12}"
             for row in table.measured
         ),
     ]

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...evaluation.summary import Summary, competing
+from ...evaluation.summary import competing
+from ...evaluation.summary_row import SummaryRow
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan
 from ...runs.schema import CACHES
@@ -15,12 +16,12 @@ class Result(NamedTuple):
     """A run that was measured and summarised."""
 
     plan: Plan
-    rows: Sequence[Summary]  # of `summarise`
+    rows: Sequence[SummaryRow]  # of `summarise`
     run: dict[str, Any]  # run.json
     launches: Sequence[dict[str, Any]]  # what every launch says of itself
 
     @classmethod
-    def of(cls, folder: RunFolder, rows: Sequence[Summary]) -> "Result":
+    def of(cls, folder: RunFolder, rows: Sequence[SummaryRow]) -> "Result":
         """The result in `folder`, whose summary is `rows`. Raises RunError."""
         return cls(folder.plan(), rows, folder.open(), folder.attempts())
 
@@ -39,8 +40,8 @@ class Table(NamedTuple):
     """One algorithm, run one way, at one rank count, with one state of the cache."""
 
     title: str
-    rows: list[Summary]  # all cells
-    measured: list[Summary]  # those that have a time
+    rows: list[SummaryRow]  # all cells
+    measured: list[SummaryRow]  # those that have a time
     missing: list[str]  # the others: size, state and reason in words
 
 
@@ -49,14 +50,14 @@ def tables(result: Result) -> list[Table]:
 
     Of groups that ran at the same time; one alone is no result.
     """
-    groups: dict[tuple, list[Summary]] = {}
+    groups: dict[tuple, list[SummaryRow]] = {}
     for row in competing(result.rows):
         groups.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
     order = sorted(groups, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
     return [_table(algorithm, executor, groups[key]) for key in order for _, _, algorithm, executor in [key]]
 
 
-def _table(algorithm: str, executor: str, rows: list[Summary]) -> Table:
+def _table(algorithm: str, executor: str, rows: list[SummaryRow]) -> Table:
     run_by = "" if executor == algorithm else f" ({executor})"
     return Table(
         f"algorithm {algorithm}{run_by}, {where(rows)}",
@@ -66,7 +67,7 @@ def _table(algorithm: str, executor: str, rows: list[Summary]) -> Table:
     )
 
 
-def _why(row: Summary) -> str:
+def _why(row: SummaryRow) -> str:
     return f"{format_size(row['nbytes'])}: {row['state']}: {row['reason']}"
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Callable
 
-from ...evaluation.summary import Summary
+from ...evaluation.summary_row import RealColumn, SummaryRow
 from ...runs.recorder import summary_lines
 from ...units import three_digits
 from .result import Result
@@ -35,20 +35,20 @@ def _aligned(line: list[str], widths: list[int]) -> str:
     return "  ".join(fields).rstrip()
 
 
-def _field(row: Summary, read: Callable[[Summary], object]) -> str:
+def _field(row: SummaryRow, read: Callable[[SummaryRow], object]) -> str:
     value = read(row)
     return ABSENT if value is None or value == "" else str(value)
 
 
-def _named(name: str) -> Callable[[Summary], object]:
+def _named(name: str) -> Callable[[SummaryRow], object]:
     return lambda row: row.get(name)
 
 
-def _scaled(name: str, factor: float) -> Callable[[Summary], object]:
-    return lambda row: None if row.get(name) is None else three_digits(row[name] * factor)
+def _scaled(name: RealColumn, factor: float) -> Callable[[SummaryRow], object]:
+    return lambda row: None if (value := row.get(name)) is None else three_digits(value * factor)
 
 
-COLUMNS: dict[str, Callable[[Summary], object]] = {
+COLUMNS: dict[str, Callable[[SummaryRow], object]] = {
     "algorithm": _named("algorithm"),
     "executor": _named("executor"),
     "ranks": _named("ranks"),

@@ -25,7 +25,7 @@ def row(algorithm, executor, ranks, nbytes, time_s, drawn, noise):
         "algorithm": algorithm,
         "executor": executor,
         "ranks": ranks,
-        "nodes": "1",
+        "nodes": 1,
         "nbytes": nbytes,
         "count": nbytes // 4,
         "groups": "",

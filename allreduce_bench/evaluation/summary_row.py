@@ -1,0 +1,138 @@
+"""One row of a summary, as everyone reads it: a cell of a run over all its launches.
+
+The columns are those of `schema.SUMMARY`, which says what they mean; a test holds the two against each other.
+"""
+
+from typing import Literal, TypedDict
+
+RealColumn = Literal[  # the columns of numbers that are not whole, for those who choose one by its name
+    "time_s",
+    "time_low_s",
+    "time_high_s",
+    "spread_low_s",
+    "spread_high_s",
+    "min_s",
+    "max_s",
+    "p5_s",
+    "p25_s",
+    "p75_s",
+    "p95_s",
+    "p99_s",
+    "p99_9_s",
+    "lag1",
+    "drift",
+    "first_penalty",
+    "osu_avg_s",
+    "imb_t_max_s",
+    "nccl_tests_s",
+    "completion_s",
+    "arrival_skew_s",
+    "clock_error_s",
+    "call_floor_s",
+    "copy_floor_s",
+    "reduce_floor_s",
+    "algbw_bytes_per_s",
+    "busbw_bytes_per_s",
+    "speedup",
+    "max_ulp",
+    "mean_ulp",
+    "limit_s",
+    "of_limit",
+]
+
+
+class SummaryFacts(TypedDict, total=False):
+    """What a row holds beside the columns; no file does."""
+
+    launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
+    accidents: list[str]  # the launches in which the cell hung, and why
+    losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
+    schedules: int  # that the launches ran, different ones
+    link: str | None  # what `limit_s` is made of
+    groups_in_words: str  # of --groups at these ranks
+
+
+class SummaryRow(SummaryFacts, total=False):
+    """A row or a part of one: any key may be missing, which says as much as None.
+
+    A column that is never None is there in every row, or in every row whose `time_s` is a number.
+    """
+
+    algorithm: str
+    executor: str
+    segment: int | None
+    ranks: int
+    nodes: int | None
+    nodes_declared: int | None
+    dtype: str | None
+    op: str | None
+    count: int
+    nbytes: int
+    cache: str
+    groups: str
+    state: str
+    reason: str | None
+    time_definition: str
+    launches: int
+    repetitions: int
+    invalid: int
+    stopped: str | None
+    time_s: float | None
+    time_low_s: float
+    time_high_s: float
+    spread_low_s: float
+    spread_high_s: float
+    interval: str
+    min_s: float
+    max_s: float
+    p5_s: float | None
+    p25_s: float | None
+    p75_s: float | None
+    p95_s: float | None
+    p99_s: float | None
+    p99_9_s: float | None
+    outliers: int | None
+    lag1: float | None
+    drift: float | None
+    first_penalty: float | None
+    osu_avg_s: float | None
+    imb_t_max_s: float | None
+    nccl_tests_s: float | None
+    completion_s: float | None
+    arrival_skew_s: float | None
+    clock_error_s: float | None
+    call_floor_s: float | None
+    copy_floor_s: float | None
+    reduce_floor_s: float | None
+    algbw_bytes_per_s: float
+    busbw_bytes_per_s: float
+    speedup: float | None
+    rank_of_best: str | None
+    wrong: int | None
+    same_bits: int | None
+    same_bits_calls: int | None
+    max_ulp: float | None
+    mean_ulp: float | None
+    promised_same_bits: int | None
+    promised_rank_order: int | None
+    promised_depth: int | None
+    same_bits_launches: int | None
+    bits: str | None
+    oversubscribed: int | None
+    internode_nbytes: int | None
+    wire: str | None
+    limit_s: float | None
+    of_limit: float | None
+    group_ranks: str
+    group_times_s: str
+    group_loss: str
+    path_messages: int | None
+    path_nbytes: int | None
+    path_reduced_nbytes: int | None
+
+
+def time_of(row: SummaryRow) -> float:
+    """The time of a cell that has one, seconds. Raises ValueError: it has none."""
+    if (time_s := row["time_s"]) is None:
+        raise ValueError(f"{row['algorithm']} of {row['nbytes']} bytes has no time")
+    return time_s
