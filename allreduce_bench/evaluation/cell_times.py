@@ -3,11 +3,10 @@
 Every number is made within a launch first; a cell has the median over its launches, unless said otherwise.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from operator import and_
 from statistics import fmean
 from typing import Literal
 
@@ -39,28 +38,29 @@ def split_values(text: str | None) -> list[str]:
 
 
 @dataclass
-class Calls:
-    """The calls of one cell in one launch."""
+class CellCalls:
+    """The calls of one cell in one launch, as its files have them."""
 
+    cell: Row  # the values of its first row: what all have in common
     time_s: list[float] = field(default_factory=list)  # of the valid ones in order, without warm-ups
     first_s: float | None = None  # of the first call of all, a warm-up where there are any; None: it was not valid
     invalid: int = 0  # without warm-ups
     others: dict[Other, list[float]] = field(default_factory=lambda: {name: [] for name in OTHERS})
+    iterations: Counter[str] = field(default_factory=Counter)  # of the valid ones, as written; empty: not known
     definitions: set[str] = field(default_factory=set)  # of time_s
     of_groups: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
 
     def add(self, block: Block) -> None:
         """Count rows of REPETITIONS, all of this cell and launch."""
-        timed = [warmup == "0" for warmup in block["warmup"]]
-        valid = [flag != "0" for flag in block["valid"]]
-        if "0" in block["repetition"] and valid[first := block["repetition"].index("0")]:
+        if "0" in block["repetition"] and block["valid"][first := block["repetition"].index("0")] != "0":
             self.first_s = float(block["time_s"][first])
-        counts = list(map(and_, timed, valid))
-        self.invalid += sum(timed) - sum(counts)
+        counts = valid_calls(block)
+        self.invalid += block["warmup"].count("0") - sum(counts)
         if any(block["group_times_s"]):
             groups = block["group_times_s"]
             counts = [one and not (text and self._add_groups(text)) for one, text in zip(counts, groups)]
         self.time_s += map(float, compress(block["time_s"], counts))
+        self.iterations.update(compress(block["iterations"], counts))
         self.definitions |= set(compress(block["time_definition"], counts))
         for name, values in self.others.items():
             values += map(float, filter(None, compress(block[name], counts)))
@@ -73,21 +73,26 @@ class Calls:
         return times[0][0] > min(self.of_groups)
 
 
-def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, Calls]]:
+def valid_calls(block: Block) -> list[bool]:
+    """Of every row of REPETITIONS whether it is a call that counts: no warm-up, and valid."""
+    return [warmup == "0" and valid != "0" for warmup, valid in zip(block["warmup"], block["valid"])]
+
+
+def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, CellCalls]]:
     """(ranks, key of the cell) -> launch -> its calls, for every finished cell. Raises RunError."""
-    found: dict = defaultdict(lambda: defaultdict(Calls))
+    found: dict[tuple[int, CellKey], dict[str, CellCalls]] = defaultdict(dict)
     for block in folder.blocks():
         cell = {name: values[0] for name, values in block.items()}
-        found[int(cell["ranks"]), key_of(cell)][cell["launch"]].add(block)
+        found[int(cell["ranks"]), key_of(cell)].setdefault(cell["launch"], CellCalls(cell)).add(block)
     return found
 
 
-def middle(timed: dict[str, Calls]) -> float | None:
+def middle(timed: dict[str, CellCalls]) -> float | None:
     """The median over launches of the median over valid calls, seconds; None: there is none."""
     return _middle(median(calls.time_s) for calls in timed.values() if calls.time_s)
 
 
-def statistics(timed: dict[str, Calls]) -> SummaryRow:
+def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
     """The columns of SUMMARY that the calls of one cell give, and `launch_medians`: launch -> seconds.
 
     Without a valid call, or where half of a launch's calls took 0 s, there is no time: `state` is left out, with
@@ -122,7 +127,7 @@ def statistics(timed: dict[str, Calls]) -> SummaryRow:
     return row
 
 
-def _quantiles(launches: dict[str, Calls], medians: dict[str, float]) -> SummaryRow:
+def _quantiles(launches: dict[str, CellCalls], medians: dict[str, float]) -> SummaryRow:
     """Of all calls together, each over the median of its launch, and times the cell's time: launches that differ, or
     timed more calls than others, then say nothing that the cell's time contradicts.
     """
@@ -134,7 +139,7 @@ def _quantiles(launches: dict[str, Calls], medians: dict[str, float]) -> Summary
     return row
 
 
-def _interval(launches: list[Calls], medians: list[float]) -> SummaryRow:
+def _interval(launches: list[CellCalls], medians: list[float]) -> SummaryRow:
     """The 95 % interval and where it comes from.
 
     One or two launches do not tell how much launches differ; the hull of their own intervals holds both medians. Where

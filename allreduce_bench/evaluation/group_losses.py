@@ -12,10 +12,10 @@ from ..runs.plan import Cell, Plan
 from ..runs.schema import ALONE, TOGETHER
 from ..stats import log_interval, median
 from ..units import format_size, three_digits
-from .cell_times import MIN_LAUNCHES, Calls
+from .cell_times import MIN_LAUNCHES, CellCalls
 from .summary_row import SummaryRow, time_of
 
-Timed = Mapping[str, Calls]  # launch -> its calls
+Timed = Mapping[str, CellCalls]  # launch -> its calls
 FEW = 8  # groups that are told one by one
 
 

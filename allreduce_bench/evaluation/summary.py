@@ -12,7 +12,7 @@ from ..runs.schema import ALONE, CACHES, FLOOR, FLOORS
 from ..stats import log_interval, median
 from ..units import algbw, busbw
 from . import cell_times
-from .cell_times import MIN_LAUNCHES, Calls
+from .cell_times import MIN_LAUNCHES, CellCalls
 from .link_limit import least_s, link_of
 from .summary_row import SummaryRow, time_of
 
@@ -82,7 +82,7 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
     )
 
 
-def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]]) -> SummaryRow:
+def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]]) -> SummaryRow:
     """The floors of these ranks at the cell's size and cache, seconds; that of no call is the same at every size."""
     smallest = min(plan.sizes) // plan.itemsize
 
@@ -98,7 +98,7 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cal
     }
 
 
-def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Calls]], stands: dict) -> SummaryRow:
+def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]], stands: dict) -> SummaryRow:
     """The columns about groups; see `losses`."""
     from .group_losses import columns  # late: few runs have groups
 
@@ -106,7 +106,7 @@ def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cal
     return columns(plan, ranks, cell, together, alone, stands)
 
 
-def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, Calls]) -> SummaryRow:
+def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, CellCalls]) -> SummaryRow:
     best = next((mark for mark in marks if mark["state"] == "done"), marks[-1] if marks else None)
     row: SummaryRow = {
         "algorithm": cell.algorithm,

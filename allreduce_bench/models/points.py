@@ -1,16 +1,12 @@
 """The points that models are fitted to: the median of one launch's calls of one cell, as a pandas frame."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import compress
-from operator import and_
 
 import pandas as pd
 
+from ..evaluation.cell_times import CellCalls, by_cell
 from ..evaluation.summary_row import SummaryRow
 from ..runs.folder import RunFolder, key_of, run_names
-from ..runs.rows import Block
 from ..runs.schema import FLOOR, NO_GROUPS
 from ..stats import median
 
@@ -47,27 +43,6 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(POINTS)).astype(TYPES)
 
 
-@dataclass
-class _Calls:
-    """The calls of one cell in one launch that count."""
-
-    same: dict[str, str | None]  # what they have in common; None: missing
-    iterations: list[str] = field(default_factory=list)
-    time_s: list[float] = field(default_factory=list)
-
-    def add(self, block: Block) -> None:
-        timed, valid = (flag == "0" for flag in block["warmup"]), (flag != "0" for flag in block["valid"])
-        counts = list(map(and_, timed, valid))
-        self.iterations += compress(block["iterations"], counts)
-        self.time_s += map(float, compress(block["time_s"], counts))
-
-    def point(self) -> dict:
-        """What the calls say of POINTS; what is missing is None."""
-        calls = sum(map(int, self.iterations)) if all(self.iterations) else None
-        numbers = {name: value and int(value) for name, value in self.same.items() if TYPES[name].lower() == "int64"}
-        return {**self.same, **numbers, "calls": calls, "time_s": median(self.time_s)}
-
-
 def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run: str) -> pd.DataFrame:
     """The same of one run whose cells were read already: `rows` as `summarise` gives them, `attempts` of its folder.
 
@@ -85,16 +60,20 @@ def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run:
 
 
 def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
-    wrong = {(row["ranks"], *key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
+    wrong = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
     crowded = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
-    cells: dict[tuple, dict[str, _Calls]] = defaultdict(dict)
-    for block in folder.blocks():
-        first = {name: values[0] for name, values in block.items()}
-        cell = (first["ranks"], *key_of(first))
-        if (floors or first["executor"] != FLOOR) and first["groups"] == NO_GROUPS and cell not in wrong:
-            same = {name: first[name] or None for name in SAME}
-            cells[cell].setdefault(first["launch"], _Calls(same)).add(block)
-    for launches in cells.values():
-        found = [calls.point() for calls in launches.values() if calls.time_s]
-        if all(point["time_s"] > 0 for point in found):
+    for cell, launches in by_cell(folder).items():
+        found = [_point(calls) for calls in launches.values() if calls.time_s]
+        first = next(iter(launches.values())).cell
+        wanted = (floors or first["executor"] != FLOOR) and first["groups"] == NO_GROUPS and cell not in wrong
+        if wanted and all(point["time_s"] > 0 for point in found):
             yield from ({**point, "oversubscribed": crowded[point["launch"]]} for point in found)
+
+
+def _point(calls: CellCalls) -> dict:
+    """What the calls say of POINTS; what is missing is None."""
+    same = {name: calls.cell[name] or None for name in SAME}
+    numbers = {name: value and int(value) for name, value in same.items() if TYPES[name].lower() == "int64"}
+    known = "" not in calls.iterations
+    count = sum(int(each) * number for each, number in calls.iterations.items()) if known else None
+    return {**same, **numbers, "calls": count, "time_s": median(calls.time_s)}

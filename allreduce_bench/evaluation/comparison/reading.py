@@ -9,6 +9,7 @@ from ...runs.folder import RunFolder
 from ...runs.plan import Plan
 from ...runs.rows import RunError
 from ...runs.schema import FLOOR
+from ..cell_times import valid_calls
 from ..summary import summarise
 from ..summary_row import SummaryRow
 
@@ -49,10 +50,12 @@ def _read(path: Path) -> Run:
 
 def _refuse_bad_times(folder: RunFolder) -> None:
     """Raises RunError where a time that counts is not above 0."""
-    for row in folder.repetitions():
-        counts = row["warmup"] == "0" and row["valid"] != "0"
-        is_floor = row["executor"] == FLOOR  # which may take less than the clock can tell
-        if counts and not is_floor and not _is_time(row["time_s"]):
+    for block in folder.blocks():
+        if block["executor"][0] == FLOOR:  # which may take less than the clock can tell
+            continue
+        calls = enumerate(zip(valid_calls(block), block["time_s"]))
+        if (bad := next((i for i, (valid, text) in calls if valid and not _is_time(text)), None)) is not None:
+            row = {name: values[bad] for name, values in block.items()}
             cell = f"{row['algorithm']} {row['nbytes']} B, launch {row['launch']}, repetition {row['repetition']}"
             found_s = f"time_s is '{row['time_s']}', expected seconds above 0"
             raise RunError(f"{folder.path}: damaged: {cell}: {found_s}; measure anew")
