@@ -78,11 +78,9 @@ def _summarised(run: "Run", missing: "list[Missing]") -> list[str]:
     """Write the summary of a run; the algorithms that broke a promise of their schedule."""
     from ..evaluation.agreement import broken_promise
     from ..evaluation.missing import explained
-    from ..evaluation.summary import summarise
-    from ..runs.recorder import write_summary
+    from ..evaluation.summary import record_summary
 
     if not run.marks:
         return []
-    rows = explained(summarise(run.folder), missing)
-    write_summary(run.folder, rows)
+    rows = record_summary(run.folder, lambda rows: explained(rows, missing))
     return [row["algorithm"] for row in rows if broken_promise(row)]

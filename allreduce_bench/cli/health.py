@@ -107,12 +107,12 @@ def _planned(folder: Path, pair: tuple[str, ...], how: dict) -> tuple[RunFolder,
 def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warned: Warned):
     """Measure what is left of the pair's run; what it gave, or why it failed."""
     from ..evaluation.node_pairs import Measured, measured
-    from ..evaluation.summary import summarise
+    from ..evaluation.summary import record_summary
     from ..launching.driver import drive
     from ..launching.find import find_launcher
     from ..launching.launcher import LaunchError
     from ..launching.supervised import Refused, Run, Stopped
-    from ..runs.recorder import create_run, discard_run, write_summary
+    from ..runs.recorder import create_run, discard_run
     from ..watching.progress import Lines
 
     why = ""
@@ -144,6 +144,5 @@ def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: f
             discard_run(folder)  # no rank came as far as writing
         return Measured(pair, {}, why)
     with suppress(RunError) if why else nullcontext():  # where no cell was finished there is nothing to sum up
-        rows = summarise(folder)
-        write_summary(folder, rows)
+        rows = record_summary(folder)
     return Measured(pair, {}, why) if why else measured(pair, rows)

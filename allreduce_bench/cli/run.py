@@ -20,7 +20,7 @@ from ..measuring.transport import asked_transport
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen
 from ..runs.plan import Launch, Plan, PlanError
-from ..runs.recorder import discard_run, write_summary
+from ..runs.recorder import discard_run
 from ..runs.rows import RunError
 from ..watching.lifeline import Warned
 from ..watching.progress import Place
@@ -223,11 +223,10 @@ def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
     """
     from ..evaluation.acceptance import judge
     from ..evaluation.agreement import broken_promise
-    from ..evaluation.summary import summarise
+    from ..evaluation.summary import record_summary
     from ..report.formats import FORMATS, Result
 
-    rows = summarise(folder)
-    write_summary(folder, rows)
+    rows = record_summary(folder)
     ours = {launch.ranks for launch in chosen(plan, options["only"])}
     plan = replace(plan, ranks=tuple(ranks for ranks in plan.ranks if ranks in ours))
     rows = [row for row in rows if row["ranks"] in ours]

@@ -89,7 +89,7 @@ def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, CellCalls]
 
 def middle(timed: dict[str, CellCalls]) -> float | None:
     """The median over launches of the median over valid calls, seconds; None: there is none."""
-    return _middle(median(calls.time_s) for calls in timed.values() if calls.time_s)
+    return middle_known(median(calls.time_s) for calls in timed.values() if calls.time_s)
 
 
 def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
@@ -116,14 +116,14 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
         "max_s": max(pooled),
         **_quantiles(launches, medians),
         **_within([calls.time_s for calls in launches.values()]),
-        "first_penalty": _middle(
+        "first_penalty": middle_known(
             calls.first_s / medians[launch] for launch, calls in launches.items() if calls.first_s is not None
         ),
         "time_definition": join_values(sorted(set().union(*(calls.definitions for calls in launches.values())))),
         "launch_medians": medians,
     }
     for name, of_launch in OTHERS.items():
-        row[name] = _middle(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
+        row[name] = middle_known(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
     return row
 
 
@@ -164,27 +164,12 @@ def _within(launches: list[list[float]]) -> SummaryRow:
     counted = [number for number in map(outliers, launches) if number is not None]
     return {
         "outliers": sum(counted) if counted else None,
-        "lag1": _middle(map(lag1, launches)),
-        "drift": _middle(map(drift, launches)),
+        "lag1": middle_known(map(lag1, launches)),
+        "drift": middle_known(map(drift, launches)),
     }
 
 
-def of_marks(marks: Sequence[Row]) -> SummaryRow:
-    """The columns of SUMMARY that the marks of the launches that did the cell give, as in CELLS."""
-    done = [mark for mark in marks if mark["state"] == "done"]
-    return {
-        "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
-        "imb_t_max_s": _middle(_known(done, "imb_t_max_s")),
-        "nccl_tests_s": _middle(_known(done, "nccl_tests_s")),
-        "clock_error_s": max(_known(done, "clock_error_s"), default=None),
-    }
-
-
-def _known(marks: Iterable[Row], name: str) -> list[float]:
-    return [float(mark[name]) for mark in marks if mark[name]]
-
-
-def _middle(values: Iterable[float | None]) -> float | None:
+def middle_known(values: Iterable[float | None]) -> float | None:
     """The median of what is known; None: nothing is."""
     known = [value for value in values if value is not None]
     return median(known) if known else None

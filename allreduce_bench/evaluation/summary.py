@@ -1,17 +1,17 @@
 """From the cells of a run to one row each, held against each other: who is fastest. Standard library only."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ..machine import traffic
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Cell, ImportedPlan, Plan
+from ..runs.recorder import write_summary
 from ..runs.rows import Row
 from ..runs.schema import ALONE, CACHES, FLOOR, FLOORS
-from ..stats import log_interval, median
+from ..stats import log_interval
 from ..units import algbw, busbw
-from . import cell_times
+from . import cell_times, marks
 from .cell_times import MIN_LAUNCHES, CellCalls
 from .link_limit import least_s, link_of
 from .summary_row import SummaryRow, time_of
@@ -26,12 +26,12 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     timed, attempts = cell_times.by_cell(folder), folder.attempts()
     oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in attempts}
     stands = {fact["launch"]: fact["groups"]["alone"] for fact in attempts if "groups" in fact}
-    marks = defaultdict(list)
+    ended = defaultdict(list)
     for mark in folder.marks():
-        marks[int(mark["ranks"]), key_of(mark)].append(mark)
+        ended[int(mark["ranks"]), key_of(mark)].append(mark)
     rows = []
-    for ranks, cell in _found(plan, marks) if isinstance(plan, ImportedPlan) else _planned(plan):
-        row = _row(plan, ranks, cell, marks.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
+    for ranks, cell in _found(plan, ended) if isinstance(plan, ImportedPlan) else _planned(plan):
+        row = _row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
         row |= _floors(plan, ranks, cell, timed)
         if plan.groups:
@@ -40,6 +40,18 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     for group in by_size(rows).values():
         _compare(group)
     _limit(plan, rows, attempts)
+    return rows
+
+
+def record_summary(
+    folder: RunFolder, explain: Callable[[list[SummaryRow]], list[SummaryRow]] = list
+) -> list[SummaryRow]:
+    """Summarise the run and write its summary.csv anew; the rows, with the reasons that `explain` adds.
+
+    Raises RunError.
+    """
+    rows = explain(summarise(folder))
+    write_summary(folder, rows)
     return rows
 
 
@@ -63,11 +75,11 @@ def _planned(plan: Plan):
             yield launch.ranks, cell
 
 
-def _found(plan: Plan, marks: Iterable[tuple[int, CellKey]]):
+def _found(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
     """The cells of an imported run: logs are ragged, so they are those of its marks."""
     cells: dict[int, list[Cell]] = {ranks: [] for ranks in plan.ranks}
-    for ranks, (algorithm, executor, count, segment, cache, groups) in marks:
-        cells[ranks].append(Cell(algorithm, executor, int(count), _whole(segment), cache, groups))
+    for ranks, (algorithm, executor, count, segment, cache, groups) in ended:
+        cells[ranks].append(Cell(algorithm, executor, int(count), int(segment) if segment else None, cache, groups))
     for ranks, of in cells.items():
         for cell in _in_order(plan, of):
             yield ranks, cell
@@ -106,8 +118,7 @@ def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
     return columns(plan, ranks, cell, together, alone, stands)
 
 
-def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str, CellCalls]) -> SummaryRow:
-    best = next((mark for mark in marks if mark["state"] == "done"), marks[-1] if marks else None)
+def _row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[str, CellCalls]) -> SummaryRow:
     row: SummaryRow = {
         "algorithm": cell.algorithm,
         "executor": cell.executor,
@@ -124,36 +135,13 @@ def _row(plan: Plan, ranks: int, cell: Cell, marks: list[dict], timed: dict[str,
         "state": "missing",
         "reason": "its launch was never finished",
     }
-    if best is not None:
-        row |= _of_mark(best) | {
-            "nbytes": _whole(best["nbytes"]) or row["nbytes"],  # an imported type may have a size that we do not know
-            "wire": _median_wire(marks),
-            "wrong": _sum(_whole(mark["wrong"]) for mark in marks),
-        }
-        row |= _bits(marks)
-    row["accidents"] = [f"in launch {mark['launch']}: {mark['reason']}" for mark in marks if mark["state"] == "hung"]
-    if wrong := [mark for mark in marks if mark["state"] in ("wrong", "refused")]:
-        row |= {"state": wrong[0]["state"], "reason": wrong[0]["reason"] or f"{wrong[0]['wrong']} wrong elements"}
-    elif timed or row["state"] == "done":
-        row |= cell_times.statistics(timed) | cell_times.of_marks(marks)
+    row |= marks.outcome(ended)
+    if row["state"] not in marks.FAILED and (timed or row["state"] == "done"):
+        row |= cell_times.statistics(timed) | marks.statistics(ended)
     if (time_s := row["time_s"]) is not None:
         row["algbw_bytes_per_s"] = algbw(row["nbytes"], time_s)
         row["busbw_bytes_per_s"] = busbw(row["nbytes"], time_s, plan.group_size(ranks))
     return row
-
-
-def _of_mark(mark: Row) -> SummaryRow:
-    """What one launch said of the cell, and of its schedule."""
-    return {
-        "nodes": _whole(mark["nodes"]),
-        "nodes_declared": _whole(mark["nodes_declared"]),
-        "state": mark["state"],
-        "reason": mark["reason"] or None,
-        "internode_nbytes": _whole(mark["internode_nbytes"]),
-        "path_messages": _whole(mark["path_messages"]),
-        "path_nbytes": _whole(mark["path_nbytes"]),
-        "path_reduced_nbytes": _whole(mark["path_reduced_nbytes"]),
-    }
 
 
 def _compare(group: list[SummaryRow]) -> None:
@@ -163,40 +151,6 @@ def _compare(group: list[SummaryRow]) -> None:
     for row in group:
         row["rank_of_best"] = "best" if row is best else "tie" if is_tie(row, best) else None
         row["speedup"] = time_of(native) / time_of(row) if native else None
-
-
-def _median_wire(marks: list[dict]) -> str | None:
-    """The middle count of every interface over the launches that have it."""
-    counts = [traffic.read(mark["wire"]) for mark in marks if mark["state"] == "done"]
-    names = {name for count in counts for name in count}
-    middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
-    return traffic.written(middle) or None
-
-
-def _bits(marks: list[dict]) -> SummaryRow:
-    """What all launches say of bits: an equality holds where none denies it, a distance is the largest.
-
-    `schedules` is the number of schedules that they ran.
-    """
-
-    def known(name: str, kind: type = int) -> list:
-        return [kind(mark[name]) for mark in marks if mark[name]]
-
-    found = known("bits", str)
-    row: SummaryRow = {
-        "same_bits": min(known("same_bits"), default=None),
-        "same_bits_calls": min(known("same_bits_calls"), default=None),
-        "same_bits_launches": int(len(set(found)) == 1) if len(found) > 1 else None,
-        "promised_same_bits": min(known("promised_same_bits"), default=None),
-        "promised_rank_order": min(known("promised_rank_order"), default=None),
-        "promised_depth": max(known("promised_depth"), default=None),
-        "max_ulp": max(known("max_ulp", float), default=None),
-        "mean_ulp": max(known("mean_ulp", float), default=None),
-        "schedules": len({mark["schedule_digest"] for mark in marks if mark["bits"]}),
-    }
-    stable = 0 not in (row["same_bits"], row["same_bits_calls"], row["same_bits_launches"])
-    row["bits"] = found[0] if found and stable else None
-    return row
 
 
 def _limit(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -> None:
@@ -236,8 +190,3 @@ def launch_ratios(one: SummaryRow, other: SummaryRow) -> list[float]:
 
 def _whole(text: str) -> int | None:
     return int(text) if text else None
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None

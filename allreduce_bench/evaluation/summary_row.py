@@ -3,7 +3,7 @@
 The columns are those of `schema.SUMMARY`, which says what they mean; a test holds the two against each other.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 RealColumn = Literal[  # the columns of numbers that are not whole, for those who choose one by its name
     "time_s",
@@ -41,11 +41,23 @@ RealColumn = Literal[  # the columns of numbers that are not whole, for those wh
 ]
 
 
+class Accident(NamedTuple):
+    """A launch in which the cell hung, and why."""
+
+    launch: str
+    reason: str
+
+    @property
+    def words(self) -> str:
+        """`in launch 4r-2: rank 3 is late`."""
+        return f"in launch {self.launch}: {self.reason}"
+
+
 class SummaryFacts(TypedDict, total=False):
     """What a row holds beside the columns; no file does."""
 
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
-    accidents: list[str]  # the launches in which the cell hung, and why
+    accidents: list[Accident]
     losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
     schedules: int  # that the launches ran, different ones
     link: str | None  # what `limit_s` is made of

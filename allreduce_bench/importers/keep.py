@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.cell_times import join_values
-from ..evaluation.summary import summarise
+from ..evaluation.summary import record_summary
 from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
-from ..runs.recorder import Recorder, create_run, discard_run, write_summary
+from ..runs.recorder import Recorder, create_run, discard_run
 from ..runs.schema import CACHES
 from .row import Imported, LogError
 from .values import listed
@@ -37,7 +37,7 @@ def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], sa
     try:
         for launch, of in launches.items():
             _record(folder, launch, of)
-        write_summary(folder, summarise(folder))
+        record_summary(folder)
     except BaseException:  # half an import is none
         discard_run(folder)
         raise

@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..evaluation.summary import summarise
+from ..evaluation.summary import record_summary
 from ..runs.folder import RunFolder, read_json, run_names
 from ..runs.plan import Launch, Plan
-from ..runs.recorder import create_run, write_summary
+from ..runs.recorder import create_run
 from ..runs.rows import Block, RunError, whole_blocks
 from ..runs.schema import CELLS, REPETITIONS, names
 from ..units import in_ranks
@@ -58,7 +58,7 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
         create_run(folder, plan, command, merged=[_facts(source) for source in sources])
         for source in sources:
             _copy(source, folder, plan.seed)
-        write_summary(folder, summarise(folder))
+        record_summary(folder)
         folder.path.rename(output)
     return RunFolder(output)
 

@@ -91,9 +91,9 @@ def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Finding]:
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Finding]:
     """Cells that were measured after all, but hung in another launch."""
     texts = [
-        f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, hung {words}"
+        f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
         for row in rows
-        for words in row.get("accidents") or ()
+        for accident in row.get("accidents") or ()
         if row["state"] == "done"
     ]
     return [Finding("caution", "hung in another launch", tuple(map(Note, texts)))] if texts else []

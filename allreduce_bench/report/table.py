@@ -202,7 +202,8 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
             cells.setdefault(row["nbytes"], []).append(_of(row))
     notes = [f"{state}: {_cells(sizes, len(algorithms))}: {reason}" for (state, reason), sizes in reasons.items()]
     for row in rows:
-        notes += [f"hung: {_name(row)} {words}" for words in row.get("accidents") or () if row["state"] == "done"]
+        accidents = row.get("accidents") or () if row["state"] == "done" else ()
+        notes += [f"hung: {_name(row)} {accident.words}" for accident in accidents]
     diverging = sorted({str(row["algorithm"]) for row in rows if row.get("same_bits") == 0})
     if diverging:
         notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")

@@ -227,7 +227,7 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device", "x.csv")
 
-    monkeypatch.setattr("allreduce_bench.importers.merge.write_summary", full)
+    monkeypatch.setattr("allreduce_bench.importers.merge.record_summary", full)
     assert "no space left on device" in refused(tmp_path, a, b)
 
 

@@ -163,7 +163,7 @@ def _failed(run: Run, row: SummaryRow) -> str:
     if row["state"] in FAILED:
         return f"{row['state']} ({row['reason']}) in {run.name}"
     accidents = row.get("accidents") or ()
-    return f"hung ({'; '.join(accidents)}) in {run.name}" if accidents else ""
+    return f"hung ({'; '.join(accident.words for accident in accidents)}) in {run.name}" if accidents else ""
 
 
 def _judged(
