@@ -22,7 +22,7 @@ NOT_FOR_COLLECTING = (
 LEFT_OUT = ("", "auto")  # values that a template of one's own need have no variable for
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rendering:
     """What the scripts of one submission have in common. Raises ScriptError."""
 
