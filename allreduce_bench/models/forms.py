@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..runs.typed_json import NotNegative
 from ..units import format_size
 from .terms import Terms
 
@@ -25,7 +26,7 @@ class Form(NamedTuple):
     call: bool = False  # seconds of a call, whatever it does
     reduced: bool = False  # gamma apart from beta
     levels: int = 1  # 2: links within nodes and between them
-    knots: tuple[float, ...] = ()  # bytes of a message at which its cost changes, ascending
+    knots: tuple[NotNegative, ...] = ()  # bytes of a message at which its cost changes, ascending
     contention: bool = False  # all but the call times p^contention
 
     @property

@@ -1,15 +1,15 @@
 """A machine as its models: what `fit` found, in a file that `predict` reads; or bare, from alpha and beta alone."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin
 from ..runs.atomic_write import write_whole
+from ..runs.typed_json import read_as
 from .forms import Form, meanings
-from .model import Errors, Model, Parameter, Part
+from .model import Model, Parameter, Part
 
 KIND, MACHINE_VERSION = "allreduce-bench machine", 1
 
@@ -69,7 +69,7 @@ def read_machine(path: Path) -> Machine:
         raise MachineError(
             f"{path}: {error.strerror}; expected a machine file, as 'allreduce-bench fit' writes it"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MachineError(f"{path}: no JSON: {error}; expected a machine file, as 'fit' writes it") from error
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise MachineError(f"{path}: no machine file; expected one that 'allreduce-bench fit' wrote")
@@ -77,55 +77,18 @@ def read_machine(path: Path) -> Machine:
         found = content.get("schema_version")
         raise MachineError(f"{path}: of schema {found}; this program reads {MACHINE_VERSION}: fit the runs anew")
     try:
-        models = tuple(map(_model, content["models"]))
-        runs, notes = tuple(dict(run) for run in content["runs"]), tuple(map(str, content["notes"]))
-        return Machine(models, str(content["program"]), str(content["created"]), runs, bool(content["bare"]), notes)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise MachineError(f"{path}: damaged: {type(error).__name__}: {error}; fit the runs anew") from error
+        machine = read_as(Machine, content)
+        for model in machine.models:
+            for part in model.parts:
+                _refuse_odd(part)
+    except ValueError as error:
+        raise MachineError(f"{path}: damaged: {error}; fit the runs anew") from error
+    return machine
 
 
-def _model(values: dict[str, Any]) -> Model:
-    known = {one.name for one in fields(Model)}
-    if set(values) != known:
-        raise ValueError(f"a model has other fields: {', '.join(sorted(set(values) ^ known))}")
-    _refuse_odd(values)
-    lists = {name: tuple(values[name]) for name in ("ranks", "nbytes", "notes")}
-    errors = {name: {key: Errors(*of) for key, of in values[name].items()} for name in ("errors", "plain_errors")}
-    return Model(**{**values, **lists, **errors, "parts": tuple(map(_part, values["parts"]))})
-
-
-def _refuse_odd(values: dict[str, Any]) -> None:
-    """Raises ValueError for a field of a model that holds something else than it should."""
-    for name in ("algorithm", "run", "executor", "cache", "dtype", "op"):
-        if not isinstance(values[name], str):
-            raise ValueError(f"{name} is {values[name]!r:.40}, expected text")
-    for name in ("ranks", "nbytes", "itemsize", "segment"):
-        known = values[name] if isinstance(values[name], list) else [values[name] or 1]  # a segment may be None
-        if not all(isinstance(one, int) and one > 0 for one in known):
-            raise ValueError(f"{name} is {values[name]!r:.40}, expected whole numbers above 0")
-    for name in ("ranks_per_node", "reach_log"):
-        _number(name, values[name] or 0)  # both may be None
-    _number("reach_log_per_doubling", values["reach_log_per_doubling"])
-    if not values["parts"]:
-        raise ValueError("a model has no parts")
-
-
-def _part(values: Sequence) -> Part:
-    priced_as, form, parameters, contention = values
-    call, reduced, levels, knots, contended = form
-    if priced_as not in builtin():
-        raise ValueError(f"it is priced as '{priced_as}', which is no algorithm of this version")
-    shape = Form(call, reduced, levels, tuple(_number("a knot", knot) for knot in knots), contended)
-    found = tuple(Parameter(*parameter) for parameter in parameters)
-    if [one[:3] for one in found] != meanings(shape):
-        raise ValueError(f"its parameters are not those of {shape.name}")
-    for one in found:
-        _number(one.name, one.value)
-    return Part(priced_as, shape, found, _number("contention", contention))
-
-
-def _number(name: str, value: Any) -> float:
-    """A finite number of 0 or more. Raises ValueError."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
-        raise ValueError(f"{name} is {value!r:.40}, expected a number of 0 or more")
-    return float(value)
+def _refuse_odd(part: Part) -> None:
+    """Raises ValueError for a part that this version cannot price."""
+    if part.priced_as not in builtin():
+        raise ValueError(f"it is priced as {part.priced_as!r:.40}, which is no algorithm of this version")
+    if [tuple(parameter[:3]) for parameter in part.parameters] != meanings(part.form):
+        raise ValueError(f"its parameters are not those of {part.form.name}")

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp, log2
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from ..runs.typed_json import NotNegative, Positive, not_empty
 from .forms import Form, crowded, matrix
 from .terms import Terms
 
@@ -20,7 +21,7 @@ class Parameter(NamedTuple):
     name: str
     link: str
     above: float
-    value: float
+    value: NotNegative
     low: float | None  # None: no interval is known
     high: float | None
     identified: bool  # False: the data only say that it is at most `high`, or cannot tell it from others
@@ -41,7 +42,7 @@ class Part(NamedTuple):
     priced_as: str  # the algorithm whose schedule or declared cost counts
     form: Form
     parameters: tuple[Parameter, ...]
-    contention: float = 0.0
+    contention: NotNegative = 0.0
 
 
 class Prediction(NamedTuple):
@@ -58,20 +59,20 @@ class Model:
     """The model of one series; the time is that of its fastest part: a library that switches has several."""
 
     algorithm: str
-    parts: tuple[Part, ...]
+    parts: Annotated[tuple[Part, ...], not_empty]
     run: str = ""
     executor: str = ""
     cache: str = "warm"
     dtype: str = ""
     op: str = ""
-    itemsize: int = 1
-    segment: int | None = None  # elements
-    ranks: tuple[int, ...] = ()  # that were measured
-    ranks_per_node: float | None = None  # where it was the same throughout
-    nbytes: tuple[int, ...] = ()  # smallest and largest measured size
+    itemsize: Positive = 1
+    segment: Positive | None = None  # elements
+    ranks: tuple[Positive, ...] = ()  # that were measured
+    ranks_per_node: NotNegative | None = None  # where it was the same throughout
+    nbytes: tuple[Positive, ...] = ()  # smallest and largest measured size
     launches: int = 0
-    reach_log: float | None = None  # half width of the 90 % prediction interval of log time, within the measured ranks
-    reach_log_per_doubling: float = 0.0  # what is added for each doubling of the ranks beyond them
+    reach_log: NotNegative | None = None  # half width of the 90 % prediction interval of log time, at measured ranks
+    reach_log_per_doubling: NotNegative = 0.0  # what is added for each doubling of the ranks beyond them
     errors: dict[str, Errors] = field(default_factory=dict)  # in_sample, leave_one_p_out, leave_largest_p_out
     plain_errors: dict[str, Errors] = field(default_factory=dict)  # the same of the plain alpha-beta fit
     notes: tuple[str, ...] = ()  # what a reader must know of the fit, sentences

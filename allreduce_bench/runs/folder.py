@@ -60,8 +60,8 @@ class RunFolder:
         """The plan of the run. Raises RunError."""
         run = self.open()
         try:
-            return (ImportedPlan if run.get("imported") else Plan).from_json(run["plan"])
-        except (KeyError, TypeError, AttributeError, PlanError) as error:
+            return (ImportedPlan if run.get("imported") else Plan).from_json(run.get("plan"))
+        except PlanError as error:
             raise RunError(f"{self.run_json}: damaged: {error}; restore it or measure anew") from error
 
     def imported(self) -> dict | None:
@@ -185,7 +185,7 @@ def read_json(path: Path) -> dict:
     """The object in a JSON file. Raises RunError."""
     try:
         value = json.loads(_text_of(path))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path}: damaged: {error}; expected a JSON object") from error
     if not isinstance(value, dict):
         raise RunError(f"{path}: damaged: expected a JSON object, found {type(value).__name__}")

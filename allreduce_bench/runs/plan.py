@@ -1,9 +1,9 @@
 """What a run shall measure: decided once, written to run.json, never changed."""
 
 import re
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from math import log
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -11,13 +11,17 @@ import numpy as np
 from .dtypes import DTYPES, MOST_RANKS, is_float
 from .schema import ALONE, CACHES, FLOOR, FLOORS, NO_GROUPS, SYNCS, TOGETHER
 from .shuffle import splitmix64
-from .start import Start, StartError
+from .start import Start
+from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
 MAX_SIZES = 1000
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
+LARGEST_SEED = 2**31
+MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 OPS = ("sum", "avg", "prod", "max", "min")
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
+LEFT_OUT = "the time of --within was used up"  # the reason of a cell that had no time left
 
 
 class PlanError(ValueError):
@@ -62,37 +66,44 @@ class Launch(NamedTuple):
         return cls(*map(int, match.groups()))
 
 
+def random_seed() -> int:
+    """A seed for a plan that is given none."""
+    from random import randrange  # late: ranks read theirs
+
+    return randrange(LARGEST_SEED)
+
+
 @dataclass(frozen=True)
 class Plan:
     """Every choice that decides what is measured; times in seconds, sizes in bytes."""
 
     algorithms: tuple[str, ...]
-    sizes: tuple[int, ...]
-    ranks: tuple[int, ...]
-    launches: int
-    seed: int
+    sizes: Annotated[tuple[Natural, ...], not_empty]
+    ranks: Annotated[tuple[Annotated[int, at_least(1, MOST_PLANNED_RANKS)], ...], not_empty]
+    launches: Annotated[int, at_least(1, MOST_LAUNCHES)] = 5
+    seed: Natural = field(default_factory=random_seed)
     files: tuple[str, ...] = ()  # users' own algorithm files, absolute paths
     file_digests: tuple[str, ...] = ()  # what they were
     segmented: tuple[str, ...] = ()  # those of the algorithms that cut their vectors into segments
     bounded: tuple[str, ...] = ()  # those of the algorithms that nobody named: they stop at BOUNDED_RANKS
-    segment_nbytes: int = DEFAULT_SEGMENT_NBYTES
+    segment_nbytes: Positive = DEFAULT_SEGMENT_NBYTES
     dtype: str = "float32"
     op: str = "sum"
-    iters: int | None = None
-    warmups: int = 3
-    precision: float = 0.03  # of a median, at which a cell stops; a share
-    cell_time_s: float = 0.5
-    min_time_s: float = 0.0
-    pretend_ranks_per_node: int | None = None
+    iters: Positive | None = None
+    warmups: Natural = 3
+    precision: NotNegative = 0.03  # of a median, at which a cell stops; a share
+    cell_time_s: NotNegative = 0.5
+    min_time_s: NotNegative = 0.0
+    pretend_ranks_per_node: Positive | None = None
     thread_level: str = "auto"
-    sync: str = "auto"
-    record: str = "summary"
-    back_to_back: int = 0  # calls of a loop without a common start; 0: none
-    cache: str = "warm"
+    sync: Annotated[str, one_of("auto", *SYNCS)] = "auto"
+    record: Annotated[str, one_of("summary", "all")] = "summary"
+    back_to_back: Natural = 0  # calls of a loop without a common start; 0: none
+    cache: Annotated[str, one_of(*CACHES, "both")] = "warm"
     floors: bool = True
-    check: str = "exact"
+    check: Annotated[str, one_of("exact", "bits")] = "exact"
     groups: str = ""  # as parsed by `groups`; empty: none
-    link_rate_bytes_per_s: float | None = None  # of a node's link, where the user knows better than the system
+    link_rate_bytes_per_s: Annotated[float, at_least(1)] | None = None  # of a node's link, as the user says; else None
     start: Start = field(default_factory=Start)
 
     def __post_init__(self) -> None:
@@ -188,13 +199,12 @@ class Plan:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: dict) -> "Plan":
-        """The plan that `to_json` gave. Raises PlanError for missing or unknown fields."""
+    def from_json(cls, values: object) -> "Plan":
+        """The plan that `to_json` gave. Raises PlanError for missing, unknown or odd fields."""
         try:
-            start = Start(**_checked(values["start"], Start))
-        except (KeyError, StartError) as error:
-            raise PlanError(f"the plan's start: {error}") from error
-        return cls(**_checked({**values, "start": None}, cls) | {"start": start})
+            return read_as(cls, values, exact=True)
+        except JsonError as error:
+            raise PlanError(f"the plan: {error}") from error
 
 
 class ImportedPlan(Plan):
@@ -211,70 +221,6 @@ class ImportedPlan(Plan):
     def cells(self, launch: Launch) -> list[Cell]:
         """None: nothing is left to be measured."""
         return []
-
-
-def _checked(values: dict, kind: type) -> dict[str, Any]:
-    """The fields of the dataclass `kind` from a file. Raises PlanError for missing, unknown or odd ones."""
-    known = {field.name for field in fields(kind)}
-    if set(values) != known:
-        wrong = ", ".join(sorted(set(values) ^ known))
-        raise PlanError(f"the plan has other fields than this version knows: {wrong}")
-    for name, value in values.items():
-        if not _fits(name, value):
-            raise PlanError(f"the plan's {name} is {value!r}")
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-
-
-LISTS = {"algorithms": str, "files": str, "file_digests": str, "segmented": str, "sizes": int, "ranks": int}
-LISTS |= {"bounded": str, "hosts": str}
-CHOICES = {  # what a field of the plan may say
-    "sync": ("auto", *SYNCS),
-    "record": ("summary", "all"),
-    "cache": (*CACHES, "both"),
-    "check": ("exact", "bits"),
-}
-TEXTS = (
-    "dtype",
-    "op",
-    "thread_level",
-    "groups",
-    "launcher",
-    "launcher_args",
-    "remote_shell",
-    "map_by",
-    "bind_to",
-    "interface",
-)
-NUMBERS = {
-    "launches": 1,
-    "seed": 0,
-    "warmups": 0,
-    "precision": 0,
-    "back_to_back": 0,
-    "cell_time_s": 0,
-    "min_time_s": 0,
-    "segment_nbytes": 1,
-}
-OPTIONAL = {"iters": 1, "pretend_ranks_per_node": 1, "ranks_per_node": 1, "link_rate_bytes_per_s": 1, "start": 0}
-LEFT_OUT = "the time of --within was used up"  # the reason of a cell that had no time left
-MANY = 1_000_000  # no plan has as many of anything
-
-
-def _fits(name: str, value: Any) -> bool:
-    """Whether a value from a file is what the field of this name holds."""
-    if name in LISTS:
-        fits = isinstance(value, list | tuple) and all(type(item) is LISTS[name] for item in value)
-        return fits and len(value) < MANY and (LISTS[name] is str or all(item >= (name == "ranks") for item in value))
-    if name in CHOICES:
-        return value in CHOICES[name]
-    if name == "floors":
-        return isinstance(value, bool)
-    if name in TEXTS:
-        return isinstance(value, str)
-    if name in OPTIONAL and value is None:
-        return True
-    least = {**NUMBERS, **OPTIONAL}[name]
-    return type(value) in (int, float) and value >= least and (name != "launches" or value < MANY)
 
 
 def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> tuple[int, ...]:

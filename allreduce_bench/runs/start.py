@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from .hosts import HOST
+from .typed_json import Positive
 
 AUTO = "auto"
 LAUNCHERS = (AUTO, "openmpi", "mpich", "srun")
@@ -22,7 +23,7 @@ class Start:
     launcher_args: str = ""  # further options, one string
     hosts: tuple[str, ...] = ()  # each with an optional :slots
     remote_shell: str = SSH  # starts the MPI's daemons on the hosts
-    ranks_per_node: int | None = None
+    ranks_per_node: Positive | None = None
     map_by: str = ""
     bind_to: str = ""
     interface: str = ""  # of the network that shall carry the messages

@@ -1,31 +1,32 @@
 """What is kept of the jobs of a sweep, read: submissions, and the records that its jobs write of themselves."""
 
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from types import UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar
 
 from ..runs.folder import RunFolder, read_json
 from ..runs.rows import RunError
+from ..runs.typed_json import printable, read_as
 from .nodelist import expand
 
 JOBS = "jobs"  # the folder of both, in the sweep and in its runs
 SUBMISSION = "submission.json"  # of each, in JOBS/number
 Kind = TypeVar("Kind")
+Text = Annotated[str, printable]  # it will be shown on a terminal
 
 
 @dataclass(frozen=True)
 class Submitted:
     """A job as it was submitted."""
 
-    name: str
+    name: Text
     nodes: int
-    job: str  # its number
-    run: str  # path of the run relative to the sweep
-    only: str  # the launches that it shall measure, as `run --only` takes them; of an array's tasks before their number
+    job: Text  # its number
+    run: Text  # path of the run relative to the sweep
+    only: Text  # launches that it shall measure, as `run --only` takes them; of an array's tasks before their number
     ranks_per_node: int | None = None
-    script: str = ""
-    array: str | None = None  # the tasks, such as 1-5
+    script: Text = ""
+    array: Text | None = None  # the tasks, such as 1-5
     limit_s: float | None = None
     expected_s: float | None = None
 
@@ -41,14 +42,14 @@ class Submitted:
 class Again:
     """What was chosen for a submission and is not in the plan of its runs: `submit --resume` need not be told again."""
 
-    system: str  # path of its file
-    job_name: str
-    template: str = ""  # path; empty: the shipped one
+    system: Text  # path of its file
+    job_name: Text
+    template: Text = ""  # path; empty: the shipped one
     time_s: float | None = None  # the limit; None: the system's, or by what is left
     array: bool = False
-    stage: str = ""
-    steering: tuple[str, ...] = ()  # options of run
-    arguments: tuple[str, ...] = ()  # for sbatch
+    stage: Text = ""
+    steering: tuple[Text, ...] = ()  # options of run
+    arguments: tuple[Text, ...] = ()  # for sbatch
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,12 @@ class Submission:
     """The jobs that one command submitted."""
 
     number: int  # its folder is JOBS/number
-    submitted: str  # ISO 8601
-    command: tuple[str, ...]
-    system: str
-    arguments: tuple[str, ...]  # further words for sbatch
+    submitted: Text  # ISO 8601
+    command: tuple[Text, ...]
+    system: Text
+    arguments: tuple[Text, ...]  # further words for sbatch
     jobs: tuple[Submitted, ...]
-    collect: str | None  # number of the collecting job
+    collect: Text | None  # number of the collecting job
     again: Again | None = None
 
 
@@ -69,15 +70,15 @@ class Submission:
 class Record:
     """What one start of a job, or of a task of a job array, wrote of itself."""
 
-    job: str
+    job: Text
     restart: int  # 0: the first start
-    only: str
-    nodes: tuple[str, ...]
-    started: str  # ISO 8601
-    task: str | None = None
-    ended: str | None = None
-    end: str | None = None  # done, warned, stopped, refused; None: not ended, or without a word
-    why: str | None = None  # one sentence
+    only: Text
+    nodes: tuple[Text, ...]
+    started: Text  # ISO 8601
+    task: Text | None = None
+    ended: Text | None = None
+    end: Text | None = None  # done, warned, stopped, refused; None: not ended, or without a word
+    why: Text | None = None  # one sentence
     requeued: bool = False
 
     @property
@@ -130,34 +131,6 @@ def _submission(path: Path) -> Submission:
 def _read(kind: type[Kind], values: dict[str, Any], path: Path) -> Kind:
     """The dataclass of what a file holds; what it does not know is left out. Raises RunError."""
     try:
-        return _as(kind, values)
+        return read_as(kind, values)
     except ValueError as error:
         raise RunError(f"{path}: damaged: {error}") from error
-
-
-def _as(hint: Any, value: Any) -> Any:
-    """A JSON value as the type that `hint` names. Raises ValueError."""
-    if is_dataclass(hint) and isinstance(value, dict):
-        return _filled(hint, value)
-    if get_origin(hint) is tuple and isinstance(value, list):
-        return tuple(_as(get_args(hint)[0], item) for item in value)
-    if get_origin(hint) is UnionType:
-        return None if value is None else _as(get_args(hint)[0], value)
-    if hint is str and isinstance(value, str):
-        return "".join(char if char.isprintable() else " " for char in value)  # it will be shown on a terminal
-    if type(value) is hint or (hint is float and type(value) is int):
-        return value
-    raise ValueError(f"it says {value!r:.60}")
-
-
-def _filled(kind: Any, values: dict[str, Any]) -> Any:
-    given, hints = {}, get_type_hints(kind)
-    for one in fields(kind):
-        if one.name in values:
-            try:
-                given[one.name] = _as(hints[one.name], values[one.name])
-            except ValueError as error:
-                raise ValueError(f"{one.name}: {error}") from error
-        elif one.default is MISSING:
-            raise ValueError(f"it does not say {one.name}")
-    return kind(**given)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 from ..runs.atomic_write import write_whole
 from ..runs.folder import read_json
 from ..runs.rows import RunError
+from ..runs.typed_json import JsonError, read_as
 from . import commands
 from .job_files import JOBS
 from .parsing import Job, id_parts
 
 FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
-SECONDS = ("elapsed_s", "limit_s")  # of a job; the rest is text
 
 
 class Told(NamedTuple):
@@ -41,14 +41,9 @@ def told_earlier(sweep: Path) -> dict[str, Job]:
     path = _path(sweep)
     found = read_json(path) if path.is_file() else {}
     try:
-        jobs = {number: Job(**fields) for number, fields in found.items()}
-    except TypeError as error:
+        return read_as(dict[str, Job], found)
+    except JsonError as error:
         raise RunError(f"{path}: damaged: {error}; remove it") from error
-    for number, job in jobs.items():
-        for name, value in job._asdict().items():
-            if not isinstance(value, str) and not (name in SECONDS and isinstance(value, float | int | None)):
-                raise RunError(f"{path}: damaged: {name} of job {number} is {value!r:.60}; remove it")
-    return jobs
 
 
 def keep(told: Told, sweep: Path) -> None:

@@ -1,0 +1,131 @@
+"""Parsed JSON read as typed objects: a file says of each field what its annotation allows, or is refused in words.
+
+Annotations may be text, bool, int, float, `X | None`, `tuple[X, ...]`, `dict[str, X]`, dataclasses, named tuples (also
+written as lists), and `Annotated[X, rule]` with rules such as `at_least(1)`.
+"""
+
+import reprlib
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+MOST_ITEMS = 1_000_000  # of a list
+LARGEST = 2**63  # magnitude of a number; what is computed from less fits into a float
+SCALARS: dict[type, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
+Kind = TypeVar("Kind")
+_short = reprlib.Repr()  # goes three lists deep, so that no file makes it recurse
+_short.maxlevel, _short.maxstring, _short.maxother = 3, 60, 60
+
+
+class JsonError(ValueError):
+    """Where in the JSON, what it says there, what was expected; one printable line."""
+
+    def __init__(self, sentence: str):
+        super().__init__(printable(sentence))
+
+
+def printable(text: str) -> str:
+    """The text with spaces for what would move the cursor of a terminal."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def refusal(value: Any, expected: str) -> JsonError:
+    """The error for a value that is not what was `expected`."""
+    return JsonError(f"it says {_short.repr(value):.60}, expected {expected}")
+
+
+def at_least(least: float, most: float = LARGEST) -> Callable[[Any], Any]:
+    """The rule that a number is from `least` to `most`."""
+    limit = f" and at most {most:,.0f}" if most < LARGEST else ""
+    return _rule(lambda value: least <= value <= most, f"{least:g} or more{limit}")
+
+
+def one_of(*choices: str) -> Callable[[Any], Any]:
+    """The rule that a text is one of `choices`."""
+    return _rule(lambda value: value in choices, " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]])))
+
+
+def _rule(holds: Callable[[Any], bool], expected: str) -> Callable[[Any], Any]:
+    def checked(value: Any) -> Any:
+        if not holds(value):
+            raise refusal(value, expected)
+        return value
+
+    return checked
+
+
+not_empty = _rule(bool, "at least one")
+Natural = Annotated[int, at_least(0)]
+Positive = Annotated[int, at_least(1)]
+NotNegative = Annotated[float, at_least(0)]
+
+
+def read_as(kind: type[Kind], value: Any, exact: bool = False) -> Kind:
+    """The parsed JSON `value` as `kind`.
+
+    Objects may lack fields with a default and may have unknown ones, which are left out; `exact` ones may not. Raises
+    JsonError, or the ValueError of the outermost object itself.
+    """
+    return _read(kind, value, exact)
+
+
+def _read(hint: Any, value: Any, exact: bool) -> Any:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        value = _read(arguments[0], value, exact)
+        for rule in arguments[1:]:
+            value = rule(value)
+        return value
+    if origin in (UnionType, Union):
+        return None if value is None else _read(arguments[0], value, exact)
+    if origin is tuple:
+        if not isinstance(value, list | tuple) or len(value) > MOST_ITEMS:
+            raise refusal(value, "a list")
+        return tuple(_read(arguments[0], item, exact) for item in value)
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise refusal(value, "an object")
+        return {name: _read_field(name, arguments[1], item, exact) for name, item in value.items()}
+    if hint in SCALARS:
+        return _read_scalar(hint, value)
+    return value if hint is Any else _read_object(hint, value, exact)
+
+
+def _read_scalar(kind: type, value: Any) -> Any:
+    """A whole number is a number, too; true is none, nor is what is not finite."""
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise refusal(value, SCALARS[kind])
+    if isinstance(value, int | float) and not -LARGEST < value < LARGEST:
+        raise refusal(value, f"{SCALARS[kind]} of a magnitude below 2**63")
+    return value
+
+
+def _read_object(kind: Any, value: Any, exact: bool) -> Any:
+    hints = get_type_hints(kind, include_extras=True)
+    known, required = _field_names(kind)
+    if isinstance(value, list | tuple) and not is_dataclass(kind) and len(value) <= len(known):
+        value, exact = dict(zip(known, value)), False
+    if not isinstance(value, dict):
+        raise refusal(value, f"an object that says {', '.join(required or known)}")
+    if missing := sorted(set(known if exact else required) - set(value)):
+        raise JsonError(f"it does not say {', '.join(missing)}")
+    if exact and (unknown := sorted(set(value) - set(known))):
+        raise JsonError(f"it says {', '.join(unknown):.60}, which this version does not know")
+    return kind(**{name: _read_field(name, hints[name], value[name], exact) for name in known if name in value})
+
+
+def _field_names(kind: Any) -> tuple[list[str], list[str]]:
+    """All fields of a dataclass or a named tuple, and those without a default."""
+    if is_dataclass(kind):
+        every = fields(kind)
+        required = [one.name for one in every if one.default is MISSING and one.default_factory is MISSING]
+        return [one.name for one in every], required
+    return list(kind._fields), [name for name in kind._fields if name not in kind._field_defaults]
+
+
+def _read_field(name: str, hint: Any, value: Any, exact: bool) -> Any:
+    try:
+        return _read(hint, value, exact)
+    except ValueError as error:
+        raise JsonError(f"{name:.60}: {error}") from error
