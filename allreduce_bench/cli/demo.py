@@ -7,10 +7,12 @@ import click
 
 from ..launching.scheduler import idle_scheduler
 from ..measuring.launcher_variables import under_launcher
-from .run import run, run_from_outside
+from ..runs.plan import Plan
+from .request import Control, Request, algorithm_fields
+from .run import run_from_outside
 from .types import DURATION, RANKS, OneLine, errors_in_one_line, talk
 
-SIZES = "8,512,8K,128K,1M,4M"
+SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
 
 @click.command()
@@ -31,9 +33,8 @@ def demo(ranks, within, output, here) -> None:
             f"this looks like a login node ({scheduler} exists, no job runs): the demo would load it for minutes; "
             "run it inside a job, or say --here"
         )
-    options = run.make_context("run", ["--launches", "1", "--sizes", SIZES]).params
-    options |= {"ranks": ranks, "within": within, "output": output}
-    folder, failure = run_from_outside(options, set())
+    plan = Plan(sizes=SIZES, ranks=ranks, launches=1, **algorithm_fields())
+    folder, failure = run_from_outside(Request(lambda: plan, Control(output=output, within_s=within)))
     if folder.summary_csv.is_file():
         talk(f"report: {write_report([folder], folder.path / 'report.html')}")
     if failure:

@@ -5,6 +5,7 @@ import shlex
 import sys
 import time
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -14,12 +15,18 @@ from ..measuring.launcher_variables import under_launcher
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..runs.rows import RunError
+from ..runs.start import Start
 from ..watching.lifeline import Warned
-from .plan_of_options import planned_run
-from .run import SHORTEST_TIMEOUT_S, run
+from .plan_of_options import planned_run, refuse_short_timeout
+from .request import Control, Request, algorithm_fields
 from .types import DURATION, HOSTS, SHARE, OneLine, errors_in_one_line, talk
 
 NODELIST = "SLURM_JOB_NODELIST"
+CELL_TIME_S = 0.2
+PLANNED = frozenset(  # options of `run` in which runs that are there must agree
+    {"ranks", "sizes", "algorithms", "floors", "cell_time", "ranks_per_node", "hosts", "launches"}
+    | {"launcher", "launcher_args", "remote_shell", "interface"}
+)
 
 
 @click.command()
@@ -36,14 +43,18 @@ NODELIST = "SLURM_JOB_NODELIST"
 )
 @click.option("--launches", type=click.IntRange(1), default=3, show_default=True, help="Fresh mpiruns per pair.")
 @click.option(
-    "--timeout", type=DURATION, default="60s", show_default=True, help="A pair that stands still so long hangs."
+    "--timeout",
+    type=DURATION,
+    default=f"{Control.timeout_s:g}s",
+    show_default=True,
+    help="A pair that stands still so long hangs.",
 )
-@click.option("--launcher", default="auto", metavar="NAME", show_default=True, help="As of run.")
-@click.option("--launcher-args", default="", metavar="WORDS", help="As of run.")
-@click.option("--remote-shell", default="ssh", metavar="PROGRAM", show_default=True, help="As of run.")
-@click.option("--interface", default="", metavar="IF", help="As of run.")
+@click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run.")
+@click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
+@click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
+@click.option("--interface", default=Start.interface, metavar="IF", help="As of run.")
 @errors_in_one_line
-def health(hosts, output, threshold, timeout, **how) -> None:
+def health(hosts, output, threshold, launches, timeout, **how) -> None:
     """Find the node or the link that is slower than its peers.
 
     Pairs of nodes, one after the other, all-reduce with one rank on each: 8 bytes for the latency, 4 MiB for the
@@ -57,12 +68,13 @@ def health(hosts, output, threshold, timeout, **how) -> None:
 
     if under_launcher(os.environ):
         raise OneLine("health starts its own ranks; run it without mpirun or srun")
-    if timeout < SHORTEST_TIMEOUT_S:
-        raise OneLine(f"--timeout: {timeout:g} s would end launches that are well; give it 1s at least")
-    pairs = pairs_of(_nodes(hosts))
+    refuse_short_timeout(timeout)
+    pairs, start = pairs_of(_nodes(hosts)), Start(ranks_per_node=1, **how)
     output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
-    planned = [_planned(output / "+".join(pair), pair, how) for pair in pairs]  # all, before anything is started
-    find_launcher(_planned(output / "nobody", (), how)[1].start)  # what no pair could do need not be said of each
+    planned = [
+        _planned(output / "+".join(pair), pair, launches, start) for pair in pairs
+    ]  # all, before anything is started
+    find_launcher(start)  # what no pair could do need not be said of each
     found, warned = [], Warned()
     warned.listen()
     for number, (pair, (folder, plan)) in enumerate(zip(pairs, planned), start=1):
@@ -90,18 +102,20 @@ def _nodes(hosts: tuple[str, ...] | None) -> list[str]:
     return [slots_of(host)[0] for host in hosts] if hosts else expand(os.environ[NODELIST])
 
 
-def _planned(folder: Path, pair: tuple[str, ...], how: dict) -> tuple[RunFolder, Plan]:
+def _planned(folder: Path, pair: tuple[str, ...], launches: int, start: Start) -> tuple[RunFolder, Plan]:
     """The run of a pair, as `run` itself would plan it."""
     from ..evaluation.node_pairs import ALGORITHMS, METRICS
 
-    words = ["--ranks", "2", "--sizes", ",".join(map(str, METRICS)), "--algorithms", ",".join(ALGORITHMS)]
-    words += ["--no-floors", "--cell-time", "200ms", "--ranks-per-node", "1", "--resume", "--output", str(folder)]
-    words += ["--hosts", ",".join(pair)] if pair else []
-    words += [word for name, value in how.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-    context = run.make_context("run", words)
-    options = context.params
-    given = {name for name in options if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
-    return planned_run(options, given)
+    plan = Plan(
+        sizes=tuple(METRICS),
+        ranks=(2,),
+        launches=launches,
+        cell_time_s=CELL_TIME_S,
+        floors=False,
+        start=replace(start, hosts=pair),
+        **algorithm_fields(ALGORITHMS),
+    )
+    return planned_run(Request(lambda: plan, Control(output=folder, resume=True), PLANNED))
 
 
 def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warned: Warned):

@@ -10,14 +10,15 @@ from ..runs.plan import Launch, Plan
 from ..slurm.allocation import allocation, refuse_few_nodes
 from ..slurm.job_record import JobRecord
 from ..watching.lifeline import as_variables
+from .request import Control
 from .types import talk
 
 
 class InJob:
     """The job around a run, if there is one. As a context it keeps how the run ended, whatever ended it."""
 
-    def __init__(self, options: dict):
-        self.options, self.here = options, allocation(os.environ)
+    def __init__(self, control: Control):
+        self.control, self.here = control, allocation(os.environ)
         self.record: JobRecord | None = None
         self.launches: list[Launch] = []  # that this start shall see to
         self._planned = self._left = 0  # cells of them
@@ -30,15 +31,15 @@ class InJob:
         """What was raised is how it ended, unless it was said before."""
         if error is None or self._ended:
             return
-        interrupted, output = isinstance(error, KeyboardInterrupt), self.options["output"]
+        interrupted, output = isinstance(error, KeyboardInterrupt), self.control.output
         refused = self.record is None and not interrupted
         if self.record is None and self.here and output and RunFolder(output).run_json.is_file():
-            self.record = JobRecord(output, self.here, self.options["only"])
+            self.record = JobRecord(output, self.here, self.control.only)
         self.ends("refused" if refused else "stopped", "interrupted" if interrupted else str(error))
 
     def choose(self, folder: RunFolder, plan: Plan) -> None:
         """Which launches of the run this start sees to. Raises PlanError; RunError where the job is too small."""
-        self.launches, skip_hung = chosen(plan, self.options["only"]), self.options["skip_hung"]
+        self.launches, skip_hung = chosen(plan, self.control.only), self.control.skip_hung
         missing = {launch: folder.missing(plan, launch, skip_hung) for launch in self.launches}
         refuse_few_nodes(self.here, plan, [launch for launch, cells in missing.items() if cells])
         self._planned, self._left = sum(len(plan.cells(launch)) for launch in missing), sum(missing.values())
@@ -51,7 +52,7 @@ class InJob:
         self.choose(folder, plan)  # another job may have begun the run meanwhile, by another plan
         if self.here is None:
             return
-        self.record = JobRecord(folder.path, self.here, self.options["only"])
+        self.record = JobRecord(folder.path, self.here, self.control.only)
         self.record.add(stage=staged, switches=tell_switches())
 
     def ends(self, end: str, why: str | None = None, requeued: bool = False) -> None:
@@ -62,7 +63,7 @@ class InJob:
 
     def go_on(self, folder: RunFolder) -> str:
         """`go on with: ...`, the command for what is left."""
-        only = f" --only {shlex.quote(self.options['only'])}" if self.options["only"] else ""
+        only = f" --only {shlex.quote(self.control.only)}" if self.control.only else ""
         return f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}{only}"
 
     def warned(self, folder: RunFolder, plan: Plan) -> str:
@@ -71,11 +72,11 @@ class InJob:
         With --requeue the job is sent back to the queue, if anything was finished since its start: one that comes no
         further would be started for ever.
         """
-        left = sum(folder.missing(plan, launch, self.options["skip_hung"]) for launch in self.launches)
+        left = sum(folder.missing(plan, launch, self.control.skip_hung) for launch in self.launches)
         if not left:
             return ""
         cells, words = f"{left} of {self._planned} cells left", self.go_on(folder)
-        why_not = self._why_not_requeued(left, cells) if self.options["requeue"] else ""
+        why_not = self._why_not_requeued(left, cells) if self.control.requeue else ""
         if why_not is None:
             return f"job {self.here.name if self.here else ''} requeued: {cells}"
         sentence = f"warned of the end of its time: {cells}{why_not and f'; not requeued: {why_not}'}; {words}"
@@ -102,7 +103,7 @@ class InJob:
     def report(self, folder: RunFolder) -> None:
         """Write the report if it is asked for; one that fails is a warning."""
         requeued = self.record is not None and self.record.facts["requeued"]
-        if not self.options["report"] or requeued or not folder.path.exists():
+        if not self.control.report or requeued or not folder.path.exists():
             return
         try:
             from ..report.page import write_report  # after the measuring: it loads much

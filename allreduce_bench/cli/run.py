@@ -24,15 +24,15 @@ from ..runs.recorder import discard_run
 from ..runs.rows import RunError
 from ..watching.lifeline import Warned
 from ..watching.progress import Place
-from .options import Sectioned, job_options, limits_of, plan_options
-from .plan_of_options import begin_run, open_run, planned_run, refuse_under_launcher
+from .options import job_options, plan_options
+from .plan_of_options import begin_run, open_run, planned_run, refuse_short_timeout, refuse_under_launcher
+from .request import Control, Request, request_of
+from .sections import Sectioned
 from .types import DURATION, OneLine, display, errors_in_one_line, talk
 
 if TYPE_CHECKING:
     from ..launching.supervised import Run
     from .in_job import InJob
-
-SHORTEST_TIMEOUT_S = 1.0  # a rank may wait so long for its turn where there are more ranks than cores
 
 
 @click.command(cls=Sectioned)
@@ -44,7 +44,7 @@ SHORTEST_TIMEOUT_S = 1.0  # a rank may wait so long for its turn where there are
 @click.option(
     "--timeout",
     type=DURATION,
-    default="60s",
+    default=f"{Control.timeout_s:g}s",
     show_default=True,
     help="End a launch in which nothing moves for so long, and name the rank that the others wait for.",
 )
@@ -57,22 +57,23 @@ def run(context: click.Context, **options) -> None:
     Under mpirun or srun the ranks that were started measure. Otherwise mpirun is started for every value of --ranks and
     every launch. The table goes to stdout, the raw times to the run folder. To begin with: run -n 4 --within 1m
     """
-    if options["timeout"] < SHORTEST_TIMEOUT_S:
-        raise OneLine(f"--timeout: {options['timeout']:g} s would end launches that are well; give it 1s at least")
+    refuse_short_timeout(options["timeout"])
     asked = {name for name in options if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
+    request = request_of(options, asked)
     if under_launcher(os.environ):
-        _run_as_rank(options, asked)
+        _run_as_rank(request, options["interface"], options["thread_level"])
     else:
-        _, failure = run_from_outside(options, asked)
+        _, failure = run_from_outside(request)
         if failure:
             raise failure
 
 
-def _run_as_rank(options: dict, asked: set[str]) -> None:
+def _run_as_rank(request: Request, interface: str, level: str) -> None:
+    control, asked = request.control, request.asked
     if "ranks" in asked:
         raise OneLine("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
     refuse_under_launcher(asked)
-    os.environ.update(interface_variables(options["interface"], os.environ))  # before MPI reads them
+    os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
     from ..watching.unattended import fuse
 
     warned = Warned()
@@ -81,12 +82,12 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
         from .in_job import tell_switches
 
         tell_switches()  # also before MPI starts, which does not like new processes
-    put_out = fuse(options["timeout"], rank_of(os.environ))
+    put_out = fuse(control.timeout_s, rank_of(os.environ))
     hold_back_mpi()
     from ..measuring.rank import Task, take_part
 
     with asked_transport() as transport:
-        start_mpi(thread_level(options["thread_level"], ranks_on_this_node(os.environ)))
+        start_mpi(thread_level(level, ranks_on_this_node(os.environ)))
     from mpi4py import MPI
 
     if size_of(os.environ) not in (None, MPI.COMM_WORLD.size):
@@ -94,65 +95,64 @@ def _run_as_rank(options: dict, asked: set[str]) -> None:
             f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: {_one_each(os.environ)}"
         )
     put_out()
-    options["ranks"], started = (MPI.COMM_WORLD.size,), time.time()
-    if "launches" not in asked:
-        options["launches"] = 1  # this one
+    started, alone = time.time(), {} if "launches" in asked else {"launches": 1}  # this one
+    request = replace(request, make_plan=partial(request.make_plan, ranks=(MPI.COMM_WORLD.size,), **alone))
 
     def begin() -> tuple[RunFolder, Plan, Launch | None]:
-        folder, plan = open_run(options, asked)
+        folder, plan = open_run(request)
         if MPI.COMM_WORLD.size not in plan.ranks:
             raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {MPI.COMM_WORLD.size}")
-        ours = [launch for launch in chosen(plan, options["only"]) if launch.ranks == MPI.COMM_WORLD.size]
+        ours = [launch for launch in chosen(plan, control.only) if launch.ranks == MPI.COMM_WORLD.size]
         if not ours:
-            raise PlanError(f"--only {options['only']}: none of these launches has {MPI.COMM_WORLD.size} ranks")
-        return folder, plan, next(iter(folder.pending(plan, options["skip_hung"], ours)), None)
+            raise PlanError(f"--only {control.only}: none of these launches has {MPI.COMM_WORLD.size} ranks")
+        return folder, plan, next(iter(folder.pending(plan, control.skip_hung, ours)), None)
 
-    deadline = None if options["within"] is None else started + options["within"]
+    deadline = None if control.within_s is None else started + control.within_s
     here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
     task = Task(
         open_run=begin,
-        close_run=partial(_finish_one_launch, options, warned),
+        close_run=partial(_finish_one_launch, control, warned),
         command=shlex.join(sys.orig_argv),
         place=here,
-        skip_hung=options["skip_hung"],
+        skip_hung=control.skip_hung,
         transport=transport.words,
         warned=warned,
-        timeout_s=options["timeout"],
+        timeout_s=control.timeout_s,
     )
     sys.exit(take_part(task))
 
 
-def _finish_one_launch(options: dict, warned: Warned, folder: RunFolder, plan: Plan) -> str:
+def _finish_one_launch(control: Control, warned: Warned, folder: RunFolder, plan: Plan) -> str:
     """The same where this mpirun was one launch of several."""
-    missed = _finished(options, warned, folder, plan)
-    if left := folder.pending(plan, options["skip_hung"], chosen(plan, options["only"])):
+    missed = _finished(control, warned, folder, plan)
+    if left := folder.pending(plan, control.skip_hung, chosen(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
         early = "warned of the end of its time" if warned.came else "each mpirun measures one launch"
         talk(f"{early}; left: {names}; start it again with: run --resume -o {shlex.quote(str(folder.path))}")
     return missed or (f"left: {len(left)} launches" if warned.came and left else "")
 
 
-def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine | None]:
+def run_from_outside(request: Request) -> tuple[RunFolder, OneLine | None]:
     """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong."""
     from ..launching.find import find_launcher
     from ..launching.staging import stage
     from ..launching.supervised import Run
     from .in_job import InJob
 
-    started, warned = time.time(), Warned()
+    control, started, warned = request.control, time.time(), Warned()
     warned.listen()
     for number in (signal.SIGTERM, signal.SIGHUP):  # a scheduler's end of the job, or of the connection
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
-    with InJob(options) as job:
-        folder, plan = planned_run(options, asked)
+    with InJob(control) as job:
+        folder, plan = planned_run(request)
         job.choose(folder, plan)
         launcher = find_launcher(plan.start)
-        staged = stage(options["stage"], folder.path, plan.start)
+        staged = stage(control.stage, folder.path, plan.start)
         if staged:
             click.get_current_context().call_on_close(staged.close)
             talk(staged.words)
-        folder, plan = begin_run(folder, plan, options, asked)
+        folder, plan = begin_run(folder, plan, request)
         job.begin(folder, plan, staged.facts if staged else None)
         planned = f"launches: {len(job.launches)}"
         talk(f"{launcher.library}, {launcher.program}; {planned}; results in {folder.path}")
@@ -161,20 +161,20 @@ def run_from_outside(options: dict, asked: set[str]) -> tuple[RunFolder, OneLine
             plan=plan,
             launches=job.launches,
             launcher=launcher,
-            timeout_s=options["timeout"],
-            within_s=options["within"],
+            timeout_s=control.timeout_s,
+            within_s=control.within_s,
             started=started,
-            skip_hung=options["skip_hung"],
+            skip_hung=control.skip_hung,
             show=display(),
             warned=warned,
             program=staged.program if staged else (),
         )
-        failure = _driven(run, options, job)
+        failure = _driven(run, control, job)
         job.report(folder)
     return folder, failure
 
 
-def _driven(run: "Run", options: dict, job: "InJob") -> OneLine | None:
+def _driven(run: "Run", control: Control, job: "InJob") -> OneLine | None:
     """Drive the run as far as it goes, and print what came of it; what went wrong."""
     from ..launching.driver import drive
     from ..launching.supervised import Refused, Stopped
@@ -185,27 +185,27 @@ def _driven(run: "Run", options: dict, job: "InJob") -> OneLine | None:
     except (Refused, Stopped, KeyboardInterrupt) as error:
         why, refused = str(error) or "interrupted", isinstance(error, Refused)
         job.ends("refused" if refused else "stopped", why)
-        if not options["resume"] and not any(folder.launches.iterdir()):
+        if not control.resume and not any(folder.launches.iterdir()):
             discard_run(folder)  # no rank came as far as writing: nothing to go on with
             return OneLine(why, 2 if refused else 1)
         with suppress(OSError, RunError):  # a full disk has no room for the summary either
-            _finish(options, folder, plan)
+            _finish(control, folder, plan)
         return OneLine(why) if refused else OneLine(f"{why}; finished cells are kept; {job.go_on(folder)}", 1)
     left_out = ""
     if unstarted and not run.warned.came:
         left_out = f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up"
         talk(f"{left_out}; {job.go_on(folder)}")
-    failed = _finished(options, run.warned, folder, plan)
+    failed = _finished(control, run.warned, folder, plan)
     if left := job.warned(folder, plan) if run.warned.came else "":
         return OneLine("; ".join(filter(None, [left, failed])), 1)
     job.ends("done", failed or left_out or None)
     return OneLine(f"{failed}; results in {folder.path}", 1) if failed else None
 
 
-def _finished(options: dict, warned: Warned, folder: RunFolder, plan: Plan) -> str:
+def _finished(control: Control, warned: Warned, folder: RunFolder, plan: Plan) -> str:
     """What `_finish` does, but for a warning that came before any cell was finished: then there is nothing to say."""
     try:
-        return _finish(options, folder, plan)
+        return _finish(control, folder, plan)
     except RunError:
         if warned.came:
             return ""
@@ -216,7 +216,7 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
+def _finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     """Write the summary, print it as --format says, judge it by the limits; what failed, empty where nothing did.
 
     With --only what other jobs measure is written, too, but is theirs to print and to judge.
@@ -227,15 +227,15 @@ def _finish(options: dict, folder: RunFolder, plan: Plan) -> str:
     from ..report.formats import FORMATS, Result
 
     rows = record_summary(folder)
-    ours = {launch.ranks for launch in chosen(plan, options["only"])}
+    ours = {launch.ranks for launch in chosen(plan, control.only)}
     plan = replace(plan, ranks=tuple(ranks for ranks in plan.ranks if ranks in ours))
     rows = [row for row in rows if row["ranks"] in ours]
-    click.echo(FORMATS[options["format"]](Result.of(folder, rows)._replace(plan=plan)), nl=False)
-    judgements = judge(limits_of(options), plan, rows)
+    click.echo(FORMATS[control.format](Result.of(folder, rows)._replace(plan=plan)), nl=False)
+    judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
-        click.echo(judgement.sentence, err=options["format"] != "table")
+        click.echo(judgement.sentence, err=control.format != "table")
     talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
-    bad = {"wrong", "refused"} if options["skip_hung"] else {"wrong", "refused", "hung"}
+    bad = {"wrong", "refused"} if control.skip_hung else {"wrong", "refused", "hung"}
     failed = ["a check failed, see the table"] if any(row["state"] in bad for row in rows) else []
     if broken := sorted({row["algorithm"] for row in rows if broken_promise(row)}):
         failed.append(f"bits differ that a proved schedule fixes: {', '.join(broken)}")

@@ -16,11 +16,11 @@ from ..slurm.job_files import read_submissions
 from ..slurm.jobs import HERE
 from ..slurm.order_table import commands_of, described, in_words, node_hours, rows, too_long
 from ..slurm.parsing import id_parts
-from ..slurm.sbatch_words import check_passed
 from ..slurm.submit import Order, submit_all
 from ..units import parse_counts
-from .options import Sectioned, plan_options
-from .sweep_of_options import begun, jobs_left, rendering, resumed
+from .options import plan_options
+from .sections import Sectioned
+from .sweep_of_options import Submitting, begun, jobs_left, rendering, resumed, submitting_of
 from .types import DURATION, RANKS, OneLine, errors_in_one_line, parsed, talk
 
 SENSELESS = {  # options of `run` that have none here -> why
@@ -34,7 +34,7 @@ NODES = parsed("nodes", lambda text: tuple(parse_counts(text, "node")))
 PING_S = 15.0  # a controller that takes longer would take minutes for a sweep
 
 
-class Submitting(Sectioned):
+class SubmitCommand(Sectioned):
     """The options of `run`, less those that have no sense here."""
 
     def __init__(self, *args, **kwargs):
@@ -53,7 +53,7 @@ class Submitting(Sectioned):
             raise OneLine(f"no such option: {error.option_name}; options of sbatch stand behind a --") from error
 
 
-@click.command(cls=Submitting)
+@click.command(cls=SubmitCommand)
 @click.option("--nodes", type=NODES, help="Numbers of nodes, a job each, e.g. 1,2,4,8 or 1-4.")
 @click.option("--system", help="Name of the site, or path of its .cfg file [default: generic].")
 @click.option("--job-name", metavar="NAME", help="Of the jobs, before -8n [default: allreduce].")
@@ -92,29 +92,34 @@ def submit(context: click.Context, **options) -> None:
     asked = {name for name in options if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
     for name in sorted(asked & set(SENSELESS)):
         raise OneLine(f"--{name.replace('_', '-')} for submit: {SENSELESS[name]}")
-    options["words"] = check_passed(options["words"])
-    sweep, again, runs = resumed(options, asked) if options["resume"] else begun(options, asked)
+    submit_sweep(submitting_of(options, asked))
+
+
+def submit_sweep(asked: Submitting) -> None:
+    """Submit what is left of the sweep that is asked for, or say what would be submitted."""
+    resuming = asked.run.control.resume
+    sweep, again, runs = resumed(asked) if resuming else begun(asked)
     shared = rendering(sweep, again)
-    jobs = jobs_left(sweep, again, runs, options)
+    jobs = jobs_left(sweep, again, runs, asked)
     if not jobs:
-        talk(f"nothing is left to be measured; next: allreduce-bench collect {shlex.quote(str(options['output']))}")
+        talk(f"nothing is left to be measured; next: allreduce-bench collect {shlex.quote(str(asked.output))}")
         return
     scripts = [shared.script(job) for job in jobs]
-    new = [] if options["resume"] else runs
+    new = [] if resuming else runs
     order = Order(sweep, new, scripts, shared.collect_script(jobs), again.arguments, shared.command)
     if words := too_long(shared, jobs):
         talk(f"warning: {words}")
-    if options["dry_run"]:
+    if asked.dry_run:
         _print([*aligned(rows(shared, jobs, ())), *commands_of(order), in_words(shared, jobs)])
         return
     _look_at_slurm(sweep)
-    _ask(options, node_hours(shared, jobs)[1])
+    _ask(asked, node_hours(shared, jobs)[1])
     try:
         ids, collect = submit_all(order, lambda *ids: described(shared, jobs, again, now(), *ids))
     except KeyboardInterrupt as interrupt:
         raise OneLine("interrupted; nothing was submitted", 1) from interrupt
     _print([*aligned(rows(shared, jobs, [*ids, collect])), in_words(shared, jobs)])
-    talk(f"next: allreduce-bench status {shlex.quote(str(options['output']))}")
+    talk(f"next: allreduce-bench status {shlex.quote(str(asked.output))}")
 
 
 def _look_at_slurm(sweep: Path) -> None:
@@ -132,11 +137,11 @@ def _look_at_slurm(sweep: Path) -> None:
         raise OneLine(f"{said}; wait for them, or end them: scancel {numbers}")
 
 
-def _ask(options: dict, most: float) -> None:
+def _ask(asked: Submitting, most: float) -> None:
     """Raises OneLine unless the node-hours are few, or the user wants them."""
-    if most <= options["max_node_hours"] or options["yes"]:
+    if most <= asked.max_node_hours or asked.yes:
         return
-    words = f"the jobs may take {most:.1f} node-hours, above --max-node-hours {options['max_node_hours']:g}"
+    words = f"the jobs may take {most:.1f} node-hours, above --max-node-hours {asked.max_node_hours:g}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise OneLine(f"{words}; nothing was submitted; say --yes, or allow more")
     with suppress(click.Abort):

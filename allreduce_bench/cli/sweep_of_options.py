@@ -1,9 +1,12 @@
 """What a submission holds: the runs of its sweep, its jobs and their scripts, as they follow from the options."""
 
 import sys
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..evaluation.acceptance import OPTION
 from ..runs.folder import RunFolder
@@ -11,72 +14,123 @@ from ..runs.plan import Plan, PlanError
 from ..runs.rows import RunError
 from ..slurm.job_files import JOBS, SUBMISSION, Again, read_submissions, runs_of
 from ..slurm.jobs import SweepJob, jobs_of, name_of_run
+from ..slurm.sbatch_words import check_passed
 from ..slurm.scripts import Rendering
 from ..slurm.submit import check_folder
 from ..slurm.systems import find_system, jobs_folder
 from ..slurm.template import Template, check_job_name
-from .options import limits_of
-from .plan_of_options import planned_run
-from .run import SHORTEST_TIMEOUT_S
+from .plan_of_options import planned_run, refuse_short_timeout
+from .request import Request, request_of
 from .types import OneLine
 
 GENERIC, JOB_NAME = "generic", "allreduce"
 OF_THE_SITE = ("launcher", "launcher_args", "interface")  # what the file of a system says where no option does
 
 
-def begun(options: dict, asked: set[str]) -> tuple[Path, Again, list[tuple[RunFolder, Plan]]]:
+@dataclass(frozen=True, kw_only=True)
+class Submitting:
+    """What `submit` is asked for; None: not said, so that the system, or the submission before, decides."""
+
+    run: Request  # as each run of the sweep is asked for; its output is the folder of the sweep
+    nodes: Sequence[int] | None
+    ranks_per_node: Sequence[int] | None
+    system: str | None  # name, or path of its file
+    job_name: str | None
+    template: Path | None
+    time_s: float | None  # the limit of each job
+    array: bool | None
+    stage: str | None
+    steering: Sequence[str]  # options of `run` that its plan does not hold, as the jobs get them
+    arguments: Sequence[str]  # for sbatch
+    max_node_hours: float
+    yes: bool
+    dry_run: bool
+
+    @property
+    def output(self) -> Path:
+        """The folder of the sweep, as it was named. Raises PlanError where a sweep is resumed that was not named."""
+        if self.run.control.output is None:
+            raise PlanError("--resume needs the folder of the sweep: -o FOLDER")
+        return self.run.control.output
+
+
+def submitting_of(options: Mapping[str, Any], asked: set[str]) -> Submitting:
+    """What `options` of the command line ask for, of which the user gave `asked`."""
+    run = request_of(options, asked)
+    if not options["resume"] and not options["output"]:
+        name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
+        run = replace(run, control=replace(run.control, output=Path("results") / name))
+    return Submitting(
+        run=run,
+        nodes=options["nodes"],
+        ranks_per_node=options["ranks_per_node"],
+        system=options["system"],
+        job_name=options["job_name"],
+        template=options["template"],
+        time_s=options["time"],
+        array=options["array"],
+        stage=options["stage"] if "stage" in asked else None,
+        steering=_steering(run),
+        arguments=check_passed(options["words"]),
+        max_node_hours=options["max_node_hours"],
+        yes=options["yes"],
+        dry_run=options["dry_run"],
+    )
+
+
+def begun(asked: Submitting) -> tuple[Path, Again, list[tuple[RunFolder, Plan]]]:
     """The folder of a new sweep, what else was chosen, and the plans of its runs."""
-    if not options["nodes"]:
+    if not asked.nodes:
         raise PlanError("--nodes: expected numbers of nodes, a job each, such as --nodes 1,2,4,8")
-    system = find_system(options["system"] or GENERIC)
-    again = _chosen(Again(str(system.path.absolute()), JOB_NAME, stage=system.stage), options, asked)
+    system = find_system(asked.system or GENERIC)
+    again = _chosen(Again(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
     check_job_name(again.job_name)
-    options["output"] = options["output"] or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_{again.job_name}"
-    sweep = check_folder(options["output"].absolute())
+    sweep = check_folder(asked.output.absolute())
     if sweep.exists():
-        raise RunError(f"{options['output']}: exists already; choose another folder with -o, or go on by --resume")
-    for name in OF_THE_SITE:
-        if name not in asked and getattr(system, name):
-            options[name] = getattr(system, name)
-    per_node = options["ranks_per_node"] or (system.ranks_per_node or 1,)
+        raise RunError(f"{asked.output}: exists already; choose another folder with -o, or go on by --resume")
+    site = {name: getattr(system, name) for name in OF_THE_SITE if name not in asked.run.asked}
+    site = {name: value for name, value in site.items() if value}
+    per_node = asked.ranks_per_node or (system.ranks_per_node or 1,)
     runs = []
     for each in per_node:
         name = name_of_run(each, several=len(per_node) > 1)
-        ranks = tuple(each * number for number in options["nodes"])
-        own = {"output": options["output"] / name, "ranks": ranks, "ranks_per_node": each, "only": ""}
-        runs.append((RunFolder(sweep / name), planned_run({**options, **own}, asked)[1]))
+        ranks = tuple(each * number for number in asked.nodes)
+        plan = partial(asked.run.make_plan, ranks=ranks, ranks_per_node=each, **site)
+        control = replace(asked.run.control, output=asked.output / name)
+        runs.append((RunFolder(sweep / name), planned_run(replace(asked.run, make_plan=plan, control=control))[1]))
     return sweep, again, runs
 
 
-def resumed(options: dict, asked: set[str]) -> tuple[Path, Again, list[tuple[RunFolder, Plan]]]:
+def resumed(asked: Submitting) -> tuple[Path, Again, list[tuple[RunFolder, Plan]]]:
     """The same of a sweep that is there, chosen as in its last submission where nothing else is asked for."""
-    if not options["output"]:
-        raise PlanError("--resume needs the folder of the sweep: -o FOLDER")
-    sweep = check_folder(options["output"].absolute())
+    sweep = check_folder(asked.output.absolute())
     folders, submissions = runs_of(sweep), read_submissions(sweep)
     last = submissions[-1].again if submissions else Again("", JOB_NAME)
     if last is None:
         path = sweep / JOBS / str(submissions[-1].number) / SUBMISSION
         raise RunError(f"{path}: damaged: it does not say again; submit without --resume into a new folder")
-    if "system" in asked or not submissions:
-        system = find_system(options["system"] or GENERIC)
+    if asked.system is not None or not submissions:
+        system = find_system(asked.system or GENERIC)
         last = replace(last, system=str(system.path.absolute()), stage=system.stage)
-    own = {"ranks": None, "ranks_per_node": None, "only": ""}
-    planned = asked - {"nodes", "ranks_per_node"}
-    runs = [planned_run({**options, **own, "output": folder.path}, planned) for folder in folders]
-    return sweep, _chosen(last, options, asked), runs
+    run = Request(
+        partial(asked.run.make_plan, ranks=None, ranks_per_node=None),
+        asked.run.control,
+        asked.run.asked - {"nodes", "ranks_per_node"},
+    )
+    runs = [planned_run(replace(run, control=replace(run.control, output=folder.path))) for folder in folders]
+    return sweep, _chosen(last, asked), runs
 
 
-def _chosen(before: Again, options: dict, asked: set[str]) -> Again:
+def _chosen(before: Again, asked: Submitting) -> Again:
     """The choices of the command line in the place of those before."""
-    changed = {
-        "job_name": options["job_name"],
-        "template": str(options["template"].absolute()) if options["template"] else None,
-        "time_s": options["time"],
-        "array": options["array"],
-        "stage": options.get("stage") if "stage" in asked else None,
-        "steering": _steering(options, asked) or None,
-        "arguments": options["words"] or None,
+    changed: dict[str, Any] = {
+        "job_name": asked.job_name,
+        "template": str(asked.template.absolute()) if asked.template else None,
+        "time_s": asked.time_s,
+        "array": asked.array,
+        "stage": asked.stage,
+        "steering": asked.steering or None,
+        "arguments": asked.arguments or None,
     }
     return replace(before, **{name: value for name, value in changed.items() if value is not None})
 
@@ -109,25 +163,27 @@ def _own_environment() -> str:
     return sys.prefix
 
 
-def jobs_left(sweep: Path, again: Again, runs: list[tuple[RunFolder, Plan]], options: dict) -> list[SweepJob]:
+def jobs_left(sweep: Path, again: Again, runs: list[tuple[RunFolder, Plan]], asked: Submitting) -> list[SweepJob]:
     """The jobs for what is left, of those nodes and ranks per node that were asked for."""
-    left = jobs_of(sweep, runs, again.array, "--skip-hung" in again.steering, options["within"])
-    nodes, per_node = options["nodes"], options["ranks_per_node"]
-    asked = [
+    left = jobs_of(sweep, runs, again.array, "--skip-hung" in again.steering, asked.run.control.within_s)
+    nodes, per_node = asked.nodes, asked.ranks_per_node
+    wanted = [
         job
         for job in left
         if (not nodes or job.nodes in nodes) and (not per_node or job.start.ranks_per_node in per_node)
     ]
-    if left and not asked:
+    if left and not wanted:
         names = ", ".join(f"{job.nodes} x {job.start.ranks_per_node}" for job in left)
         raise PlanError(f"{sweep}: nothing is left there; left on nodes x ranks per node: {names}")
-    return asked
+    return wanted
 
 
-def _steering(options: dict, asked: set[str]) -> tuple[str, ...]:
+def _steering(run: Request) -> tuple[str, ...]:
     """The options of `run` that its plan does not hold, as its jobs get them."""
-    if "timeout" in asked and options["timeout"] < SHORTEST_TIMEOUT_S:
-        raise OneLine(f"--timeout: {options['timeout']:g} s would end launches that are well; give it 1s at least")
-    times = [f"--{name}={options[name]:g}s" for name in ("within", "timeout") if name in asked]
-    limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in limits_of(options)]
-    return (*times, *limits, *["--skip-hung"] * options["skip_hung"])
+    control = run.control
+    if "timeout" in run.asked:
+        refuse_short_timeout(control.timeout_s)
+    times = {"within": control.within_s, "timeout": control.timeout_s}
+    words = [f"--{name}={value:g}s" for name, value in times.items() if name in run.asked]
+    limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
+    return (*words, *limits, *["--skip-hung"] * control.skip_hung)

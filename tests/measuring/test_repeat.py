@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli.plan_of_options import planned_run
+from allreduce_bench.cli.request import request_of
 from allreduce_bench.cli.run import run
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.plan import Plan
@@ -25,7 +26,7 @@ STARTS = (
 def parsed(words: list[str]) -> Plan:
     assert words[:2] == ["allreduce-bench", "run"]
     options = run.make_context("run", words[2:]).params
-    return planned_run(options, set())[1]
+    return planned_run(request_of(options, set()))[1]
 
 
 @pytest.mark.parametrize("start", STARTS)

@@ -1,0 +1,140 @@
+"""The options that decide what is measured, how often, and what a time is; their defaults are those of the plan."""
+
+from typing import Any
+
+import click
+
+from ..runs.dtypes import DTYPES
+from ..runs.plan import LARGEST_SEED, OPS, Plan
+from ..runs.schema import CACHES, SYNCS
+from .types import DURATION, GROUPS, NAMES, RANKS, SHARE, SIZE, SIZES
+
+SHOWN: dict[str, Any] = {"show_default": True}
+
+MEASURED = (
+    click.option(
+        "-n", "--ranks", type=RANKS, help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2]."
+    ),
+    click.option(
+        "-a", "--algorithms", type=NAMES, help="Names, native, or paths of own files [default: native and all]."
+    ),
+    click.option("--sizes", type=SIZES, help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f."),
+    click.option("-b", "--minbytes", type=SIZE, default="8", **SHOWN, help="Smallest size."),
+    click.option("-e", "--maxbytes", type=SIZE, default="16M", **SHOWN, help="Largest size."),
+    click.option("-f", "--stepfactor", type=float, default=4.0, **SHOWN, help="Each size is so many times the last."),
+    click.option("-d", "--dtype", default=Plan.dtype, **SHOWN, help=f"Element type: {', '.join(DTYPES)}."),
+    click.option("--op", default=Plan.op, **SHOWN, help=f"Operation: {', '.join(OPS)}."),
+    click.option(
+        "--segment",
+        type=SIZE,
+        help=f"Segment of pipelined algorithms, e.g. 64K [default: {Plan.segment_nbytes >> 10}K].",
+    ),
+    click.option(
+        "--pretend-ranks-per-node",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Try the algorithms for several nodes on one: declare nodes of so many ranks; rows are marked.",
+    ),
+)
+
+REPEATED = (
+    click.option(
+        "--within", type=DURATION, help="Time for the whole run, e.g. 2m; what does not fit is left out and named."
+    ),
+    click.option(
+        "--launches",
+        type=click.IntRange(1),
+        default=Plan.launches,
+        metavar="N",
+        **SHOWN,
+        help="Fresh mpiruns per rank count.",
+    ),
+    click.option(
+        "--iters",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Timed calls per cell and launch [default: until --precision or --cell-time; at most 1000].",
+    ),
+    click.option(
+        "--precision",
+        type=SHARE,
+        default=f"{Plan.precision:.0%}",
+        **SHOWN,
+        help="A cell stops when the 95 % interval of its median is within so much of it.",
+    ),
+    click.option(
+        "--warmups",
+        type=click.IntRange(0),
+        default=Plan.warmups,
+        metavar="N",
+        **SHOWN,
+        help="Untimed calls before them.",
+    ),
+    click.option(
+        "--cell-time",
+        type=DURATION,
+        default=f"{Plan.cell_time_s * 1e3:g}ms",
+        **SHOWN,
+        help="At the latest it stops then, e.g. 2s.",
+    ),
+    click.option(
+        "--min-time", type=DURATION, default=f"{Plan.min_time_s:g}s", **SHOWN, help="Repeat each cell at least so long."
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, LARGEST_SEED),
+        metavar="N",
+        help="Seed of the order of cells [default: random, stored].",
+    ),
+)
+
+DEFINED = (
+    click.option(
+        "--sync",
+        type=click.Choice(("auto", *SYNCS)),
+        default=Plan.sync,
+        **SHOWN,
+        help="How ranks enter a call together; auto: round_time where it holds, else barrier.",
+    ),
+    click.option(
+        "--record",
+        type=click.Choice(("summary", "all")),
+        default=Plan.record,
+        **SHOWN,
+        help="Kept of each call: what sums it up, or also entry and exit of every rank.",
+    ),
+    click.option(
+        "--back-to-back",
+        type=click.IntRange(0),
+        default=Plan.back_to_back,
+        metavar="N",
+        help="Also time a loop of N calls without a common start, as nccl-tests do.",
+    ),
+    click.option(
+        "--cache",
+        type=click.Choice((*CACHES, "both")),
+        default=Plan.cache,
+        **SHOWN,
+        help="The same buffers in every call, others each time, or each cell both ways.",
+    ),
+    click.option(
+        "--floors/--no-floors",
+        default=Plan.floors,
+        **SHOWN,
+        help="Also measure no call at all, a local copy and a reduction.",
+    ),
+    click.option(
+        "--check",
+        type=click.Choice(("exact", "bits")),
+        default=Plan.check,
+        **SHOWN,
+        help="bits: also compare bits over calls, launches and algorithms, and with the exact sum.",
+    ),
+    click.option(
+        "--groups",
+        type=GROUPS,
+        default=Plan.groups,
+        metavar="N",
+        help="All-reduce in groups at the same time, and in one alone: 2 halves, mod:8, or div:8 (consecutive ranks).",
+    ),
+)

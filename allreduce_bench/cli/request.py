@@ -1,0 +1,131 @@
+"""What `run`, and whatever else starts one, is asked for, as typed objects: its plan, and what is not its plan."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..algorithms import builtin, digest_of, find
+from ..launching.layout import ranks_of_job
+from ..machine.node import cores
+from ..runs.dtypes import DTYPES
+from ..runs.hosts import read_hostfile
+from ..runs.plan import Plan, PlanError, geometric_sizes
+from ..runs.start import Start
+
+if TYPE_CHECKING:
+    from ..evaluation.acceptance import Limit
+
+OPTION_OF = {  # where a field of the plan has another name
+    "cell_time_s": "cell_time",
+    "min_time_s": "min_time",
+    "segment_nbytes": "segment",
+    "link_rate_bytes_per_s": "link_rate",
+}
+IN_PLAN = (
+    *("dtype", "op", "launches", "iters", "precision", "warmups", "cell_time_s", "min_time_s", "seed"),
+    *("segment_nbytes", "pretend_ranks_per_node", "sync", "record", "back_to_back", "cache", "floors", "check"),
+    *("groups", "thread_level", "link_rate_bytes_per_s"),
+)
+IN_START = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """How far a run goes and what comes of it: what is asked for beside its plan."""
+
+    output: Path | None = None  # None: a new folder below results
+    resume: bool = False
+    skip_hung: bool = False
+    within_s: float | None = None  # None: until all is measured
+    timeout_s: float = 60.0  # without any move, until a launch is ended
+    stage: str = ""  # folder of each node for the Python environment; empty: it is not staged
+    only: str = ""  # see `only.chosen`
+    requeue: bool = False
+    report: bool = False
+    format: str = "table"
+    limits: "tuple[Limit, ...]" = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run that is asked for.
+
+    Its plan is made late, since that looks at cores, hosts and algorithms. Keyword arguments of `make_plan` are options
+    that are decided meanwhile. It raises PlanError, StartError and AlgorithmError.
+    """
+
+    make_plan: Callable[..., Plan]
+    control: Control
+    asked: frozenset[str] = frozenset()  # options that the user gave: a run that is resumed must agree with them
+
+
+def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
+    """The run that `options` of the command line ask for, of which the user gave `asked`."""
+    limits = [limit for given in (*options["min_busbw"], *options["max_time"]) for limit in given]
+    control = Control(
+        output=options["output"],
+        resume=options["resume"],
+        skip_hung=options["skip_hung"],
+        within_s=options["within"],
+        timeout_s=Control.timeout_s if options["timeout"] is None else options["timeout"],
+        stage=options["stage"],
+        only=options.get("only", ""),  # this and the next two only of `run`
+        requeue=options.get("requeue", False),
+        report=options.get("report", False),
+        format=options["format"],
+        limits=tuple(limits),
+    )
+    return Request(partial(_plan, options), control, frozenset(asked))
+
+
+def _plan(options: Mapping[str, Any], **decided: Any) -> Plan:
+    options = {**options, **decided}
+    itemsize = DTYPES.get(options["dtype"], 1)
+    sizes = options["sizes"] or geometric_sizes(
+        options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
+    )
+    values = {name: options[OPTION_OF.get(name, name)] for name in IN_PLAN}
+    return Plan(
+        sizes=tuple(sorted(set(sizes))),
+        ranks=tuple(options["ranks"] or default_ranks(options["ranks_per_node"])),
+        start=Start(hosts=_hosts(options), **{name: options[name] for name in IN_START}),
+        **algorithm_fields(options["algorithms"]),
+        **{name: value for name, value in values.items() if value is not None},  # None: the plan's default
+    )
+
+
+def algorithm_fields(words: tuple[str, ...] | None = None) -> dict[str, Any]:
+    """The fields of a plan for these algorithms: names, native, paths of own files; None: native and all built-in.
+
+    Raises AlgorithmError.
+    """
+    asked = words or ("native", *builtin())
+    found = find([word for word in asked if word != "native"], also="native")
+    files = [str(Path(word).resolve()) for word in asked if word.endswith(".py")]
+    native = ["native"] if "native" in asked else []
+    return {
+        "algorithms": tuple(native + list(found)),
+        "files": tuple(files),
+        "file_digests": tuple(map(digest_of, files)),
+        "segmented": tuple(name for name, algorithm in found.items() if algorithm.segmented),
+        "bounded": tuple(name for name, algorithm in found.items() if algorithm.bounded and not words),
+    }
+
+
+def default_ranks(ranks_per_node: int | None) -> tuple[int, ...]:
+    """The ranks of the Slurm job around, else as many as there are cores."""
+    return (ranks_of_job(os.environ, ranks_per_node) or max(2, cores()),)
+
+
+def _hosts(options: Mapping[str, Any]) -> tuple[str, ...]:
+    if not options["hostfile"]:
+        return options["hosts"] or ()
+    if options["hosts"]:
+        raise PlanError("--hosts and --hostfile both name hosts; leave one of them out")
+    try:
+        return read_hostfile(options["hostfile"])
+    except OSError as error:
+        raise PlanError(f"--hostfile {options['hostfile']}: {error.strerror}; expected a file of hosts") from error
