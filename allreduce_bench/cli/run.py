@@ -95,18 +95,7 @@ def _run_as_rank(request: Request, interface: str, level: str) -> None:
             f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: {_one_each(os.environ)}"
         )
     put_out()
-    started, alone = time.time(), {} if "launches" in asked else {"launches": 1}  # this one
-    request = replace(request, make_plan=partial(request.make_plan, ranks=(MPI.COMM_WORLD.size,), **alone))
-
-    def begin() -> tuple[RunFolder, Plan, Launch | None]:
-        folder, plan = open_run(request)
-        if MPI.COMM_WORLD.size not in plan.ranks:
-            raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {MPI.COMM_WORLD.size}")
-        ours = [launch for launch in chosen(plan, control.only) if launch.ranks == MPI.COMM_WORLD.size]
-        if not ours:
-            raise PlanError(f"--only {control.only}: none of these launches has {MPI.COMM_WORLD.size} ranks")
-        return folder, plan, next(iter(folder.pending(plan, control.skip_hung, ours)), None)
-
+    started, begin = time.time(), partial(_open_as_rank, request, MPI.COMM_WORLD.size)
     deadline = None if control.within_s is None else started + control.within_s
     here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
     task = Task(
@@ -120,6 +109,20 @@ def _run_as_rank(request: Request, interface: str, level: str) -> None:
         timeout_s=control.timeout_s,
     )
     sys.exit(take_part(task))
+
+
+def _open_as_rank(request: Request, ranks: int) -> tuple[RunFolder, Plan, Launch | None]:
+    """The run that `ranks` ranks begin or go on with, and its launch that they measure; None: none is left."""
+    alone = {} if "launches" in request.asked else {"launches": 1}  # this one
+    request = replace(request, make_plan=partial(request.make_plan, ranks=(ranks,), **alone))
+    folder, plan = open_run(request)
+    if ranks not in plan.ranks:
+        raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {ranks}")
+    only, skip_hung = request.control.only, request.control.skip_hung
+    ours = [launch for launch in chosen(plan, only) if launch.ranks == ranks]
+    if not ours:
+        raise PlanError(f"--only {only}: none of these launches has {ranks} ranks")
+    return folder, plan, next(iter(folder.pending(plan, skip_hung, ours)), None)
 
 
 def _finish_one_launch(control: Control, warned: Warned, folder: RunFolder, plan: Plan) -> str:

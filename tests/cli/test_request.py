@@ -1,0 +1,94 @@
+"""What is asked for on the command line becomes a plan and a control; what is not said is theirs to decide."""
+
+from pathlib import Path
+
+import pytest
+
+from allreduce_bench.cli.plan_of_options import planned_run, refuse_short_timeout
+from allreduce_bench.cli.request import Control, Request, algorithm_fields, request_of
+from allreduce_bench.cli.run import run
+from allreduce_bench.cli.submit import submit
+from allreduce_bench.cli.sweep_of_options import submitting_of
+from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError, geometric_sizes
+from allreduce_bench.runs.start import Start
+
+
+def asked(*words: str) -> Request:
+    return request_of(run.make_context("run", list(words)).params, {"words"})
+
+
+def test_what_is_not_said_is_the_default_of_plan_and_control():
+    request = asked("-n", "4", "--seed", "7")
+    sizes = geometric_sizes(8, 16 << 20, 4.0)
+    assert request.make_plan() == Plan(sizes=sizes, ranks=(4,), seed=7, **algorithm_fields())
+    assert (request.control, request.asked) == (Control(), {"words"})
+
+
+def test_what_is_said_is_in_the_plan_or_in_the_control():
+    words = ["--sizes", "1K,8", "-a", "ring,native", "--segment", "64K", "--cell-time", "2s", "--min-time", "1s"]
+    words += ["--link-rate", "8Gbit", "--launches", "2", "--no-floors", "--hosts", "n1:8,n2", "--map-by", "core"]
+    words += ["--within", "2m", "--timeout", "5s", "--only", "4r", "--min-busbw", "1K:20", "--max-time", "8:15us"]
+    request = asked("-n", "2,4", "--seed", "1", "-o", "x", *words, "--format", "csv", "--report", "--skip-hung")
+    assert request.make_plan() == Plan(
+        ("native", "ring"),
+        (8, 1024),
+        (2, 4),
+        2,
+        1,
+        segment_nbytes=65536,
+        cell_time_s=2.0,
+        min_time_s=1.0,
+        link_rate_bytes_per_s=1e9,
+        floors=False,
+        start=Start(hosts=("n1:8", "n2"), map_by="core"),
+    )
+    control = request.control
+    assert [limit.quantity for limit in control.limits] == ["busbw", "time"]
+    assert control == Control(
+        output=Path("x"),
+        skip_hung=True,
+        within_s=120.0,
+        timeout_s=5.0,
+        only="4r",
+        report=True,
+        format="csv",
+        limits=control.limits,
+    )
+
+
+def test_what_is_decided_meanwhile_replaces_what_was_said():
+    request = asked("-n", "4", "--pretend-ranks-per-node", "4")
+    with pytest.raises(PlanError, match="4 ranks a node make one node of 4 ranks"):
+        request.make_plan()
+    plan = request.make_plan(ranks=(8,), launches=1, ranks_per_node=8)
+    assert (plan.ranks, plan.launches, plan.start.ranks_per_node) == ((8,), 1, 8)
+
+
+def test_a_plan_draws_its_own_seed():
+    seeds = {Plan(("ring",), (8,), (2,)).seed for _ in range(5)}
+    assert len(seeds) > 1 and all(0 <= seed < LARGEST_SEED for seed in seeds)
+
+
+@pytest.mark.parametrize(
+    ("control", "why"),
+    [
+        (Control(resume=True), "--resume needs the folder of the run"),
+        (Control(within_s=0.0), "--within needs some time"),
+        (Control(output=Path("sum")), "-o sum: -o is the output folder; the operation is --op sum"),
+    ],
+)
+def test_a_control_that_makes_no_sense_is_refused(control, why):
+    with pytest.raises(PlanError, match=why):
+        planned_run(Request(lambda: Plan(("ring",), (8,), (2,)), control))
+    with pytest.raises(PlanError, match="--timeout: 0.5 s would end launches that are well"):
+        refuse_short_timeout(0.5)
+
+
+def test_a_sweep_is_asked_for_with_what_its_jobs_are_told():
+    words = ["--nodes", "1,2", "--within", "90s", "--timeout", "5s", "--max-time", "8:15us", "--job-name", "x"]
+    params = submit.make_context("submit", [*words, "--ranks-per-node", "4", "--", "--account=me"]).params
+    sweep = submitting_of(params, {"nodes", "within", "timeout"})
+    assert sweep.steering == ("--within=90s", "--timeout=5s", "--max-time=8:0.000015000000s")
+    assert (sweep.arguments, sweep.nodes, sweep.ranks_per_node) == (("--account=me",), (1, 2), (4,))
+    assert sweep.output.parent == Path("results") and sweep.output.name.endswith("_x")
+    assert (sweep.stage, sweep.array, sweep.run.control.requeue) == (None, None, False)
