@@ -13,6 +13,7 @@ from ..runs.launch_choice import chosen
 from ..runs.plan import OPS, Plan, PlanError
 from ..runs.recorder import create_run
 from ..runs.rows import RunError
+from ..runs.schema import FORMER_SYNCS
 from .options import AT_THE_END, STARTED_NAMES
 from .request import OPTION_OF, Control, Request
 
@@ -75,6 +76,7 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Pla
     if imported := folder.imported():
         raise RunError(f"{folder.path}: imported from {imported['tool']}, so nothing of it is left to be measured")
     stored = folder.plan()
+    _refuse_former_sync(folder, stored)
     _refuse_other_plan(folder, stored, wanted, asked)
     find_planned(stored.algorithms, stored.files, stored.file_digests)
     return stored
@@ -115,6 +117,15 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Col
                 f"{folder.path}: --resume keeps the run's {name} {value or 'none'}, found {other or 'none'}; "
                 "leave that option out"
             )
+
+
+def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
+    """Raises PlanError: the times of one run are of one definition, and new ones would be of another."""
+    if plan.sync in FORMER_SYNCS:
+        raise PlanError(
+            f"{folder.path}: --sync {plan.sync}, with which it was measured, is no longer there, so it stays as it is; "
+            "begin a new run, in another folder with -o and with --sync barrier"
+        )
 
 
 def _flat(plan: Plan) -> dict:

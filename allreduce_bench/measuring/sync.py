@@ -1,4 +1,4 @@
-"""How the ranks enter a call together: three ways of one shape, and which of them holds here.
+"""How the ranks enter a call together: two ways of one shape, and which of them holds here.
 
 `begin` is called right before each timed call; whether this rank was on time is what it gives back.
 """
@@ -15,7 +15,6 @@ from ..units import format_time
 from ..watching.whereabouts import doing
 from .clock import Clock
 
-TAG = 2  # schedules use 0, the clock 1: a rank may be here while another is in its last step
 FIRST_SLACK = 4  # barriers: a broadcast and its spread, generously
 MOST_SLACK_S = 10e-3  # whoever is late by more was not on a processor
 LOOKS = range(1_000_000)  # at a clock that stands still or runs backwards: less than a second, then the start is missed
@@ -47,27 +46,6 @@ class Barrier:
     def begin(self) -> bool:
         """Wait for all ranks; True."""
         self._barrier()
-        return True
-
-    def learn(self, late: float) -> None:
-        """Nobody is late to a barrier."""
-
-
-class Dissemination:
-    """A barrier of our own, the same on every MPI: in ceil(log2 p) rounds an empty message to the right."""
-
-    name = "dissemination"
-
-    def __init__(self, comm: MPI.Comm):
-        rank, size, empty = comm.rank, comm.size, [MPI.buffer(bytearray(1)), 0, MPI.BYTE]
-        steps = [1 << bit for bit in range((size - 1).bit_length())]
-        ends = [((rank + step) % size, (rank - step) % size) for step in steps]
-        self._rounds = [partial(comm.Sendrecv, empty, dest, TAG, empty, source, TAG) for dest, source in ends]
-
-    def begin(self) -> bool:
-        """Wait for all ranks; True."""
-        for exchange in self._rounds:
-            exchange()
         return True
 
     def learn(self, late: float) -> None:
@@ -163,7 +141,7 @@ def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
     """The way of that name of schema.SYNCS; all ranks must ask for the same."""
     if way == RoundTime.name:
         return RoundTime(comm, clock, FIRST_SLACK * _time_of(comm.Barrier, comm))
-    return Dissemination(comm) if way == Dissemination.name else Barrier(comm)
+    return Barrier(comm)
 
 
 @doing("waiting for rank 0", polls=True)

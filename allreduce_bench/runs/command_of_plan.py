@@ -6,6 +6,7 @@ from itertools import chain
 
 from ..algorithms import builtin
 from .plan import Plan
+from .schema import FORMER_SYNCS
 from .start import Start
 
 
@@ -38,10 +39,11 @@ def repeat_command(plan: Plan) -> list[str]:
 
 
 def _definition_options(plan: Plan) -> dict[str, object]:
-    """The options that say what a time is, where they say other than usual."""
+    """The options that say what a time is, where they say other than usual, and something that can still be said."""
     names = ("sync", "record", "back_to_back", "cache", "check", "groups")
     usual = {field.name: field.default for field in fields(Plan)}
-    said = {f"--{name.replace('_', '-')}": getattr(plan, name) for name in names if getattr(plan, name) != usual[name]}
+    said = {name: value for name in names if (value := getattr(plan, name)) not in (usual[name], *FORMER_SYNCS)}
+    said = {f"--{name.replace('_', '-')}": value for name, value in said.items()}
     return said if plan.floors else {**said, "--no-floors": True}
 
 

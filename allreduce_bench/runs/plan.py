@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 
 from .dtypes import DTYPES, MOST_RANKS, is_float
-from .schema import ALONE, CACHES, FLOOR, FLOORS, NO_GROUPS, SYNCS, TOGETHER
+from .schema import ALONE, CACHES, FLOOR, FLOORS, FORMER_SYNCS, NO_GROUPS, SYNCS, TOGETHER
 from .shuffle import splitmix64
 from .start import Start
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
@@ -96,7 +96,7 @@ class Plan:
     min_time_s: NotNegative = 0.0
     pretend_ranks_per_node: Positive | None = None
     thread_level: str = "auto"
-    sync: Annotated[str, one_of("auto", *SYNCS)] = "auto"
+    sync: Annotated[str, one_of("auto", *SYNCS, *FORMER_SYNCS)] = "auto"
     record: Annotated[str, one_of("summary", "all")] = "summary"
     back_to_back: Natural = 0  # calls of a loop without a common start; 0: none
     cache: Annotated[str, one_of(*CACHES, "both")] = "warm"

@@ -7,7 +7,8 @@ exit on a common clock, why a cell stopped, bits, floors, cache, groups.
 from typing import Literal, NamedTuple
 
 SCHEMA_VERSION = 3
-SYNCS = ("barrier", "dissemination", "round_time")  # how ranks enter a call together
+SYNCS = ("barrier", "round_time")  # how ranks enter a call together
+FORMER_SYNCS = ("dissemination",)  # of runs that can be read, but not gone on with
 FLOOR = "floor"  # the executor of what is measured beside the all-reduces, and is none:
 FLOORS = ("null", "copy", "reduce")  # no call at all, a local copy of the vector, a local reduction
 CACHES = ("warm", "cold")

@@ -156,11 +156,11 @@ def test_a_later_launch_keeps_to_what_the_first_one_chose(tmp_path):
     for path in folder.glob("launches/2r-2.*"):
         path.unlink()
     first = facts(folder, "2r-1")
-    first["sync"] = {"way": "dissemination", "why": "of old"}
+    first["sync"] = {"way": "barrier", "why": "of old"}
     (folder / "launches" / "2r-1.1.json").write_text(json.dumps(first))
     assert bench(python, "run", "--resume", "-o", folder).returncode == 0
-    assert facts(folder, "2r-2")["sync"] == {"way": "dissemination", "why": "as in launch 2r-1"}
-    assert {row["time_definition"] for row in rows(folder, "2r-2")} == {"dissemination_max_local"}
+    assert facts(folder, "2r-2")["sync"] == {"way": "barrier", "why": "as in launch 2r-1"}
+    assert {row["time_definition"] for row in rows(folder, "2r-2")} == {"barrier_max_local"}
 
 
 class Comm:
@@ -171,7 +171,7 @@ class Comm:
     def Barrier(self, *message) -> None:
         """Nobody to wait for."""
 
-    Allreduce = Bcast = Sendrecv = Barrier
+    Allreduce = Bcast = Barrier
 
     def allreduce(self, value, op=None):
         return value

@@ -75,7 +75,7 @@ def test_a_rank_that_stops_or_dies_is_named_and_resuming_completes(python, tmp_p
     assert len(done(folder)) == len(set(done(folder))) == 12 and set(kept) <= set(done(folder))
 
 
-@pytest.mark.parametrize("way", ["round_time", "dissemination"])
+@pytest.mark.parametrize("way", ["round_time", "barrier"])
 def test_whoever_keeps_the_others_from_a_common_start_is_named(python, tmp_path, way):
     in_turn(len(way), python)
     folder = tmp_path / "run"
