@@ -64,9 +64,9 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns, where) -> None:
     """Make a run of LOGS of other tools, told by their content; report, fit and compare read it as any other.
 
-    OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text and JSON), result folders of PICO, our
-    own --format nccl, osu and csv, and any CSV with one row a cell. Only all-reduces are taken. What a log does not say
-    stays missing, but for the ranks: say them.
+    OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text and JSON), result folders of PICO, and
+    any CSV with one row a cell. Only all-reduces are taken. What a log does not say stays missing, but for the ranks:
+    say them.
     """
     from ..importers import Asked, LogWarning, keep, read
     from ..importers.values import ITEMSIZES, SPELLINGS

@@ -35,20 +35,15 @@ ALIASES = {  # our name -> what others call it, in small letters; the first one 
     "executor": ("executor",),
     "segment": ("segment",),
     "cache": ("cache",),
-    "groups": ("groups",),
     "collective": ("collective", "collective_type"),
     "state": ("state",),
     "reason": ("reason",),
     "wrong": ("wrong", "#wrong", "nwrong"),
-    "time_definition": ("time_definition",),
     "iterations": ("iterations", "n_iter", "iters", "repetitions", "calls"),
     "launch": ("launch", "allocation", "job", "job_id", "jobid", "source_path", "timestamp", "file"),
     "system": ("system", "machine", "cluster"),
     "library": ("library", "mpi", "mpi_lib"),
     "library_version": ("mpi_version", "mpi_lib_version"),
-    "path_messages": ("path_messages",),
-    "path_nbytes": ("path_nbytes",),
-    "path_reduced_nbytes": ("path_reduced_nbytes",),
 }
 MEASURES = ("time", "busbw", "algbw")
 

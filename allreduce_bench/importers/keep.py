@@ -151,7 +151,6 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "wrong": sum(known) if known else None,
         "imb_t_max_s": _mean([of.imb_t_max_s for of in timed]),
         "nccl_tests_s": _mean([of.nccl_tests_s for of in timed]),
-        **row.path,
     }
     return mark, [{**mark, "in_place": row.in_place, **call} for call in times]
 

@@ -12,14 +12,12 @@ from .lines import lines_of, read_text
 from .nccl import is_nccl, read_nccl
 from .nccl_json import is_nccl_json, read_nccl_json
 from .osu import is_osu, read_osu
-from .own import is_own, read_own
 from .pico import is_pico, read_pico
 from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError
-from .tidy import is_tidy, looks_tidy, read_tidy, warn_of_ignored
+from .tidy import is_summary, is_tidy, looks_tidy, read_tidy, warn_of_ignored
 from .values import dtype_of, itemsize_of, listed, op_of, printable, shown
 
-TELL: dict[str, Callable[[str], bool]] = {  # in this order: our layouts hold the banner of OSU, a CSV may hold anything
-    "allreduce-bench": is_own,
+TELL: dict[str, Callable[[str], bool]] = {  # in this order: a CSV may hold anything
     "nccl-tests-json": is_nccl_json,
     "osu": is_osu,
     "imb": is_imb,
@@ -32,7 +30,8 @@ OURS = {  # what says that there is an all-reduce
     "imb": r"# Benchmarking Allreduce",
     "nccl-tests": r"all_reduce",
 }
-EXPECTED = "expected a log of OSU, Intel MPI Benchmarks, nccl-tests, PICO or allreduce-bench, or a CSV with a header"
+OWN_BANNER = re.compile(r"#\s*allreduce-bench \S+, in the layout of ")
+EXPECTED = "expected a log of OSU, Intel MPI Benchmarks, nccl-tests or PICO, or a CSV with a header"
 WHERE = (
     "algorithm",
     "executor",
@@ -74,6 +73,7 @@ def _read(path: Path, asked: Asked) -> list[Imported]:
     if path.is_dir():
         return read_pico(path)
     text, file = read_text(path), str(path)
+    _refuse_own(path, text)
     tool = recognise(text) or ("csv" if asked.columns and looks_tidy(text) else None)
     if tool is None:
         first = next(line for line in lines_of(text) if line.text.strip())
@@ -92,7 +92,16 @@ def _read(path: Path, asked: Asked) -> list[Imported]:
         return read_tidy(file, text, asked)
     if tool == "nccl-tests":
         return read_nccl(file, lines_of(text), asked.in_place)
-    return {"allreduce-bench": read_own, "osu": read_osu, "imb": read_imb}[tool](file, lines_of(text))
+    return {"osu": read_osu, "imb": read_imb}[tool](file, lines_of(text))
+
+
+def _refuse_own(path: Path, text: str) -> None:
+    """Raises LogError for what `run --format` prints: it holds less than the run that it is of."""
+    if OWN_BANNER.search(text) or is_summary(text):
+        raise LogError(
+            f"{path}: printed by allreduce-bench, whose runs need no import; read the run's folder itself: "
+            "allreduce-bench report RUN, or allreduce-bench compare RUN RUN"
+        )
 
 
 def _refuse_several(path: Path, text: str) -> None:

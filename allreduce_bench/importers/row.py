@@ -68,7 +68,6 @@ class Imported:
     osu_avg_s: float | None = None
     imb_t_max_s: float | None = None
     nccl_tests_s: float | None = None
-    path: Mapping[str, int] = field(default_factory=dict)  # the columns of CELLS about the critical path
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its launch, as in launches/*.json: hosts, mpi, ...
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # of a CSV: the row as it stands there
 

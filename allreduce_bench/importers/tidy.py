@@ -1,4 +1,4 @@
-"""Tidy CSV: one row a cell, columns told by their names; our own summary.csv is one.
+"""Tidy CSV: one row a cell, columns told by their names.
 
 time_s is the column of a time (see columns.TIMES for which, where there are several), or what busbw or algbw makes of
 the size. Launches are told by a column such as launch, allocation, job or source_path.
@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..runs.schema import CACHES, FLOOR, STATES, SUMMARY, names
+from ..runs.schema import CACHES, STATES
 from .columns import MEASURES, Column, are_columns, found_columns
 from .row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
 from .values import (
@@ -29,9 +29,8 @@ from .values import (
 )
 
 TOOL = "CSV"
-PATH = ("path_messages", "path_nbytes", "path_reduced_nbytes")
+SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of our own has together
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
-UNTRIED = "missing"  # the state of a cell of a summary that was planned only
 Table = dict[str, Column]
 
 
@@ -39,6 +38,11 @@ def is_tidy(text: str) -> bool:
     """Whether the first line that is no comment is a header with the columns of a tidy CSV."""
     _, header = _header(text)
     return len(header) > 1 and are_columns(header)
+
+
+def is_summary(text: str) -> bool:
+    """Whether it is a CSV that this program wrote: a summary, or the calls of a launch."""
+    return set(_header(text)[1]) >= SUMMARY
 
 
 def looks_tidy(text: str) -> bool:
@@ -124,10 +128,9 @@ def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
 
 
 def _is_ours(fields: Mapping[str, str], table: Table) -> bool:
-    """Whether a row is of an all-reduce of all ranks that was tried."""
+    """Whether a row is of an all-reduce."""
     collective = re.sub(r"\W|_", "", (_get(fields, table, "collective") or "allreduce").lower())
-    tried = _get(fields, table, "state") != UNTRIED and _get(fields, table, "executor") != FLOOR
-    return collective.removeprefix("mpi") == "allreduce" and tried and _get(fields, table, "groups") is None
+    return collective.removeprefix("mpi") == "allreduce"
 
 
 def _row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked) -> Imported:
@@ -175,7 +178,6 @@ def _row(file: str, number: int, fields: dict[str, str], table: Table, asked: As
         cache=cache if cache in CACHES else "warm",
         system=text("system"),
         iterations=number_of("iterations", 1),
-        path={name: counted for name in PATH if (counted := number_of(name)) is not None},
         facts={"mpi": {"library": library}} if library else {},
         fields=fields,
         **measured,
@@ -188,18 +190,16 @@ def _measured(fields: Mapping[str, str], table: Table, nbytes: int, ranks: int |
     state, reason = _get(fields, table, "state"), _get(fields, table, "reason")
     measure = next((name for name in MEASURES if _get(fields, table, name) is not None), None)
     if state in STATES and state != "done":
-        definition = _get(fields, table, "time_definition") or "none"
-        return {"state": state, "reason": reason, "time_definition": definition}
+        return {"state": state, "reason": reason, "time_definition": "none"}
     if measure is None:
         return {"state": "left out", "reason": "the log has no time", "time_definition": "none"}
     column, printed = table[measure], _get(fields, table, measure) or ""
     if measure == "time":
         time_s = seconds(printed, column.factor, column.name, place)
-        definition = _get(fields, table, "time_definition") or f"csv_{column.name}"
     else:
         rate = real(printed, column.name, place) * column.factor
-        time_s, definition = _of_rate(measure, rate, nbytes, ranks, place), f"csv_{column.name}"
-    return {"time_definition": definition, **timed(time_s, printed)}
+        time_s = _of_rate(measure, rate, nbytes, ranks, place)
+    return {"time_definition": f"csv_{column.name}", **timed(time_s, printed)}
 
 
 def _of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: str) -> float:
@@ -215,7 +215,7 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
     """Warn of columns that may tell systems apart: of words, with a few values, and read as nothing."""
     file, header = rows[0].file, list(rows[0].fields)
     columns = found_columns(header, asked.columns, file).values()
-    known = {column.name for column in columns} | set(asked.where) | set(names(SUMMARY))
+    known = {column.name for column in columns} | set(asked.where)
     for name in header:
         values = {row.fields[name] for row in rows if name not in known}
         if 1 < len(values) <= 8 and not all(is_number(value) for value in values if value):

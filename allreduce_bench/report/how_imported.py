@@ -19,6 +19,7 @@ DEFINITIONS = {  # what a tool's time is
     "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a says other",
     "nccl_tests_cputime": "time of the CPU in a loop of calls, divided by its length (nccl-tests -C)",
     "pico_highest": "maximum over ranks of each call after an MPI_Barrier (PICO); the first 20 % are warm-ups",
+    # of runs that were imported from what `run` printed
     "max_local": "the maximum over ranks of exit - entry after a common start, median of calls and launches",
     "none": "not said: no cell has one",
 }

@@ -17,7 +17,6 @@ from allreduce_bench.importers import Asked, read
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import ImportedPlan
-from allreduce_bench.runs.recorder import write_summary
 
 OSU, FLUX = LOGS / "osu_v5.6.2_stackhpc_csd3.txt", LOGS / "osu_v5.8_eks_256nodes_24576ranks.out"
 IMB, GOOD, BAD = (
@@ -215,28 +214,19 @@ def test_damaged_words_about_the_origin_are_refused(tmp_path):
     assert "damaged: imported is" in run("report", tmp_path / "run", status=2)
 
 
-def outcome(launch, cell):
-    return {"state": "wrong", "wrong": 3} if (cell.algorithm, cell.count) == ("two_tree", 256) else {}
-
-
 @pytest.mark.parametrize("layout", ["nccl", "osu", "csv"])
-def test_what_we_print_comes_back(tmp_path, layout):
-    folder = build_run(tmp_path / "run", outcome=outcome)
-    rows = summarise(folder)
-    write_summary(folder, rows)
-    log = write(tmp_path / "a.txt", FORMATS[layout](Result.of(folder, rows)))
-    run("import", log, "-o", tmp_path / "back")
-    back = {(row["algorithm"], row["ranks"], row["nbytes"]): row for row in rows_of(tmp_path / "back")}
-    assert len(back) == len(rows)
-    for row in rows:
-        found = back[row["algorithm"], row["ranks"], row["nbytes"]]
-        assert (found["executor"], found["nodes"], found["state"]) == (row["executor"], 1, row["state"])
-        if row["time_s"]:
-            assert found["time_s"] == pytest.approx(row["time_s"], abs=0.06e-6, rel=1e-4)
-    if layout == "csv":
-        assert back["ring", 4, 1 << 20]["path_messages"] == 6  # so that a fit has its schedule
-    else:
-        assert {row.dtype for row in read(log)} == {"float32"}
+def test_what_we_print_needs_no_import(tmp_path, layout):
+    folder = build_run(tmp_path / "run")
+    log = write(tmp_path / "a.txt", FORMATS[layout](Result.of(folder, summarise(folder))))
+    said = run("import", log, "-o", tmp_path / "back", status=2)
+    assert "runs need no import" in said and "report RUN" in said and len(said.splitlines()) == 1
+    assert not (tmp_path / "back").exists()
+
+
+def test_the_calls_of_a_launch_need_no_import(tmp_path):
+    folder = build_run(tmp_path / "run")
+    calls = next(path for path in folder.launches.glob("*.csv") if ".cells." not in path.name)
+    assert "runs need no import" in run("import", calls, "-o", tmp_path / "back", status=2)
 
 
 def test_the_calls_of_a_pico_folder_are_repetitions(tmp_path):
