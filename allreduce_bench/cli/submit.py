@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from ..report.table import aligned
 from ..runs.recorder import now
 from ..slurm import commands
 from ..slurm.estimate import parse_limit
@@ -17,6 +16,7 @@ from ..slurm.jobs import HERE
 from ..slurm.order_table import commands_of, described, in_words, node_hours, rows, too_long
 from ..slurm.parsing import id_parts
 from ..slurm.submit import Order, submit_all
+from ..text_table import aligned
 from ..units import parse_counts
 from .options import plan_options
 from .sections import Sectioned

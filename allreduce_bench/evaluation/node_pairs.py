@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from statistics import median_low
 from typing import NamedTuple
 
+from ..text_table import aligned
 from ..units import format_size, three_digits
 from .summary_row import SummaryRow, time_of
 
@@ -143,16 +144,15 @@ def untold(pairs: Sequence[Held], threshold: float) -> list[str]:
 
 def table(pairs: Sequence[Held]) -> list[str]:
     """The lines of the pairs: what was measured, that over the median of all pairs, and what it means."""
-    width = max(len(pair.one.name) for pair in pairs)
-    lines = [f"{'pair':<{width}}  latency us  of median  busbw GB/s  of median  state"]
+    lines = [["pair", "latency us", "of median", "busbw GB/s", "of median", "state"]]
     for pair in pairs:
         cells = ["-"] * 4
         if pair.ratios:
             latency_s, busbw = pair.one.times[SMALL].time_s, LARGE / pair.one.times[LARGE].time_s  # 2(p-1)/p is 1
             cells = [three_digits(latency_s * 1e6), f"{pair.ratios[SMALL]:.2f}"]
             cells += [f"{busbw / 1e9:.3g}", f"{1 / pair.ratios[LARGE]:.2f}"]
-        lines.append("  ".join([f"{pair.one.name:<{width}}", *map(str.rjust, cells, (10, 9, 10, 9)), _state(pair)]))
-    return lines
+        lines.append([pair.one.name, *cells, _state(pair)])
+    return aligned(lines, left=(0, 5))
 
 
 def _state(pair: Held) -> str:

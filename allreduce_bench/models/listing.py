@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+from ..text_table import aligned
 from ..units import format_size, in_ranks, three_digits
 from .described import SYMBOLS
 from .joint import Joint, Local
@@ -31,7 +32,7 @@ class Listing(NamedTuple):
 
     def table(self) -> str:
         """For people."""
-        parts = [_aligned(_parameter_rows(self.fitted)), _aligned(_error_rows(self.fitted))]
+        parts = [_table(_parameter_rows(self.fitted)), _table(_error_rows(self.fitted))]
         parts += ["\n".join(lines) for lines in (self._joint_lines(), self._notes(), self._unfit_lines()) if lines]
         return "\n\n".join([*parts, "\n".join(self._pooled_lines())]) + "\n"
 
@@ -177,9 +178,8 @@ def _rate(parameter: Parameter) -> str:
     return f"{three_digits(1e-9 / parameter.value)} GB/s"
 
 
-def _aligned(rows: list[list[str]]) -> str:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return "\n".join("  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows)
+def _table(rows: list[list[str]]) -> str:
+    return "\n".join(aligned(rows, left=range(len(rows[0]))))
 
 
 def _model_values(model: Model) -> dict[str, Any]:

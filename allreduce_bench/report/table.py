@@ -10,6 +10,7 @@ from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import Plan
 from ..runs.schema import ALONE
+from ..text_table import aligned
 from ..units import format_size, format_time, three_digits
 from . import traffic_sentence
 from .verdict_sentence import sentence
@@ -140,12 +141,6 @@ def in_two_lines(name: str) -> tuple[str, str]:
     cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
     cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
     return name[:cut], name[cut:]
-
-
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of texts as lines, every column flush right."""
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return ["  ".join(text.rjust(width) for text, width in zip(line, widths)).rstrip() for line in lines]
 
 
 def _time(row: SummaryRow) -> str:

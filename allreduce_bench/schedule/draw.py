@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..text_table import aligned
 from . import Parts, Schedule, contribution, elements, letter
 from .rendezvous import rendezvous
 
@@ -105,8 +106,7 @@ def _sentence(message: Message) -> str:
 def _holdings(held: list[list[str]], size: int) -> list[str]:
     rows = [["then", *(f"part {part + 1}" for part in range(len(held[0])))]]
     rows += [[_name(rank), *(_finished(text, size) for text in texts)] for rank, texts in enumerate(held)]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["    " + "  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]
+    return [f"    {line}" for line in aligned(rows, left=range(len(rows[0])))]
 
 
 def _totals(schedules: Sequence[Schedule], number_of_rounds: int, count: int, formula: str) -> list[str]:

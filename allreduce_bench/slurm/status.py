@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ..evaluation.missing import FAILED, Missing, grouped
 from ..runs.folder import key_of
+from ..text_table import aligned
 from ..units import format_ranges
 from .endings import RUNNING, UNSURE, by_slurm
 from .job_files import Submission
@@ -60,10 +61,7 @@ def next_step(overview: Overview, collected: bool) -> str:
 
 def text(table: Sequence[Line]) -> str:
     """The table in aligned columns, with its header."""
-    rows = [HEADER, *table]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(HEADER))]
-    aligned = ("  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows)
-    return "\n".join(aligned) + "\n"
+    return "\n".join(aligned([HEADER, *table], left=range(len(HEADER)))) + "\n"
 
 
 def account(overview: Overview, missing: Sequence[Sequence[Missing]]) -> list[str]:

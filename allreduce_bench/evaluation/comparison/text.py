@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from ...text_table import aligned
 from ...units import three_digits
 from .judgement import Cell, Comparison
 from .reading import Run
@@ -14,9 +15,8 @@ SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within
 
 def table(found: Comparison) -> str:
     """Aligned columns, one row a cell, with what a reader must know above and the count of verdicts below."""
-    lines = [list(HEADER), *(_fields(cell) for cell in found.cells)]
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    return "\n".join([*_head(found), "", *(_aligned(line, widths) for line in lines), "", *_tail(found)]) + "\n"
+    lines = aligned([HEADER, *(_fields(cell) for cell in found.cells)], left=TO_THE_LEFT)
+    return "\n".join([*_head(found), "", *lines, "", *_tail(found)]) + "\n"
 
 
 def markdown(found: Comparison) -> str:
@@ -53,14 +53,6 @@ def _fields(cell: Cell) -> list[str]:
     found = cell.estimate
     interval = f"{found.low:.3f} to {found.high:.3f}" if found else "-"
     return [cell.name, *times, f"{cell.ratio:.3f}" if cell.ratio else "-", interval, cell.verdict, cell.reason]
-
-
-def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
-    fields = [
-        text.ljust(width) if i in TO_THE_LEFT else text.rjust(width)
-        for i, (text, width) in enumerate(zip(line, widths))
-    ]
-    return "  ".join(fields).rstrip()
 
 
 def _row(fields: Sequence[str]) -> str:

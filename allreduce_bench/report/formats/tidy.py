@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ...evaluation.summary_row import RealColumn, SummaryRow
 from ...runs.recorder import summary_lines
+from ...text_table import aligned
 from ...units import three_digits
 from .result import Result
 
@@ -22,17 +23,8 @@ def csv_text(result: Result) -> str:
 def long(result: Result) -> str:
     """Aligned columns with their units in the header, one row a cell; missing values are `-`, the reason comes last."""
     lines = [list(COLUMNS), *([_field(row, read) for read in COLUMNS.values()] for row in result.rows)]
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    return "".join(_aligned(line, widths) + "\n" for line in lines)
-
-
-def _aligned(line: list[str], widths: list[int]) -> str:
-    """Words to the left: the first two columns and the last two; numbers to the right."""
-    words = (0, 1, len(line) - 2, len(line) - 1)
-    fields = [
-        text.ljust(width) if i in words else text.rjust(width) for i, (text, width) in enumerate(zip(line, widths))
-    ]
-    return "  ".join(fields).rstrip()
+    words = (0, 1, len(COLUMNS) - 2, len(COLUMNS) - 1)  # not numbers: to the left
+    return "".join(f"{line}\n" for line in aligned(lines, left=words))
 
 
 def _field(row: SummaryRow, read: Callable[[SummaryRow], object]) -> str:
