@@ -1,6 +1,7 @@
 """What no all-reduce can beat on the links of these models, whatever its algorithm."""
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import NamedTuple
 
 from ..schedule.price import bound_path
@@ -20,24 +21,41 @@ def bounds(models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int) 
     At the least alpha and beta that some model found; 0 where all of them found none. One port a rank sends and
     receives at the same time (Chan et al., Concurrency and Computation 19(13), 2007).
     """
-    found = list(models)
+    found, used = list(models), _links(ranks, nodes)
     nodes = nodes or ranks
-    used = [link for link, crossed in (("within", ranks > nodes), ("between", nodes > 1)) if crossed]
-    alpha = {link: _least(found, "alpha_s", link) for link in used}
-    beta = {link: _least(found, "beta_s_per_byte", link) for link in used}
+    alpha = {link: _least(found, "alpha_s", link)[0] for link in used}
+    beta = {link: _least(found, "beta_s_per_byte", link)[0] for link in used}
     messages, moved = bound_path(nbytes, ranks)
     crossing = 2 * (nodes - 1) / ranks * nbytes * beta.get("between", 0.0)  # 2(N-1)/N n over p/N ports of a node
     cheapest = min(alpha.values(), default=0.0), min(beta.values(), default=0.0)
     return Bounds(messages * cheapest[0], max(moved * cheapest[1], crossing))
 
 
-def _least(models: list[Model], name: str, link: str) -> float:
-    """The least price over links of one kind; jumps at knots only make messages dearer, slopes may become cheaper."""
-    values = [
-        parameter.value
+def sources(models: Iterable[Model], ranks: int, nodes: int | None) -> dict[str, list[Model]]:
+    """`alpha_s` and `beta_s_per_byte` -> the models of which `bounds` takes them; none where none of them found any."""
+    found, links = list(models), _links(ranks, nodes)
+    return {
+        name: [model for link in links if (model := _least(found, name, link)[1])]
+        for name in ("alpha_s", "beta_s_per_byte")
+    }
+
+
+def _links(ranks: int, nodes: int | None) -> list[str]:
+    """The kinds of links that so many ranks and nodes use; a rank a node where the nodes are not known."""
+    nodes = nodes or ranks
+    return [link for link, crossed in (("within", ranks > nodes), ("between", nodes > 1)) if crossed]
+
+
+def _least(models: list[Model], name: str, link: str) -> tuple[float, Model | None]:
+    """The least price over links of one kind, and its model; 0 where there is none.
+
+    Jumps at knots only make messages dearer, slopes may become cheaper.
+    """
+    prices = [
+        (parameter.value, model)
         for model in models
         for part in model.parts
         for parameter in part.parameters
         if parameter.name == name and parameter.link in ("", link) and (name != "alpha_s" or not parameter.above)
     ]
-    return min((value for value in values if value > 0), default=0.0)
+    return min((price for price in prices if price[0] > 0), key=itemgetter(0), default=(0.0, None))

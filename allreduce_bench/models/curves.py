@@ -9,12 +9,14 @@ import pandas as pd
 from ..algorithms import builtin
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
+from .bounds import Bounds, bounds
 from .model import Model, Prediction
 from .terms import ENUMERATED, terms
 
 SERIES = ["algorithm", "executor", "cache"]
 AT = ["ranks", "nbytes"]
 NO_OWN: Mapping[str, Algorithm] = {}
+BEATEN = 0.9  # of a bound: a time below that is no noise
 REACH = 4  # how far beyond the largest measured number of ranks a curve goes
 HELD = [*SERIES, "ranks", "nbytes", "time_s", "spread_low_s", "spread_high_s", "model_s", "ratio", "rank_of_best"]
 CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "speculative"]
@@ -79,6 +81,32 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
                     found.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
     curves = pd.DataFrame(found, columns=CURVE)
     return curves.astype({name: "float64" for name in ("model_s", "low_s", "high_s")})
+
+
+def lower_bounds(models: Sequence[Model], rows: pd.DataFrame) -> dict[int, Bounds]:
+    """By the numbers of ranks of `rows`, those of `store.summary`, the bounds of one byte on the nodes used there.
+
+    Bandwidth bounds grow with the bytes. Where a number of ranks ran on several numbers of nodes, the least of each.
+    Left out where a time is less than BEATEN of the bound: the models do not hold there, or found no price at all.
+    """
+    least = {}
+    for ranks, nodes in layouts(rows).items():
+        found = [bounds(models, ranks, number, 1) for number in nodes]
+        bound, there = Bounds(*map(min, zip(*found))), rows[rows["ranks"] == ranks]
+        limits_s = np.fmax(bound.latency_s, bound.bandwidth_s * there["nbytes"])
+        beaten = (there["time_s"] < BEATEN * limits_s) & (there["nbytes"] > 0)
+        if any(bound) and not beaten.any():
+            least[ranks] = bound
+    return least
+
+
+def layouts(rows: pd.DataFrame) -> dict[int, list[int | None]]:
+    """The numbers of ranks above 1 in `rows`, and the numbers of nodes of each; None: not known."""
+    several = rows[rows["ranks"] > 1]
+    return {
+        ranks: [*map(_known, several.loc[several["ranks"] == ranks, "nodes"].unique())]
+        for ranks in several["ranks"].unique().tolist()
+    }
 
 
 def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:

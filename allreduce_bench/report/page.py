@@ -39,7 +39,6 @@ from ..units import format_size, in_ranks, three_digits
 from . import caveats, distribution, figures, how_imported
 from . import how_measured as provenance
 from .caveat import gaps
-from .lower_bounds import fit
 from .pictures import how_measured, of_models, of_times, written
 from .table import MARK
 from .verdict_sentence import emphasis
@@ -94,7 +93,8 @@ def _section(folder: RunFolder, name: str, missing: Sequence[Missing], own: Mapp
     imported = folder.imported()
     frame = summary_frame(competing(rows), name)
     native = _of_native(plan, rows)
-    modelled = _of_models(frame, points_of_summary(rows, attempts, name), own)
+    models, unfit = _models(points_of_summary(rows, attempts, name), own)
+    modelled = _of_models(frame, models, unfit, own)
     return {
         "name": name,
         "plan": plan,
@@ -105,7 +105,7 @@ def _section(folder: RunFolder, name: str, missing: Sequence[Missing], own: Mapp
         ),
         "findings": caveats.findings(rows, attempts, not_begun(plan, missing)),
         "verdicts": _matrix(rows),
-        "pictures": of_times(frame, fit(frame)),
+        "pictures": of_times(frame, models),
         "how": how_measured(rows, attempts),
         **native,
         **modelled,
@@ -185,9 +185,10 @@ def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Mo
     return [one.model for one in found if isinstance(one, Fitted)], unfit
 
 
-def _of_models(frame: pd.DataFrame, points: pd.DataFrame, own: Mapping[str, Algorithm]) -> dict[str, Any]:
+def _of_models(
+    frame: pd.DataFrame, models: Sequence[Model], unfit: Sequence[tuple[str, str]], own: Mapping[str, Algorithm]
+) -> dict[str, Any]:
     """What the page says about the models of a run; `own`: algorithms of a user's own files."""
-    models, unfit = _models(points, own)
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", "several groups at the same time share links, which is another model")]
     drawn, lacking = of_models(frame, models, own)

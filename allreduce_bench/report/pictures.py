@@ -8,6 +8,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 import matplotlib
+import numpy as np
 import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -15,24 +16,28 @@ from matplotlib.figure import Figure
 
 from ..evaluation.cell_times import split_values
 from ..evaluation.summary_row import SummaryRow
-from ..models.curves import REACH, choices, held, over_ranks
+from ..models.bounds import Bounds, sources
+from ..models.curves import BEATEN, REACH, choices, held, layouts, lower_bounds, over_ranks
+from ..models.described import series
 from ..models.model import Model
 from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
 from ..schedule.price import bound_path
 from ..units import in_ranks, three_digits
 from . import figures
-from .lower_bounds import bounds, cheapest, lower_bound
 
 PNG_DPI = 120
 BARS = "Bars: from the lowest to the highest launch median (with one launch the interval of its median)."
 FLOORS = "Thin grey lines: floors, the same measurement of no call, of a local copy and of a local reduction."
-BEYOND = " The dashed bound is fitted over all sizes of all algorithms, so a single size can lie beyond it."
+NO_BOUND = " No bound is drawn: this run has no model that says what a message or a byte costs."
+BEATEN_IN_WORDS = f"times lie more than {100 * (1 - BEATEN):.0f} % below that of the models, which do not hold there"
 INTERVALS = {  # kind of interval -> in words
     "launches": "95 % interval over launches (Student's t on logarithms)",
     "repetitions": "95 % interval of the median within launches",
     "range": "too few calls for an interval",
 }
+PRICES = (("alpha_s", "α"), ("beta_s_per_byte", "β"))
+CURVE_POINTS = 200
 CELL = ["ranks", "algorithm", "executor", "cache", "nbytes"]
 
 
@@ -67,17 +72,18 @@ def how_measured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
     return "; ".join(filter(None, [times, summary, *kinds, where, ", ".join(libraries)])) + "."
 
 
-def of_times(frame: pd.DataFrame, fits: pd.DataFrame) -> list[Picture]:
-    """The pictures of what was measured; `fits` are those of `lower_bounds.fit`, for the bounds."""
+def of_times(frame: pd.DataFrame, models: Sequence[Model]) -> list[Picture]:
+    """The pictures of what was measured; the models of the run give the bounds."""
     sizes = frame.loc[frame["time_s"].notna() & (frame["nbytes"] > 0), "nbytes"]
     if sizes.empty:
         return []
-    limits, rows = bounds(fits, sizes.min(), sizes.max()), _bounded(frame, fits)
-    beyond = BEYOND if limits["time_s"].notna().any() else ""
+    least = lower_bounds(models, frame)
+    limits, rows = bound_curves(least, sizes.min(), sizes.max()), _bounded(frame, least)
+    bound = _of_bound(frame, models, least)
     floors = f" {FLOORS}" if frame[[*figures.FLOORS]].notna().any(axis=None) else ""
     cold = " Hollow and dashed: cold cache." if frame["cache"].nunique() > 1 else ""
-    latency = f"Time over size. {BARS}{beyond}{floors}{cold}"
-    bandwidth = f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS}{beyond}{cold}"
+    latency = f"Time over size. {BARS}{bound}{floors}{cold}"
+    bandwidth = f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS}{bound}{cold}"
     speedup = f"Time of native over time of each algorithm: above 1 is faster than native.{cold}"
     interval = ["time_low_s", "time_high_s", "spread_low_s", "spread_high_s", "interval"]
     rate = ["busbw_bytes_per_s", "busbw_bound_bytes_per_s", "of_limit"]
@@ -127,6 +133,35 @@ OVER_RANKS = (
 )
 
 
+def bound_curves(least: Mapping[int, Bounds], smallest: float, largest: float) -> pd.DataFrame:
+    """The bounds of `curves.lower_bounds` from `smallest` to `largest` bytes, both above 0.
+
+    Columns: ranks, nbytes, time_s, busbw_bytes_per_s; NaN where there is no bound.
+    """
+    nbytes = np.geomspace(smallest, largest, CURVE_POINTS)
+    curves = [pd.DataFrame({"ranks": ranks, "nbytes": nbytes}) for ranks in least]
+    rows = _bounded(
+        pd.concat(curves, ignore_index=True) if curves else pd.DataFrame(columns=["ranks", "nbytes"]), least
+    )
+    return rows.rename(columns={"bound_s": "time_s", "busbw_bound_bytes_per_s": "busbw_bytes_per_s"})
+
+
+def _of_bound(frame: pd.DataFrame, models: Sequence[Model], least: Mapping[int, Bounds]) -> str:
+    """From which models the bound comes, and where there is none."""
+    if not models:
+        return NO_BOUND
+    places = layouts(frame)
+    found: dict[str, set[str]] = {name: set() for name, _ in PRICES}
+    for ranks in least:
+        for nodes in places[ranks]:
+            for name, priced in sources(models, ranks, nodes).items():
+                found[name] |= {series(model) for model in priced}
+    prices = [f"{symbol} of the model of {', '.join(sorted(found[name]))}" for name, symbol in PRICES if found[name]]
+    said = f" The dashed bound: at the smallest fitted {' and '.join(prices)}." if prices else ""
+    lacking = [ranks for ranks in places if ranks not in least]
+    return said + (f" No bound is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else "")
+
+
 def _of_winners(won: pd.DataFrame) -> str:
     ties = f"{(won['ties'] != '').sum()} of {len(won)}"
     return (
@@ -150,16 +185,15 @@ def _warm(frame: pd.DataFrame) -> str:
     return " Warm cache." if frame["cache"].nunique() > 1 else ""
 
 
-def _bounded(frame: pd.DataFrame, fits: pd.DataFrame) -> pd.DataFrame:
+def _bounded(frame: pd.DataFrame, least: Mapping[int, Bounds]) -> pd.DataFrame:
     """`frame` with the lower bound of its times and the upper bound of its bus bandwidths, as the figures draw them."""
-    prices = cheapest(fits)
-    price_of = dict(zip(prices["ranks"], zip(prices["alpha_s"], prices["beta_s_per_byte"])))
-    least = [
-        lower_bound(nbytes, ranks, *price_of[ranks]) if nbytes else float("nan")
+    none = Bounds(0.0, 0.0)
+    bound_s = [
+        max(least.get(ranks, none).latency_s, least.get(ranks, none).bandwidth_s * nbytes) if nbytes else 0.0
         for ranks, nbytes in zip(frame["ranks"], frame["nbytes"])
     ]
     moved = [bound_path(nbytes, ranks)[1] for ranks, nbytes in zip(frame["ranks"], frame["nbytes"])]
-    rows = frame.assign(bound_s=pd.Series(least, index=frame.index, dtype=float))
+    rows = frame.assign(bound_s=pd.Series(bound_s, index=frame.index, dtype=float).replace(0.0, np.nan))
     return rows.assign(busbw_bound_bytes_per_s=pd.Series(moved, index=frame.index, dtype=float) / rows["bound_s"])
 
 

@@ -5,11 +5,10 @@ from click.testing import CliRunner
 from made_runs import build_run
 
 from allreduce_bench.cli import main
-from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.group_losses import is_sure, worst
 from allreduce_bench.evaluation.summary import by_size, summarise
 from allreduce_bench.evaluation.verdict import verdicts
-from allreduce_bench.report.lower_bounds import fit
+from allreduce_bench.models.points import points
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.report.verdict_sentence import sentence
@@ -60,8 +59,7 @@ def test_one_group_alone_competes_with_nobody(folder):
 
 
 def test_alpha_and_beta_are_not_fitted_to_groups(folder):
-    fitted = fit(frames.summary([folder]))
-    assert fitted["alpha_s"].isna().all() and fitted["reason"].str.contains("another model").all()
+    assert points([folder]).empty
 
 
 def test_the_table_and_the_report_tell_each_group(folder, tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hand_models import hand_models
 from interpreters import interpreters
 from made_runs import COLD, SIZES, build_run, floor_s
 from places import PACKAGE
@@ -19,12 +20,15 @@ from allreduce_bench.evaluation.acceptance import Limit, judge
 from allreduce_bench.evaluation.summary import is_tie, summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.measuring.budget import share
+from allreduce_bench.models.curves import at, lower_bounds
+from allreduce_bench.models.points import points
+from allreduce_bench.models.series import fit_all
 from allreduce_bench.report import figures
 from allreduce_bench.report.caveat import gaps
 from allreduce_bench.report.caveats import findings
 from allreduce_bench.report.formats import FORMATS, Result
-from allreduce_bench.report.lower_bounds import bounds, fit
 from allreduce_bench.report.page import write_report
+from allreduce_bench.report.pictures import bound_curves
 from allreduce_bench.report.table import table
 from allreduce_bench.report.verdict_sentence import sentence
 from allreduce_bench.runs.folder import RunFolder
@@ -100,11 +104,12 @@ def test_the_verdict_is_about_a_warm_cache_unless_only_a_cold_one_was_measured(t
 
 
 def test_each_state_of_the_cache_has_a_fit_of_its_own(folder):
-    fits = fit(frames.summary([folder])).set_index(["ranks", "algorithm", "cache"])
-    assert len(fits) == 2 * 3 * 2 and not set(fits.reset_index()["algorithm"]) & set(FLOORS)
-    for ranks, name, _ in fits.index:
-        ratio = fits.loc[(ranks, name, "cold"), "alpha_s"] / fits.loc[(ranks, name, "warm"), "alpha_s"]
-        assert ratio == pytest.approx(COLD, rel=0.1)
+    models = {(model.algorithm, model.cache): model for model in fit_all(points([folder]))}
+    assert len(models) == 3 * 2 and not {name for name, _ in models} & set(FLOORS)
+    for name, _ in models:
+        for ranks in (2, 4):
+            warm, cold = (at(models[name, cache], ranks, 1, min(SIZES)).time_s for cache in ("warm", "cold"))
+            assert cold / warm == pytest.approx(COLD, rel=0.1)
 
 
 def test_limits_judge_warm_cells(folder, rows):
@@ -135,7 +140,7 @@ def test_the_report_has_floors_beside_the_times_and_a_table_for_each_state(folde
 
 def test_the_figure_of_times_has_floors_and_cold_lines_in_its_legend(folder):
     frame = frames.summary([folder])
-    curves = bounds(fit(frame), 8, 1 << 22)
+    curves = bound_curves(lower_bounds(hand_models(("ring",)), frame), 8, 1 << 22)
     (legend,) = figures.latency(frame, curves).legends
     words = [text.get_text() for text in legend.get_texts()]
     assert words[3:7] == ["floor: no call", "floor: local copy", "floor: local reduction", "cold cache"]

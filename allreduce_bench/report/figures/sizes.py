@@ -24,7 +24,7 @@ HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the 
 
 
 def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
-    """Time over size, both logarithmic, with the spread of launches, floors, and the bound of `lower_bounds.bounds`."""
+    """Time over size, both logarithmic, with the spread of launches, floors, and `pictures.bound_curves`."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         low, high = rows["spread_low_s"] * 1e6, rows["spread_high_s"] * 1e6
@@ -46,7 +46,7 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
 
 
 def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
-    """Bus bandwidth over size, n/t * 2(p-1)/p, with what `lower_bounds.bounds` allows; at most 1/beta."""
+    """Bus bandwidth over size, n/t * 2(p-1)/p, with what `pictures.bound_curves` allows; at most 1/beta."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         rate = rows["busbw_bytes_per_s"] / 1e9
