@@ -1,7 +1,7 @@
 """The units people read and write: sizes in KiB/MiB/GiB (1024), durations, microseconds, GB/s (10^9)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from math import floor, log10
 
 SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
@@ -137,3 +137,10 @@ def algbw(nbytes: float, time_s: float) -> float:
 def busbw(nbytes: float, time_s: float, ranks: int) -> float:
     """Bus bandwidth in bytes/s: n/t * 2(p-1)/p (nccl-tests, PERFORMANCE.md)."""
     return nbytes / time_s * 2 * (ranks - 1) / ranks
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Container[int] = ()) -> list[str]:
+    """A line a row: columns two blanks apart and flush right, those numbered in `left` flush left."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    ways = [str.ljust if number in left else str.rjust for number in range(len(widths))]
+    return ["  ".join(way(text, width) for way, text, width in zip(ways, row, widths)).rstrip() for row in rows]

@@ -16,8 +16,7 @@ from ..slurm.jobs import HERE
 from ..slurm.order_table import commands_of, described, in_words, node_hours, rows, too_long
 from ..slurm.parsing import id_parts
 from ..slurm.submit import Order, submit_all
-from ..text_table import aligned
-from ..units import parse_counts
+from ..units import aligned, parse_counts
 from .options import plan_options
 from .sections import Sectioned
 from .sweep_of_options import Submitting, begun, jobs_left, rendering, resumed, submitting_of

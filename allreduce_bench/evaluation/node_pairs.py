@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from statistics import median_low
 from typing import NamedTuple
 
-from ..text_table import aligned
-from ..units import format_size, three_digits
+from ..units import aligned, format_size, three_digits
 from .summary_row import SummaryRow, time_of
 
 SMALL, LARGE = 8, 4 << 20  # bytes, for the latency and the bandwidth

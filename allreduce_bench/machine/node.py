@@ -44,11 +44,7 @@ def host() -> str:
 
 def machine() -> dict:
     """This node: host name, processor, memory, network, what encloses and loads it, versions; None: not to be known."""
-    from .interfaces import (
-        fabric_devices,
-        interfaces,
-        port_rates,  # late: one rank of a node asks
-    )
+    from .interfaces import fabric_devices, interfaces, port_rates  # late: one rank of a node asks
 
     pass
 

@@ -89,10 +89,7 @@ class Calls:
         calls = {"valid": valid, "time_definition": np.array(list(map(time_definition, self._ways)))}
         calls |= stamps.durations(entry, exit)
         if self.groups:
-            from ..runs.groups import (
-                MOST_GROUPS,
-                written,  # late: few runs have groups
-            )
+            from ..runs.groups import MOST_GROUPS, written  # late: few runs have groups
 
             if len(self.groups) <= MOST_GROUPS:
                 calls["group_times_s"] = np.array(list(map(written, stamps.of_groups(entry, exit, self.groups))))

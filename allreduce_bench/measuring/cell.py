@@ -118,10 +118,7 @@ def _turns(launched: Launched, cell: Cell, bind: Bind, vector: np.ndarray, steps
     """A context: the places through which a cold cell of `steps` on this rank rotates; None for a warm one."""
     if cell.cache == "warm":
         return nullcontext()
-    from .cold_calls import (
-        Rotation,
-        places_for,  # late: few runs are cold
-    )
+    from .cold_calls import Rotation, places_for  # late: few runs are cold
 
     places = launched.comm.allreduce(places_for(vector.nbytes, launched.cold_nbytes, steps), MPI.MIN)
     return closing(Rotation(bind, vector, launched.cold_nbytes, places))

@@ -67,10 +67,7 @@ def _in_order(launched: Launched, cells: list[Cell]) -> Iterator[Cell]:
     if launched.deadline is None:
         yield from cells
         return
-    from .size_order import (
-        next_size,
-        spread,  # late: few runs are in haste
-    )
+    from .size_order import next_size, spread  # late: few runs are in haste
 
     itemsize, spent_s = launched.plan.itemsize, dict[int, float]()
     waiting = spread(sorted({cell.count * itemsize for cell in cells}))

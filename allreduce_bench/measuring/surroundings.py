@@ -64,20 +64,14 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
 
 def _cold_region(comm: MPI.Comm, real: Topology) -> int:
     """What a rank touches between two uses of a buffer: what the fullest node and the largest caches ask for."""
-    from ..machine.caches import (
-        caches,
-        cold_region,  # late: few runs are cold
-    )
+    from ..machine.caches import caches, cold_region  # late: few runs are cold
 
     own = cold_region(caches(), len(real.nodes[real.node_of[comm.rank]])) if _leads(comm, real) else 0
     return comm.allreduce(own, MPI.MAX)
 
 
 def _cold_findings() -> list[dict]:
-    from ..machine.caches import (
-        caches,
-        findings_of,  # late: rank 0 only, and few runs are cold
-    )
+    from ..machine.caches import caches, findings_of  # late: rank 0 only, and few runs are cold
 
     return findings_of(caches())
 
@@ -90,10 +84,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
     phases = comm.gather(STARTUP.phases)
     if machines is None or places is None or phases is None:
         return None
-    from ..machine.findings import (
-        findings,
-        oversubscribed,  # late: rank 0 only
-    )
+    from ..machine.findings import findings, oversubscribed  # late: rank 0 only
 
     (hosts, cpus), leaders = zip(*places), [machine for machine in machines if machine is not None]
     for machine, ranks in zip(leaders, real.nodes):

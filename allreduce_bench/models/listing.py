@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from ..text_table import aligned
-from ..units import format_size, in_ranks, three_digits
+from ..units import aligned, format_size, in_ranks, three_digits
 from .described import SYMBOLS
 from .joint import Joint, Local
 from .model import Errors, Model, Parameter

@@ -11,8 +11,7 @@ from ..models.crossings import Found, at_powers_of_two, merged, over_ranks, over
 from ..models.machine import Machine
 from ..models.model import COVERAGE, FAR
 from ..models.prediction import BEST, Group, Predicted
-from ..text_table import aligned
-from ..units import format_ranges, format_rate, format_size, format_time, three_digits
+from ..units import aligned, format_ranges, format_rate, format_size, format_time, three_digits
 from .table import in_two_lines
 
 MANY_RANKS = 8  # of more numbers of ranks, only the first and the last get their crossings over sizes

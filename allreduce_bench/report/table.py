@@ -10,8 +10,7 @@ from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import Plan
 from ..runs.schema import ALONE
-from ..text_table import aligned
-from ..units import format_size, format_time, three_digits
+from ..units import aligned, format_size, format_time, three_digits
 from . import traffic_sentence
 from .verdict_sentence import sentence
 

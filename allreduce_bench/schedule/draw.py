@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..text_table import aligned
+from ..units import aligned
 from . import Parts, Schedule, contribution, elements, letter
 from .rendezvous import rendezvous
 

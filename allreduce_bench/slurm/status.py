@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from ..evaluation.missing import FAILED, Missing, grouped
 from ..runs.folder import key_of
-from ..text_table import aligned
-from ..units import format_ranges
+from ..units import aligned, format_ranges
 from .endings import RUNNING, UNSURE, by_slurm
 from .job_files import Submission
 from .job_states import FORGOTTEN

@@ -51,10 +51,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
     kept = f"; finished cells are kept; go on with: run --resume -o {folder.path}"
     if comm.rank == 0:
         from .patience import Trouble
-        from .supervisor import (
-            Monitor,
-            names_of_this_node,  # late, both: rank 0 only
-        )
+        from .supervisor import Monitor, names_of_this_node  # late, both: rank 0 only
 
         def alarm(trouble: Trouble) -> None:
             speak(trouble.sentence + kept)

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ...text_table import aligned
-from ...units import three_digits
+from ...units import aligned, three_digits
 from .judgement import Cell, Comparison
 from .reading import Run
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from ...evaluation.summary_row import RealColumn, SummaryRow
 from ...runs.recorder import summary_lines
-from ...text_table import aligned
-from ...units import three_digits
+from ...units import aligned, three_digits
 from .result import Result
 
 ABSENT = "-"
