@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.how_measured import repeat_command
+from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.folder import RunFolder
 
 KEPT = Path(__file__).parent / "data" / "run_with_dissemination"
