@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .types import OneLine, errors_in_one_line, talk
+from .types import OneLineError, errors_in_one_line, talk
 
 if TYPE_CHECKING:
-    from ..evaluation.missing import Missing
-    from ..slurm.sweep import Run
+    from ..evaluation.missing import MissingCell
+    from ..slurm.sweep import SweepRun
 
 
 @click.command()
@@ -40,7 +40,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     from ..slurm.job_files import runs_of
 
     if output is None:
-        raise OneLine("collect of several runs makes a new one: name its folder with -o")
+        raise OneLineError("collect of several runs makes a new one: name its folder with -o")
     sources = [folder for path in runs for folder in runs_of(path)]
     folder = merge(sources, output, ["allreduce-bench", *sys.argv[1:]])
     click.echo(folder.path)
@@ -48,7 +48,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _collect(path: Path, output: Path | None) -> None:
-    from ..slurm.job_states import keep
+    from ..slurm.job_states import keep_states
     from ..slurm.status import account
     from ..slurm.sweep import lacking, look
 
@@ -56,7 +56,7 @@ def _collect(path: Path, output: Path | None) -> None:
     if overview.told.silence:
         talk(f"{overview.told.silence}; what became of jobs is what they wrote of themselves")
     if overview.tasks:
-        keep(overview.told, overview.sweep)
+        keep_states(overview.told, overview.sweep)
     missing = [overview.missing(run) for run in overview.runs]
     broken = [name for run, of in zip(overview.runs, missing) for name in _summarised(run, of)]
     for line in account(overview, missing):
@@ -69,18 +69,18 @@ def _collect(path: Path, output: Path | None) -> None:
     else:
         talk("no report: no cell was finished")
     if broken:
-        raise OneLine(f"bits differ that a proved schedule fixes: {', '.join(dict.fromkeys(broken))}", 1)
+        raise OneLineError(f"bits differ that a proved schedule fixes: {', '.join(dict.fromkeys(broken))}", 1)
     if any(missing):
         raise click.exceptions.Exit(1)
 
 
-def _summarised(run: "Run", missing: "list[Missing]") -> list[str]:
+def _summarised(run: "SweepRun", missing: "list[MissingCell]") -> list[str]:
     """Write the summary of a run; the algorithms that broke a promise of their schedule."""
     from ..evaluation.agreement import broken_promise
-    from ..evaluation.missing import explained
+    from ..evaluation.missing import explain_rows
     from ..evaluation.summary import record_summary
 
     if not run.marks:
         return []
-    rows = record_summary(run.folder, lambda rows: explained(rows, missing))
+    rows = record_summary(run.folder, lambda rows: explain_rows(rows, missing))
     return [row["algorithm"] for row in rows if broken_promise(row)]

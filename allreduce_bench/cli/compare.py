@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from .types import DESPITE, NAMES, SHARE, SIZES, OneLine, errors_in_one_line, talk
+from .types import DESPITE, NAMES, SHARE, SIZES, OneLineError, errors_in_one_line, talk
 
 SEPARATOR = "\0--"  # stands for `--`, which click would drop; no path is called so
 
@@ -64,21 +64,21 @@ def compare(runs, threshold, algorithms, sizes, despite, format_, output) -> Non
     if format_ in ("junit", "json"):
         talk(found.sentence)
     if found.failure:
-        raise OneLine(found.failure, 1)
+        raise OneLineError(found.failure, 1)
 
 
 def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
     """The folders of the baseline and the new ones."""
     words = list(runs)
     if words.count(SEPARATOR) > 1:
-        raise OneLine("'--' stands once, between the baseline and the new runs")
+        raise OneLineError("'--' stands once, between the baseline and the new runs")
     if SEPARATOR not in words:
         if len(words) != 2:
-            raise OneLine(
+            raise OneLineError(
                 f"compare takes two runs, found {len(words)}; for more put '--' between baseline and new ones"
             )
         words.insert(1, SEPARATOR)
     place = words.index(SEPARATOR)
     if not words[:place] or not words[place + 1 :]:
-        raise OneLine(f"no run {'before' if not words[:place] else 'behind'} '--': expected BASELINE... -- NEW...")
+        raise OneLineError(f"no run {'before' if not words[:place] else 'behind'} '--': expected BASELINE... -- NEW...")
     return [Path(word) for word in words[:place]], [Path(word) for word in words[place + 1 :]]

@@ -10,7 +10,7 @@ from ..measuring.launcher_variables import under_launcher
 from ..runs.plan import Plan
 from .request import Control, Request, algorithm_fields
 from .run import run_from_outside
-from .types import DURATION, RANKS, OneLine, errors_in_one_line, talk
+from .types import DURATION, RANKS, OneLineError, errors_in_one_line, talk
 
 SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
@@ -26,10 +26,10 @@ def demo(ranks, within, output, here) -> None:
     from ..report.page import write_report
 
     if under_launcher(os.environ):
-        raise OneLine("demo starts its own ranks; run it without mpirun or srun")
+        raise OneLineError("demo starts its own ranks; run it without mpirun or srun")
     scheduler = idle_scheduler(os.environ)
     if scheduler and not here:
-        raise OneLine(
+        raise OneLineError(
             f"this looks like a login node ({scheduler} exists, no job runs): the demo would load it for minutes; "
             "run it inside a job, or say --here"
         )

@@ -7,7 +7,7 @@ from itertools import chain
 import click
 
 from ..measuring.launcher_variables import under_launcher
-from .types import OneLine, errors_in_one_line
+from .types import OneLineError, errors_in_one_line
 
 
 @click.command()
@@ -29,13 +29,17 @@ def doctor(no_launch, slurm, words) -> None:
     from ..slurm.check_site import of_slurm
 
     if under_launcher(os.environ):
-        raise OneLine("doctor starts its own ranks; run it without mpirun or srun")
+        raise OneLineError("doctor starts its own ranks; run it without mpirun or srun")
     if words and not slurm:
-        raise OneLine(f"doctor: '{words[0]}' is for salloc, which is asked with --slurm only")
+        raise OneLineError(f"doctor: '{words[0]}' is for salloc, which is asked with --slurm only")
     if words and not words[0].startswith("-"):
-        raise OneLine(f"doctor: '{words[0]}': expected an option of salloc, such as -p PARTITION: it would run this")
+        raise OneLineError(
+            f"doctor: '{words[0]}': expected an option of salloc, such as -p PARTITION: it would run this"
+        )
     if words and "SLURM_JOB_ID" in os.environ:
-        raise OneLine(f"doctor: '{words[0]}' is for salloc, which is not asked inside a job: its own nodes are taken")
+        raise OneLineError(
+            f"doctor: '{words[0]}' is for salloc, which is not asked inside a job: its own nodes are taken"
+        )
     node, levels = machine(), []
     launch = not no_launch
     for check in of_slurm(words, launch, node) if slurm else chain(of_machine(node), of_mpi(node, launch)):

@@ -12,7 +12,7 @@ import pandas as pd
 from .. import __version__
 from ..algorithms import builtin, find
 from ..runs.schema import FLOOR
-from .types import NAMES, OneLine, errors_in_one_line, own_files, talk
+from .types import NAMES, OneLineError, errors_in_one_line, own_files, talk
 
 OWN = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
 FORMATS = ("table", "csv", "json")
@@ -42,17 +42,17 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
     """
     from ..models.joint import joints, local_gammas
     from ..models.listing import Listing
-    from ..models.series import Fitted, Unfit, fit_series
+    from ..models.series import FittedSeries, UnfittedSeries, fit_series
 
     everything = _points(runs)
     points = _of_names(everything[everything["executor"] != FLOOR], algorithms)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
     found = list(fit_series(points, _names(priced_as, points), own))
-    fitted = [one for one in found if isinstance(one, Fitted)]
-    unfit = [one for one in found if isinstance(one, Unfit)]
+    fitted = [one for one in found if isinstance(one, FittedSeries)]
+    unfit = [one for one in found if isinstance(one, UnfittedSeries)]
     if not fitted:
-        raise OneLine(_nothing(unfit))
+        raise OneLineError(_nothing(unfit))
     joint, refused = joints(fitted)
     listing = Listing(fitted, unfit, joint, refused, local_gammas(everything))
     if output:
@@ -75,7 +75,9 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
         frames = [points_of_log(path) for path in logs]
     for path, frame in zip(logs, frames):
         if len(frame) and frame["ranks"].isna().all():
-            raise OneLine(f"{path}: the log does not say of how many ranks; make a run of it by 'import -n N' first")
+            raise OneLineError(
+                f"{path}: the log does not say of how many ranks; make a run of it by 'import -n N' first"
+            )
     for warning in caught:
         talk(f"warning: {warning.message}")
     return pd.concat([*([points_of_runs(runs, floors=True)] if runs else []), *frames], ignore_index=True)
@@ -86,7 +88,7 @@ def _of_names(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFra
     known = sorted(set(points["algorithm"].dropna().astype(str)))
     for name in names or ():
         if not any(fnmatchcase(one, name) for one in known):
-            raise OneLine(f"-a {name}: not among the measured ones: {', '.join(known) or 'there are none'}")
+            raise OneLineError(f"-a {name}: not among the measured ones: {', '.join(known) or 'there are none'}")
     if not names:
         return points.copy()
     wanted = [any(fnmatchcase(str(one), name) for name in names) for one in points["algorithm"]]
@@ -99,12 +101,12 @@ def _names(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
     for word in words:
         name, equals, algorithm = word.partition("=")
         if not equals or not name or not algorithm:
-            raise OneLine(f"--as {word}: expected NAME=ALGORITHM, such as ring_over=ring")
+            raise OneLineError(f"--as {word}: expected NAME=ALGORITHM, such as ring_over=ring")
         if name not in set(points["algorithm"].astype(str)):
-            raise OneLine(f"--as {word}: no points of '{name}'")
+            raise OneLineError(f"--as {word}: no points of '{name}'")
         (found[name],) = find([algorithm]) if not algorithm.endswith(".py") else ("",)
         if not found[name]:
-            raise OneLine(f"--as {word}: expected a name of 'allreduce-bench list'")
+            raise OneLineError(f"--as {word}: expected a name of 'allreduce-bench list'")
     return found
 
 

@@ -16,10 +16,10 @@ from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..runs.rows import RunError
 from ..runs.start import Start
-from ..watching.lifeline import Warned
+from ..watching.lifeline import WarningFlag
 from .plan_of_options import planned_run, refuse_short_timeout
 from .request import Control, Request, algorithm_fields
-from .types import DURATION, HOSTS, SHARE, OneLine, errors_in_one_line, talk
+from .types import DURATION, HOSTS, SHARE, OneLineError, errors_in_one_line, talk
 
 NODELIST = "SLURM_JOB_NODELIST"
 CELL_TIME_S = 0.2
@@ -63,11 +63,11 @@ def health(hosts, output, threshold, launches, timeout, **how) -> None:
     Exit status 1 where one is slow, fails or hangs; the others go on. Every pair is a run in -o, for report and
     compare; with the same -o it goes on where it was.
     """
-    from ..evaluation.node_pairs import held, judge, pairs_of, table, untold
+    from ..evaluation.node_pairs import judge, judged_pairs, pairs_of, table, undecided
     from ..launching.find import find_launcher
 
     if under_launcher(os.environ):
-        raise OneLine("health starts its own ranks; run it without mpirun or srun")
+        raise OneLineError("health starts its own ranks; run it without mpirun or srun")
     refuse_short_timeout(timeout)
     pairs, start = pairs_of(_nodes(hosts)), Start(ranks_per_node=1, **how)
     output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
@@ -75,7 +75,7 @@ def health(hosts, output, threshold, launches, timeout, **how) -> None:
         _planned(output / "+".join(pair), pair, launches, start) for pair in pairs
     ]  # all, before anything is started
     find_launcher(start)  # what no pair could do need not be said of each
-    found, warned = [], Warned()
+    found, warned = [], WarningFlag()
     warned.listen()
     for number, (pair, (folder, plan)) in enumerate(zip(pairs, planned), start=1):
         talk(f"{'+'.join(pair)}, pair {number} of {len(pairs)}")
@@ -83,11 +83,11 @@ def health(hosts, output, threshold, launches, timeout, **how) -> None:
         if warned.came and (number < len(pairs) or folder.pending(plan)):
             left = f"{len(pairs) - number} of {len(pairs)} pairs not begun"
             on = f"go on with the same words and -o {shlex.quote(str(output))}"
-            raise OneLine(f"warned of the end of its time: {left}; {on}", 1)
-    compared = held(found, threshold)
+            raise OneLineError(f"warned of the end of its time: {left}; {on}", 1)
+    compared = judged_pairs(found, threshold)
     named = judge(compared)
     fine = [] if named else [f"nothing is slower than the median by more than {threshold:.0%} in every launch"]
-    click.echo("\n".join([*table(compared), "", *named, *fine, *untold(compared, threshold)]))
+    click.echo("\n".join([*table(compared), "", *named, *fine, *undecided(compared, threshold)]))
     talk(f"the runs of the pairs: {output}")
     if named:
         raise click.exceptions.Exit(1)
@@ -98,7 +98,7 @@ def _nodes(hosts: tuple[str, ...] | None) -> list[str]:
     from ..slurm.nodelist import expand
 
     if not hosts and not os.environ.get(NODELIST):
-        raise OneLine("which nodes? Name them by --hosts n1,n2,n3,n4, or run it inside a Slurm job")
+        raise OneLineError("which nodes? Name them by --hosts n1,n2,n3,n4, or run it inside a Slurm job")
     return [slots_of(host)[0] for host in hosts] if hosts else expand(os.environ[NODELIST])
 
 
@@ -118,16 +118,16 @@ def _planned(folder: Path, pair: tuple[str, ...], launches: int, start: Start) -
     return planned_run(Request(lambda: plan, Control(output=folder, resume=True), PLANNED))
 
 
-def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warned: Warned):
+def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warned: WarningFlag):
     """Measure what is left of the pair's run; what it gave, or why it failed."""
-    from ..evaluation.node_pairs import Measured, measured
+    from ..evaluation.node_pairs import MeasuredPair, measured_pair
     from ..evaluation.summary import record_summary
     from ..launching.driver import drive
     from ..launching.find import find_launcher
     from ..launching.launcher import LaunchError
-    from ..launching.supervised import Refused, Run, Stopped
+    from ..launching.supervision import LaunchFailed, LaunchRefused, SupervisedRun
     from ..runs.recorder import create_run, discard_run
-    from ..watching.progress import Lines
+    from ..watching.progress import ProgressLines
 
     why = ""
     try:
@@ -136,7 +136,7 @@ def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: f
             if not folder.path.exists():
                 create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
             launches = plan.planned_launches()
-            run = Run(
+            run = SupervisedRun(
                 folder=folder,
                 plan=plan,
                 launches=launches,
@@ -145,18 +145,18 @@ def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: f
                 within_s=None,
                 started=time.time(),
                 skip_hung=False,
-                show=Lines,
+                show=ProgressLines,
                 warned=warned,
             )
             drive(run)
         if warned.came and folder.pending(plan):
             why = "warned of the end of its time"
-    except (LaunchError, Refused, Stopped) as error:
+    except (LaunchError, LaunchRefused, LaunchFailed) as error:
         why = str(error)
     if why and not list(folder.launches.glob("*.cells.csv")):
         if folder.path.exists():
             discard_run(folder)  # no rank came as far as writing
-        return Measured(pair, {}, why)
+        return MeasuredPair(pair, {}, why)
     with suppress(RunError) if why else nullcontext():  # where no cell was finished there is nothing to sum up
         rows = record_summary(folder)
-    return Measured(pair, {}, why) if why else measured(pair, rows)
+    return MeasuredPair(pair, {}, why) if why else measured_pair(pair, rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..units import MAX_RANKS, format_size, in_ranks
-from .types import OneLine, errors_in_one_line, talk
+from .types import OneLineError, errors_in_one_line, talk
 
 if TYPE_CHECKING:
     from ..importers import Imported
@@ -19,7 +19,9 @@ def _counts(ctx: click.Context, param: click.Parameter, value: str | None) -> tu
     """The numbers of `64` or `2,4,8`: one for all logs, or one for each in their order."""
     words = [word.strip() for word in value.split(",")] if value else []
     if not all(word.isascii() and word.isdigit() and 0 < int(word[:9]) <= MAX_RANKS for word in words):
-        raise OneLine(f"--{param.name} {value}: expected a whole number above 0, or one for each log such as 2,4,8")
+        raise OneLineError(
+            f"--{param.name} {value}: expected a whole number above 0, or one for each log such as 2,4,8"
+        )
     return tuple(map(int, words))
 
 
@@ -27,10 +29,10 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     """{NAME: VALUE} of every NAME=VALUE."""
     for value in values:
         if not all(value.partition("=")[::2]) and param.name == "columns" or not value.partition("=")[1]:
-            raise OneLine(f"{param.opts[-1]} {value}: expected {param.metavar}")
+            raise OneLineError(f"{param.opts[-1]} {value}: expected {param.metavar}")
     pairs = [value.partition("=")[::2] for value in values]
     if len(dict(pairs)) < len(pairs):
-        raise OneLine(f"{param.opts[-1]}: one name is said twice")
+        raise OneLineError(f"{param.opts[-1]}: one name is said twice")
     return dict(pairs)
 
 
@@ -76,7 +78,7 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
     if output.exists():
         raise RunError(f"{output}: exists already; choose another folder with -o")
     if dtype is not None and dtype.lower() not in (*ITEMSIZES, *SPELLINGS):
-        raise OneLine(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")
+        raise OneLineError(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")
     same = {"dtype": dtype, "op": op, "in_place": in_place, "algorithm": algorithm, "columns": columns, "where": where}
     given = zip(_for_each("ranks", ranks, logs), _for_each("nodes", nodes, logs))
     found: list[tuple[Path, list[Imported]]] = []
@@ -97,7 +99,7 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
 def _for_each(name: str, values: Sequence[int], logs: Sequence[Path]) -> list[int | None]:
     """One value a log."""
     if len(values) not in (0, 1, len(logs)):
-        raise OneLine(f"--{name}: {len(values)} numbers for {len(logs)} logs; expected one, or one for each")
+        raise OneLineError(f"--{name}: {len(values)} numbers for {len(logs)} logs; expected one, or one for each")
     return [*values] * len(logs) if len(values) == 1 else [*values] or [None] * len(logs)
 
 

@@ -5,7 +5,7 @@ import shlex
 import signal
 
 from ..runs.folder import RunFolder
-from ..runs.launch_choice import chosen
+from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan
 from ..slurm.allocation import allocation, refuse_few_nodes
 from ..slurm.job_record import JobRecord
@@ -39,7 +39,7 @@ class InJob:
 
     def choose(self, folder: RunFolder, plan: Plan) -> None:
         """Which launches of the run this start sees to. Raises PlanError; RunError where the job is too small."""
-        self.launches, skip_hung = chosen(plan, self.control.only), self.control.skip_hung
+        self.launches, skip_hung = chosen_launches(plan, self.control.only), self.control.skip_hung
         missing = {launch: folder.missing(plan, launch, skip_hung) for launch in self.launches}
         refuse_few_nodes(self.here, plan, [launch for launch, cells in missing.items() if cells])
         self._planned, self._left = sum(len(plan.cells(launch)) for launch in missing), sum(missing.values())

@@ -9,7 +9,7 @@ from ..algorithms import find_planned
 from ..machine.node import host
 from ..runs.dtypes import teach_numpy
 from ..runs.folder import RunFolder
-from ..runs.launch_choice import chosen
+from ..runs.launch_choice import chosen_launches
 from ..runs.plan import OPS, Plan, PlanError
 from ..runs.recorder import create_run
 from ..runs.rows import RunError
@@ -57,7 +57,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     if there:
         plan = _stored_plan(folder, plan, request.asked)
     refuse_unplanned(control.limits, plan)
-    chosen(plan, control.only)
+    chosen_launches(plan, control.only)
     teach_numpy(plan.dtype)
     return folder, plan
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from ..runs.atomic_write import write_whole
+from ..runs.atomic_write import write_atomically
 from ..units import parse_price, parse_size
-from .types import NAMES, RANKS, RATE, SIZES, OneLine, errors_in_one_line, parsed
+from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, parsed
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
 MOST_RANKS = 1 << 18
@@ -46,7 +46,7 @@ def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, 
     Below the times stand the sizes and the numbers of ranks at which one algorithm overtakes another. Beyond twice the
     ranks that were measured, all of it is marked as speculative.
     """
-    from ..models.prediction import BEST, Layout, groups
+    from ..models.prediction import BEST, Layout, competing_models
     from ..report import forecast
 
     sizes = tuple(sorted(set(sizes)))
@@ -54,43 +54,45 @@ def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, 
     layout = _format(layout, as_map, output)
     found, source = _from_file(machine, prices) if machine else _from_prices(prices, ranks_per_node)
     segment = segment or (BEST if found.bare else None)
-    competing = groups(found, algorithms, Layout(ranks_per_node, segment))
+    competing = competing_models(found, algorithms, Layout(ranks_per_node, segment))
     asked = forecast.Forecast(found, source, competing, ranks, sizes)
     forms = {"table": forecast.as_tables, "map": forecast.as_map, "csv": forecast.as_csv, "json": forecast.as_json}
     text = forms["map" if as_map else layout](asked).rstrip("\n")
     if output:
-        write_whole(output, text + "\n")
+        write_atomically(output, text + "\n")
     else:
         click.echo(text)
 
 
 def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
     if not ranks:
-        raise OneLine("predict needs numbers of ranks, such as -n 1024 or -n 2-64")
+        raise OneLineError("predict needs numbers of ranks, such as -n 1024 or -n 2-64")
     if ranks[0] < 2:
-        raise OneLine("-n 1: one rank has nobody to reduce with; expected 2 ranks or more")
+        raise OneLineError("-n 1: one rank has nobody to reduce with; expected 2 ranks or more")
     if ranks[-1] > MOST_RANKS:
-        raise OneLine(f"-n {ranks[-1]}: at most {MOST_RANKS} ranks are predicted")
+        raise OneLineError(f"-n {ranks[-1]}: at most {MOST_RANKS} ranks are predicted")
     if sizes[0] < 1 or sizes[-1] > LARGEST:
-        raise OneLine(f"--sizes: {sizes[0] if sizes[0] < 1 else sizes[-1]} bytes; expected 1 B to 1 PiB")
+        raise OneLineError(f"--sizes: {sizes[0] if sizes[0] < 1 else sizes[-1]} bytes; expected 1 B to 1 PiB")
     if segment == 0:
-        raise OneLine("--segment 0: a segment holds at least one element")
+        raise OneLineError("--segment 0: a segment holds at least one element")
     if ranks_per_node and ranks_per_node > ranks[-1]:
-        raise OneLine(f"--ranks-per-node {ranks_per_node}: there are {ranks[-1]} ranks in all")
+        raise OneLineError(f"--ranks-per-node {ranks_per_node}: there are {ranks[-1]} ranks in all")
     if len(ranks) * len(sizes) > MOST_CELLS:
-        raise OneLine(f"{len(ranks)} numbers of ranks times {len(sizes)} sizes: at most {MOST_CELLS} are predicted")
+        raise OneLineError(
+            f"{len(ranks)} numbers of ranks times {len(sizes)} sizes: at most {MOST_CELLS} are predicted"
+        )
 
 
 def _format(layout, as_map, output) -> str:
     if as_map and layout not in (None, "table"):
-        raise OneLine(f"--map is a table; leave out --format {layout}")
+        raise OneLineError(f"--map is a table; leave out --format {layout}")
     if output is None:
         return layout or "table"
     if output.suffix not in SUFFIXES:
-        raise OneLine(f"-o {output}: expected a name that ends in {', '.join(SUFFIXES)}")
+        raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(SUFFIXES)}")
     named = SUFFIXES[output.suffix]
     if (layout or named) != named or (as_map and named != "table"):
-        raise OneLine(
+        raise OneLineError(
             f"-o {output}: its name says {named}, but {'--map' if as_map else f'--format {layout}'} was asked"
         )
     return named
@@ -102,7 +104,7 @@ def _from_file(path: Path, prices: dict):
 
     given = [name for name, value in prices.items() if value is not None]
     if given:
-        raise OneLine(f"{path} says what messages cost; leave out --{given[0].replace('_', '-')}, or the file")
+        raise OneLineError(f"{path} says what messages cost; leave out --{given[0].replace('_', '-')}, or the file")
     found = read_machine(path)
     return found, source_of(found, str(path))
 
@@ -113,16 +115,20 @@ def _from_prices(prices: dict, ranks_per_node: int | None):
 
     beta, beta_within = _beta(prices, ""), _beta(prices, "_within")
     if prices["alpha"] is None or beta is None:
-        raise OneLine("predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)")
+        raise OneLineError(
+            "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
+        )
     for name, price, most in (("alpha", prices["alpha"], MOST_ALPHA_S), ("beta", beta, MOST_BETA_S)):
         if price > most:
-            raise OneLine(f"--{name} {price:g}: {price:g} s, more than {most:g} s; is the unit missing, as in 5us?")
+            raise OneLineError(
+                f"--{name} {price:g}: {price:g} s, more than {most:g} s; is the unit missing, as in 5us?"
+            )
     between = Prices(prices["alpha"], beta)
     words = prices_in_words(*between)
     within = None
     if prices["alpha_within"] is not None or beta_within is not None:
         if ranks_per_node is None:
-            raise OneLine("prices within a node need --ranks-per-node")
+            raise OneLineError("prices within a node need --ranks-per-node")
         within = Prices(prices["alpha_within"] or between.alpha_s, beta_within or between.beta_s_per_byte)
         words += f" between nodes; {prices_in_words(*within)} within"
     gamma = prices["gamma"] or 0.0
@@ -134,5 +140,5 @@ def _beta(prices: dict, where: str) -> float | None:
     beta, bandwidth = prices[f"beta{where}"], prices[f"bandwidth{where}"]
     if beta is not None and bandwidth is not None:
         option = where.replace("_", "-")
-        raise OneLine(f"--beta{option} and --bandwidth{option} say the same; give one of them")
+        raise OneLineError(f"--beta{option} and --bandwidth{option} say the same; give one of them")
     return 1 / bandwidth if bandwidth is not None else beta

@@ -16,7 +16,7 @@ from ..runs.plan import Plan, PlanError, geometric_sizes
 from ..runs.start import Start
 
 if TYPE_CHECKING:
-    from ..evaluation.acceptance import Limit
+    from ..evaluation.acceptance import AcceptanceLimit
 
 OPTION_OF = {  # where a field of the plan has another name
     "cell_time_s": "cell_time",
@@ -46,7 +46,7 @@ class Control:
     requeue: bool = False
     report: bool = False
     format: str = "table"
-    limits: "tuple[Limit, ...]" = ()
+    limits: "tuple[AcceptanceLimit, ...]" = ()
 
 
 @dataclass(frozen=True)

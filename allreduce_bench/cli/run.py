@@ -18,20 +18,20 @@ from ..measuring.launcher_variables import rank_of, ranks_on_this_node, size_of,
 from ..measuring.startup import hold_back_mpi, start_mpi
 from ..measuring.transport import asked_transport
 from ..runs.folder import RunFolder
-from ..runs.launch_choice import chosen
+from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan, PlanError
 from ..runs.recorder import discard_run
 from ..runs.rows import RunError
-from ..watching.lifeline import Warned
-from ..watching.progress import Place
+from ..watching.lifeline import WarningFlag
+from ..watching.progress import LaunchPosition
 from .options import job_options, plan_options
 from .plan_of_options import begin_run, open_run, planned_run, refuse_short_timeout, refuse_under_launcher
 from .request import Control, Request, request_of
 from .sections import Sectioned
-from .types import DURATION, OneLine, display, errors_in_one_line, talk
+from .types import DURATION, OneLineError, display, errors_in_one_line, talk
 
 if TYPE_CHECKING:
-    from ..launching.supervised import Run
+    from ..launching.supervision import SupervisedRun
     from .in_job import InJob
 
 
@@ -71,12 +71,12 @@ def run(context: click.Context, **options) -> None:
 def _run_as_rank(request: Request, interface: str, level: str) -> None:
     control, asked = request.control, request.asked
     if "ranks" in asked:
-        raise OneLine("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
+        raise OneLineError("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
     refuse_under_launcher(asked)
     os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
     from ..watching.unattended import fuse
 
-    warned = Warned()
+    warned = WarningFlag()
     warned.listen()  # before MPI starts, and before the fuse burns in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:
         from .in_job import tell_switches
@@ -91,13 +91,13 @@ def _run_as_rank(request: Request, interface: str, level: str) -> None:
     from mpi4py import MPI
 
     if size_of(os.environ) not in (None, MPI.COMM_WORLD.size):
-        raise OneLine(
+        raise OneLineError(
             f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: {_one_each(os.environ)}"
         )
     put_out()
     started, begin = time.time(), partial(_open_as_rank, request, MPI.COMM_WORLD.size)
     deadline = None if control.within_s is None else started + control.within_s
-    here = Place(1, 1, started, MPI.COMM_WORLD.size, deadline)
+    here = LaunchPosition(1, 1, started, MPI.COMM_WORLD.size, deadline)
     task = Task(
         open_run=begin,
         close_run=partial(_finish_one_launch, control, warned),
@@ -119,30 +119,30 @@ def _open_as_rank(request: Request, ranks: int) -> tuple[RunFolder, Plan, Launch
     if ranks not in plan.ranks:
         raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {ranks}")
     only, skip_hung = request.control.only, request.control.skip_hung
-    ours = [launch for launch in chosen(plan, only) if launch.ranks == ranks]
+    ours = [launch for launch in chosen_launches(plan, only) if launch.ranks == ranks]
     if not ours:
         raise PlanError(f"--only {only}: none of these launches has {ranks} ranks")
     return folder, plan, next(iter(folder.pending(plan, skip_hung, ours)), None)
 
 
-def _finish_one_launch(control: Control, warned: Warned, folder: RunFolder, plan: Plan) -> str:
+def _finish_one_launch(control: Control, warned: WarningFlag, folder: RunFolder, plan: Plan) -> str:
     """The same where this mpirun was one launch of several."""
     missed = _finished(control, warned, folder, plan)
-    if left := folder.pending(plan, control.skip_hung, chosen(plan, control.only)):
+    if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
         early = "warned of the end of its time" if warned.came else "each mpirun measures one launch"
         talk(f"{early}; left: {names}; start it again with: run --resume -o {shlex.quote(str(folder.path))}")
     return missed or (f"left: {len(left)} launches" if warned.came and left else "")
 
 
-def run_from_outside(request: Request) -> tuple[RunFolder, OneLine | None]:
+def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
     """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong."""
     from ..launching.find import find_launcher
     from ..launching.staging import stage
-    from ..launching.supervised import Run
+    from ..launching.supervision import SupervisedRun
     from .in_job import InJob
 
-    control, started, warned = request.control, time.time(), Warned()
+    control, started, warned = request.control, time.time(), WarningFlag()
     warned.listen()
     for number in (signal.SIGTERM, signal.SIGHUP):  # a scheduler's end of the job, or of the connection
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -159,7 +159,7 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLine | None]:
         job.begin(folder, plan, staged.facts if staged else None)
         planned = f"launches: {len(job.launches)}"
         talk(f"{launcher.library}, {launcher.program}; {planned}; results in {folder.path}")
-        run = Run(
+        run = SupervisedRun(
             folder=folder,
             plan=plan,
             launches=job.launches,
@@ -177,35 +177,35 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLine | None]:
     return folder, failure
 
 
-def _driven(run: "Run", control: Control, job: "InJob") -> OneLine | None:
+def _driven(run: "SupervisedRun", control: Control, job: "InJob") -> OneLineError | None:
     """Drive the run as far as it goes, and print what came of it; what went wrong."""
     from ..launching.driver import drive
-    from ..launching.supervised import Refused, Stopped
+    from ..launching.supervision import LaunchFailed, LaunchRefused
 
     folder, plan = run.folder, run.plan
     try:
         unstarted = drive(run)
-    except (Refused, Stopped, KeyboardInterrupt) as error:
-        why, refused = str(error) or "interrupted", isinstance(error, Refused)
+    except (LaunchRefused, LaunchFailed, KeyboardInterrupt) as error:
+        why, refused = str(error) or "interrupted", isinstance(error, LaunchRefused)
         job.ends("refused" if refused else "stopped", why)
         if not control.resume and not any(folder.launches.iterdir()):
             discard_run(folder)  # no rank came as far as writing: nothing to go on with
-            return OneLine(why, 2 if refused else 1)
+            return OneLineError(why, 2 if refused else 1)
         with suppress(OSError, RunError):  # a full disk has no room for the summary either
             _finish(control, folder, plan)
-        return OneLine(why) if refused else OneLine(f"{why}; finished cells are kept; {job.go_on(folder)}", 1)
+        return OneLineError(why) if refused else OneLineError(f"{why}; finished cells are kept; {job.go_on(folder)}", 1)
     left_out = ""
     if unstarted and not run.warned.came:
         left_out = f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up"
         talk(f"{left_out}; {job.go_on(folder)}")
     failed = _finished(control, run.warned, folder, plan)
     if left := job.warned(folder, plan) if run.warned.came else "":
-        return OneLine("; ".join(filter(None, [left, failed])), 1)
+        return OneLineError("; ".join(filter(None, [left, failed])), 1)
     job.ends("done", failed or left_out or None)
-    return OneLine(f"{failed}; results in {folder.path}", 1) if failed else None
+    return OneLineError(f"{failed}; results in {folder.path}", 1) if failed else None
 
 
-def _finished(control: Control, warned: Warned, folder: RunFolder, plan: Plan) -> str:
+def _finished(control: Control, warned: WarningFlag, folder: RunFolder, plan: Plan) -> str:
     """What `_finish` does, but for a warning that came before any cell was finished: then there is nothing to say."""
     try:
         return _finish(control, folder, plan)
@@ -230,7 +230,7 @@ def _finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     from ..report.formats import FORMATS, Result
 
     rows = record_summary(folder)
-    ours = {launch.ranks for launch in chosen(plan, control.only)}
+    ours = {launch.ranks for launch in chosen_launches(plan, control.only)}
     plan = replace(plan, ranks=tuple(ranks for ranks in plan.ranks if ranks in ours))
     rows = [row for row in rows if row["ranks"] in ours]
     click.echo(FORMATS[control.format](Result.of(folder, rows)._replace(plan=plan)), nl=False)

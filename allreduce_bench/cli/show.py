@@ -10,7 +10,7 @@ from ..schedule.algorithm import Algorithm
 from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology
 from ..schedule.verify import Proof
-from .types import RANKS, OneLine, errors_in_one_line
+from .types import RANKS, OneLineError, errors_in_one_line
 
 MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
 
@@ -52,9 +52,9 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
     from ..schedule.verify import verify as prove
 
     if len(ranks) != 1:
-        raise OneLine(f"explain takes one number of ranks, found {','.join(map(str, ranks))}")
+        raise OneLineError(f"explain takes one number of ranks, found {','.join(map(str, ranks))}")
     if output and not output.endswith(".txt"):
-        raise OneLine(f"-o {output}: explain writes text; expected a name that ends in .txt")
+        raise OneLineError(f"-o {output}: explain writes text; expected a name that ends in .txt")
     (size,) = ranks
     _refuse_too_many(ranks)
     topology = Topology.filled(size, ranks_per_node) if ranks_per_node else Topology.one_node(size)
@@ -68,7 +68,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
             cost = f"{found.formula} ({'exact' if found.exact else 'bound'})"
             texts.append(f"{rounds(found.name, schedules, count, cost)}\n{_promises(proof)}")
         except Refusal as refusal:
-            raise OneLine(f"{found.name}, {size} ranks: {refusal}", 1) from refusal
+            raise OneLineError(f"{found.name}, {size} ranks: {refusal}", 1) from refusal
     text = "\n".join(texts)
     if output:
         with open(output, "w", encoding="utf-8") as file:
@@ -119,9 +119,9 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node) -> None:
 
 def _refuse_too_many(ranks: Sequence[int]) -> None:
     if max(ranks) > MAX_ENUMERATED:
-        raise OneLine(f"-n {max(ranks)}: the steps of at most {MAX_ENUMERATED} ranks can be enumerated")
+        raise OneLineError(f"-n {max(ranks)}: the steps of at most {MAX_ENUMERATED} ranks can be enumerated")
 
 
 def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
     if why := algorithm.unmet(size, topology):
-        raise OneLine(why)
+        raise OneLineError(why)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .types import OneLine, errors_in_one_line, talk
+from .types import OneLineError, errors_in_one_line, talk
 
 if TYPE_CHECKING:
-    from ..slurm.status import Line
+    from ..slurm.status import StatusLine
     from ..slurm.sweep import Overview
 
 RESULTS = Path("results")
@@ -30,7 +30,7 @@ def status(sweep: Path | None) -> None:
 
     overview = look(sweep or _newest())
     if not overview.tasks:
-        raise OneLine(f"{overview.sweep}: no job was ever submitted for it, nor wrote into it; expected a sweep")
+        raise OneLineError(f"{overview.sweep}: no job was ever submitted for it, nor wrote into it; expected a sweep")
     if overview.told.silence:
         talk(f"{overview.told.silence}; states are those that the jobs wrote of themselves")
     table = lines(overview)
@@ -52,11 +52,11 @@ def _newest() -> Path:
     """The sweep in RESULTS whose jobs were submitted, or began, last."""
     found = [path for path in RESULTS.glob("*/jobs") if path.is_dir()]
     if not found:
-        raise OneLine(f"no sweep in {RESULTS}/; name its folder")
+        raise OneLineError(f"no sweep in {RESULTS}/; name its folder")
     return max(found, key=lambda path: path.stat().st_mtime).parent
 
 
-def _show(table: "Sequence[Line]") -> None:
+def _show(table: "Sequence[StatusLine]") -> None:
     """The table on a terminal, where long reasons are wrapped."""
     from rich.console import Console
     from rich.table import Table

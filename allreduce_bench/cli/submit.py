@@ -13,14 +13,21 @@ from ..slurm import commands
 from ..slurm.estimate import parse_limit
 from ..slurm.job_files import read_submissions
 from ..slurm.jobs import HERE
-from ..slurm.order_table import commands_of, described, in_words, node_hours, rows, too_long
+from ..slurm.order_table import (
+    commands_of,
+    node_hours,
+    node_hours_sentence,
+    order_rows,
+    overrun_sentence,
+    submission_facts,
+)
 from ..slurm.parsing import id_parts
-from ..slurm.submit import Order, submit_all
+from ..slurm.submit import SubmissionOrder, submit_all
 from ..units import aligned, parse_counts
 from .options import plan_options
 from .sections import Sectioned
-from .sweep_of_options import Submitting, begun, jobs_left, rendering, resumed, submitting_of
-from .types import DURATION, RANKS, OneLine, errors_in_one_line, parsed, talk
+from .sweep_of_options import SubmissionRequest, jobs_left, new_sweep, rendering, resumed_sweep, submission_request
+from .types import DURATION, RANKS, OneLineError, errors_in_one_line, parsed, talk
 
 SENSELESS = {  # options of `run` that have none here -> why
     "ranks": "ranks are nodes x ranks per node; say --nodes and --ranks-per-node",
@@ -49,7 +56,7 @@ class SubmitCommand(Sectioned):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise OneLine(f"no such option: {error.option_name}; options of sbatch stand behind a --") from error
+            raise OneLineError(f"no such option: {error.option_name}; options of sbatch stand behind a --") from error
 
 
 @click.command(cls=SubmitCommand)
@@ -90,14 +97,14 @@ def submit(context: click.Context, **options) -> None:
     """
     asked = {name for name in options if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
     for name in sorted(asked & set(SENSELESS)):
-        raise OneLine(f"--{name.replace('_', '-')} for submit: {SENSELESS[name]}")
-    submit_sweep(submitting_of(options, asked))
+        raise OneLineError(f"--{name.replace('_', '-')} for submit: {SENSELESS[name]}")
+    submit_sweep(submission_request(options, asked))
 
 
-def submit_sweep(asked: Submitting) -> None:
+def submit_sweep(asked: SubmissionRequest) -> None:
     """Submit what is left of the sweep that is asked for, or say what would be submitted."""
     resuming = asked.run.control.resume
-    sweep, again, runs = resumed(asked) if resuming else begun(asked)
+    sweep, again, runs = resumed_sweep(asked) if resuming else new_sweep(asked)
     shared = rendering(sweep, again)
     jobs = jobs_left(sweep, again, runs, asked)
     if not jobs:
@@ -105,19 +112,19 @@ def submit_sweep(asked: Submitting) -> None:
         return
     scripts = [shared.script(job) for job in jobs]
     new = [] if resuming else runs
-    order = Order(sweep, new, scripts, shared.collect_script(jobs), again.arguments, shared.command)
-    if words := too_long(shared, jobs):
+    order = SubmissionOrder(sweep, new, scripts, shared.collect_script(jobs), again.arguments, shared.command)
+    if words := overrun_sentence(shared, jobs):
         talk(f"warning: {words}")
     if asked.dry_run:
-        _print([*aligned(rows(shared, jobs, ())), *commands_of(order), in_words(shared, jobs)])
+        _print([*aligned(order_rows(shared, jobs, ())), *commands_of(order), node_hours_sentence(shared, jobs)])
         return
     _look_at_slurm(sweep)
     _ask(asked, node_hours(shared, jobs)[1])
     try:
-        ids, collect = submit_all(order, lambda *ids: described(shared, jobs, again, now(), *ids))
+        ids, collect = submit_all(order, lambda *ids: submission_facts(shared, jobs, again, now(), *ids))
     except KeyboardInterrupt as interrupt:
-        raise OneLine("interrupted; nothing was submitted", 1) from interrupt
-    _print([*aligned(rows(shared, jobs, [*ids, collect])), in_words(shared, jobs)])
+        raise OneLineError("interrupted; nothing was submitted", 1) from interrupt
+    _print([*aligned(order_rows(shared, jobs, [*ids, collect])), node_hours_sentence(shared, jobs)])
     talk(f"next: allreduce-bench status {shlex.quote(str(asked.output))}")
 
 
@@ -133,20 +140,20 @@ def _look_at_slurm(sweep: Path) -> None:
         states = [f"{names.get(id_parts(job.id)[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
         numbers = " ".join(sorted({id_parts(job.id)[0] for job in busy}))
         said = f"{sweep}: jobs of the sweep are in the queue: {', '.join(states)}"
-        raise OneLine(f"{said}; wait for them, or end them: scancel {numbers}")
+        raise OneLineError(f"{said}; wait for them, or end them: scancel {numbers}")
 
 
-def _ask(asked: Submitting, most: float) -> None:
+def _ask(asked: SubmissionRequest, most: float) -> None:
     """Raises OneLine unless the node-hours are few, or the user wants them."""
     if most <= asked.max_node_hours or asked.yes:
         return
     words = f"the jobs may take {most:.1f} node-hours, above --max-node-hours {asked.max_node_hours:g}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise OneLine(f"{words}; nothing was submitted; say --yes, or allow more")
+        raise OneLineError(f"{words}; nothing was submitted; say --yes, or allow more")
     with suppress(click.Abort):
         if click.confirm(f"{words}; submit them?", err=True):
             return
-    raise OneLine("nothing was submitted", 1)
+    raise OneLineError("nothing was submitted", 1)
 
 
 def _print(lines: Iterable[str]) -> None:

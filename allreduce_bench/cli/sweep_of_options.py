@@ -12,23 +12,23 @@ from ..evaluation.acceptance import OPTION
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan, PlanError
 from ..runs.rows import RunError
-from ..slurm.job_files import JOBS, SUBMISSION, Again, read_submissions, runs_of
+from ..slurm.job_files import JOBS, SUBMISSION, SubmissionChoices, read_submissions, runs_of
 from ..slurm.jobs import SweepJob, jobs_of, name_of_run
-from ..slurm.sbatch_words import check_passed
+from ..slurm.sbatch_words import check_sbatch_words
 from ..slurm.scripts import Rendering
 from ..slurm.submit import check_folder
 from ..slurm.systems import find_system, jobs_folder
 from ..slurm.template import Template, check_job_name
 from .plan_of_options import planned_run, refuse_short_timeout
 from .request import Request, request_of
-from .types import OneLine
+from .types import OneLineError
 
 GENERIC, JOB_NAME = "generic", "allreduce"
 OF_THE_SITE = ("launcher", "launcher_args", "interface")  # what the file of a system says where no option does
 
 
 @dataclass(frozen=True, kw_only=True)
-class Submitting:
+class SubmissionRequest:
     """What `submit` is asked for; None: not said, so that the system, or the submission before, decides."""
 
     run: Request  # as each run of the sweep is asked for; its output is the folder of the sweep
@@ -54,13 +54,13 @@ class Submitting:
         return self.run.control.output
 
 
-def submitting_of(options: Mapping[str, Any], asked: set[str]) -> Submitting:
+def submission_request(options: Mapping[str, Any], asked: set[str]) -> SubmissionRequest:
     """What `options` of the command line ask for, of which the user gave `asked`."""
     run = request_of(options, asked)
     if not options["resume"] and not options["output"]:
         name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
         run = replace(run, control=replace(run.control, output=Path("results") / name))
-    return Submitting(
+    return SubmissionRequest(
         run=run,
         nodes=options["nodes"],
         ranks_per_node=options["ranks_per_node"],
@@ -71,19 +71,19 @@ def submitting_of(options: Mapping[str, Any], asked: set[str]) -> Submitting:
         array=options["array"],
         stage=options["stage"] if "stage" in asked else None,
         steering=_steering(run),
-        arguments=check_passed(options["words"]),
+        arguments=check_sbatch_words(options["words"]),
         max_node_hours=options["max_node_hours"],
         yes=options["yes"],
         dry_run=options["dry_run"],
     )
 
 
-def begun(asked: Submitting) -> tuple[Path, Again, list[tuple[RunFolder, Plan]]]:
+def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
     """The folder of a new sweep, what else was chosen, and the plans of its runs."""
     if not asked.nodes:
         raise PlanError("--nodes: expected numbers of nodes, a job each, such as --nodes 1,2,4,8")
     system = find_system(asked.system or GENERIC)
-    again = _chosen(Again(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
+    again = _chosen(SubmissionChoices(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
     check_job_name(again.job_name)
     sweep = check_folder(asked.output.absolute())
     if sweep.exists():
@@ -101,11 +101,11 @@ def begun(asked: Submitting) -> tuple[Path, Again, list[tuple[RunFolder, Plan]]]
     return sweep, again, runs
 
 
-def resumed(asked: Submitting) -> tuple[Path, Again, list[tuple[RunFolder, Plan]]]:
+def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
     """The same of a sweep that is there, chosen as in its last submission where nothing else is asked for."""
     sweep = check_folder(asked.output.absolute())
     folders, submissions = runs_of(sweep), read_submissions(sweep)
-    last = submissions[-1].again if submissions else Again("", JOB_NAME)
+    last = submissions[-1].again if submissions else SubmissionChoices("", JOB_NAME)
     if last is None:
         path = sweep / JOBS / str(submissions[-1].number) / SUBMISSION
         raise RunError(f"{path}: damaged: it does not say again; submit without --resume into a new folder")
@@ -121,7 +121,7 @@ def resumed(asked: Submitting) -> tuple[Path, Again, list[tuple[RunFolder, Plan]
     return sweep, _chosen(last, asked), runs
 
 
-def _chosen(before: Again, asked: Submitting) -> Again:
+def _chosen(before: SubmissionChoices, asked: SubmissionRequest) -> SubmissionChoices:
     """The choices of the command line in the place of those before."""
     changed: dict[str, Any] = {
         "job_name": asked.job_name,
@@ -135,7 +135,7 @@ def _chosen(before: Again, asked: Submitting) -> Again:
     return replace(before, **{name: value for name, value in changed.items() if value is not None})
 
 
-def rendering(sweep: Path, again: Again) -> Rendering:
+def rendering(sweep: Path, again: SubmissionChoices) -> Rendering:
     """What the scripts of these choices have in common. Raises SystemFileError, ScriptError, OSError, OneLine."""
     system = find_system(again.system)
     own = again.template or jobs_folder() / "sweep.sbatch"
@@ -156,14 +156,16 @@ def rendering(sweep: Path, again: Again) -> Rendering:
 def _own_environment() -> str:
     """The Python environment that this runs in: its jobs run in it, too."""
     if not (Path(sys.prefix) / "bin" / "allreduce-bench").exists():
-        raise OneLine(
+        raise OneLineError(
             f"{sys.prefix}/bin: holds no allreduce-bench for the jobs; run submit from a virtual environment, "
             "or name one as venv in the file of the system"
         )
     return sys.prefix
 
 
-def jobs_left(sweep: Path, again: Again, runs: list[tuple[RunFolder, Plan]], asked: Submitting) -> list[SweepJob]:
+def jobs_left(
+    sweep: Path, again: SubmissionChoices, runs: list[tuple[RunFolder, Plan]], asked: SubmissionRequest
+) -> list[SweepJob]:
     """The jobs for what is left, of those nodes and ranks per node that were asked for."""
     left = jobs_of(sweep, runs, again.array, "--skip-hung" in again.steering, asked.run.control.within_s)
     nodes, per_node = asked.nodes, asked.ranks_per_node

@@ -12,10 +12,10 @@ from ..measuring.launcher_variables import rank_of
 from ..runs.groups import parse_groups
 from ..runs.hosts import parse_hosts
 from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size
-from ..watching.progress import Lines, Place
+from ..watching.progress import LaunchPosition, ProgressLines
 
 
-class OneLine(click.ClickException):
+class OneLineError(click.ClickException):
     """An error that is said in one line, once for all ranks; exit status 2: bad usage, 1: a check that failed."""
 
     def __init__(self, message: str, exit_code: int = 2):
@@ -39,7 +39,7 @@ class _Parsed(click.ParamType):
         try:
             return self.parse(value)
         except ValueError as error:
-            raise OneLine(f"{param.opts[-1] if param else 'argument'}: {error}") from error
+            raise OneLineError(f"{param.opts[-1] if param else 'argument'}: {error}") from error
 
 
 def parsed(name: str, parse: Callable[[str], object]) -> click.ParamType:
@@ -90,11 +90,11 @@ def _own(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> 
     from ..schedule.algorithm import AlgorithmError
 
     if names := [word for word in words if not word.endswith(".py")]:
-        raise OneLine(f"--own {names[0]}: expected a .py file with an @algorithm")
+        raise OneLineError(f"--own {names[0]}: expected a .py file with an @algorithm")
     try:
         return find(list(words))
     except AlgorithmError as error:
-        raise OneLine(f"--own {error}") from error
+        raise OneLineError(f"--own {error}") from error
 
 
 own_files = click.option(  # a run names its files, but reading a run must not run what it names
@@ -113,12 +113,12 @@ def errors_in_one_line(command: Callable) -> Callable:
     def guarded(*args, **kwargs):
         try:
             return command(*args, **kwargs)
-        except (click.exceptions.Exit, OneLine):
+        except (click.exceptions.Exit, OneLineError):
             raise
         except KeyboardInterrupt as interrupt:
-            raise OneLine("interrupted", 1) from interrupt
+            raise OneLineError("interrupted", 1) from interrupt
         except (ValueError, OSError, RuntimeError) as error:
-            raise OneLine(_sentence(error), getattr(error, "exit_code", 2)) from error
+            raise OneLineError(_sentence(error), getattr(error, "exit_code", 2)) from error
 
     return guarded
 
@@ -135,13 +135,13 @@ def talk(words: str) -> None:
     click.echo(words, err=True)
 
 
-def display() -> Callable[[Place], Lines]:
+def display() -> Callable[[LaunchPosition], ProgressLines]:
     """A live line on a terminal, plain lines elsewhere."""
     if not sys.stderr.isatty():
-        return Lines
+        return ProgressLines
     from rich.console import Console
 
-    from ..watching.live_line import Live
+    from ..watching.live_line import LiveLine
 
     console = Console(stderr=True)
-    return lambda place: Live(place, console)
+    return lambda place: LiveLine(place, console)

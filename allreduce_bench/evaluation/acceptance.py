@@ -17,7 +17,7 @@ EXPECTED = {
 OPTION = {"busbw": "--min-busbw", "time": "--max-time"}
 
 
-class Limit(NamedTuple):
+class AcceptanceLimit(NamedTuple):
     """What has to be met at one size."""
 
     quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds
@@ -40,12 +40,12 @@ class Judgement(NamedTuple):
     sentence: str
 
 
-def parse_limits(quantity: str, text: str) -> tuple[Limit, ...]:
+def parse_limits(quantity: str, text: str) -> tuple[AcceptanceLimit, ...]:
     """The limits of `64M:20,ring@1G:25GB/s` (quantity busbw) or `8:15us` (quantity time). Raises ValueError."""
     return tuple(_limit(quantity, word.strip()) for word in text.split(","))
 
 
-def _limit(quantity: str, word: str) -> Limit:
+def _limit(quantity: str, word: str) -> AcceptanceLimit:
     parse = {"busbw": _gigabytes_per_s, "time": _duration_with_unit}[quantity]
     try:
         match = FORM.fullmatch(word)
@@ -54,7 +54,7 @@ def _limit(quantity: str, word: str) -> Limit:
         value = parse(match["value"].strip())
         if value <= 0:
             raise ValueError("the value must be above 0")
-        return Limit(quantity, parse_size(match["size"]), value, match["algorithm"])
+        return AcceptanceLimit(quantity, parse_size(match["size"]), value, match["algorithm"])
     except ValueError as error:
         raise ValueError(f"'{word}' is no limit: {error}; expected {EXPECTED[quantity]}") from error
 
@@ -69,7 +69,7 @@ def _duration_with_unit(text: str) -> float:
     return parse_duration(text)
 
 
-def refuse_unplanned(limits: Iterable[Limit], plan: Plan) -> None:
+def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
     """Raises PlanError for a limit that nothing in the plan could meet."""
     for limit in limits:
         option = OPTION[limit.quantity]
@@ -87,7 +87,7 @@ def refuse_unplanned(limits: Iterable[Limit], plan: Plan) -> None:
             raise PlanError(f"{option}: one rank alone sends nothing; run with 2 ranks or more")
 
 
-def judge(limits: Iterable[Limit], plan: Plan, rows: Sequence[SummaryRow]) -> list[Judgement]:
+def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryRow]) -> list[Judgement]:
     """One judgement per limit and rank count above 1: by the fastest algorithm that was measured, or by the named one.
 
     With a cold cache only where nothing is planned with a warm one; of groups, the slowest of all at the same time.
@@ -99,7 +99,7 @@ def judge(limits: Iterable[Limit], plan: Plan, rows: Sequence[SummaryRow]) -> li
     return [_judge(limit, ranks, rows) for limit in limits for ranks in counts]
 
 
-def _judge(limit: Limit, ranks: int, rows: Sequence[SummaryRow]) -> Judgement:
+def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Judgement:
     cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
     cells = [row for row in cells if limit.algorithm in (None, row["algorithm"])]
     measured = [row for row in cells if row["time_s"] is not None]
@@ -114,7 +114,7 @@ def _judge(limit: Limit, ranks: int, rows: Sequence[SummaryRow]) -> Judgement:
     return Judgement(met, cell, f"{'accepted' if met else 'FAILED'}: {cell}: {found}, required {_required(limit)}")
 
 
-def _compare(limit: Limit, row: SummaryRow) -> tuple[bool, str]:
+def _compare(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:
     if limit.quantity == "busbw":
         value = row["busbw_bytes_per_s"]
         return value >= limit.value, f"busbw {_digits(value / 1e9, limit.value / 1e9)} GB/s"
@@ -127,5 +127,5 @@ def _digits(value: float, limit: float) -> str:
     return three_digits(value) if float(three_digits(value)) != float(f"{limit:.9g}") else f"{value:.9g}"
 
 
-def _required(limit: Limit) -> str:
+def _required(limit: AcceptanceLimit) -> str:
     return f"{limit.value / 1e9:.9g} GB/s" if limit.quantity == "busbw" else f"{limit.value * 1e6:.9g} us"

@@ -24,7 +24,7 @@ PROMISED: tuple[Promise, ...] = ("promised_same_bits", "promised_rank_order", "p
 BUG = "a bug of the executor, of the MPI, or broken hardware"
 
 
-class Line(NamedTuple):
+class Agreement(NamedTuple):
     """The sizes of one algorithm at one rank count and cache for which promises and measurements are the same."""
 
     ranks: int
@@ -39,7 +39,7 @@ class Line(NamedTuple):
     time: str  # at the largest of them
 
 
-def lines(rows: Sequence[SummaryRow]) -> list[Line]:
+def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
     """What was found of the bits of every algorithm, at the sizes where they were compared."""
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
     order = list(dict.fromkeys(map(_series, compared)))
@@ -84,10 +84,10 @@ def _series(row: SummaryRow) -> tuple:
     return row["ranks"], row["cache"], row["algorithm"]
 
 
-def _line(group: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Line:
+def _line(group: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Agreement:
     first = group[0]
     timed = max((row for row in group if row["time_s"] is not None), key=lambda row: row["nbytes"], default=None)
-    return Line(
+    return Agreement(
         first["ranks"],
         first["cache"],
         first["algorithm"],

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Literal
 
 from ..runs.folder import CellKey, RunFolder, key_of
-from ..runs.groups import read
+from ..runs.groups import parse_group_times
 from ..runs.rows import Block, Row
 from ..runs.schema import QUANTILES
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
@@ -67,7 +67,7 @@ class CellCalls:
 
     def _add_groups(self, text: str) -> bool:
         """Take in the times of the groups; whether only another than the first one that was measured alone has one."""
-        times = [(number, time_s) for number, time_s in enumerate(read(text)) if time_s is not None]
+        times = [(number, time_s) for number, time_s in enumerate(parse_group_times(text)) if time_s is not None]
         for number, time_s in times:
             self.of_groups[number].append(time_s)
         return times[0][0] > min(self.of_groups)

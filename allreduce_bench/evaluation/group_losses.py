@@ -7,7 +7,7 @@ launches. 1.3: the neighbours cost 30 % more time.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..runs.groups import MOST_GROUPS, SILENT, describe, groups_of, read, written
+from ..runs.groups import MOST_GROUPS, SILENT, describe, format_group_times, groups_of, parse_group_times
 from ..runs.plan import Cell, Plan
 from ..runs.schema import ALONE, TOGETHER
 from ..stats import log_interval, median
@@ -32,12 +32,12 @@ def columns(plan: Plan, ranks: int, cell: Cell, together: Timed, alone: Timed, s
     row["group_ranks"] = " ".join(str(len(members)) for members in groups)
     times = [_middle(together if cell.groups == TOGETHER else alone, number) for number in range(len(groups))]
     if any(times):
-        row["group_times_s"] = written(times)
+        row["group_times_s"] = format_group_times(times)
     if cell.groups == TOGETHER:
         losses = [_losses(number, together, alone, stands) for number in range(len(groups))]
         row["losses"] = losses
         if any(losses):
-            row["group_loss"] = written(median(of.values()) if of else None for of in losses)
+            row["group_loss"] = format_group_times(median(of.values()) if of else None for of in losses)
     return row
 
 
@@ -91,7 +91,7 @@ def _of_groups(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
 
 def _told(text: str, unit: float) -> str:
     """The values of a column, one by one, or of many groups the least and the greatest."""
-    values = read(text)
+    values = parse_group_times(text)
     if len(values) > FEW:
         known = [value * unit for value in values if value is not None]
         return f"{three_digits(min(known))} to {three_digits(max(known))}"
@@ -129,7 +129,7 @@ def lines(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     for row in rows:
         if row["groups"] != TOGETHER or row["time_s"] is None or not row.get("group_times_s"):
             continue
-        times = [time_s for time_s in read(row["group_times_s"]) if time_s is not None]
+        times = [time_s for time_s in parse_group_times(row["group_times_s"]) if time_s is not None]
         other = alone_of(row, rows)
         found.append(
             {

@@ -8,25 +8,25 @@ workstations", 2009). Whether its ranks share one link or have several, it is th
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..machine.traffic import LOOPBACK, added, read
+from ..machine.traffic import LOOPBACK, parse_traffic, total_traffic
 from ..units import format_rate
 
 USED = 0.2  # of the busiest interface's bytes: an interface that carried less is no link of this run
 
 
-class Link(NamedTuple):
+class NodeLink(NamedTuple):
     """The rate at which a node sends to the others, and how it is known."""
 
     rate_bytes_per_s: float
     words: str  # such as `hsn0, 200 Gbit/s as the system says`
 
 
-def least_s(nbytes: int, nodes: int, link: Link) -> float:
+def least_s(nbytes: int, nodes: int, link: NodeLink) -> float:
     """The least seconds of an all-reduce of `nbytes` between `nodes` nodes."""
     return 2 * (nodes - 1) / nodes * nbytes / link.rate_bytes_per_s
 
 
-def link_of(stated_bytes_per_s: float | None, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -> Link | None:
+def link_of(stated_bytes_per_s: float | None, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -> NodeLink | None:
     """The links that carried the cells of `marks` (rows with `wire`), on the machines of `attempts`.
 
     Stated rates go before those of the system; None where neither is known, or where one node was used.
@@ -36,16 +36,16 @@ def link_of(stated_bytes_per_s: float | None, marks: Iterable[Mapping], attempts
     names = _carriers(marks)
     label = " and ".join(names) or "link"
     if stated_bytes_per_s:
-        return Link(stated_bytes_per_s, f"{label}, {format_rate(stated_bytes_per_s)} as --link-rate says")
+        return NodeLink(stated_bytes_per_s, f"{label}, {format_rate(stated_bytes_per_s)} as --link-rate says")
     rates = [_slowest(name, attempts) for name in names]
     if not rates or None in rates:
         return None
     rate = sum(filter(None, rates))
-    return Link(rate, f"{label}, {format_rate(rate)} as the system says")
+    return NodeLink(rate, f"{label}, {format_rate(rate)} as the system says")
 
 
 def _carriers(marks: Iterable[Mapping]) -> list[str]:
-    counts = added(read(mark["wire"]) for mark in marks)
+    counts = total_traffic(parse_traffic(mark["wire"]) for mark in marks)
     counts.pop(LOOPBACK, None)
     most = max(counts.values(), default=0)
     return [name for name, nbytes in sorted(counts.items()) if nbytes and nbytes >= USED * most]

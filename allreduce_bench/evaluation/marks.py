@@ -62,10 +62,10 @@ def _described(mark: Row) -> SummaryRow:
 
 def _median_wire(marks: Sequence[Row]) -> str | None:
     """The middle count of every interface over the launches that have it."""
-    counts = [traffic.read(mark["wire"]) for mark in _of(marks, "done")]
+    counts = [traffic.parse_traffic(mark["wire"]) for mark in _of(marks, "done")]
     names = {name for count in counts for name in count}
     middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
-    return traffic.written(middle) or None
+    return traffic.format_traffic(middle) or None
 
 
 def _bits(marks: Sequence[Row]) -> SummaryRow:

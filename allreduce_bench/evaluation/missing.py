@@ -15,7 +15,7 @@ MISSING = "missing"  # nobody said anything of the cell
 UNUSUAL = ("cold", ALONE)  # what is said of a cell beside its size
 
 
-class Missing(NamedTuple):
+class MissingCell(NamedTuple):
     """A cell that a launch has no time for, although it should."""
 
     launch: Launch
@@ -24,7 +24,7 @@ class Missing(NamedTuple):
     reason: str
 
 
-class Group(NamedTuple):
+class MissingGroup(NamedTuple):
     """Missing cells of as many ranks that are missing in the same launches for the same reason."""
 
     state: str
@@ -41,7 +41,7 @@ class Group(NamedTuple):
         return f"{self.cells} at {in_ranks([self.ranks])}: {self.launches}: {said}{self.reason}"
 
 
-def grouped(plan: Plan, found: Iterable[Missing]) -> list[Group]:
+def group_missing(plan: Plan, found: Iterable[MissingCell]) -> list[MissingGroup]:
     """What is missing in words: failed checks first; launches of which all is missing apart from the others."""
     alike: dict[tuple[str, int, str], dict[int, set[Cell]]] = {}
     for launch, cell, state, reason in found:
@@ -50,7 +50,7 @@ def grouped(plan: Plan, found: Iterable[Missing]) -> list[Group]:
     for (state, ranks, reason), cells_of in alike.items():
         for numbers, cells in _together(plan, cells_of):
             where = f"launch{'es' if len(numbers) > 1 else ''} {_spans(numbers, str)}"
-            groups.append(Group(state, ranks, _cells(plan, cells), where, reason, len(numbers) * len(cells)))
+            groups.append(MissingGroup(state, ranks, _cells(plan, cells), where, reason, len(numbers) * len(cells)))
     order = (*FAILED, *AGAIN, MISSING)
     return sorted(groups, key=lambda group: (order.index(group.state), group.ranks))
 
@@ -70,12 +70,12 @@ def _together(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[list[int
     return [*parts, (whole, planned)] if whole else parts
 
 
-def not_begun(plan: Plan, found: Iterable[Missing]) -> list[str]:
+def not_begun(plan: Plan, found: Iterable[MissingCell]) -> list[str]:
     """Of the cells that were not measured to their end the groups in words: what failed, or hung, is said elsewhere."""
-    return [group.sentence for group in grouped(plan, found) if group.state in (MISSING, "left out")]
+    return [group.sentence for group in group_missing(plan, found) if group.state in (MISSING, "left out")]
 
 
-def explained(rows: Iterable[SummaryRow], found: Iterable[Missing]) -> list[SummaryRow]:
+def explain_rows(rows: Iterable[SummaryRow], found: Iterable[MissingCell]) -> list[SummaryRow]:
     """The rows of a summary; those that no launch has done with the reasons why."""
     reasons: dict[tuple[int, CellKey], dict[str, None]] = {}
     for one in found:

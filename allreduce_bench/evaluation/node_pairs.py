@@ -20,18 +20,18 @@ NEEDED = 4  # pairs among which a slow node does not move the median
 Pair = tuple[str, str]
 
 
-class Time(NamedTuple):
+class PairTime(NamedTuple):
     """Of one pair at one size the seconds of the faster algorithm: of all launches, and of the fastest launch."""
 
     time_s: float
     fastest_s: float
 
 
-class Measured(NamedTuple):
+class MeasuredPair(NamedTuple):
     """One pair: its times at SMALL and LARGE, or why there are none."""
 
     pair: Pair
-    times: dict[int, Time]
+    times: dict[int, PairTime]
     why: str = ""  # one line; empty where it was measured
 
     @property
@@ -40,10 +40,10 @@ class Measured(NamedTuple):
         return "+".join(self.pair)
 
 
-class Held(NamedTuple):
+class JudgedPair(NamedTuple):
     """A pair, held against the median over pairs."""
 
-    one: Measured
+    one: MeasuredPair
     ratios: dict[int, float]  # its times over the median ones; empty where it failed
     fastest: dict[int, float]  # the same of its fastest launch
     slow: frozenset[int]  # sizes at which it is slow; none where it failed
@@ -57,22 +57,22 @@ def pairs_of(nodes: Sequence[str]) -> list[Pair]:
     return list(zip(nodes, [*nodes[1:], nodes[0]]))[: len(nodes) if len(nodes) > 2 else 1]
 
 
-def measured(pair: Pair, rows: Sequence[SummaryRow]) -> Measured:
+def measured_pair(pair: Pair, rows: Sequence[SummaryRow]) -> MeasuredPair:
     """The pair by the summary of its run, rows as `summary.summarise` gives them."""
     for row in rows:
         cell = f"{row['algorithm']} {format_size(row['nbytes'])}"
         if row["state"] != "done":
-            return Measured(pair, {}, f"{cell}: {row['state']}, {row['reason'] or 'no reason is known'}")
+            return MeasuredPair(pair, {}, f"{cell}: {row['state']}, {row['reason'] or 'no reason is known'}")
         if row["nodes"] != len(pair):
-            return Measured(pair, {}, f"{cell}: expected a rank on each node, but both share memory")
+            return MeasuredPair(pair, {}, f"{cell}: expected a rank on each node, but both share memory")
     times = {}
     for size in METRICS:
         of_size = [row for row in rows if row["nbytes"] == size]
-        times[size] = Time(min(map(time_of, of_size)), min(row["spread_low_s"] for row in of_size))
-    return Measured(pair, times)
+        times[size] = PairTime(min(map(time_of, of_size)), min(row["spread_low_s"] for row in of_size))
+    return MeasuredPair(pair, times)
 
 
-def held(found: Sequence[Measured], threshold: float) -> list[Held]:
+def judged_pairs(found: Sequence[MeasuredPair], threshold: float) -> list[JudgedPair]:
     """Every pair against the median over those that did not fail.
 
     Slow is one whose fastest launch is above it by more than the share.
@@ -84,17 +84,17 @@ def held(found: Sequence[Measured], threshold: float) -> list[Held]:
         ratios = {size: time.time_s / medians_s[size] for size, time in one.times.items()}
         fastest = {size: time.fastest_s / medians_s[size] for size, time in one.times.items()}
         slow, seldom_fast = ({size for size in of if of[size] > 1 + threshold} for of in (fastest, ratios))
-        result.append(Held(one, ratios, fastest, frozenset(slow), frozenset(seldom_fast - slow)))
+        result.append(JudgedPair(one, ratios, fastest, frozenset(slow), frozenset(seldom_fast - slow)))
     return result
 
 
-def judge(pairs: Sequence[Held]) -> list[str]:
+def judge(pairs: Sequence[JudgedPair]) -> list[str]:
     """A sentence for every node and every link that is slow or failed.
 
     A node is named when all its pairs are slow in the same way, or all failed; a pair none of whose nodes is, as a
     link. Where every pair failed nothing tells the nodes apart.
     """
-    of_node: dict[str, list[Held]] = {}
+    of_node: dict[str, list[JudgedPair]] = {}
     for pair in pairs:
         for node in pair.one.pair:
             of_node.setdefault(node, []).append(pair)
@@ -109,11 +109,11 @@ def judge(pairs: Sequence[Held]) -> list[str]:
     return sentences + [f"link {_words([pair])}" for pair in bad if not set(pair.one.pair) & set(named)]
 
 
-def _all_alike(pairs: Sequence[Held]) -> bool:
+def _all_alike(pairs: Sequence[JudgedPair]) -> bool:
     return all(pair.one.why for pair in pairs) or bool(frozenset.intersection(*(pair.slow for pair in pairs)))
 
 
-def _words(pairs: Sequence[Held]) -> str:
+def _words(pairs: Sequence[JudgedPair]) -> str:
     """`n1+n2 has 1.92 of the median latency and 0.99 of the median bandwidth`, or why pairs failed, once for all."""
     if len({pair.one.why for pair in pairs}) == 1 and pairs[0].one.why:
         return f"{' and '.join(pair.one.name for pair in pairs)} failed: {pairs[0].one.why}"
@@ -125,7 +125,7 @@ def _words(pairs: Sequence[Held]) -> str:
     return "; ".join(words)
 
 
-def untold(pairs: Sequence[Held], threshold: float) -> list[str]:
+def undecided(pairs: Sequence[JudgedPair], threshold: float) -> list[str]:
     """What so few measured pairs cannot tell, one sentence; none where they are enough."""
     known = [pair for pair in pairs if pair.ratios]
     if len(known) >= NEEDED:
@@ -141,7 +141,7 @@ def untold(pairs: Sequence[Held], threshold: float) -> list[str]:
     return [words]
 
 
-def table(pairs: Sequence[Held]) -> list[str]:
+def table(pairs: Sequence[JudgedPair]) -> list[str]:
     """The lines of the pairs: what was measured, that over the median of all pairs, and what it means."""
     lines = [["pair", "latency us", "of median", "busbw GB/s", "of median", "state"]]
     for pair in pairs:
@@ -154,7 +154,7 @@ def table(pairs: Sequence[Held]) -> list[str]:
     return aligned(lines, left=(0, 5))
 
 
-def _state(pair: Held) -> str:
+def _state(pair: JudgedPair) -> str:
     """`slow: latency; slow at times: bandwidth`."""
     said = {"slow": pair.slow, "slow at times": pair.at_times}
     words = [

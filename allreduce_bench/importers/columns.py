@@ -48,21 +48,21 @@ ALIASES = {  # our name -> what others call it, in small letters; the first one 
 MEASURES = ("time", "busbw", "algbw")
 
 
-class Column(NamedTuple):
+class LogColumn(NamedTuple):
     """A column, and what to multiply its numbers by for seconds or bytes/s; 1 for others."""
 
     name: str
     factor: float = 1.0
 
 
-def found_columns(header: Sequence[str], asked: Mapping[str, str], place: str) -> dict[str, Column]:
+def recognised_columns(header: Sequence[str], asked: Mapping[str, str], place: str) -> dict[str, LogColumn]:
     """Our names, and time, busbw and algbw, -> the columns of a header. Raises LogError for what cannot be meant."""
     given = dict(_given(header, asked, place))
     lower = {name.strip().lower(): name for name in reversed(header)}
     for ours, theirs in ALIASES.items():
         name = next((lower[alias] for alias in theirs if alias in lower), None)
         if name is not None and name not in {column.name for column in given.values()}:
-            given.setdefault(ours, Column(name))
+            given.setdefault(ours, LogColumn(name))
     for measure, bases, units in (("time", TIMES, SECONDS), ("busbw", ("busbw",), RATES), ("algbw", ("algbw",), RATES)):
         if measure not in given:
             measured = {
@@ -70,7 +70,7 @@ def found_columns(header: Sequence[str], asked: Mapping[str, str], place: str) -
             }
             base = next((base for base in bases if base in measured), None)
             if base:
-                given[measure] = Column(*measured[base])
+                given[measure] = LogColumn(*measured[base])
     return given
 
 
@@ -96,15 +96,15 @@ def _given(header: Sequence[str], asked: Mapping[str, str], place: str):
                     raise LogError(f"{place}: --column {wanted}={name}: is it {unit} or {own}?")
                 if not (own or unit):
                     raise LogError(f"{place}: --column {wanted}={name}: of which unit? say {measure}_us or the like")
-                yield measure, Column(name, units[own or unit])
+                yield measure, LogColumn(name, units[own or unit])
                 break
         else:
             if wanted not in ALIASES:
                 known = f"{', '.join(ALIASES)}, time_s, time_us, busbw_GBps"
                 raise LogError(f"{place}: --column {wanted}={name}: unknown '{wanted}'; known: {known}")
-            yield wanted, Column(name)
+            yield wanted, LogColumn(name)
 
 
 def are_columns(header: Sequence[str]) -> bool:
     """Whether a header has a size, a time or a bandwidth: then a sentence can say what else a CSV needs."""
-    return bool({"nbytes", "count", *MEASURES} & set(found_columns(header, {}, "")))
+    return bool({"nbytes", "count", *MEASURES} & set(recognised_columns(header, {}, "")))

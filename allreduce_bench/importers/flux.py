@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..units import MAX_RANKS
-from .lines import Line
+from .lines import LogLine
 
 
-class Job(NamedTuple):
+class FluxJob(NamedTuple):
     """What was started."""
 
     number: int  # of its line
@@ -16,7 +16,7 @@ class Job(NamedTuple):
     ranks: int
 
 
-def jobs(lines: Sequence[Line]) -> list[Job]:
+def jobs(lines: Sequence[LogLine]) -> list[FluxJob]:
     """The jobs of a log in order: a jobspec is one line of JSON with `resources` and `tasks`."""
     found = []
     for line in lines:
@@ -31,7 +31,7 @@ def jobs(lines: Sequence[Line]) -> list[Job]:
     return found
 
 
-def _job(number: int, spec: dict[str, Any]) -> Job:
+def _job(number: int, spec: dict[str, Any]) -> FluxJob:
     (resource,) = spec["resources"]
     nodes = int(resource["count"]) if resource["type"] == "node" else None
     slot = resource["with"][0] if nodes else resource
@@ -40,9 +40,9 @@ def _job(number: int, spec: dict[str, Any]) -> Job:
     slots = int(slot["count"]) * (nodes or 1)
     (task,) = spec["tasks"]
     count = task["count"]
-    return Job(number, nodes, int(count["total"]) if "total" in count else slots * int(count["per_slot"]))
+    return FluxJob(number, nodes, int(count["total"]) if "total" in count else slots * int(count["per_slot"]))
 
 
-def job_of(number: int, found: Sequence[Job]) -> Job | None:
+def job_of(number: int, found: Sequence[FluxJob]) -> FluxJob | None:
     """The job of a table that begins in line `number`: the first one behind it, else the last one before it."""
     return next((job for job in found if job.number > number), found[-1] if found else None)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .lines import Line, dropped, is_cut
+from .lines import LogLine, dropped, is_cut
 from .row import Imported, LogError
 from .values import US, dtype_of, is_number, is_whole, listed, op_of, ranks_of, real, seconds, shown, timed, whole
 
@@ -33,7 +33,7 @@ def is_imb(text: str) -> bool:
     return BANNER.search(text) is not None or (BENCHMARK.search(text) is not None and "#repetitions" in text)
 
 
-def read_imb(file: str, lines: Sequence[Line]) -> list[Imported]:
+def read_imb(file: str, lines: Sequence[LogLine]) -> list[Imported]:
     """The rows of the Allreduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
     reader = _Reader(file)
     for line in lines:
@@ -57,7 +57,7 @@ class _Reader:
         self.tables = self.width = 0
         self.cold = False
 
-    def take(self, line: Line) -> None:
+    def take(self, line: LogLine) -> None:
         """Take in one line."""
         text = line.text
         if match := BANNER.search(text):
@@ -87,7 +87,7 @@ class _Reader:
                 self.said[key] = value.strip()
         self.cold = self.cold or bool(re.search(r"-off_cache\s+-?[1-9]", text))
 
-    def _row(self, line: Line) -> None:
+    def _row(self, line: LogLine) -> None:
         words, place = line.text.split(), f"{self.file}, line {line.number}"
         said = next((at for at in (1, 2) if at < len(words) and words[at][0].isalpha() and not is_number(words[at])), 0)
         needed = 1 + self.columns.index("t_avg[usec]")

@@ -15,7 +15,7 @@ PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
 MANGLED = 0.1  # of the characters: beyond, it is no text
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """One line, its number in the file from 1."""
 
     number: int
@@ -44,22 +44,22 @@ def read_text(path: Path) -> str:
     return text
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[LogLine]:
     """All lines of a text."""
     parts = re.split(r"\r\n|\n|\r", text)
     last = len(parts)
     return [
-        Line(number, PREFIX.sub("", part, count=1).rstrip(), number < last)
+        LogLine(number, PREFIX.sub("", part, count=1).rstrip(), number < last)
         for number, part in enumerate(parts, start=1)
         if number < last or part
     ]
 
 
-def is_cut(line: Line, width: int) -> bool:
+def is_cut(line: LogLine, width: int) -> bool:
     """Whether the last line of a file is a row that was cut off: it has no end, and is shorter than the row before."""
     return not line.ended and len(line.text) < width
 
 
-def dropped(file: str, line: Line, why: str) -> None:
+def dropped(file: str, line: LogLine, why: str) -> None:
     """Warn of a line that was left out."""
     warnings.warn(f"{file}, line {line.number}: {why}; left out", LogWarning, stacklevel=2)

@@ -15,7 +15,7 @@ from ..evaluation.summary import record_summary
 from ..runs.folder import RunFolder, read_json, run_names
 from ..runs.plan import Launch, Plan
 from ..runs.recorder import create_run
-from ..runs.rows import Block, RunError, whole_blocks
+from ..runs.rows import Block, RunError, read_blocks
 from ..runs.schema import CELLS, REPETITIONS, names
 from ..units import in_ranks
 
@@ -185,5 +185,5 @@ def _copy_rows(old: Path, copy: Path, columns: list[str], changed: Callable[[Blo
     with open(copy, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        for block in whole_blocks(old, columns):
+        for block in read_blocks(old, columns):
             writer.writerows(zip(*changed(block).values()))

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .lines import Line, dropped, is_cut
+from .lines import LogLine, dropped, is_cut
 from .rates import factor_fits, ranks_of_factors
 from .row import Imported, LogError, LogWarning
 from .values import US, dtype_of, is_number, is_whole, listed, op_of, seconds, shown, timed, whole, wrong_elements
@@ -31,7 +31,7 @@ COUNT = r"[0-9]+(?:\.[0-9]+)?(?:e\+[0-9]+)?"  # of wrong elements; a largest err
 HALF, HALF_PER_ITERATION = 4, 8  # columns from one time to the next: time algbw busbw #wrong, and those of -I
 
 
-class Columns(NamedTuple):
+class NcclColumns(NamedTuple):
     """What a header says."""
 
     half: int  # number of columns of a half
@@ -39,7 +39,7 @@ class Columns(NamedTuple):
     cpu: bool  # whether the time is that of the CPU
 
 
-PLAIN = Columns(HALF, True, False)
+PLAIN = NcclColumns(HALF, True, False)
 
 
 class Half(NamedTuple):
@@ -51,10 +51,10 @@ class Half(NamedTuple):
     wrong: str
 
 
-class Row(NamedTuple):
+class NcclRow(NamedTuple):
     """One row of a table, as printed."""
 
-    line: Line
+    line: LogLine
     nbytes: str
     elements: str
     dtype: str
@@ -62,15 +62,15 @@ class Row(NamedTuple):
     halves: tuple[Half, ...]  # out of place, in place
 
 
-class Table(NamedTuple):
+class NcclTable(NamedTuple):
     """One table and what stands above it."""
 
     program: str
     version: str | None
     hosts: list[str]  # of each rank; empty: not said
     iterations: int | None
-    columns: Columns
-    rows: list[Row]
+    columns: NcclColumns
+    rows: list[NcclRow]
     checked: bool | None  # whether the line below the table says that nothing was out of bounds
 
 
@@ -81,10 +81,10 @@ def is_nccl(text: str) -> bool:
 
 def _rows_of(text: str) -> list[str]:
     """Lines without any header that can only be rows."""
-    return [line for line in text.splitlines() if ROW.match(line) and parsed(Line(1, line, True), HALF) is not None]
+    return [line for line in text.splitlines() if ROW.match(line) and parsed(LogLine(1, line, True), HALF) is not None]
 
 
-def read_nccl(file: str, lines: Sequence[Line], in_place: bool) -> list[Imported]:
+def read_nccl(file: str, lines: Sequence[LogLine], in_place: bool) -> list[Imported]:
     """The rows of the all-reduce tables of a log, one half of each. Raises LogError."""
     rows, others, reader = [], [], _Reader(file)
     for line in lines:
@@ -113,7 +113,7 @@ class _Reader:
     """What was said so far, line by line, and all tables, of whatever collective."""
 
     def __init__(self, file: str):
-        self.file, self.tables = file, list[Table]()
+        self.file, self.tables = file, list[NcclTable]()
         self.program = ""
         self.version: str | None = None
         self.hosts: list[str] = []
@@ -121,7 +121,7 @@ class _Reader:
         self.columns = PLAIN
         self.fresh, self.width = True, 0  # whether the next row begins a table; the length of the row before
 
-    def take(self, line: Line) -> None:
+    def take(self, line: LogLine) -> None:
         """Take in one line."""
         if (line.text.split() or [""])[0].isdigit():
             self._row(line)
@@ -146,7 +146,7 @@ class _Reader:
             self.fresh = True
             self.program = program[1] if program else self.program
 
-    def _row(self, line: Line) -> None:
+    def _row(self, line: LogLine) -> None:
         if not ROW.match(line.text) and line.ended and len(line.text.split()) > 1:
             return  # words of somebody else that begin with a number
         row = None if is_cut(line, self.width) else parsed(line, self.columns.half)
@@ -155,20 +155,20 @@ class _Reader:
             return
         if self.fresh or not self.tables:
             said = self.program, self.version, self.hosts, self.iterations, self.columns
-            self.tables.append(Table(*said, [], None))
+            self.tables.append(NcclTable(*said, [], None))
             self.fresh = False
         self.tables[-1].rows.append(row)
         self.width = len(line.text)
 
 
-def _columns(header: str) -> Columns:
+def _columns(header: str) -> NcclColumns:
     names = header.lstrip("# ").split()
     times = [place for place, name in enumerate(names) if name in ("time", "cputime")]
     half = times[1] - times[0] if len(times) > 1 else HALF
-    return Columns(half, "#wrong" in names, "cputime" in names)
+    return NcclColumns(half, "#wrong" in names, "cputime" in names)
 
 
-def parsed(line: Line, half: int) -> Row | None:
+def parsed(line: LogLine, half: int) -> NcclRow | None:
     """The fields of a row; None where it is none, or not whole. `half`: columns of a half, see HALF.
 
     redop may be blank and root absent, so what stands behind the type is told by its kind and number.
@@ -190,10 +190,10 @@ def parsed(line: Line, half: int) -> Row | None:
     if len(values) < half or len(values) < 2 * half and len(words) - 3 > len(values) + 2:
         return None
     halves = [Half(*values[start : start + HALF]) for start in (0, half) if len(values) >= start + HALF]
-    return Row(line, words[0], words[1], words[2], op, tuple(halves))
+    return NcclRow(line, words[0], words[1], words[2], op, tuple(halves))
 
 
-def _ranks(file: str, table: Table) -> int | None:
+def _ranks(file: str, table: NcclTable) -> int | None:
     """The number of ranks: of the lines that name them, else of busbw / algbw = 2(p-1)/p. Raises LogError."""
     rates = [(half.algbw, half.busbw) for row in table.rows for half in row.halves]
     if table.hosts:
@@ -208,7 +208,7 @@ def _ranks(file: str, table: Table) -> int | None:
     return ranks_of_factors(rates)
 
 
-def _is_allreduce(table: Table, ranks: int | None) -> bool:
+def _is_allreduce(table: NcclTable, ranks: int | None) -> bool:
     """By the name of the program; without one by the operation, and by the bus bandwidth."""
     if table.program:
         return table.program == "all_reduce"
@@ -218,13 +218,13 @@ def _is_allreduce(table: Table, ranks: int | None) -> bool:
     return factor_fits(rates, ranks)
 
 
-def _checked(table: Table) -> dict[str, Any]:
+def _checked(table: NcclTable) -> dict[str, Any]:
     """An old table has a largest error instead of wrong elements, and below it whether that is too much anywhere."""
     checked = any(half.wrong != "N/A" for row in table.rows for half in row.halves)
     return {"wrong": 0} if table.checked and checked and not table.columns.counted else {}
 
 
-def _common(table: Table, ranks: int | None) -> dict[str, Any]:
+def _common(table: NcclTable, ranks: int | None) -> dict[str, Any]:
     facts: dict[str, Any] = {"hosts": table.hosts} if table.hosts else {}
     if ranks and not table.hosts:
         facts["ranks_from"] = "busbw / algbw of the rows, which is 2(p-1)/p"
@@ -238,7 +238,7 @@ def _common(table: Table, ranks: int | None) -> dict[str, Any]:
     }
 
 
-def half_of(file: str, row: Row, columns: Columns, in_place: bool) -> dict[str, Any] | None:
+def half_of(file: str, row: NcclRow, columns: NcclColumns, in_place: bool) -> dict[str, Any] | None:
     """The fields of Imported of one half of a row; None where the row has no such half. Raises LogError."""
     if len(row.halves) <= in_place:
         return None

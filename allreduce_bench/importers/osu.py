@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .flux import job_of, jobs
-from .lines import Line, dropped, is_cut
+from .lines import LogLine, dropped, is_cut
 from .row import Imported, LogError
 from .values import US, dtype_of, is_number, is_whole, listed, real, seconds, shown, timed, whole
 
@@ -31,7 +31,7 @@ CHECKS = ("Pass", "Fail")
 FULL = ("size", "avg", "min", "max", "iterations")  # of -f: version 7.3 prints them below a header of two columns
 
 
-class Table(NamedTuple):
+class OsuTable(NamedTuple):
     """One table of an all-reduce."""
 
     number: int  # of the line in which it begins
@@ -39,7 +39,7 @@ class Table(NamedTuple):
     version: str | None
     dtype: str | None
     columns: tuple[str, ...]
-    rows: list[Line]
+    rows: list[LogLine]
 
 
 def is_osu(text: str) -> bool:
@@ -47,7 +47,7 @@ def is_osu(text: str) -> bool:
     return BANNER.search(text) is not None
 
 
-def read_osu(file: str, lines: Sequence[Line]) -> list[Imported]:
+def read_osu(file: str, lines: Sequence[LogLine]) -> list[Imported]:
     """The rows of the all-reduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
     found, rows = jobs(lines), []
     for count, table in enumerate(_tables(file, lines), start=1):
@@ -68,10 +68,10 @@ def read_osu(file: str, lines: Sequence[Line]) -> list[Imported]:
     return rows
 
 
-def _tables(file: str, lines: Sequence[Line]) -> list[Table]:
-    tables: list[Table] = []
+def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
+    tables: list[OsuTable] = []
     others: list[str] = []
-    current: Table | None = None
+    current: OsuTable | None = None
     banner: re.Match | None = None
     dtype: str | None = None
     for line in lines:
@@ -88,12 +88,12 @@ def _tables(file: str, lines: Sequence[Line]) -> list[Table]:
             elif current:  # version 7.1 prints it behind the header
                 current = tables[-1] = current._replace(dtype=dtype)
         elif HEADER.match(line.text.lstrip()):
-            current = Table(line.number, NAMES[banner[1]], banner[3], dtype, _columns(line.text), [])
+            current = OsuTable(line.number, NAMES[banner[1]], banner[3], dtype, _columns(line.text), [])
             tables.append(current)
         elif is_whole(line.text.split()[0] if line.text.split() else ""):
             if current is None or _begins_again(current.rows, line):
                 columns = current.columns if current else FULL[:2]
-                current = Table(line.number, NAMES[banner[1]], banner[3], dtype, columns, [])
+                current = OsuTable(line.number, NAMES[banner[1]], banner[3], dtype, columns, [])
                 tables.append(current)
             current.rows.append(line)
     if not any(table.rows for table in tables):
@@ -102,7 +102,7 @@ def _tables(file: str, lines: Sequence[Line]) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _begins_again(rows: Sequence[Line], line: Line) -> bool:
+def _begins_again(rows: Sequence[LogLine], line: LogLine) -> bool:
     """Whether the first size of a table comes again."""
     words = line.text.split()
     return bool(rows) and len(words) > 1 and rows[0].text.split()[0] == words[0]
@@ -118,7 +118,7 @@ def _columns(header: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def table_rows(file: str, columns: Sequence[str], lines: Sequence[Line]) -> Iterator[dict]:
+def table_rows(file: str, columns: Sequence[str], lines: Sequence[LogLine]) -> Iterator[dict]:
     """The fields of Imported of each row of a table; rows that were cut off are dropped with a warning."""
     width = 0
     for line in lines:

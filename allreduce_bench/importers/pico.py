@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..units import MAX_RANKS
-from .lines import Line, dropped, lines_of, read_text
+from .lines import LogLine, dropped, lines_of, read_text
 from .row import OTHER, Imported, LogError
 from .values import dtype_of, itemsize_of, op_of, printable, seconds, shown, whole
 
@@ -119,7 +119,7 @@ def _cell(path: Path, test: dict[str, str]) -> Imported:
     )
 
 
-def _times(path: Path, lines: list[Line], columns: int) -> Iterator[float]:
+def _times(path: Path, lines: list[LogLine], columns: int) -> Iterator[float]:
     """The first column in seconds; a row that was cut off is dropped with a warning."""
     for line in lines:
         if not line.text.strip():

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..runs.schema import CACHES, STATES
-from .columns import MEASURES, Column, are_columns, found_columns
+from .columns import MEASURES, LogColumn, are_columns, recognised_columns
 from .row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
 from .values import (
     dtype_of,
@@ -31,7 +31,7 @@ from .values import (
 TOOL = "CSV"
 SUMMARY = {"executor", "time_definition"}  # columns that only a CSV of our own has together
 ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
-Table = dict[str, Column]
+Table = dict[str, LogColumn]
 
 
 def is_tidy(text: str) -> bool:
@@ -75,7 +75,7 @@ def read_tidy(file: str, text: str, asked: Asked) -> list[Imported]:
     text = text.lstrip("\ufeff")
     skipped, header = _header(text)
     place = f"{file}, line {skipped + 1}"
-    table = found_columns(header, asked.columns, place)
+    table = recognised_columns(header, asked.columns, place)
     if not {"nbytes", "count"} & set(table):
         raise LogError(f"{place}: no column of a size; say --column nbytes=COLUMN; it has: {listed(header, 30)}")
     if not set(MEASURES) & set(table):
@@ -214,7 +214,7 @@ def _of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: s
 def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
     """Warn of columns that may tell systems apart: of words, with a few values, and read as nothing."""
     file, header = rows[0].file, list(rows[0].fields)
-    columns = found_columns(header, asked.columns, file).values()
+    columns = recognised_columns(header, asked.columns, file).values()
     known = {column.name for column in columns} | set(asked.where)
     for name in header:
         values = {row.fields[name] for row in rows if name not in known}

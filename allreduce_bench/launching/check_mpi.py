@@ -32,7 +32,7 @@ BY_HAND = "run it by hand to see more: "
 HELLO = [sys.executable, "-m", "allreduce_bench.measuring.hello"]
 
 
-class Outcome(NamedTuple):
+class HelloOutcome(NamedTuple):
     """What came of starting ranks that say hello."""
 
     hellos: list[dict]  # what hello.py says, one for each rank that believes to be rank 0
@@ -118,16 +118,16 @@ def _of_ranks(launcher: Launcher, node: dict) -> Iterator[Check]:
         yield from _of_hello(hello)
 
 
-def say_hello(command: list[str], patience_s: float) -> Outcome:
+def say_hello(command: list[str], patience_s: float) -> HelloOutcome:
     """Run `command`, which starts ranks of HELLO, to its end; it is ended when it has taken longer than that."""
     status, said, complained = _ended(command, patience_s)
     if status is None:
-        return Outcome([], f"nothing came back for {patience_s:.0f} s", hung=True)
+        return HelloOutcome([], f"nothing came back for {patience_s:.0f} s", hung=True)
     hellos = [json.loads(line.partition(MARK)[2]) for line in said.splitlines() if MARK in line]
     if status or not hellos:
         why = next((line for line in complained.splitlines() if re.search(r"\w", line)), "without a word").strip()
-        return Outcome([], f"ended with status {status}: {why}")
-    return Outcome(hellos)
+        return HelloOutcome([], f"ended with status {status}: {why}")
+    return HelloOutcome(hellos)
 
 
 def _ended(command: list[str], patience_s: float) -> tuple[int | None, str, str]:

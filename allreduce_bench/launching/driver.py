@@ -4,13 +4,13 @@ import time
 
 from ..runs.plan import Launch
 from ..runs.schema import FLOOR
-from ..watching.progress import Place
-from .supervised import Run, Supervised
+from ..watching.progress import LaunchPosition
+from .supervision import SupervisedLaunch, SupervisedRun
 
 START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so much a cell is not worth it
 
 
-def drive(run: Run) -> list[Launch]:
+def drive(run: SupervisedRun) -> list[Launch]:
     """Start the pending launches one after the other; return those for which `within_s` or a warning left no time.
 
     Raises Stopped when a launch fails: what was measured is kept; Refused when its ranks refuse to begin.
@@ -25,11 +25,13 @@ def drive(run: Run) -> list[Launch]:
             if left <= 0:
                 return launches[number:] + left_out
             deadline = time.time() + left / (len(launches) - number)
-        Supervised(run, launch, Place(number + 1, len(launches), run.started, launch.ranks, deadline)).measure()
+        SupervisedLaunch(
+            run, launch, LaunchPosition(number + 1, len(launches), run.started, launch.ranks, deadline)
+        ).measure()
     return left_out
 
 
-def _that_fit(run: Run, launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
+def _that_fit(run: SupervisedRun, launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
     """The launches worth starting, one for every rank count at least, and the others."""
     if run.within_s is None or not launches:
         return launches, []

@@ -34,7 +34,7 @@ class Archive(NamedTuple):
     pack_s: float | None
 
 
-class Environment(NamedTuple):
+class PackedEnvironment(NamedTuple):
     """What is packed: the folder of the environment, and inside it the places of what starts a rank."""
 
     prefix: Path
@@ -55,7 +55,7 @@ class Environment(NamedTuple):
         return sha256("\n".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def environment() -> Environment:
+def environment() -> PackedEnvironment:
     """The environment of this interpreter. Raises PackError for one that is a system's, or that lies apart."""
     prefix = Path(sys.prefix)
     if sys.prefix == sys.base_prefix and not (prefix / "conda-meta").is_dir():
@@ -65,10 +65,10 @@ def environment() -> Environment:
         package = Path(sysconfig.get_path("purelib")).relative_to(prefix) / PACKAGE.name
     except ValueError as error:
         raise PackError(f"the interpreter or its packages lie outside of the environment {prefix}: {error}") from error
-    return Environment(prefix, python, package)
+    return PackedEnvironment(prefix, python, package)
 
 
-def archive_of(what: Environment, folder: Path) -> Archive:
+def archive_of(what: PackedEnvironment, folder: Path) -> Archive:
     """The archive of the environment below `folder`: the one that is there, else packed now.
 
     Several processes may do so at once: each writes a file of its own and puts it in its place when it is whole. Its
@@ -105,7 +105,7 @@ def _whole(folder: Path, stem: str) -> Path | None:
     return None
 
 
-def _pack(what: Environment, path: Path) -> None:
+def _pack(what: PackedEnvironment, path: Path) -> None:
     """GNU's format keeps whole seconds, as compiled Python files name the time of their source."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as archive:
@@ -116,7 +116,7 @@ def _pack(what: Environment, path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _files(what: Environment) -> Iterator[tuple[Path, Path]]:
+def _files(what: PackedEnvironment) -> Iterator[tuple[Path, Path]]:
     """Every file, link and folder, and its name in the archive; an installed copy of this package gives way."""
     site = what.package.parent
     for root, folders, names in os.walk(what.prefix):

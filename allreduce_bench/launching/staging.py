@@ -32,7 +32,7 @@ from typing import Any
 from ..runs.start import Start
 from ..units import format_size
 from ..watching.lifeline import STAGE_VARIABLE
-from .packing import PACKAGE, Archive, Environment, PackError, archive_of, environment
+from .packing import PACKAGE, Archive, PackedEnvironment, PackError, archive_of, environment
 from .reach import other_hosts
 from .scheduler import SCHEDULERS
 
@@ -87,7 +87,7 @@ class StageError(RuntimeError):
 class Stage:
     """The environment on every node, until it is closed or this process ends."""
 
-    def __init__(self, parent: Path, archive: Archive, what: Environment):
+    def __init__(self, parent: Path, archive: Archive, what: PackedEnvironment):
         """Unpack the archive below `parent`, an absolute path, on every node of the job. Raises StageError."""
         job = os.environ.get("SLURM_JOB_ID")
         words = ["allreduce-bench", os.geteuid(), job or os.getpid(), token_hex(4)]  # a name that nobody can guess

@@ -23,7 +23,7 @@ UNKNOWN = Cache(level=3, nbytes=64 * 1024**2, number=1)  # where the system does
 def caches() -> list[Cache]:
     """The data caches of this node from level 2 on, the last level at the end; empty where the system does not tell."""
     found: dict[tuple[int, int], set[str]] = {}
-    for folder in kernel.found(FOLDERS):
+    for folder in kernel.matching_paths(FOLDERS):
         level, nbytes = kernel.read_int(f"{folder}/level") or 0, _nbytes(kernel.read(f"{folder}/size"))
         if level >= 2 and nbytes and kernel.read(f"{folder}/type") != "Instruction":
             found.setdefault((level, nbytes), set()).add(kernel.read(f"{folder}/shared_cpu_list") or folder)

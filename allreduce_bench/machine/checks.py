@@ -56,7 +56,7 @@ def _processor(node: dict) -> Iterator[Check]:
     if node["cpu_quota"] is not None:
         words.append(f"limited to the time of {three_digits(node['cpu_quota'])} cores")
     yield Check("ok", "processor", ", ".join(words))
-    if not kernel.found(f"{environment.PROCESSORS}/topology/thread_siblings_list"):
+    if not kernel.matching_paths(f"{environment.PROCESSORS}/topology/thread_siblings_list"):
         yield Check("missing", "processor", "no cpu*/topology in /sys, so hardware threads count as cores")
     if node["cpus_of_ranks"] is None:
         yield Check("missing", "processor", "no affinity, so which cores ranks may use is unknown")
@@ -112,7 +112,7 @@ def _interfaces(node: dict) -> Iterator[Check]:
     words += [f"fabric {device}" for device in node["fabric_devices"]]
     yield Check("ok", "interfaces", ", ".join(words) or "none but the loopback: enough for ranks on this node")
     yield from from_findings("interfaces", bridges(node))
-    if not kernel.found("sys/class/net/*"):
+    if not kernel.matching_paths("sys/class/net/*"):
         yield Check("missing", "interfaces", "no /sys/class/net, so their rates are unknown")
     if not sent_bytes():
         yield Check("missing", "interfaces", "no /proc/net/dev, so the bytes that they send are unknown")

@@ -216,10 +216,10 @@ def _pages(machines: Sequence[dict]) -> list[dict]:
 
 
 def _between(machines: Sequence[dict]) -> list[dict]:
-    from .mixed_nodes import mixed  # late: on one node there is no other, and no network is used
+    from .mixed_nodes import mixed_nodes  # late: on one node there is no other, and no network is used
     from .networks import same_address, shared_range
 
-    return [*mixed(machines), *same_address(machines), *shared_range(machines)]
+    return [*mixed_nodes(machines), *same_address(machines), *shared_range(machines)]
 
 
 def _pypi(machines: Sequence[dict], mpi: dict) -> list[dict]:

@@ -45,7 +45,7 @@ def sent_bytes() -> dict[str, int]:
     for line in (kernel.read("proc/net/dev") or "").splitlines()[2:]:
         name, _, numbers = line.partition(":")
         counted[name.strip()] = int(numbers.split()[8])  # the first of those that count what was sent
-    for path in [] if counted else kernel.found("sys/class/net/*/statistics/tx_bytes"):
+    for path in [] if counted else kernel.matching_paths("sys/class/net/*/statistics/tx_bytes"):
         counted[path.split("/")[3]] = kernel.read_int(path) or 0
     for path in _port_counters(kernel.ROOT):
         words, parts = kernel.read_int(path), path.split("/")
@@ -57,7 +57,7 @@ def sent_bytes() -> dict[str, int]:
 def port_rates() -> dict[str, float]:
     """Bytes per second of each InfiniBand port, such as `mlx5_0:1`, as far as the ports tell."""
     rates = {}
-    for path in kernel.found("sys/class/infiniband/*/ports/*/rate"):
+    for path in kernel.matching_paths("sys/class/infiniband/*/ports/*/rate"):
         rate, parts = _port_rate(path), path.split("/")
         if rate is not None:
             rates[f"{parts[3]}:{parts[5]}"] = rate
@@ -67,13 +67,13 @@ def port_rates() -> dict[str, float]:
 @cache
 def _port_counters(root: object) -> tuple[str, ...]:
     """The files in which InfiniBand ports count; asked once for `root`."""
-    return tuple(kernel.found("sys/class/infiniband/*/ports/*/counters/port_xmit_data"))
+    return tuple(kernel.matching_paths("sys/class/infiniband/*/ports/*/counters/port_xmit_data"))
 
 
 @cache
 def _stacked(root: object) -> frozenset[str]:
     """The interfaces whose bytes others count too: those below them, or the InfiniBand port; asked once for `root`."""
-    names = [path.split("/")[3] for path in kernel.found("sys/class/net/*")]
+    names = [path.split("/")[3] for path in kernel.matching_paths("sys/class/net/*")]
     over_infiniband = [name for name in names if kernel.read_int(f"sys/class/net/{name}/type") == OVER_INFINIBAND]
     return frozenset([*over_infiniband, *(name for name in names if _below(root, name))])
 
@@ -83,7 +83,7 @@ def _below(root: object, name: str) -> tuple[str, ...]:
     """The interfaces that it stands on, as under a bond, a VLAN or a bridge; hardware stands on none."""
     if kernel.exists(f"sys/class/net/{name}/device"):
         return ()
-    return tuple(path.rsplit("/lower_", 1)[1] for path in kernel.found(f"sys/class/net/{name}/lower_*"))
+    return tuple(path.rsplit("/lower_", 1)[1] for path in kernel.matching_paths(f"sys/class/net/{name}/lower_*"))
 
 
 def _port_rate(path: str) -> float | None:
@@ -93,7 +93,7 @@ def _port_rate(path: str) -> float | None:
 
 def fabric_devices() -> list[str]:
     """The InfiniBand, RoCE and Omni-Path devices of this node, such as `mlx5_0`."""
-    return [path.rsplit("/", 1)[1] for path in kernel.found("sys/class/infiniband/*")]
+    return [path.rsplit("/", 1)[1] for path in kernel.matching_paths("sys/class/infiniband/*")]
 
 
 def _interface(asker: socket.socket, name: str) -> Interface:
@@ -130,7 +130,7 @@ def _rate(name: str) -> float | None:
     if megabits is not None and 0 < megabits < UNKNOWN_SPEED:
         return megabits * 1e6 / 8
     port = (kernel.read_int(f"sys/class/net/{name}/dev_port") or 0) + 1
-    for path in kernel.found(f"sys/class/net/{name}/device/infiniband/*/ports/{port}/rate"):
+    for path in kernel.matching_paths(f"sys/class/net/{name}/device/infiniband/*/ports/{port}/rate"):
         if (rate := _port_rate(path)) is not None:
             return rate
     return None

@@ -36,7 +36,7 @@ def read_int(path: str) -> int | None:
         return None
 
 
-def found(pattern: str) -> list[str]:
+def matching_paths(pattern: str) -> list[str]:
     """The paths that match, such as `sys/class/net/*`, in alphabetical order."""
     paths = [""]
     for part in pattern.split("/"):

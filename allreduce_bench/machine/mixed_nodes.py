@@ -8,7 +8,7 @@ from .finding import few, finding
 SAME_MEMORY = 1.05  # nodes of one kind differ by what their firmware keeps
 
 
-def mixed(machines: Sequence[dict]) -> list[dict]:
+def mixed_nodes(machines: Sequence[dict]) -> list[dict]:
     """The finding that nodes differ in processor, cores, memory or fabric; what a node does not tell differs not."""
     kinds: dict[str, Callable[[dict], str | None]] = {
         "processor": lambda machine: machine.get("processor"),

@@ -73,7 +73,7 @@ def machine() -> dict:
 
 def cores() -> int:
     """Cores of this node, whatever this process is bound to; hardware threads of one core count once."""
-    siblings = {kernel.read(path) for path in kernel.found(f"{PROCESSORS}/topology/thread_siblings_list")}
+    siblings = {kernel.read(path) for path in kernel.matching_paths(f"{PROCESSORS}/topology/thread_siblings_list")}
     return len(siblings - {None}) or os.cpu_count() or 1
 
 
@@ -98,7 +98,7 @@ def _processor() -> str:
 
 def _governors() -> list[str]:
     """The frequency governors of its processors, each once; empty where the system does not tell."""
-    said = {kernel.read(path) or "" for path in kernel.found(f"{PROCESSORS}/cpufreq/scaling_governor")}
+    said = {kernel.read(path) or "" for path in kernel.matching_paths(f"{PROCESSORS}/cpufreq/scaling_governor")}
     return sorted(said - {""})
 
 

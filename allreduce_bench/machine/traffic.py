@@ -17,7 +17,7 @@ def per_call(before: Mapping[str, int] | None, after: Mapping[str, int] | None, 
     return {name: round((after[name] - before[name]) / calls) for name in after if name in before}
 
 
-def added(nodes: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def total_traffic(nodes: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """The counts of several nodes by interface."""
     total: dict[str, int] = {}
     for counts in nodes:
@@ -26,13 +26,13 @@ def added(nodes: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return total
 
 
-def written(counts: Mapping[str, int]) -> str:
+def format_traffic(counts: Mapping[str, int]) -> str:
     """`hsn0=8388608 eth0=0`, the busiest first; virtual interfaces that sent nothing are left out."""
     names = [name for name, nbytes in counts.items() if nbytes or not INVENTED.match(name)]
     return " ".join(f"{name}={counts[name]}" for name in sorted(names, key=lambda name: (-counts[name], name)))
 
 
-def read(text: str | None) -> dict[str, int]:
-    """What `written` gave; what cannot be read is left out."""
+def parse_traffic(text: str | None) -> dict[str, int]:
+    """What `format_traffic` gave; what cannot be read is left out."""
     pairs = [word.rpartition("=") for word in (text or "").split()]
     return {name: int(nbytes) for name, _, nbytes in pairs if name and nbytes.isdigit()}

@@ -5,7 +5,7 @@ import time
 from ..runs.plan import BOUNDED_RANKS, LEFT_OUT, Cell
 from ..runs.schema import FLOOR
 from ..units import format_size, format_time
-from .context import Launched
+from .context import Context
 from .vectors.random_floats import CALLS
 
 VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, reference, and two that come and go
@@ -17,7 +17,7 @@ SCALES_FROM = 64 * 1024  # bytes: from here on, time grows at least about as siz
 MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
 
 
-def reason_to_skip(launched: Launched, cell: Cell) -> dict | None:
+def reason_to_skip(launched: Context, cell: Cell) -> dict | None:
     """Why this cell is not measured, on rank 0's word: its state and its reason; None: it is."""
     if launched.deadline is not None and time.time() > launched.deadline:
         return {"state": "left out", "reason": LEFT_OUT}
@@ -30,7 +30,7 @@ def reason_to_skip(launched: Launched, cell: Cell) -> dict | None:
     return None
 
 
-def _unfit(launched: Launched, cell: Cell) -> str | None:
+def _unfit(launched: Context, cell: Cell) -> str | None:
     """Why this cell cannot, or shall not, run on these ranks."""
     size = launched.party.comm.size
     if cell.algorithm in launched.plan.bounded and size > BOUNDED_RANKS:
@@ -46,7 +46,7 @@ def _unfit(launched: Launched, cell: Cell) -> str | None:
     return next(filter(None, (launched.algorithms[cell.algorithm].unmet(size, layout) for layout in layouts)), None)
 
 
-def _memory(launched: Launched, cell: Cell) -> int:
+def _memory(launched: Context, cell: Cell) -> int:
     """Bytes of buffers of a rank at its peak."""
     nbytes = cell.count * launched.plan.itemsize
     if cell.cache == "warm":
@@ -56,7 +56,7 @@ def _memory(launched: Launched, cell: Cell) -> int:
     return VECTORS * nbytes + memory_for(nbytes, launched.cold_nbytes)
 
 
-def _too_long(launched: Launched, call_s: float, words: str) -> dict | None:
+def _too_long(launched: Context, call_s: float, words: str) -> dict | None:
     """State and reason of a cell whose calls take `call_s`, as `words` say, if that is more than it is worth."""
     plan = launched.plan
     if launched.deadline is not None:
@@ -70,7 +70,7 @@ def _too_long(launched: Launched, call_s: float, words: str) -> dict | None:
     return None
 
 
-def after_first_call(launched: Launched, cell: Cell, time_s: float) -> dict | None:
+def after_first_call(launched: Context, cell: Cell, time_s: float) -> dict | None:
     """State and reason of a cell that is not repeated; its first call, of `time_s`, is noted for larger sizes."""
     nbytes = cell.count * launched.plan.itemsize
     if nbytes > launched.first_calls.get(cell.algorithm, (0, 0.0))[0]:

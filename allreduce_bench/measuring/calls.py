@@ -9,11 +9,11 @@ from ..runs.schema import time_definition
 from ..units import format_ranges
 from . import stamps
 from .budget import Sample
-from .clock import Line
+from .clock import ClockLine
 from .sync import Barrier, Sync
 
 
-class Times(NamedTuple):
+class CellTimes(NamedTuple):
     """What came of the calls of a cell, warm-ups first; all but rank 0 know of no call."""
 
     calls: dict[str, list]  # a column of REPETITIONS -> its value of each call; None: not known
@@ -36,7 +36,7 @@ class Times(NamedTuple):
         return [time_s for time_s, valid in pairs[self.warmups :] if valid]
 
 
-class Calls:
+class TimedCalls:
     """The calls so far: all of them on rank 0, on the others only from when to when they were."""
 
     def __init__(self, comm: MPI.Comm, groups: tuple[tuple[int, ...], ...] = ()):
@@ -76,11 +76,11 @@ class Calls:
         by_barrier = bool(self._ways) and self._ways[-1] == Barrier.name
         return Sample(done, spent_s, self._valid_s, self._late, by_barrier)
 
-    def times(self, line: Line | None, stopped: str) -> Times:
+    def times(self, line: ClockLine | None, stopped: str) -> CellTimes:
         """Everything that follows; `line`: from this rank's clock to the common one, None where there is none."""
         lines = self.comm.gather(line)
         if lines is None:
-            return Times({}, self.warmups, {}, None, [], self.comm.bcast(None))
+            return CellTimes({}, self.warmups, {}, None, [], self.comm.bcast(None))
         entry, exit, on_time = np.concatenate(self._blocks, axis=2).transpose(1, 2, 0)
         back = stamps.backwards(entry, exit)
         valid = on_time.all(axis=1) & ~back.any(axis=1)
@@ -89,10 +89,12 @@ class Calls:
         calls = {"valid": valid, "time_definition": np.array(list(map(time_definition, self._ways)))}
         calls |= stamps.durations(entry, exit)
         if self.groups:
-            from ..runs.groups import MOST_GROUPS, written  # late: few runs have groups
+            from ..runs.groups import MOST_GROUPS, format_group_times  # late: few runs have groups
 
             if len(self.groups) <= MOST_GROUPS:
-                calls["group_times_s"] = np.array(list(map(written, stamps.of_groups(entry, exit, self.groups))))
+                calls["group_times_s"] = np.array(
+                    list(map(format_group_times, stamps.durations_of_groups(entry, exit, self.groups)))
+                )
         unsteady, common = [rank for rank, line in enumerate(lines) if line is None], None
         if not unsteady and not back.any():
             common = np.array(
@@ -104,7 +106,7 @@ class Calls:
         findings = _findings(unsteady, backwards, fell_back=len(set(self._ways)) > 1)
         unusable = None if timed.size else _why_unusable(backwards)
         columns = {name: values.tolist() for name, values in calls.items()}
-        return Times(columns, self.warmups, facts, common, findings, self.comm.bcast(unusable))
+        return CellTimes(columns, self.warmups, facts, common, findings, self.comm.bcast(unusable))
 
 
 def _why_unusable(backwards: list[int]) -> str:

@@ -17,52 +17,52 @@ from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .admission import after_first_call, reason_to_skip
 from .budget import share
-from .calls import Times
-from .context import Launched
+from .calls import CellTimes
+from .context import Context
 from .execute import EXECUTORS, Prepared, Unsupported, floor, native
 from .schedules import proved_steps
 
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]
 
 
-class Outcome(NamedTuple):
+class CellOutcome(NamedTuple):
     """What became of a cell: facts for its mark, and its times (None: not measured)."""
 
     facts: dict
-    times: Times | None = None
+    times: CellTimes | None = None
 
 
-def outcome_of(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
+def outcome_of(launched: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure `cell` if it may run and is proved; `cells_left` all-reduces share the time that is left."""
     if refusal := launched.comm.bcast(reason_to_skip(launched, cell)):
-        return Outcome(refusal)
+        return CellOutcome(refusal)
     if cell.executor == FLOOR:
         return _floor(launched, cell, cells_left)
     if cell.algorithm == "native":
         return _measured(launched, cell, None, {}, cells_left)
     steps, facts = proved_steps(launched, cell)
     if facts.get("state") == "refused":
-        return Outcome(facts)
+        return CellOutcome(facts)
     return _measured(launched, cell, steps, facts, cells_left)
 
 
-def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int) -> Outcome:
+def _measured(launched: Context, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int) -> CellOutcome:
     comm, us, plan = launched.comm, launched.party, launched.plan
     sendbuf, recvbuf = np.empty(cell.count, plan.dtype), np.empty(cell.count, plan.dtype)
     bind = partial(_bound, cell, steps, us.comm, plan.op)
     call, unsupported = _tried(bind, sendbuf, recvbuf)
     if reasons := [why for why in comm.allgather(unsupported) if why]:
-        return Outcome({**facts, "state": "skipped", "reason": reasons[0]})
+        return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
     try:
         first = _checked(launched, call, sendbuf, recvbuf)
         if first.wrong:
-            return Outcome({**facts, "state": "wrong", "wrong": first.wrong})
+            return CellOutcome({**facts, "state": "wrong", "wrong": first.wrong})
         if refusal := comm.bcast(after_first_call(launched, cell, first.time_s)):
-            return Outcome(facts | refusal)
+            return CellOutcome(facts | refusal)
         if is_float(plan.dtype):
             facts |= _bits(launched, call, sendbuf, recvbuf, facts.get("promised_depth", us.comm.size - 1))
             if facts.get("wrong"):
-                return Outcome({**facts, "state": "wrong"})
+                return CellOutcome({**facts, "state": "wrong"})
         with _turns(launched, cell, bind, sendbuf, len(steps or ())) as rotation:
             before = launched.counters()
             times = _repeated(launched, cell, rotation.turn if rotation else lambda: call.run, cells_left)
@@ -74,30 +74,30 @@ def _measured(launched: Launched, cell: Cell, steps: list[Step] | None, facts: d
         call.close()
     facts["wrong"] = wrong
     if wrong:
-        return Outcome({**_ended(facts, times).facts, "state": "wrong", "reason": None}, times)
+        return CellOutcome({**_ended(facts, times).facts, "state": "wrong", "reason": None}, times)
     return _ended(facts, times)
 
 
-def _floor(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
+def _floor(launched: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure a floor like any cell; it has no schedule to be proved, and no result to be checked."""
     comm, plan = launched.comm, launched.plan
     sendbuf, recvbuf = np.ones(cell.count, plan.dtype), np.ones(cell.count, plan.dtype)  # no product outgrows its type
     bind = partial(_bound, cell, None, comm, plan.op)
     call, unsupported = _tried(bind, sendbuf, recvbuf)
     if reasons := [why for why in comm.allgather(unsupported) if why]:
-        return Outcome({"state": "skipped", "reason": reasons[0]})
+        return CellOutcome({"state": "skipped", "reason": reasons[0]})
     with _turns(launched, cell, bind, sendbuf, 1) as rotation:
         times = _repeated(launched, cell, rotation.turn if rotation else lambda: call.run, cells_left)
     return _ended({}, times)
 
 
-def _repeated(launched: Launched, cell: Cell, turn: repeat.Turn, cells_left: int) -> Times:
+def _repeated(launched: Context, cell: Cell, turn: repeat.Turn, cells_left: int) -> CellTimes:
     left_s = None if launched.deadline is None else max(0.0, launched.deadline - time.time())
     budget = share(launched.plan, cell, cells_left, left_s, time.perf_counter())
     return repeat.repeat(turn, launched.comm, budget, launched.sync, launched.clock, launched.groups)
 
 
-def _checked(launched: Launched, call: Prepared, sendbuf, recvbuf) -> repeat.Check:
+def _checked(launched: Context, call: Prepared, sendbuf, recvbuf) -> repeat.CheckedCall:
     """One checked call of all groups at once, each on inputs of its own, so that a leak between them is seen."""
     comm = launched.party.comm
     check = repeat.check(call, sendbuf, recvbuf, comm, launched.plan.op, launched.number)
@@ -106,15 +106,15 @@ def _checked(launched: Launched, call: Prepared, sendbuf, recvbuf) -> repeat.Che
     return check._replace(wrong=launched.comm.allreduce(check.wrong if comm.rank == 0 else 0))
 
 
-def _ended(facts: dict, times: Times) -> Outcome:
+def _ended(facts: dict, times: CellTimes) -> CellOutcome:
     """A cell whose results are right, or need not be: done, if any of its calls is valid."""
     facts = {**facts, **times.facts, "repetitions": times.number - times.warmups}
     if times.unusable:
-        return Outcome({**facts, "state": "skipped", "reason": times.unusable}, times)
-    return Outcome({**facts, "state": "done"}, times)
+        return CellOutcome({**facts, "state": "skipped", "reason": times.unusable}, times)
+    return CellOutcome({**facts, "state": "done"}, times)
 
 
-def _turns(launched: Launched, cell: Cell, bind: Bind, vector: np.ndarray, steps: int):
+def _turns(launched: Context, cell: Cell, bind: Bind, vector: np.ndarray, steps: int):
     """A context: the places through which a cold cell of `steps` on this rank rotates; None for a warm one."""
     if cell.cache == "warm":
         return nullcontext()
@@ -124,17 +124,17 @@ def _turns(launched: Launched, cell: Cell, bind: Bind, vector: np.ndarray, steps
     return closing(Rotation(bind, vector, launched.cold_nbytes, places))
 
 
-def _bits(launched: Launched, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
+def _bits(launched: Context, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
     """What random floats show; with --check bits also over repeated calls and against the exact result."""
     comm, seed, op = launched.party.comm, launched.plan.seed, launched.plan.op
     facts = same_bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
     if launched.plan.check == "bits":
         facts |= same_bits.accuracy_of_first(recvbuf, comm, seed, op, depth)
         facts["same_bits_calls"] = same_bits.same_bits_calls(call.run, recvbuf, comm)
-    return same_bits.of_groups(launched.comm.allgather(facts)) if launched.group else facts
+    return same_bits.bits_of_groups(launched.comm.allgather(facts)) if launched.group else facts
 
 
-def _back_to_back(launched: Launched, call: Prepared) -> float | None:
+def _back_to_back(launched: Context, call: Prepared) -> float | None:
     """Seconds of a call in a loop without a common start, on rank 0; None where nobody asked, or no time is left."""
     calls, in_time = launched.plan.back_to_back, launched.deadline is None or time.time() < launched.deadline
     if not calls or not launched.comm.bcast(in_time):
@@ -142,7 +142,7 @@ def _back_to_back(launched: Launched, call: Prepared) -> float | None:
     return repeat.back_to_back(call.run, launched.comm, launched.clock, calls)
 
 
-def _wire(launched: Launched, before: dict[str, int] | None, times: Times) -> str | None:
+def _wire(launched: Context, before: dict[str, int] | None, times: CellTimes) -> str | None:
     """What the interfaces of all nodes sent in a call; rank 0 only."""
     after = launched.counters()
     counts = launched.comm.gather((before, after))
@@ -151,7 +151,9 @@ def _wire(launched: Launched, before: dict[str, int] | None, times: Times) -> st
     from ..machine import traffic  # late: rank 0 only
 
     return (
-        traffic.written(traffic.added(traffic.per_call(before, after, times.number) for before, after in counts))
+        traffic.format_traffic(
+            traffic.total_traffic(traffic.per_call(before, after, times.number) for before, after in counts)
+        )
         or None
     )
 

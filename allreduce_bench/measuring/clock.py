@@ -38,7 +38,7 @@ class Window(NamedTuple):
     high: float
 
 
-class Line(NamedTuple):
+class ClockLine(NamedTuple):
     """The common time of a reading of the own clock: reading + offset + slope * (reading - origin); seconds."""
 
     origin: float
@@ -64,7 +64,7 @@ class Clock:
         self.jumps = 0  # times that no straight line led from the windows before to a new one
         self._windows: list[Window] = []
         self._first: Window | None = None
-        self._line = Line(now(), 0.0, 0.0, self.tick_s if comm.rank == 0 else nan)
+        self._line = ClockLine(now(), 0.0, 0.0, self.tick_s if comm.rank == 0 else nan)
         self._slope_error = 0.0
         self.compare()
 
@@ -107,7 +107,7 @@ class Clock:
         """By how much `common` may be wrong now; nan or inf: nothing is known."""
         return self._line.error_s + self._slope_error * abs(self.now() - self._line.origin)
 
-    def line(self, first: float, last: float) -> Line | None:
+    def line(self, first: float, last: float) -> ClockLine | None:
         """The common time of readings from `first` to `last`, by the windows before, between and after them.
 
         None where nothing is known. Whether the clock jumped in between, `jumps` tells.
@@ -117,7 +117,7 @@ class Clock:
         (low, high), (low_end, high_end) = self._bounds(first), self._bounds(last)
         offset, end = (low + high) / 2, (low_end + high_end) / 2
         error_s = max(high - low, high_end - low_end) / 2 + self.tick_s  # a line is furthest from another at an end
-        return Line(first, offset, (end - offset) / (last - first) if last > first else 0.0, error_s)
+        return ClockLine(first, offset, (end - offset) / (last - first) if last > first else 0.0, error_s)
 
     def facts(self) -> dict | None:
         """{"method", "error_s": over all ranks now, "drift_ppm", "drift_error_ppm": of the rank that drifts most since
@@ -144,7 +144,7 @@ class Clock:
         now, state = self.now, np.empty(5)
         self.comm.Recv(state, parent, TAG)
         *of_parent, slope_error = state.tolist()
-        line = Line(*of_parent)
+        line = ClockLine(*of_parent)
         question, answer, send, receive = self._messages(parent)
         best, width, begun = None, inf, perf_counter()
         for number in range(1, EXCHANGES + 1):
@@ -188,7 +188,7 @@ class Clock:
             return
         if self.shared:
             if window.low <= 0 <= window.high:
-                self._line = Line(window.time, 0.0, 0.0, self.tick_s)
+                self._line = ClockLine(window.time, 0.0, 0.0, self.tick_s)
                 return
             self.shared = False
         self._first = self._first or window
@@ -202,7 +202,7 @@ class Clock:
             least, most = self._slopes()
         slope = min(max(least, 0.0), most)
         low, high = self._bounds(window.time)
-        self._line = Line(window.time, (low + high) / 2, slope, (high - low) / 2 + self.tick_s)
+        self._line = ClockLine(window.time, (low + high) / 2, slope, (high - low) / 2 + self.tick_s)
         self._slope_error = max(most - slope, slope - least)
 
     def _slopes(self) -> tuple[float, float]:

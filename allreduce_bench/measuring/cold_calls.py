@@ -22,7 +22,7 @@ PAGE = 4096
 VECTORS_OF_A_PLACE = 3  # at most: input, output, and the scratch of a schedule
 
 
-class Place(NamedTuple):
+class BufferSet(NamedTuple):
     """An all-reduce bound to buffers of its own."""
 
     call: Prepared
@@ -48,7 +48,7 @@ class Rotation:
         self.places = []
         for _ in range(places):
             sendbuf, recvbuf = _alike(vector), _alike(vector)
-            self.places.append(Place(bind(sendbuf, recvbuf), sendbuf, recvbuf))
+            self.places.append(BufferSet(bind(sendbuf, recvbuf), sendbuf, recvbuf))
         self._objects = [_objects(place.call.run) for place in self.places]
         self._scratch = np.ones(region_nbytes // 8) if _too_few(vector.nbytes, region_nbytes, places) else None
         for place in self.places:

@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from ..watching.lifeline import COMMAND_VARIABLE, KILL, MONITOR_VARIABLE, Warned, end_with_parent
+from ..watching.lifeline import COMMAND_VARIABLE, KILL, MONITOR_VARIABLE, WarningFlag, end_with_parent
 from ..watching.watch import Watch
 from .launcher_variables import rank_of
 from .startup import hold_back_mpi, start_mpi
 from .transport import asked_transport
 
 
-class Words(NamedTuple):
+class RankArguments(NamedTuple):
     """The command line of a rank."""
 
     folder: Path
@@ -27,31 +27,31 @@ class Words(NamedTuple):
     skip_hung: str | None = None  # whatever it says
 
 
-def read(words: list[str]) -> Words:
+def parse_arguments(words: list[str]) -> RankArguments:
     """The words that `driver` wrote: `--name value` pairs, then `--` and the run folder.
 
     Raises ValueError or TypeError for other words.
     """
     *options, _, folder = words
     names = [name.removeprefix("--").replace("-", "_") for name in options[::2]]
-    return Words(Path(folder), **dict(zip(names, options[1::2], strict=True)))
+    return RankArguments(Path(folder), **dict(zip(names, options[1::2], strict=True)))
 
 
 def main() -> None:
     """Measure one planned launch of a run with the ranks that were started."""
     try:
-        words = read(sys.argv[2:])
+        words = parse_arguments(sys.argv[2:])
     except (ValueError, TypeError):
         print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
         sys.exit(2)
     end_with_parent(KILL)  # a rank that was stopped would keep any other signal for later
-    warned = Warned()
+    warned = WarningFlag()
     warned.listen()  # a scheduler may send it to all processes of a job
     watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ), warned=warned.tell)
     hold_back_mpi()
     from ..runs.folder import RunFolder
     from ..runs.plan import Launch, Plan
-    from ..watching.progress import Place
+    from ..watching.progress import LaunchPosition
     from .rank import Task, take_part
 
     watch.say("starting")
@@ -66,7 +66,7 @@ def main() -> None:
         return folder, folder.plan(), launch
 
     command = os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv)
-    place = Place(number, planned, float(words.started), launch.ranks, deadline)
+    place = LaunchPosition(number, planned, float(words.started), launch.ranks, deadline)
     task = Task(
         open_run=opened,
         close_run=lambda *_: None,

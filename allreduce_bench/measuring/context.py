@@ -13,7 +13,7 @@ from .clock import Clock
 from .sync import Sync
 
 
-class Launched(NamedTuple):
+class Context(NamedTuple):
     """What a rank knows of its launch, the same on all ranks where nothing else is said."""
 
     comm: MPI.Comm
@@ -31,12 +31,12 @@ class Launched(NamedTuple):
     cold_nbytes: int = 0  # what a rank touches between two uses of a buffer, where calls are cold
     groups: tuple[tuple[int, ...], ...] = ()  # the ranks of each of --groups; none: all ranks all-reduce together
     number: int = 0  # of the group that this rank is in
-    group: "Launched | None" = None  # that group, as if nobody else had been launched; None: there are none
+    group: "Context | None" = None  # that group, as if nobody else had been launched; None: there are none
     ranks: tuple[int, ...] = ()  # of a group: what its ranks are called among all
     layouts: tuple[Topology, ...] = ()  # the declared one of each group
 
     @property
-    def party(self) -> "Launched":
+    def party(self) -> "Context":
         """Those that all-reduce with this rank: its group, or all."""
         return self.group or self
 

@@ -5,21 +5,21 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from mpi4py import MPI
 
-from ..runs.groups import groups_of, stand_ins, written
+from ..runs.groups import format_group_times, groups_of, stand_ins
 from ..runs.plan import Cell
 from ..schedule.topology import Topology
 from ..watching.whereabouts import call_ranks, doing
-from .calls import Times
-from .cell import Outcome, outcome_of
+from .calls import CellTimes
+from .cell import CellOutcome, outcome_of
 from .clock import Clock
-from .context import Launched
+from .context import Context
 from .sync import Barrier, wait_quietly
 
 ASLEEP_S = 0.01  # between two looks of a rank whose group is silent: it shall not disturb the group at work
 Counters = Callable[[MPI.Comm, Topology], Callable[[], dict[str, int] | None]]
 
 
-def split(launched: Launched, counters: Counters) -> Launched:
+def split(launched: Context, counters: Counters) -> Context:
     """`launched` with its groups; `counters` makes those of a communicator and its nodes. All ranks must."""
     comm = launched.comm
     groups = groups_of(launched.plan.groups, comm.size)
@@ -42,14 +42,14 @@ def split(launched: Launched, counters: Counters) -> Launched:
     return launched._replace(groups=groups, number=number, group=group, layouts=layouts)
 
 
-def alone_for(launched: Launched) -> list[int | None]:
+def alone_for(launched: Context) -> list[int | None]:
     """For each group the one that is measured alone in its place, None where none is."""
     real = [launched.real.of(ranks) for ranks in launched.groups]
     return stand_ins(list(zip(launched.layouts, real)))
 
 
 @doing(counts="turn")
-def outcome_alone(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
+def outcome_alone(launched: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure `cell` in one group of each layout, one after the other, while all other ranks sleep."""
     soloists = sorted({number for number in alone_for(launched) if number is not None})
     found = []
@@ -64,7 +64,7 @@ def outcome_alone(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
     return _joined(found)
 
 
-def _among_all(times: Times, launched: Launched, turn: int) -> Times:
+def _among_all(times: CellTimes, launched: Context, turn: int) -> CellTimes:
     """What rank 0 of a group knows of its calls, in the words of all ranks."""
     ranks, calls = launched.groups[turn], dict(times.calls)
     for name in ("slowest_rank", "last_rank"):
@@ -72,7 +72,9 @@ def _among_all(times: Times, launched: Launched, turn: int) -> Times:
             calls[name] = [ranks[rank] for rank in calls[name]]
     silent: list[float | None] = [None] * len(launched.groups)
     if "time_s" in calls:
-        calls["group_times_s"] = [written([*silent[:turn], time_s, *silent[turn + 1 :]]) for time_s in calls["time_s"]]
+        calls["group_times_s"] = [
+            format_group_times([*silent[:turn], time_s, *silent[turn + 1 :]]) for time_s in calls["time_s"]
+        ]
     stamps = None
     if times.stamps is not None and launched.plan.record == "all":
         stamps = np.full((2, times.number, launched.comm.size), np.nan)
@@ -82,7 +84,7 @@ def _among_all(times: Times, launched: Launched, turn: int) -> Times:
     return times._replace(calls=calls, stamps=stamps, findings=findings)
 
 
-def _joined(found: Sequence[Outcome]) -> Outcome:
+def _joined(found: Sequence[CellOutcome]) -> CellOutcome:
     """One cell of what several groups gave alone: warm-ups first, then group by group; or why one of them gave none."""
     failed = next((outcome for outcome in found if outcome.facts["state"] != "done" or outcome.times is None), None)
     if failed is not None or len(found) == 1:
@@ -100,7 +102,7 @@ def _joined(found: Sequence[Outcome]) -> Outcome:
         by_call = [list(np.moveaxis(times.stamps, 1, 0)) for times in each if times.stamps is not None]
         stamps = np.stack(_warmups_first(by_call, warm), axis=1)
     findings = [one for times in each for one in times.findings]
-    return Outcome(facts, Times(calls, sum(warm), {}, stamps, findings, None))
+    return CellOutcome(facts, CellTimes(calls, sum(warm), {}, stamps, findings, None))
 
 
 def _warmups_first(of_each: Sequence[Sequence], warmups: Sequence[int]) -> list:

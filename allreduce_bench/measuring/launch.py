@@ -10,12 +10,12 @@ from ..runs.recorder import Recorder
 from ..runs.schema import ALONE, FLOOR
 from ..units import format_size, format_time
 from ..watching.whereabouts import doing
-from .calls import Times
-from .cell import Outcome, outcome_of
-from .context import Launched
+from .calls import CellTimes
+from .cell import CellOutcome, outcome_of
+from .context import Context
 
 
-class Teller(Protocol):
+class ProgressListener(Protocol):
     """Whom rank 0 tells how far it is, between cells."""
 
     def begin(self, words: str, facts: dict) -> None:
@@ -29,7 +29,9 @@ class Teller(Protocol):
 
 
 @doing(counts="number")
-def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey], teller: Teller) -> int:
+def measure_cells(
+    launched: Context, recorder: Recorder | None, finished: set[CellKey], teller: ProgressListener
+) -> int:
     """Measure the cells that are not finished; only rank 0 has a recorder, and tells.
 
     Before each cell rank 0 says whether it was warned: one broadcast, outside of what is timed. Returns the number of
@@ -54,7 +56,7 @@ def sweep(launched: Launched, recorder: Recorder | None, finished: set[CellKey],
     return sum(failed)
 
 
-def _outcome(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
+def _outcome(launched: Context, cell: Cell, cells_left: int) -> CellOutcome:
     if cell.groups != ALONE:
         return outcome_of(launched, cell, cells_left)
     from .in_groups import outcome_alone  # late: few runs have groups
@@ -62,15 +64,15 @@ def _outcome(launched: Launched, cell: Cell, cells_left: int) -> Outcome:
     return outcome_alone(launched, cell, cells_left)
 
 
-def _in_order(launched: Launched, cells: list[Cell]) -> Iterator[Cell]:
+def _in_order(launched: Context, cells: list[Cell]) -> Iterator[Cell]:
     """The cells as they come; with a deadline size by size, as rank 0's clock allows."""
     if launched.deadline is None:
         yield from cells
         return
-    from .size_order import next_size, spread  # late: few runs are in haste
+    from .size_order import next_size, spread_sizes  # late: few runs are in haste
 
     itemsize, spent_s = launched.plan.itemsize, dict[int, float]()
-    waiting = spread(sorted({cell.count * itemsize for cell in cells}))
+    waiting = spread_sizes(sorted({cell.count * itemsize for cell in cells}))
     while waiting:
         begun = time.time()
         size = launched.comm.bcast(next_size(waiting, spent_s, launched.deadline - begun))
@@ -79,7 +81,7 @@ def _in_order(launched: Launched, cells: list[Cell]) -> Iterator[Cell]:
         spent_s[size] = time.time() - begun
 
 
-def _facts(launched: Launched, cell: Cell) -> dict:
+def _facts(launched: Context, cell: Cell) -> dict:
     """What is known of a cell before it is measured."""
     plan = launched.plan
     return {
@@ -98,7 +100,7 @@ def _facts(launched: Launched, cell: Cell) -> dict:
     }
 
 
-def _keep(launched: Launched, recorder: Recorder, facts: dict, times: Times | None) -> None:
+def _keep(launched: Context, recorder: Recorder, facts: dict, times: CellTimes | None) -> None:
     """Give the cell to the recorder: what was found, the stamps if they are wanted, its facts, and one row per call."""
     if times is None:
         recorder.cell(facts, [])
@@ -110,13 +112,13 @@ def _keep(launched: Launched, recorder: Recorder, facts: dict, times: Times | No
     recorder.cell(facts, _rows(facts, times))
 
 
-def _rows(facts: dict, times: Times) -> Iterator[dict]:
+def _rows(facts: dict, times: CellTimes) -> Iterator[dict]:
     common = {**facts, "in_place": False, "iterations": 1}
     for i, values in enumerate(zip(*times.calls.values())):
         yield {**common, "repetition": i, "warmup": i < times.warmups, **dict(zip(times.calls, values))}
 
 
-def _result(outcome: Outcome) -> str:
+def _result(outcome: CellOutcome) -> str:
     facts = outcome.facts
     if outcome.times is None or facts["state"] != "done":
         return f": {facts['state']}: {facts.get('reason') or str(facts.get('wrong')) + ' wrong elements'}"

@@ -16,15 +16,15 @@ from ..runs.folder import RunFolder
 from ..runs.plan import Launch, Plan
 from ..runs.recorder import Recorder
 from ..runs.rows import RunError
-from ..watching.lifeline import Warned
-from ..watching.progress import Lines, Place
+from ..watching.lifeline import WarningFlag
+from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.watch import Watch
 from ..watching.whereabouts import doing, step_of
 from .context import nodes_of
-from .launch import sweep
+from .launch import measure_cells
 from .startup import start_mpi
 from .surroundings import end_together, enter, facts_of, refuse_few_nodes, refuse_other_ranks, start_together
-from .sync import Earlier, wait_quietly
+from .sync import EarlierSync, wait_quietly
 
 ABORT_PAUSE_S = 1.0  # MPI may fail here because another rank has died: its line breaks within that time
 Opened = tuple[RunFolder, Plan, Launch | None]  # None: nothing is left to measure
@@ -33,7 +33,7 @@ T = TypeVar("T")
 doing("starting MPI")(start_mpi)  # not where it stands: the stopwatch of the start there loads nothing first
 
 
-class Refused(Exception):
+class TaskRefused(Exception):
     """This launch must not be measured, in words: the same on all ranks, and before anything of it is written."""
 
 
@@ -44,10 +44,10 @@ class Task:
     open_run: Callable[[], Opened]
     close_run: Callable[[RunFolder, Plan], object]
     command: str
-    place: Place
+    place: LaunchPosition
     skip_hung: bool
     transport: str | None  # as the MPI says; rank 0 only
-    warned: Warned  # the launch ends after the cell in progress; what rank 0 has heard counts
+    warned: WarningFlag  # the launch ends after the cell in progress; what rank 0 has heard counts
     watch: Watch | None = None  # None: nobody watches yet, so rank 0 shall
     timeout_s: float = 0.0  # of a launch that rank 0 watches
 
@@ -70,7 +70,7 @@ def take_part(task: Task) -> int:
             watch.close()  # before the ranks part: whoever hears nothing more shall not take it for an accident
         wait_quietly(comm)
         return 1 if comm.bcast(bool(missed)) or failed else 0
-    except Refused as refusal:
+    except TaskRefused as refusal:
         _say_refused(comm, task, watch, str(refusal))
         return 2
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
@@ -109,15 +109,15 @@ def _say_refused(comm: MPI.Comm, task: Task, watch: Watch | None, why: str) -> N
 
 def _agreed(comm: MPI.Comm, ask: Callable[[], T]) -> T:
     """What `ask` gives on rank 0, on all ranks. Raises Refused on all of them where it raises for bad input."""
-    result: T | Refused | None = None
+    result: T | TaskRefused | None = None
     if comm.rank == 0:
         try:
             result = ask()
         except (ValueError, OSError) as error:
-            result = Refused(str(error))
+            result = TaskRefused(str(error))
     wait_quietly(comm)
     result = comm.bcast(result)
-    if isinstance(result, Refused):
+    if isinstance(result, TaskRefused):
         raise result
     return result
 
@@ -158,25 +158,25 @@ def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: 
             if (warning or of_sync) and (launch.number == 1 or (warning and of_sync)):
                 recorder.warn(finding)
     teller = _Teller(watch, task)
-    failed = sweep(launched, recorder, finished, teller)
+    failed = measure_cells(launched, recorder, finished, teller)
     teller.warned()  # in the last cell, perhaps
     end_together(launched, recorder)
     return failed
 
 
-def _earlier(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> Earlier | None:
+def _earlier(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync | None:
     """How the first launch of as many ranks entered its calls, where that decides; rank 0 only."""
     if comm.rank or plan.sync != "auto" or comm.size == 1:
         return None
     told = [fact for fact in folder.attempts() if fact["ranks"] == comm.size and fact.get("sync")]
-    return Earlier(told[0]["launch"], told[0]["sync"]["way"]) if told else None
+    return EarlierSync(told[0]["launch"], told[0]["sync"]["way"]) if told else None
 
 
 class _Teller:
     """Tells the monitor; and where nobody reads there, in lines on stderr."""
 
     def __init__(self, watch: Watch, task: Task):
-        self.watch, self.lines = watch, Lines(task.place)
+        self.watch, self.lines = watch, ProgressLines(task.place)
         self.heard, self.warning = task.watch is not None, task.warned
 
     def warned(self) -> bool:

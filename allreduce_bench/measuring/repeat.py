@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from ..watching.whereabouts import doing
 from .budget import Ahead, Budget, ahead, warmups_left
-from .calls import Calls, Times
+from .calls import CellTimes, TimedCalls
 from .clock import Clock
 from .execute import Prepared, native, native_datatype
 from .sync import Barrier, Sync
@@ -18,7 +18,7 @@ from .vectors import exact
 Turn = Callable[[], Callable[[], None]]
 
 
-class Check(NamedTuple):
+class CheckedCall(NamedTuple):
     """What one checked call gave."""
 
     wrong: int  # elements over all ranks
@@ -26,7 +26,7 @@ class Check(NamedTuple):
 
 
 @doing("checking the result")
-def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int = 0) -> Check:
+def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int = 0) -> CheckedCall:
     """Run `call` once on exact inputs; count the wrong elements over all ranks, inputs that it changed included.
 
     The result is held against the one computed without MPI, and that against the library's `MPI_Allreduce` where it has
@@ -45,20 +45,20 @@ def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int 
         native(sendbuf, reference, comm, op).run()
         wrong += np.count_nonzero(recvbuf != reference)
     wrong += np.count_nonzero(sendbuf != exact.operand(comm.rank, count, dtype, op, first))
-    return Check(comm.allreduce(wrong), time_s)
+    return CheckedCall(comm.allreduce(wrong), time_s)
 
 
 @doing("between calls", counts="done")
 def repeat(
     turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock, groups: tuple[tuple[int, ...], ...] = ()
-) -> Times:
+) -> CellTimes:
     """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
 
     `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.
     `groups`: the ranks of each group whose times are wanted, too.
     """
     clock.compare_if_due()
-    jumps, calls, done = clock.jumps, Calls(comm, groups), 0
+    jumps, calls, done = clock.jumps, TimedCalls(comm, groups), 0
     calls.add(_timed(turn, sync, clock.now, min(1, budget.warmups)), sync)
     if budget.warmups > 1:
         calls.add(_timed(turn, sync, clock.now, _agree(comm, warmups_left(budget, perf_counter()))), sync)
@@ -84,7 +84,7 @@ def back_to_back(run: Callable[[], None], comm: MPI.Comm, clock: Clock, calls: i
     return None if total is None else total / comm.size / calls
 
 
-def _ahead(budget: Budget, calls: Calls, done: int, start: float) -> Ahead | None:
+def _ahead(budget: Budget, calls: TimedCalls, done: int, start: float) -> Ahead | None:
     """What comes after the `done` calls since `start`; None on all but rank 0, which decides."""
     if calls.comm.rank:
         return None

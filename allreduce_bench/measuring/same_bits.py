@@ -44,7 +44,7 @@ def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, d
     return comm.bcast(found)
 
 
-def of_groups(found: Sequence[dict]) -> dict:
+def bits_of_groups(found: Sequence[dict]) -> dict:
     """What the groups say together, from the facts of every rank: an equality holds where none denies it, a distance is
     the largest, and the bits are those of the first group. All groups have the same inputs, and are not compared.
     """

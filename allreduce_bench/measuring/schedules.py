@@ -10,7 +10,7 @@ from ..schedule.algorithm import Algorithm, AlgorithmError
 from ..schedule.topology import Topology
 from ..units import format_ranges
 from ..watching.whereabouts import doing, exclude
-from .context import Launched
+from .context import Context
 
 PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
 LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several groups the least counts
@@ -19,7 +19,7 @@ NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: d
 exclude(algorithms.__name__, Algorithm.__module__)  # a generator without an end makes no progress
 
 
-def proved_steps(launched: Launched, cell: Cell) -> tuple[list[Step], dict]:
+def proved_steps(launched: Context, cell: Cell) -> tuple[list[Step], dict]:
     """The steps of this rank, and what is known of the schedules of all: columns of CELLS; refused: see the reason."""
     steps, failure = own_steps(launched, cell)
     if failures := [why for why in launched.comm.allgather(failure) if why]:
@@ -30,12 +30,12 @@ def proved_steps(launched: Launched, cell: Cell) -> tuple[list[Step], dict]:
     fingerprints = launched.comm.allgather(_fingerprint(steps))
     digest = f"{crc32(repr(fingerprints).encode()):08x}"
     facts = proved.facts | {"schedule_digest": digest, "internode_nbytes": internode_nbytes}
-    if proved.fingerprints and (strange := differing(fingerprints, proved.fingerprints)):
+    if proved.fingerprints and (strange := ranks_with_other_steps(fingerprints, proved.fingerprints)):
         facts |= {"state": "refused", "reason": strange}
     return steps, facts
 
 
-class Proof(NamedTuple):
+class ProvedSchedules(NamedTuple):
     """What the proof of all schedules gave: facts, and the fingerprint of each rank's steps (none: not proved)."""
 
     facts: dict
@@ -43,7 +43,7 @@ class Proof(NamedTuple):
 
 
 @doing("making its schedule")
-def own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
+def own_steps(launched: Context, cell: Cell) -> tuple[list[Step], str | None]:
     """The steps of this rank, or why a user's generator gave none."""
     algorithm, us = launched.algorithms[cell.algorithm], launched.party
     try:
@@ -53,7 +53,7 @@ def own_steps(launched: Launched, cell: Cell) -> tuple[list[Step], str | None]:
 
 
 @doing("proving the schedule")
-def proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> Proof:
+def proof(launched: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules:
     """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
 
     Of groups once for each layout; their facts are those of the group that takes most, or promises least.
@@ -65,19 +65,21 @@ def proof(launched: Launched, algorithm: Algorithm, cell: Cell) -> Proof:
     for ranks, layout in zip(launched.groups, launched.layouts):
         facts, fingerprints = proofs[layout]
         if facts.get("state") == "refused":
-            return Proof(facts | {"reason": f"within ranks {format_ranges(ranks)}: {facts['reason']}"}, [])
+            return ProvedSchedules(facts | {"reason": f"within ranks {format_ranges(ranks)}: {facts['reason']}"}, [])
         known += zip(ranks, fingerprints)
     each = [proof.facts for proof in proofs.values()]
     facts = {name: (min if name in LEAST else max)(facts[name] for facts in each) for name in each[0]}
-    return Proof(facts, [fingerprint for _, fingerprint in sorted(known)])
+    return ProvedSchedules(facts, [fingerprint for _, fingerprint in sorted(known)])
 
 
-def _of_layout(launched: Launched, algorithm: Algorithm, cell: Cell, layout: Topology) -> Proof:
+def _of_layout(launched: Context, algorithm: Algorithm, cell: Cell, layout: Topology) -> ProvedSchedules:
     """The same of the ranks of one layout."""
     size, itemsize = len(layout.node_of), launched.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
-        return Proof({"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}, [])
+        return ProvedSchedules(
+            {"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}, []
+        )
     from ..schedule.price import price  # these are late: rank 0 only
     from ..schedule.rendezvous import Refusal
     from ..schedule.verify import verify
@@ -86,7 +88,7 @@ def _of_layout(launched: Launched, algorithm: Algorithm, cell: Cell, layout: Top
         schedules = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
         proof = verify(schedules, cell.count)
     except (AlgorithmError, Refusal) as refusal:
-        return Proof({"state": "refused", "reason": str(refusal), "proved": False}, [])
+        return ProvedSchedules({"state": "refused", "reason": str(refusal), "proved": False}, [])
     path = price(schedules, NOMINAL["alpha"], NOMINAL["beta"] * itemsize, NOMINAL["gamma"] * itemsize)
     facts = {
         "proved": True,
@@ -97,7 +99,7 @@ def _of_layout(launched: Launched, algorithm: Algorithm, cell: Cell, layout: Top
         "promised_depth": proof.depth,
         **_path_facts(path.messages, path.elements, path.reduced, itemsize),
     }
-    return Proof(facts, [_fingerprint(steps) for steps in schedules])
+    return ProvedSchedules(facts, [_fingerprint(steps) for steps in schedules])
 
 
 def _path_facts(messages: int, elements: int, reduced: int, itemsize: int) -> dict:
@@ -112,14 +114,14 @@ def _fingerprint(steps: list[Step]) -> int:
     return crc32(repr(steps).encode())
 
 
-def differing(made: list[int], proved: list[int]) -> str | None:
+def ranks_with_other_steps(made: list[int], proved: list[int]) -> str | None:
     """Which ranks made other steps than those that rank 0 proved in their place: an algorithm must be pure."""
     ranks = ", ".join(str(rank) for rank, (ours, theirs) in enumerate(zip(made, proved)) if ours != theirs)
     words = "made other steps than were proved for it; an algorithm may use nothing but its arguments"
     return f"rank {ranks} {words}" if ranks else None
 
 
-def _internode(launched: Launched, steps: list[Step]) -> int:
+def _internode(launched: Context, steps: list[Step]) -> int:
     """Bytes that the schedule sends between real nodes in one call, of all groups together."""
     us = launched.party
     node_of = us.real.node_of

@@ -10,7 +10,7 @@ LARGEST_SHARE = 1 / 3  # of the time left: a size that is expected to take more 
 SCALES_FROM = 4 * 1024  # bytes: from here on the cost of a size grows at most as its bytes do
 
 
-def spread(sizes: Sequence[int]) -> list[int]:
+def spread_sizes(sizes: Sequence[int]) -> list[int]:
     """The first of the ascending `sizes`, the middle, the last, the middles of the halves, and so on."""
     order, gaps = [0, (len(sizes) - 1) // 2, len(sizes) - 1], [(0, (len(sizes) - 1) // 2)]
     gaps.append((gaps[0][1], len(sizes) - 1))

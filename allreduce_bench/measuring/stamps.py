@@ -22,7 +22,7 @@ def durations(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def of_groups(entry: np.ndarray, exit: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
+def durations_of_groups(entry: np.ndarray, exit: np.ndarray, groups: Sequence[Sequence[int]]) -> np.ndarray:
     """Of every call the maximum of exit - entry over the ranks of each group, seconds: [call, group]."""
     spent = exit - entry
     return np.column_stack([spent[:, list(ranks)].max(axis=1) for ranks in groups])

@@ -22,14 +22,14 @@ from ..units import format_ranges
 from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
 from . import context
 from .clock import Clock
-from .context import Launched
+from .context import Context
 from .startup import STARTUP, slowest
-from .sync import Barrier, Earlier, choose, make
+from .sync import Barrier, EarlierSync, choose, make
 
 MOST_NAMED = 8  # hosts in one sentence
 
 
-def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Launched:
+def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Context:
     """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError and DtypeError."""
     teach_numpy(plan.dtype)
     algorithms = find_planned(plan.algorithms, plan.files, plan.file_digests)
@@ -40,7 +40,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     free = node.free_memory()
     shares = [share for share in comm.allgather(None if free is None else free // local) if share is not None]
     ours = comm.Dup()
-    launched = Launched(
+    launched = Context(
         comm=ours,
         plan=plan,
         launch=launch,
@@ -76,7 +76,7 @@ def _cold_findings() -> list[dict]:
     return findings_of(caches())
 
 
-def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | None, first: bool) -> dict | None:
+def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | None, first: bool) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = launched.real
     machines = comm.gather(node.machine() if _leads(comm, real) else None)
@@ -115,7 +115,7 @@ def facts_of(comm: MPI.Comm, launched: Launched, command: str, transport: str | 
     }
 
 
-def _findings_of_rank_0(launched: Launched) -> list[dict]:
+def _findings_of_rank_0(launched: Context) -> list[dict]:
     """What its arithmetic, and its caches where calls are cold, have to tell."""
     return [*arithmetic_findings(launched.plan.dtype), *(_cold_findings() if launched.cold_nbytes else ())]
 
@@ -128,7 +128,7 @@ def _switches(hosts: Sequence[str]) -> dict[str, str]:
     return of_hosts(os.environ[SWITCHES_VARIABLE], hosts)
 
 
-def _groups(launched: Launched) -> dict:
+def _groups(launched: Context) -> dict:
     if not launched.groups:
         return {}
     from .in_groups import alone_for  # late: few runs have groups
@@ -136,7 +136,7 @@ def _groups(launched: Launched) -> dict:
     return {"groups": {"ranks": launched.groups, "alone": alone_for(launched)}}
 
 
-def start_together(launched: Launched, facts: dict | None, earlier: Earlier | None) -> Launched:
+def start_together(launched: Context, facts: dict | None, earlier: EarlierSync | None) -> Context:
     """Choose how ranks enter a call together; rank 0 adds `sync`, `clock` and what there is to find to its `facts`.
 
     `earlier` is known on rank 0 only. What would surprise is said on stderr.
@@ -158,7 +158,7 @@ def start_together(launched: Launched, facts: dict | None, earlier: Earlier | No
     return launched._replace(sync=chosen.sync, group=group)
 
 
-def end_together(launched: Launched, recorder: Recorder | None) -> None:
+def end_together(launched: Context, recorder: Recorder | None) -> None:
     """Compare the clocks for the last time, and keep how far they went apart; all ranks must."""
     launched.clock.compare()
     now = launched.clock.facts()

@@ -88,7 +88,7 @@ class RoundTime:
             self.slack_s = min(2 * self.slack_s, MOST_SLACK_S)
 
 
-class Chosen(NamedTuple):
+class ChosenSync(NamedTuple):
     """The way of a launch, and why, in a sentence; `unexpected`: one would expect another."""
 
     sync: Sync
@@ -96,7 +96,7 @@ class Chosen(NamedTuple):
     unexpected: bool = False
 
 
-class Earlier(NamedTuple):
+class EarlierSync(NamedTuple):
     """What an earlier launch of as many ranks chose."""
 
     launch: str
@@ -104,24 +104,24 @@ class Earlier(NamedTuple):
 
 
 @doing("trying common starts")
-def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Earlier | None) -> Chosen:
+def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: EarlierSync | None) -> ChosenSync:
     """The way that is `asked`; of `auto` what `earlier` chose if that holds here, else round_time or barrier.
 
     All ranks must call it with the same arguments. `crowded`: some node has more ranks than cores.
     """
     if asked == "auto" and earlier is not None and earlier.way != RoundTime.name:
-        return Chosen(make(earlier.way, comm, clock), f"as in launch {earlier.launch}")
+        return ChosenSync(make(earlier.way, comm, clock), f"as in launch {earlier.launch}")
     if asked == "auto" and (comm.size == 1 or crowded):
         why = "one rank enters alone" if comm.size == 1 else "more ranks than cores cannot all wait for a time"
-        return Chosen(Barrier(comm), why, unexpected=earlier is not None)
+        return ChosenSync(Barrier(comm), why, unexpected=earlier is not None)
     if asked not in ("auto", RoundTime.name):
-        return Chosen(make(asked, comm, clock), "asked for")
+        return ChosenSync(make(asked, comm, clock), "asked for")
     clock.compare()
     barrier_s, small_s = _time_of(comm.Barrier, comm), _time_of(partial(comm.Allreduce, np.zeros(1), np.zeros(1)), comm)
     error_s = comm.allreduce(clock.error_s(), MPI.MAX) if comm.allreduce(clock.ready, MPI.LAND) else None
     if error_s is None:
         why = "a rank has no common clock"
-        return Chosen(make(asked if asked != "auto" else Barrier.name, comm, clock), why, unexpected=True)
+        return ChosenSync(make(asked if asked != "auto" else Barrier.name, comm, clock), why, unexpected=True)
     sync = RoundTime(comm, clock, FIRST_SLACK * barrier_s + 2 * error_s)
     late = _tried(sync, comm)
     figures = (
@@ -129,12 +129,12 @@ def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Ear
         f"a small all-reduce takes {format_time(small_s)}"
     )
     if asked != "auto":
-        return Chosen(sync, f"asked for; {figures}", unexpected=late > LATE_BEFORE)
+        return ChosenSync(sync, f"asked for; {figures}", unexpected=late > LATE_BEFORE)
     if earlier is not None:
         holds, words = late <= LATE_BEFORE, f"as in launch {earlier.launch}; {figures}"
     else:
         holds, words = late <= LATE and error_s <= LARGEST_ERROR * small_s, figures
-    return Chosen(sync, words) if holds else Chosen(Barrier(comm), f"round_time does not hold: {figures}", True)
+    return ChosenSync(sync, words) if holds else ChosenSync(Barrier(comm), f"round_time does not hold: {figures}", True)
 
 
 def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:

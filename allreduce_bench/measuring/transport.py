@@ -20,7 +20,7 @@ OPEN_MPI = re.compile(
 MPICH = re.compile(r"^==== [^\n]* ====\n.*?^==== data structure summary ====\n.*?^=+\n", re.MULTILINE | re.DOTALL)
 
 
-class Asked:
+class TransportAnswer:
     """What came of asking; filled in at the end of `asked_transport`."""
 
     words: str | None = None  # such as `sm on a node, tcp between nodes`; None: not asked, not rank 0, or no answer
@@ -28,14 +28,14 @@ class Asked:
 
 
 @contextmanager
-def asked_transport() -> Iterator[Asked]:
+def asked_transport() -> Iterator[TransportAnswer]:
     """Have the MPI say its transport while the body starts it, by importing mpi4py.MPI or by MPI.Init.
 
     To be entered by all ranks alike; only takes the time for one rank, for more than MOST_RANKS, and where the launcher
     does not say how many there are. What else the MPI prints reaches stdout when the body has ended, stderr at once.
     Variables that the user has set stay as they are, and then the answer is printed too.
     """
-    asked, size = Asked(), size_of(os.environ)
+    asked, size = TransportAnswer(), size_of(os.environ)
     wanted = size is not None and 1 < size <= MOST_RANKS
     ours = {name: value for name, value in QUESTIONS.items() if wanted and name not in os.environ}
     os.environ.update(ours)

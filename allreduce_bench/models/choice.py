@@ -18,7 +18,7 @@ import numpy as np
 from .envelope import envelopes
 from .fitting import Branch, Fit, fit_form, solve
 from .forms import Form
-from .observed import Columns, Observed
+from .observations import Observations, TermColumns
 
 CONTENTION_COUNTS = 4  # numbers of ranks
 MOST_KNOTS = 2
@@ -29,12 +29,12 @@ STRONG = 6.0  # difference of BIC (Kass and Raftery, J. American Statistical Ass
 LEAST_LOSS = 1e-6  # mean, of 0.1 %: closer than that no measurement comes
 
 
-def choose(observed: Observed, counts: Sequence[int]) -> Fit:
+def choose(observed: Observations, counts: Sequence[int]) -> Fit:
     """The best candidate for the cells at these numbers of ranks."""
     return ranked(observed, counts)[0]
 
 
-def ranked(observed: Observed, counts: Sequence[int]) -> list[Fit]:
+def ranked(observed: Observations, counts: Sequence[int]) -> list[Fit]:
     """Every candidate for the cells at these numbers of ranks, the best first."""
     return sorted(candidates(observed, counts), key=bic)
 
@@ -52,14 +52,14 @@ def bic(fit: Fit) -> float:
     return fit.cells * log(max(fit.loss / fit.cells, LEAST_LOSS)) + fit.size * log(fit.cells)
 
 
-def candidates(observed: Observed, counts: Sequence[int]) -> list[Fit]:
+def candidates(observed: Observations, counts: Sequence[int]) -> list[Fit]:
     """Every candidate, fitted to the cells at these numbers of ranks."""
     rows = observed.at(counts)
     found = [fit for name in observed.paths for fit in _of_one(observed, name, rows, len(set(counts)))]
     return found + (envelopes(observed, list(observed.paths), rows) if observed.switches else [])
 
 
-def _of_one(observed: Observed, name: str, rows: np.ndarray, counts: int) -> Iterator[Fit]:
+def _of_one(observed: Observations, name: str, rows: np.ndarray, counts: int) -> Iterator[Fit]:
     """The candidates priced as one algorithm."""
     columns = observed.paths[name]
     places = knot_places(columns, rows)
@@ -75,7 +75,7 @@ def _of_one(observed: Observed, name: str, rows: np.ndarray, counts: int) -> Ite
             yield best
 
 
-def knot_places(columns: Columns, rows: np.ndarray) -> list[float]:
+def knot_places(columns: TermColumns, rows: np.ndarray) -> list[float]:
     """Bytes of a message between neighbouring sizes of messages on the wire, at most MOST_PLACES of them."""
     sent = columns.number[rows] > 0
     sizes = np.unique(np.round(2 * np.log2(np.maximum(columns.nbytes[rows][sent], 1)))) / 2  # half octaves
@@ -84,7 +84,7 @@ def knot_places(columns: Columns, rows: np.ndarray) -> list[float]:
     return [places[place] for place in chosen]
 
 
-def _best_knot(observed: Observed, fit: Fit, places: Sequence[float], rows: np.ndarray) -> Form | None:
+def _best_knot(observed: Observations, fit: Fit, places: Sequence[float], rows: np.ndarray) -> Form | None:
     """The form of `fit` with one knot more where it helps most, its contention held; None: there is no room."""
     (branch,) = fit.branches
     columns, form = observed.paths[branch.priced_as], branch.form
@@ -99,6 +99,6 @@ def _best_knot(observed: Observed, fit: Fit, places: Sequence[float], rows: np.n
     return min(tried)[1] if tried else None
 
 
-def _enough(columns: Columns, rows: np.ndarray, knots: tuple[float, ...]) -> bool:
+def _enough(columns: TermColumns, rows: np.ndarray, knots: tuple[float, ...]) -> bool:
     """Whether each piece has EACH_SIDE cells at least."""
     return np.bincount(np.digitize(columns.largest[rows], knots), minlength=len(knots) + 1).min() >= EACH_SIDE

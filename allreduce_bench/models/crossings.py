@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..units import format_size
-from .prediction import Group
+from .prediction import CompetingModels
 
 FINEST = 1000  # a size at which two curves cross is known to one part in so many
 
@@ -68,12 +68,12 @@ def merged(found: Sequence[Found], sizes: Sequence[int]) -> list[Found]:
     return kept
 
 
-def winner_map(group: Group, ranks: Sequence[int], sizes: Sequence[int]) -> list[list[str | None]]:
+def winner_map(group: CompetingModels, ranks: Sequence[int], sizes: Sequence[int]) -> list[list[str | None]]:
     """The fastest series [ranks, sizes]; None where none can run."""
     return [[_winner(group, number, nbytes) for nbytes in sizes] for number in ranks]
 
 
-def over_sizes(group: Group, ranks: int, smallest: int, largest: int) -> list[Crossing]:
+def over_sizes(group: CompetingModels, ranks: int, smallest: int, largest: int) -> list[Crossing]:
     """Where the fastest series changes on `ranks` between two sizes in bytes."""
     grid = {smallest, *(1 << power for power in range(smallest.bit_length(), largest.bit_length())), largest}
     changes = _changes(lambda nbytes: _winner(group, ranks, nbytes), sorted(grid), _between_sizes)
@@ -83,7 +83,7 @@ def over_sizes(group: Group, ranks: int, smallest: int, largest: int) -> list[Cr
     ]
 
 
-def over_ranks(group: Group, nbytes: int, fewest: int, most: int) -> list[Crossing]:
+def over_ranks(group: CompetingModels, nbytes: int, fewest: int, most: int) -> list[Crossing]:
     """Where the fastest series changes at `nbytes` between two numbers of ranks.
 
     Powers of two are passed over, and where nodes have several ranks all numbers that leave one of them half empty.
@@ -101,7 +101,7 @@ def over_ranks(group: Group, nbytes: int, fewest: int, most: int) -> list[Crossi
     ]
 
 
-def at_powers_of_two(group: Group, nbytes: int, fewest: int, most: int) -> list[Stretch]:
+def at_powers_of_two(group: CompetingModels, nbytes: int, fewest: int, most: int) -> list[Stretch]:
     """Powers of two of ranks at which the fastest series is another than half-way to the powers below and above."""
     found: list[Stretch] = []
     for ranks in (1 << power for power in range(2, most.bit_length()) if fewest <= 1 << power <= most):
@@ -117,12 +117,12 @@ def at_powers_of_two(group: Group, nbytes: int, fewest: int, most: int) -> list[
     return found
 
 
-def _winner(group: Group, ranks: int, nbytes: int) -> str | None:
+def _winner(group: CompetingModels, ranks: int, nbytes: int) -> str | None:
     fastest = group.fastest(ranks, nbytes)
     return fastest.series if fastest else None
 
 
-def _is_speculative(group: Group, faster: str, slower: str, ranks: int, nbytes: int) -> bool:
+def _is_speculative(group: CompetingModels, faster: str, slower: str, ranks: int, nbytes: int) -> bool:
     both = [group.at(series, ranks, nbytes).prediction for series in (faster, slower)]
     return any(one.speculative for one in both if one)
 

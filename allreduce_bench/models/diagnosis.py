@@ -8,15 +8,15 @@ from scipy.stats import binomtest
 from ..units import format_ranges
 from .fitting import Fit
 from .intervals import Estimates
-from .observed import Observed
+from .observations import Observations
 
 OFF = 0.2  # relative error of a cell that is named
 ONE_SIDED = 0.05  # chance of so many errors of one sign, by luck
 HARD = 10  # condition number of columns that are hard to tell apart
 
 
-def diagnose(observed: Observed, fit: Fit, found: Estimates) -> list[str]:
-    """Sentences about a fit to all cells of `observed`."""
+def diagnose(observed: Observations, fit: Fit, found: Estimates) -> list[str]:
+    """Sentences about a fit to all cells of `observations`."""
     residual = fit.log_time(observed) - observed.log_time
     return [
         *_unidentified(observed, found),
@@ -29,7 +29,7 @@ def diagnose(observed: Observed, fit: Fit, found: Estimates) -> list[str]:
     ]
 
 
-def _unidentified(observed: Observed, found: Estimates) -> list[str]:
+def _unidentified(observed: Observations, found: Estimates) -> list[str]:
     names = sorted({one.name.split("_")[0] for part in found.parts for one in part.parameters if not one.identified})
     told = {one.name.split("_")[0] for part in found.parts for one in part.parameters if one.identified}
     if len(set(observed.nbytes.tolist())) == 1:
@@ -47,7 +47,7 @@ def _contention(fit: Fit, found: Estimates) -> list[str]:
     return [f"contention: messages take {words} times what the schedule alone says"]
 
 
-def _why(observed: Observed) -> str:
+def _why(observed: Observations) -> str:
     few = int(observed.launches.min())
     return ", since some ranks have one launch only" if few == 1 else f" ({few} or more of each number of ranks)"
 
@@ -61,7 +61,7 @@ def _bias(residual: np.ndarray) -> list[str]:
     )
 
 
-def _one_sided(observed: Observed, residual: np.ndarray) -> list[str]:
+def _one_sided(observed: Observations, residual: np.ndarray) -> list[str]:
     """The sign test, for each number of ranks; the chance is shared among them."""
     counts = observed.counts
     found = []
@@ -83,7 +83,7 @@ def _far_off(residual: np.ndarray) -> list[str]:
     return [f"{off} of {len(residual)} cells are off by more than {OFF:.0%}"] if off else []
 
 
-def _noise(observed: Observed, residual: np.ndarray) -> list[str]:
+def _noise(observed: Observations, residual: np.ndarray) -> list[str]:
     """The median over cells of how far a launch is from its cell's median: no model has to be closer."""
     several = (~np.isnan(observed.logs)).sum(axis=0) > 1
     if not several.any():

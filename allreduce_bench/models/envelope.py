@@ -12,7 +12,7 @@ from scipy.optimize import least_squares
 
 from .fitting import NOTHING, SOFT, Branch, Fit, soft_l1, solve
 from .forms import Form
-from .observed import Observed
+from .observations import Observations
 
 SWITCHES = (0.3, 0.5, 0.7)  # shares of the cells below the switch, from where the search starts
 ROUNDS = 6
@@ -20,7 +20,7 @@ FEWEST = 3  # cells of a branch
 MOST_BRANCHES = 3
 
 
-def envelopes(observed: Observed, names: Sequence[str], rows: np.ndarray) -> list[Fit]:
+def envelopes(observed: Observations, names: Sequence[str], rows: np.ndarray) -> list[Fit]:
     """The best pair of algorithms, and the best third beside them, fitted to the cells of `rows` (bool [cell])."""
     if rows.sum() < 2 * FEWEST + 1:
         return []

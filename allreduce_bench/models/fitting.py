@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from .forms import Form, crowded, meanings
-from .observed import Observed
+from .observations import Observations
 
 SOFT = 0.1  # log errors beyond it count by their size
 MOST_CONTENTION = 1.0  # exponent: beyond, the machine has no bisection to speak of
@@ -40,11 +40,11 @@ class Branch(NamedTuple):
     theta: np.ndarray  # float64 [parameter], in the order of `forms.meanings`
     contention: float = 0.0
 
-    def log_time(self, observed: Observed) -> np.ndarray:
-        """float64 [cell]: log seconds of every cell of `observed`, fitted or not."""
+    def log_time(self, observed: Observations) -> np.ndarray:
+        """float64 [cell]: log seconds of every cell of `observations`, fitted or not."""
         return np.log(np.maximum(self.columns(observed) @ self.theta, NOTHING))
 
-    def columns(self, observed: Observed) -> np.ndarray:
+    def columns(self, observed: Observations) -> np.ndarray:
         """float64 [cell, parameter]: what stands before each parameter, contention included."""
         columns = observed.paths[self.priced_as].matrix(self.form)
         return crowded(self.form, columns, observed.log_ranks, self.contention)
@@ -63,7 +63,7 @@ class Fit(NamedTuple):
         forms = [branch.form for branch in self.branches]
         return sum(len(meanings(form)) + len(form.knots) + form.contention for form in forms)
 
-    def log_time(self, observed: Observed) -> np.ndarray:
+    def log_time(self, observed: Observations) -> np.ndarray:
         """float64 [cell]: log seconds by the model."""
         return np.min([branch.log_time(observed) for branch in self.branches], axis=0)
 
@@ -73,7 +73,7 @@ def soft_l1(residual: np.ndarray) -> np.ndarray:
     return 2 * SOFT**2 * (np.sqrt(1 + (residual / SOFT) ** 2) - 1)
 
 
-def fit_form(observed: Observed, priced_as: str, form: Form, rows: np.ndarray) -> Fit:
+def fit_form(observed: Observations, priced_as: str, form: Form, rows: np.ndarray) -> Fit:
     """Fit `form` to the cells that `rows` (bool [cell]) chooses."""
     columns = observed.paths[priced_as].matrix(form)[rows]
     found = solve(columns, observed.log_time[rows], observed.log_ranks[rows] if form.contention else None, form.call)
@@ -179,6 +179,6 @@ def separable(relative: np.ndarray) -> np.ndarray:
     return kept
 
 
-def plain(observed: Observed, priced_as: str, rows: np.ndarray) -> Fit:
+def plain(observed: Observations, priced_as: str, rows: np.ndarray) -> Fit:
     """The plain alpha-beta fit, which everything else is held against."""
     return fit_form(observed, priced_as, Form(), rows)

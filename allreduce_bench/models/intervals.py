@@ -19,8 +19,8 @@ from scipy.stats import t as student
 
 from .fitting import SOFT, Branch, Fit, non_negative, separable, slopes_at
 from .forms import meanings
-from .model import COVERAGE, Parameter, Part
-from .observed import Observed
+from .model import COVERAGE, ModelPart, Parameter
+from .observations import Observations
 
 DRAWS = 199
 TAILS = (0.025, 0.975)
@@ -43,7 +43,7 @@ class Reach(NamedTuple):
 class Estimates(NamedTuple):
     """The parts of a fit with intervals, and how they came about."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ModelPart, ...]
     contention: tuple[float, float] | None  # its interval
     method: str
     condition: float  # number of the columns, each of length 1: 1 is best, beyond 100 or so they are hard to tell apart
@@ -66,7 +66,7 @@ def _quantile(residuals: np.ndarray) -> float:
     return float(sizes[min(len(sizes), int(np.ceil((len(sizes) + 1) * COVERAGE))) - 1])
 
 
-def estimates(observed: Observed, fit: Fit, rivals: Sequence[Fit] = (), seed: int = 1) -> Estimates:
+def estimates(observed: Observations, fit: Fit, rivals: Sequence[Fit] = (), seed: int = 1) -> Estimates:
     """The parameters of `fit`, which was fitted to all cells, with their intervals.
 
     `rivals`: simpler fits that are nearly as good (`choice.simpler_rivals`); where they have the same parameter, its
@@ -77,7 +77,7 @@ def estimates(observed: Observed, fit: Fit, rivals: Sequence[Fit] = (), seed: in
     return found._replace(parts=tuple(_widened(part, others) for part in found.parts))
 
 
-def _widened(part: Part, others: Sequence[Part]) -> Part:
+def _widened(part: ModelPart, others: Sequence[ModelPart]) -> ModelPart:
     """`part`, the interval of each parameter as wide as to hold those of the same parameter in `others`."""
     known: dict[tuple, list[Parameter]] = {}
     for other in others:
@@ -93,7 +93,7 @@ def _widened(part: Part, others: Sequence[Part]) -> Part:
     return part._replace(parameters=tuple(parameters))
 
 
-def _alone(observed: Observed, fit: Fit, seed: int) -> Estimates:
+def _alone(observed: Observations, fit: Fit, seed: int) -> Estimates:
     log_time = fit.log_time(observed)
     drawn, freedom, few, method = _drawn(observed, log_time, fit.size, np.random.default_rng(seed))
     tail = TAILS[0] / sum(len(branch.theta) for branch in fit.branches)
@@ -112,7 +112,7 @@ def _alone(observed: Observed, fit: Fit, seed: int) -> Estimates:
 
 
 def _drawn(
-    observed: Observed, fitted: np.ndarray, size: int, random: np.random.Generator
+    observed: Observations, fitted: np.ndarray, size: int, random: np.random.Generator
 ) -> tuple[np.ndarray, int, float, str]:
     """float64 [draw, cell] of log times, their degrees of freedom, by what to expand their spread, how it was done."""
     launches, cells = observed.launches, len(fitted)
@@ -142,7 +142,7 @@ def _median(logs: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     return np.nanmedian(filled, axis=1)
 
 
-def _steps(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def _steps(observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """float64 [draw, parameter and contention]: one step from the branch towards each draw, of its `own` cells."""
     matrix = observed.paths[branch.priced_as].matrix(branch.form)[own]
     fitted = branch.log_time(observed)[own]
@@ -160,7 +160,7 @@ def _steps(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarra
     return found
 
 
-def _part(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarray, expand: float) -> Part:
+def _part(observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray, expand: float) -> ModelPart:
     matrix, time_s = branch.columns(observed)[own], np.exp(observed.log_time[own])
     kept = separable(matrix / time_s[:, None]) if own.any() else np.zeros(matrix.shape[1], dtype=bool)
     parameters = []
@@ -174,7 +174,7 @@ def _part(observed: Observed, branch: Branch, own: np.ndarray, drawn: np.ndarray
             # noise may push a bound below the value that was fitted: then it says nothing
             bound = min((one for one in bounds if one > value), default=value)
             parameters.append(Parameter(*meaning, value, None, bound if np.isfinite(bound) else None, False))
-    return Part(branch.priced_as, branch.form, tuple(parameters), branch.contention)
+    return ModelPart(branch.priced_as, branch.form, tuple(parameters), branch.contention)
 
 
 def _condition(relative: np.ndarray) -> float:

@@ -16,8 +16,8 @@ from .fitting import fit_form, separable, solve
 from .forms import Form, Meaning
 from .intervals import estimates
 from .model import Parameter
-from .observed import Columns, Observed
-from .series import Fitted, Lacking
+from .observations import Observations, TermColumns
+from .series import FittedSeries, TooFewPoints
 
 JOINT = "joint"
 MOST_CONDITION = 100.0
@@ -40,9 +40,9 @@ class Joint(NamedTuple):
         return self.parameters[-1]
 
 
-def joints(fitted: Sequence[Fitted]) -> tuple[list[Joint], list[str]]:
+def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
     """The joint fits of the runs and executors among `fitted`, and sentences why there is none."""
-    groups: dict[tuple, list[Fitted]] = {}
+    groups: dict[tuple, list[FittedSeries]] = {}
     for one in fitted:
         if not one.observed.switches:
             model = one.model
@@ -51,12 +51,12 @@ def joints(fitted: Sequence[Fitted]) -> tuple[list[Joint], list[str]]:
     for members in groups.values():
         try:
             found.append(joint(members))
-        except Lacking as why:
+        except TooFewPoints as why:
             refused.append(f"{members[0].model.run}: {why}".removeprefix(": "))
     return found, refused
 
 
-def joint(members: Sequence[Fitted]) -> Joint:
+def joint(members: Sequence[FittedSeries]) -> Joint:
     """Alpha, beta and gamma of series of one run, executor, cache, dtype and operation together.
 
     Raises Lacking: one algorithm alone, or algorithms that reduce the same share of what they move.
@@ -64,7 +64,7 @@ def joint(members: Sequence[Fitted]) -> Joint:
     names = tuple(one.model.algorithm for one in members)
     priced = {one.model.parts[0].priced_as for one in members}
     if len(priced) < 2:
-        raise Lacking(
+        raise TooFewPoints(
             f"gamma cannot be told from beta with one algorithm ({', '.join(sorted(priced))}): beta holds both; "
             "measure another that reduces another share of what it moves, such as ring and recursive_doubling"
         )
@@ -74,12 +74,12 @@ def joint(members: Sequence[Fitted]) -> Joint:
     found = estimates(observed, fit)
     (part,), error = found.parts, np.abs(np.expm1(fit.log_time(observed) - observed.log_time))
     if found.condition > MOST_CONDITION or not part.parameters[-1].identified:
-        raise Lacking(
+        raise TooFewPoints(
             f"gamma is not identified by {' and '.join(names)} (condition number {found.condition:.2g}): at most "
             f"{part.parameters[-1].high:.2g} s/byte"
         )
     if np.median(error) > APART:
-        raise Lacking(
+        raise TooFewPoints(
             f"one alpha, beta and gamma do not describe {' and '.join(names)} together: half of the cells are off by "
             f"{np.median(error):.0%} or more"
         )
@@ -94,7 +94,7 @@ def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
     """
     known = (nbytes > 0) & (time_s > 0)
     if len(set(nbytes[known].tolist())) < 3:
-        raise Lacking("gamma of a local reduction needs three sizes or more")
+        raise TooFewPoints("gamma of a local reduction needs three sizes or more")
     columns = np.column_stack([np.ones(known.sum()), nbytes[known]])
     log_time = np.log(time_s[known])
     found = solve(columns, log_time)
@@ -122,17 +122,17 @@ def local_gammas(points: pd.DataFrame) -> list[Local]:
         medians = fewest.groupby("nbytes")["time_s"].median()
         try:
             gamma = local_gamma(medians.index.to_numpy(float), medians.to_numpy(float))
-        except Lacking:
+        except TooFewPoints:
             continue
         found.append(Local(str(run), int(fewest["ranks"].iloc[0]), gamma))
     return found
 
 
-def _together(members: Sequence[Fitted]) -> Observed:
+def _together(members: Sequence[FittedSeries]) -> Observations:
     """The cells of all members, each priced as its own algorithm."""
     seen = [one.observed for one in members]
     rows = max(len(one.logs) for one in seen)
     logs = [np.pad(one.logs, ((0, rows - len(one.logs)), (0, 0)), constant_values=np.nan) for one in seen]
     terms = [terms for one, each in zip(members, seen) for terms in each.paths[one.model.parts[0].priced_as].terms]
     ranks, nbytes = (np.concatenate([getattr(one, name) for one in seen]) for name in ("ranks", "nbytes"))
-    return Observed(ranks, nbytes, np.hstack(logs), {JOINT: Columns(terms)})
+    return Observations(ranks, nbytes, np.hstack(logs), {JOINT: TermColumns(terms)})

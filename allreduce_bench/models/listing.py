@@ -8,11 +8,11 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from ..units import aligned, format_size, in_ranks, three_digits
-from .described import SYMBOLS
+from .description import SYMBOLS
 from .joint import Joint, Local
 from .model import Errors, Model, Parameter
 from .scores import KINDS, LEAVE_LARGEST, pooled
-from .series import Fitted, Unfit
+from .series import FittedSeries, UnfittedSeries
 
 UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in SYMBOLS.items()}  # no Greek letters
 HEADINGS = {"in_sample": "in sample", "leave_one_p_out": "one p out", "leave_largest_p_out": "largest p out"}
@@ -23,8 +23,8 @@ PARAMETER_COLUMNS = (*SAME, "parameter", "link", "above_bytes", "value", "low", 
 class Listing(NamedTuple):
     """All that one call of `fit` found."""
 
-    fitted: Sequence[Fitted]
-    unfit: Sequence[Unfit]
+    fitted: Sequence[FittedSeries]
+    unfit: Sequence[UnfittedSeries]
     joint: Sequence[Joint] = ()
     refused: Sequence[str] = ()  # why there is no gamma
     local: Sequence[Local] = ()
@@ -97,7 +97,7 @@ class Listing(NamedTuple):
         return lines
 
 
-def _parameter_rows(fitted: Sequence[Fitted]) -> list[list[str]]:
+def _parameter_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
     rows = [["series", "parameter", "value", "unit", "95 % interval", "rate", "form"]]
     for one in fitted:
         model, label = one.model, _label(one.model)
@@ -113,7 +113,7 @@ def _parameter_rows(fitted: Sequence[Fitted]) -> list[list[str]]:
     return rows
 
 
-def _error_rows(fitted: Sequence[Fitted]) -> list[list[str]]:
+def _error_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
     titles = [f"{HEADINGS[kind]}: median P90 covered" for kind in KINDS]
     rows = [["series", "ranks", "cells", *titles, "plain, largest p out"]]
     for one in fitted:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin
-from ..runs.atomic_write import write_whole
+from ..runs.atomic_write import write_atomically
 from ..runs.typed_json import read_as
 from .forms import Form, meanings
-from .model import Model, Parameter, Part
+from .model import Model, ModelPart, Parameter
 
 KIND, MACHINE_VERSION = "allreduce-bench machine", 1
 
@@ -51,14 +51,14 @@ def bare_machine(
     prices.append(("gamma_s_per_byte", "", gamma_s_per_byte))
     parameters = tuple(Parameter(name, link, 0.0, value, None, None, True) for name, link, value in prices)
     form = Form(reduced=True, levels=len(links))
-    parts = {name: (Part(name, form, parameters),) for name in builtin()}
+    parts = {name: (ModelPart(name, form, parameters),) for name in builtin()}
     return Machine(tuple(Model(name, part) for name, part in parts.items()), bare=True)
 
 
 def write_machine(machine: Machine, path: Path) -> None:
     """Write `machine` as JSON; missing parent folders are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(machine.to_json(), indent=1, allow_nan=False) + "\n")
+    write_atomically(path, json.dumps(machine.to_json(), indent=1, allow_nan=False) + "\n")
 
 
 def read_machine(path: Path) -> Machine:
@@ -86,7 +86,7 @@ def read_machine(path: Path) -> Machine:
     return machine
 
 
-def _refuse_odd(part: Part) -> None:
+def _refuse_odd(part: ModelPart) -> None:
     """Raises ValueError for a part that this version cannot price."""
     if part.priced_as not in builtin():
         raise ValueError(f"it is priced as {part.priced_as!r:.40}, which is no algorithm of this version")

@@ -36,7 +36,7 @@ class Errors(NamedTuple):
     covered: float | None = None  # share of the points within their prediction interval, where there is one
 
 
-class Part(NamedTuple):
+class ModelPart(NamedTuple):
     """A form with its parameters, for the schedule of one algorithm."""
 
     priced_as: str  # the algorithm whose schedule or declared cost counts
@@ -59,7 +59,7 @@ class Model:
     """The model of one series; the time is that of its fastest part: a library that switches has several."""
 
     algorithm: str
-    parts: Annotated[tuple[Part, ...], not_empty]
+    parts: Annotated[tuple[ModelPart, ...], not_empty]
     run: str = ""
     executor: str = ""
     cache: str = "warm"
@@ -89,7 +89,7 @@ class Model:
         return Prediction(float(time_s), float(time_s / factor), float(time_s * factor), speculative)
 
 
-def seconds(part: Part, terms: Sequence[Terms], ranks: Sequence[int]) -> np.ndarray:
+def seconds(part: ModelPart, terms: Sequence[Terms], ranks: Sequence[int]) -> np.ndarray:
     """float64 [point]: the times of a part."""
     values = np.array([parameter.value for parameter in part.parameters], dtype=float)
     return (

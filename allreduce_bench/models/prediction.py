@@ -11,7 +11,7 @@ from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule.algorithm import AlgorithmError
 from ..schedule.topology import Topology
 from .machine import Machine, MachineError
-from .model import Model, Part, Prediction, seconds
+from .model import Model, ModelPart, Prediction, seconds
 from .native.known import known_as
 from .terms import Terms, terms
 
@@ -45,7 +45,7 @@ class Predicted(NamedTuple):
     cannot: str = ""
 
 
-class Group:
+class CompetingModels:
     """Models that compete: of one run, cache, dtype and op. Predictions are kept."""
 
     def __init__(self, models: Sequence[Model], layout: Layout = AS_MEASURED):
@@ -85,7 +85,9 @@ class Group:
         return min(equal, key=lambda one: len(one.series), default=None)
 
 
-def groups(machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS_MEASURED) -> list[Group]:
+def competing_models(
+    machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS_MEASURED
+) -> list[CompetingModels]:
     """The models of `machine` that compete, those of `algorithms` only where some are named.
 
     A name is ours or the log's. Raises AlgorithmError for a name that nobody knows, MachineError for an algorithm that
@@ -101,7 +103,7 @@ def groups(machine: Machine, algorithms: Iterable[str] = (), layout: Layout = AS
             found.setdefault((model.run, model.cache, model.dtype, model.op), []).append(model)
     if not found:
         raise MachineError("the machine file holds no model; fit runs with more sizes and ranks")
-    return [Group(models, layout) for models in found.values()]
+    return [CompetingModels(models, layout) for models in found.values()]
 
 
 def predict(
@@ -115,9 +117,9 @@ def predict(
 ) -> list[Predicted]:
     """The times of all models of `machine`, or those of `algorithms`, at every of `ranks` and `sizes` (bytes).
 
-    Raises what `groups` and `Group.at` do.
+    Raises what `competing_models` and `Group.at` do.
     """
-    found = groups(machine, algorithms, Layout(ranks_per_node, segment, itemsize))
+    found = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize))
     return [
         group.at(series, number, nbytes)
         for group in found
@@ -177,17 +179,17 @@ def _per_node(model: Model, layout: Layout) -> int | None:
     return layout.ranks_per_node or (ceil(model.ranks_per_node) if model.ranks_per_node else None)
 
 
-def _unmet(part: Part, ranks: int, nodes: int | None) -> str | None:
+def _unmet(part: ModelPart, ranks: int, nodes: int | None) -> str | None:
     algorithm = builtin()[part.priced_as]
     return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks)))) if algorithm.needs else None
 
 
-def _terms(part: Part, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None) -> Terms:
+def _terms(part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None) -> Terms:
     return terms(builtin()[part.priced_as], ranks, nodes, nbytes, itemsize, segment, enumerated=0)
 
 
 def _segment(
-    model: Model, parts: list[Part], ranks: int, nodes: int | None, nbytes: int, layout: Layout, itemsize: int
+    model: Model, parts: list[ModelPart], ranks: int, nodes: int | None, nbytes: int, layout: Layout, itemsize: int
 ) -> int | None:
     """The elements of a segment; None: nothing is cut into segments."""
     segmented = [part for part in parts if builtin()[part.priced_as].segmented]
@@ -199,7 +201,7 @@ def _segment(
     return max(1, int(layout.segment or fitted) // itemsize)
 
 
-def _best_segment(part: Part, ranks: int, nodes: int | None, nbytes: int, itemsize: int) -> int:
+def _best_segment(part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int) -> int:
     """The elements of a segment with which `part` is fastest.
 
     T(k) = (A + c k) (alpha + n beta / k) is least at k = sqrt(A n beta / (c alpha)) pieces (Sanders, Speck and Träff,

@@ -13,13 +13,13 @@ import numpy as np
 from .fitting import Fit
 from .intervals import Reach, reach
 from .model import Errors
-from .observed import Observed
+from .observations import Observations
 
 IN_SAMPLE, LEAVE_ONE, LEAVE_LARGEST = "in_sample", "leave_one_p_out", "leave_largest_p_out"
 KINDS = (IN_SAMPLE, LEAVE_ONE, LEAVE_LARGEST)
 MOST_FOLDS = 6  # of more numbers of ranks so many are held out, evenly spread, the smallest and the largest included
 
-Fitter = Callable[[Observed, Sequence[int]], Fit]
+Fitter = Callable[[Observations, Sequence[int]], Fit]
 
 
 class Residuals(NamedTuple):
@@ -46,7 +46,7 @@ class Scores(NamedTuple):
         return {kind: found.errors() for kind, found in self.residuals.items()}
 
 
-def score(observed: Observed, fitter: Fitter) -> Scores:
+def score(observed: Observations, fitter: Fitter) -> Scores:
     """Hold `fitter` against all cells, and against each number of ranks without those."""
     known: dict[tuple[int, ...], Fit] = {}
 

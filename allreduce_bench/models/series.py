@@ -23,7 +23,7 @@ from .fitting import Fit, plain
 from .intervals import estimates
 from .model import Model
 from .native.known import is_library, readings
-from .observed import Columns, Observed
+from .observations import Observations, TermColumns
 from .scores import Scores, score
 from .terms import terms
 
@@ -35,7 +35,7 @@ FEWEST_COUNTS = 2  # numbers of ranks
 FEWEST_OF_ONE_SIZE = 3  # numbers of ranks, where there is one size
 
 
-class Unfit(NamedTuple):
+class UnfittedSeries(NamedTuple):
     """A series without a model, and why."""
 
     run: str
@@ -44,16 +44,16 @@ class Unfit(NamedTuple):
     reason: str  # a sentence
 
 
-class Fitted(NamedTuple):
+class FittedSeries(NamedTuple):
     """A model, and what it is worth in its cells; `plain`: the alpha-beta fit beside it."""
 
     model: Model
     scores: Scores
     plain: Scores
-    observed: Observed
+    observed: Observations
 
 
-class Lacking(ValueError):
+class TooFewPoints(ValueError):
     """What a series has too little of, in words."""
 
 
@@ -62,14 +62,14 @@ def fit_all(points: pd.DataFrame, priced_as: Mapping[str, str] | None = None) ->
 
     `priced_as`: by a name of `points` the algorithm of ours whose critical path it has.
     """
-    return [found.model for found in fit_series(points, priced_as) if isinstance(found, Fitted)]
+    return [found.model for found in fit_series(points, priced_as) if isinstance(found, FittedSeries)]
 
 
 def fit_series(
     points: pd.DataFrame,
     priced_as: Mapping[str, str] | None = None,
     own: Mapping[str, Algorithm] | None = None,
-) -> Iterator[Fitted | Unfit]:
+) -> Iterator[FittedSeries | UnfittedSeries]:
     """Each series of `points` in their order, fitted or not. `own`: algorithms of a user's own files."""
     for key, group in points.groupby(list(KEYS), sort=False, dropna=False):
         names = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
@@ -78,18 +78,18 @@ def fit_series(
         try:
             asked = (priced_as or {}).get(str(names["algorithm"]))
             yield _fit(names, group, asked, {**builtin(), **(own or {})})
-        except Lacking as why:
+        except TooFewPoints as why:
             run, algorithm, executor = (str(names[name] or "") for name in KEYS[:3])
-            yield Unfit(run, algorithm, executor, str(why))
+            yield UnfittedSeries(run, algorithm, executor, str(why))
 
 
-def _fit(names: dict, points: pd.DataFrame, asked: str | None, known: Mapping[str, Algorithm]) -> Fitted:
+def _fit(names: dict, points: pd.DataFrame, asked: str | None, known: Mapping[str, Algorithm]) -> FittedSeries:
     candidates = (asked,) if asked else _candidates(names, known)
     usable, notes = _usable(points)
     itemsize, segment = _itemsize(usable), names["segment"]
     usable = usable[_numbers(usable["nbytes"]) >= itemsize]
     if usable.empty:
-        raise Lacking(f"all its sizes are below one element ({itemsize} bytes): nothing is sent")
+        raise TooFewPoints(f"all its sizes are below one element ({itemsize} bytes): nothing is sent")
     if segment is None and any(known[name].segmented for name in candidates):
         segment = max(1, DEFAULT_SEGMENT_NBYTES // itemsize)
     observed = observe(usable, candidates, itemsize, segment, known)
@@ -98,7 +98,7 @@ def _fit(names: dict, points: pd.DataFrame, asked: str | None, known: Mapping[st
     chosen = found[0]
     memory: dict[tuple[int, ...], Fit] = {tuple(observed.counts): chosen}
 
-    def chosen_for(observed: Observed, counts) -> Fit:
+    def chosen_for(observed: Observations, counts) -> Fit:
         if tuple(counts) not in memory:
             memory[tuple(counts)] = choose(observed, counts)
         return memory[tuple(counts)]
@@ -125,10 +125,10 @@ def _fit(names: dict, points: pd.DataFrame, asked: str | None, known: Mapping[st
         plain_errors=beside.errors,
         notes=(*notes, *diagnose(observed, chosen, estimated)),
     )
-    return Fitted(model, scores, beside, observed)
+    return FittedSeries(model, scores, beside, observed)
 
 
-def _plain(priced_as: str, observed: Observed, counts) -> Fit:
+def _plain(priced_as: str, observed: Observations, counts) -> Fit:
     return plain(observed, priced_as, observed.at(counts))
 
 
@@ -139,7 +139,7 @@ def _candidates(names: dict, known: Mapping[str, Algorithm]) -> tuple[str, ...]:
     found = (algorithm,) if ours and algorithm in known else readings(algorithm, builtin(), ours)
     if found or is_library(algorithm):
         return found or LIBRARY
-    raise Lacking(
+    raise TooFewPoints(
         f"which messages '{algorithm}' sends is not known, so nothing can be counted; "
         "say with --as which algorithm of 'allreduce-bench list' it is, or with --own in which file of yours"
     )
@@ -160,11 +160,11 @@ def _usable(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         )
     known = points[~bad & ~lacking]
     if known.empty:
-        raise Lacking(f"none of its points can be used: {notes[-1]}")
+        raise TooFewPoints(f"none of its points can be used: {notes[-1]}")
     several = known[(known["ranks"] > 1) & (known["nbytes"] > 0)]
     if several.empty:
         what = "one rank sends no messages" if (known["ranks"] <= 1).all() else "vectors of 0 bytes move nothing"
-        raise Lacking(f"{what}: measure 2 ranks or more, and sizes above 0")
+        raise TooFewPoints(f"{what}: measure 2 ranks or more, and sizes above 0")
     return several, notes + _crowded(several)
 
 
@@ -196,7 +196,7 @@ def observe(
     itemsize: int,
     segment: int | None,
     known: Mapping[str, Algorithm] | None = None,
-) -> Observed:
+) -> Observations:
     """The cells of usable points of one series, priced as each of `names` of the `known` algorithms [built-in]."""
     frame = pd.DataFrame({name: _numbers(points[name]) for name in ("ranks", "nodes", "nbytes", "time_s")})
     frame["log"] = np.log(frame["time_s"])
@@ -211,32 +211,32 @@ def observe(
     paths = {}
     for name in names:
         algorithm = (known or builtin())[name]
-        paths[name] = Columns([
+        paths[name] = TermColumns([
             terms(algorithm, p, nodes or None, nbytes, itemsize, segment if algorithm.segmented else None)
             for p, nodes, nbytes in cells.itertuples(index=False)
         ])  # fmt: skip
     switches = names == LIBRARY
-    return Observed(cells["ranks"].to_numpy(), cells["nbytes"].to_numpy(), logs, paths, switches)
+    return Observations(cells["ranks"].to_numpy(), cells["nbytes"].to_numpy(), logs, paths, switches)
 
 
-def _refuse_too_little(observed: Observed) -> None:
+def _refuse_too_little(observed: Observations) -> None:
     """Raises Lacking: the sentence says what is lacking and what to measure."""
     cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.nbytes.tolist())
     if cells == 1:
-        raise Lacking("one point fits any line: measure 2 numbers of ranks or more, and 3 sizes or more of each")
+        raise TooFewPoints("one point fits any line: measure 2 numbers of ranks or more, and 3 sizes or more of each")
     if len(counts) < FEWEST_COUNTS:
-        raise Lacking(
+        raise TooFewPoints(
             f"one number of ranks ({counts[0]}) does not tell how the time grows with the ranks: measure 2 or more"
         )
     if len(sizes) == 1 and len(counts) < FEWEST_OF_ONE_SIZE:
-        raise Lacking(
+        raise TooFewPoints(
             f"one size ({sizes.pop()} bytes) at {len(counts)} numbers of ranks ({format_ranges(counts)}): alpha and "
             "beta cannot be told apart; measure 3 sizes or more"
         )
     if cells < FEWEST_CELLS:
-        raise Lacking(f"{cells} points for two parameters fit any line: measure {FEWEST_CELLS} or more")
+        raise TooFewPoints(f"{cells} points for two parameters fit any line: measure {FEWEST_CELLS} or more")
     if np.ptp(observed.log_time) == 0:
-        raise Lacking(
+        raise TooFewPoints(
             f"all {cells} times are equal ({np.exp(observed.log_time[0]):.3g} s), whatever the ranks and sizes: "
             "they cannot be those of an all-reduce"
         )

@@ -9,15 +9,18 @@ from math import ceil, lcm
 from typing import NamedTuple
 
 from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops
-from ..schedule.price import Link, walk
+from ..schedule.price import LinkPrice, walk
 from ..schedule.topology import Topology
 
 ENUMERATED = 20_000  # steps of all ranks together, empty ones included: a fraction of a second
-WITHIN, BETWEEN = Link(1e-6, 5e-11), Link(5e-6, 1e-10)  # decide which of several paths is the critical one, only
+WITHIN, BETWEEN = (
+    LinkPrice(1e-6, 5e-11),
+    LinkPrice(5e-6, 1e-10),
+)  # decide which of several paths is the critical one, only
 GAMMA = 1e-11
 
 
-class Message(NamedTuple):
+class PathMessage(NamedTuple):
     """Messages of one size over one kind of link."""
 
     nbytes: float
@@ -28,7 +31,7 @@ class Message(NamedTuple):
 class Terms(NamedTuple):
     """What an all-reduce does on its critical path."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[PathMessage, ...]
     reduced_nbytes: float
     enumerated: bool  # by its schedule; False: as its declared cost says
 
@@ -50,7 +53,7 @@ def terms(
     """
     count = nbytes // itemsize
     found = _of_count(algorithm, ranks, nodes or ranks, count, min(segment or count, max(count, 1)) or 1, enumerated)
-    messages = tuple(Message(hop.elements * itemsize, hop.messages, hop.between) for hop in found.hops)
+    messages = tuple(PathMessage(hop.elements * itemsize, hop.messages, hop.between) for hop in found.hops)
     return Terms(messages, found.reduced * itemsize, found.enumerated)
 
 

@@ -19,7 +19,7 @@ class Note(NamedTuple):
     advice: str = ""
 
 
-class Finding(NamedTuple):
+class Caveat(NamedTuple):
     """Something a reader must know before trusting the times."""
 
     level: str  # good, info, caution, severe (times mean something else than they seem to), bad (wrong results)

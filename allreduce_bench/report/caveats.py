@@ -9,8 +9,8 @@ from ..evaluation.agreement import BUG, broken_promise
 from ..evaluation.summary_row import SummaryRow
 from ..machine.finding import LEVELS
 from ..units import format_size, in_ranks
-from .caveat import FAILED, Finding, Note, cell_size, gaps
-from .time_caveats import time_findings
+from .caveat import FAILED, Caveat, Note, cell_size, gaps
+from .time_caveats import find_time_caveats
 
 BADGES = {  # in this order
     "oversubscribed": "oversubscribed",
@@ -31,19 +31,19 @@ BADGES = {  # in this order
 SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
 
 
-def findings(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Finding]:
+def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Caveat]:
     """What the launches and the summary say against the times, or for them; mere information comes last.
 
     `missing`: of the cells that jobs should have measured and did not, in words.
     """
     of_bits = [*_of_replicas(rows), *_of_reproducibility(rows)]
     imported = any("source" in fact for fact in attempts)
-    of_rows = [*_of_checks(rows, imported), *_of_accidents(rows), *of_bits, *_of_gaps(rows), *time_findings(rows)]
+    of_rows = [*_of_checks(rows, imported), *_of_accidents(rows), *of_bits, *_of_gaps(rows), *find_time_caveats(rows)]
     found = [*_of_promises(rows), *_of_launches(attempts), *of_rows, *_of_jobs(missing)]
     return sorted(found, key=lambda finding: finding.level == "info")
 
 
-def _of_launches(attempts: Sequence[dict]) -> list[Finding]:
+def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:
     """What the launches said, each kind with the rank counts at which it was said; the severe ones first."""
     launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
     for fact in attempts:
@@ -57,7 +57,7 @@ def _of_launches(attempts: Sequence[dict]) -> list[Finding]:
         said = launches_of[level, code]
         badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*said.values()))}"
         notes = (note._replace(text=f"{note.text} (launches of {in_ranks(at)})") for note, at in said.items())
-        found.append(Finding(level, badge, tuple(notes)))
+        found.append(Caveat(level, badge, tuple(notes)))
     return found
 
 
@@ -66,14 +66,14 @@ def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
     return -LEVELS.index(level) if level in LEVELS else 0, [*BADGES, code].index(code)
 
 
-def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Finding]:
+def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
     failed = []
     for state, words in FAILED.items():
         found = [gap for gap in gaps(rows) if gap.state == state]
         texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in found]
         if found:
             failed.append(
-                Finding(
+                Caveat(
                     "bad",
                     f"{words}: {', '.join(dict.fromkeys(gap.algorithm for gap in found))}",
                     tuple(map(Note, texts)),
@@ -84,11 +84,11 @@ def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Finding]:
     if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
         text = "Every measured cell gave the exact result before and after its timing."
         told = ("no wrong results", "The logs say that none was wrong.") if imported else ("all results exact", text)
-        return [Finding("good", told[0], (Note(told[1]),))]
-    return [Finding("caution", "unchecked results", (Note("Some times belong to results that were not checked."),))]
+        return [Caveat("good", told[0], (Note(told[1]),))]
+    return [Caveat("caution", "unchecked results", (Note("Some times belong to results that were not checked."),))]
 
 
-def _of_accidents(rows: Sequence[SummaryRow]) -> list[Finding]:
+def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Cells that were measured after all, but hung in another launch."""
     texts = [
         f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
@@ -96,10 +96,10 @@ def _of_accidents(rows: Sequence[SummaryRow]) -> list[Finding]:
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
     ]
-    return [Finding("caution", "hung in another launch", tuple(map(Note, texts)))] if texts else []
+    return [Caveat("caution", "hung in another launch", tuple(map(Note, texts)))] if texts else []
 
 
-def _of_replicas(rows: Sequence[SummaryRow]) -> list[Finding]:
+def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
     diverging: dict[str, set[int]] = {}
     for row in rows:
         if row.get("same_bits") == 0:
@@ -108,10 +108,10 @@ def _of_replicas(rows: Sequence[SummaryRow]) -> list[Finding]:
         return []
     names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
     text = f"different bits on different ranks, so that replicas of a model would drift apart: {names}"
-    return [Finding("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
+    return [Caveat("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
 
 
-def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Finding]:
+def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Where a result is not the same when it is asked for again, and no schedule promised that it would be."""
     found = []
     for column, of in (("same_bits_calls", "calls"), ("same_bits_launches", "launches")):
@@ -122,11 +122,11 @@ def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Finding]:
         if changing:
             names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
             text = f"different bits in different {of} on the same floats, so that a result cannot be repeated: {names}"
-            found.append(Finding("caution", f"bits change between {of}: {', '.join(changing)}", (Note(text),)))
+            found.append(Caveat("caution", f"bits change between {of}: {', '.join(changing)}", (Note(text),)))
     return found
 
 
-def _of_promises(rows: Sequence[SummaryRow]) -> list[Finding]:
+def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Measurements that contradict what was proved of a schedule."""
     broken: dict[tuple, list[str]] = {}
     for row in rows:
@@ -140,19 +140,19 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Finding]:
         for (name, ranks, words), sizes in broken.items()
     ]
     names = ", ".join(dict.fromkeys(name for name, *_ in broken))
-    return [Finding("bad", f"BROKEN PROMISE: {names}", tuple(notes))]
+    return [Caveat("bad", f"BROKEN PROMISE: {names}", tuple(notes))]
 
 
-def _of_gaps(rows: Sequence[SummaryRow]) -> list[Finding]:
+def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
     absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
     text = f"{absent} of {len(rows)} planned cells have no time; see below which, and why."
-    return [Finding("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
+    return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
 
 
-def _of_jobs(missing: Sequence[str]) -> list[Finding]:
+def _of_jobs(missing: Sequence[str]) -> list[Caveat]:
     if not missing:
         return []
     effect = "fewer launches than planned stand behind the times of these cells, or none"
     advice = "submit them again, as allreduce-bench collect says"
     notes = [Note(text) for text in missing[:-1]] + [Note(missing[-1], effect, advice)]
-    return [Finding("caution", "incomplete launches", tuple(notes))]
+    return [Caveat("caution", "incomplete launches", tuple(notes))]

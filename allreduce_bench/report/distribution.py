@@ -9,7 +9,7 @@ from ..units import format_size, three_digits
 Words = Callable[[SummaryRow], str]  # of one row; empty: it has none
 
 
-class Column(NamedTuple):
+class DistributionColumn(NamedTuple):
     """One column of a table; `kind` is its style."""
 
     heading: str
@@ -47,47 +47,47 @@ def _interval(row: SummaryRow) -> str:
 
 
 CELL = (
-    Column("size", lambda row: format_size(row["nbytes"])),
-    Column("algorithm", _text("algorithm"), "text"),
-    Column("cache", lambda row: "cold" if row.get("cache") == "cold" else "", "text"),
-    Column("groups", _text("groups"), "text"),
+    DistributionColumn("size", lambda row: format_size(row["nbytes"])),
+    DistributionColumn("algorithm", _text("algorithm"), "text"),
+    DistributionColumn("cache", lambda row: "cold" if row.get("cache") == "cold" else "", "text"),
+    DistributionColumn("groups", _text("groups"), "text"),
 )
-CALLS: dict[str, tuple[Column, ...]] = {
+CALLS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
     "calls": (
-        Column("timed", _text("repetitions")),
-        Column("left out", _text("invalid")),
-        Column("stopped by", _text("stopped"), "text"),
+        DistributionColumn("timed", _text("repetitions")),
+        DistributionColumn("left out", _text("invalid")),
+        DistributionColumn("stopped by", _text("stopped"), "text"),
     ),
     "time in us": (
-        Column("p5", _us("p5_s")),
-        Column("median", _us("time_s")),
-        Column("p95", _us("p95_s")),
-        Column("p99", _us("p99_s")),
-        Column("p99.9", _us("p99_9_s")),
-        Column("95 % interval", _interval),
+        DistributionColumn("p5", _us("p5_s")),
+        DistributionColumn("median", _us("time_s")),
+        DistributionColumn("p95", _us("p95_s")),
+        DistributionColumn("p99", _us("p99_s")),
+        DistributionColumn("p99.9", _us("p99_9_s")),
+        DistributionColumn("95 % interval", _interval),
     ),
     "within a launch": (
-        Column("outliers", _outliers),
-        Column("lag-1", _lag1),
-        Column("drift", _drift),
-        Column("first call", _first),
+        DistributionColumn("outliers", _outliers),
+        DistributionColumn("lag-1", _lag1),
+        DistributionColumn("drift", _drift),
+        DistributionColumn("first call", _first),
     ),
 }
-DEFINITIONS: dict[str, tuple[Column, ...]] = {
+DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
     "time in us": (
-        Column("time_s", _us("time_s")),
-        Column("completion", _us("completion_s")),
-        Column("OSU avg", _us("osu_avg_s")),
-        Column("IMB t_max", _us("imb_t_max_s")),
-        Column("nccl-tests", _us("nccl_tests_s")),
+        DistributionColumn("time_s", _us("time_s")),
+        DistributionColumn("completion", _us("completion_s")),
+        DistributionColumn("OSU avg", _us("osu_avg_s")),
+        DistributionColumn("IMB t_max", _us("imb_t_max_s")),
+        DistributionColumn("nccl-tests", _us("nccl_tests_s")),
     ),
     "common clock, us": (
-        Column("arrival skew", _us("arrival_skew_s")),
-        Column("error of the clock", _us("clock_error_s")),
+        DistributionColumn("arrival skew", _us("arrival_skew_s")),
+        DistributionColumn("error of the clock", _us("clock_error_s")),
     ),
-    "what time_s is": (Column("definition", _text("time_definition"), "text"),),
+    "what time_s is": (DistributionColumn("definition", _text("time_definition"), "text"),),
 }
 
 
@@ -101,7 +101,7 @@ def tables(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     return [_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
 
 
-def _table(groups: dict[str, tuple[Column, ...]], rows: Sequence[SummaryRow]) -> dict[str, Any]:
+def _table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Sequence[SummaryRow]) -> dict[str, Any]:
     some = {title: [column for column in of if any(map(column.words, rows))] for title, of in groups.items()}
     kept = {title: columns for title, columns in some.items() if columns}
     lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]

@@ -10,7 +10,7 @@ from ..models.bounds import Bounds, bounds
 from ..models.crossings import Found, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
 from ..models.machine import Machine
 from ..models.model import COVERAGE, FAR
-from ..models.prediction import BEST, Group, Predicted
+from ..models.prediction import BEST, CompetingModels, Predicted
 from ..units import aligned, format_ranges, format_rate, format_size, format_time, three_digits
 from .table import in_two_lines
 
@@ -27,7 +27,7 @@ class Forecast(NamedTuple):
 
     machine: Machine
     source: str  # where the prices are from, in words
-    groups: Sequence[Group]
+    groups: Sequence[CompetingModels]
     ranks: Sequence[int]
     sizes: Sequence[int]
 
@@ -43,7 +43,7 @@ def rows(forecast: Forecast) -> list[dict[str, Any]]:
     ]
 
 
-def _row(group: Group, one: Predicted, fastest: Predicted | None, least: Bounds) -> dict[str, Any]:
+def _row(group: CompetingModels, one: Predicted, fastest: Predicted | None, least: Bounds) -> dict[str, Any]:
     time = one.prediction._asdict() if one.prediction else {}
     found = {**one._asdict(), **time, "group": group.where, "algorithm": one.series}
     found |= {"fastest": one == fastest, "latency_bound_s": least.latency_s, "bandwidth_bound_s": least.bandwidth_s}
@@ -81,7 +81,7 @@ def as_map(forecast: Forecast) -> str:
     return "\n".join(line for group in forecast.groups for line in _of_group(forecast, group, _map(forecast, group)))
 
 
-def crossings_of(forecast: Forecast, group: Group) -> list[Found]:
+def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Found]:
     """Over sizes at the numbers of ranks, over numbers of ranks at the sizes; one number stands for all up to it."""
     ranks, sizes = forecast.ranks, forecast.sizes
     asked = ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
@@ -92,7 +92,7 @@ def crossings_of(forecast: Forecast, group: Group) -> list[Found]:
     return changing + merged(growing, sizes) + merged(powers, sizes)
 
 
-def _of_group(forecast: Forecast, group: Group, body: list[str]) -> list[str]:
+def _of_group(forecast: Forecast, group: CompetingModels, body: list[str]) -> list[str]:
     title = f"allreduce, modelled, not measured: {forecast.source}"
     words = [one.sentence for one in crossings_of(forecast, group)]
     if not words and len(group.models) > 1:
@@ -100,7 +100,7 @@ def _of_group(forecast: Forecast, group: Group, body: list[str]) -> list[str]:
     return [title, *([group.where] if group.where else []), *body, "", *words, *_notes(forecast, group), ""]
 
 
-def _tables(forecast: Forecast, group: Group) -> list[str]:
+def _tables(forecast: Forecast, group: CompetingModels) -> list[str]:
     marks = ["* fastest", *["? speculative"] * bool(_far(_cells(forecast, group)))]
     marks += [f"{COVERAGE:.0%}: interval of the fastest"] * _has_intervals(group)
     lines = [f"time in us;  {'  '.join(marks)}  bounds: least for messages in a row, for bytes through a port"]
@@ -111,7 +111,7 @@ def _tables(forecast: Forecast, group: Group) -> list[str]:
     return lines
 
 
-def _cells(forecast: Forecast, group: Group) -> list[Predicted]:
+def _cells(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
     return [
         group.at(series, ranks, nbytes)
         for series in group.models
@@ -125,11 +125,11 @@ def _far(cells: Sequence[Predicted]) -> list[int]:
     return sorted({one.ranks for one in cells if one.prediction and one.prediction.speculative})
 
 
-def _has_intervals(group: Group) -> bool:
+def _has_intervals(group: CompetingModels) -> bool:
     return any(model.reach_log is not None for model in group.models.values())
 
 
-def _grid(forecast: Forecast, group: Group, ranks: int) -> list[str]:
+def _grid(forecast: Forecast, group: CompetingModels, ranks: int) -> list[str]:
     heads = [in_two_lines(series) for series in group.models]
     interval = _has_intervals(group)
     upper = ["", *(f"{first}  " if first else "" for first, _ in heads), "", *[""] * interval, "latency", "bandwidth"]
@@ -157,19 +157,19 @@ def _interval(one: Predicted | None) -> str:
     return f"{three_digits(one.prediction.low_s * 1e6)} to {three_digits(one.prediction.high_s * 1e6)}"
 
 
-def _map(forecast: Forecast, group: Group) -> list[str]:
+def _map(forecast: Forecast, group: CompetingModels) -> list[str]:
     winners = winner_map(group, forecast.ranks, forecast.sizes)
     lines = [["ranks", *map(format_size, forecast.sizes)]]
     lines += [[str(ranks), *(name or "-" for name in row)] for ranks, row in zip(forecast.ranks, winners)]
     return ["the fastest algorithm, ranks down and sizes across", "", *aligned(lines)]
 
 
-def _bounds(group: Group, ranks: int, nbytes: int) -> Bounds:
+def _bounds(group: CompetingModels, ranks: int, nbytes: int) -> Bounds:
     nodes = group.at(next(iter(group.models)), ranks, nbytes).nodes
     return bounds(group.models.values(), ranks, nodes, nbytes)
 
 
-def _notes(forecast: Forecast, group: Group) -> list[str]:
+def _notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     """What a reader must know of these numbers: what was far away, what cannot run, how vectors are cut."""
     cells, notes = _cells(forecast, group), []
     counts = [ranks for model in group.models.values() for ranks in model.ranks]
@@ -190,7 +190,7 @@ def _notes(forecast: Forecast, group: Group) -> list[str]:
     return notes + list(dict.fromkeys(one.cannot for one in cells if one.cannot))
 
 
-def _segments(group: Group, cells: Sequence[Predicted]) -> str:
+def _segments(group: CompetingModels, cells: Sequence[Predicted]) -> str:
     sizes = sorted({one.segment_nbytes for one in cells if one.segment_nbytes})
     words = format_size(sizes[0]) if len(sizes) == 1 else f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
     if group.layout.segment == BEST:

@@ -17,29 +17,29 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from .. import __version__
 from ..evaluation import agreement, group_losses
 from ..evaluation.frames import run_names, summary_frame
-from ..evaluation.missing import Missing, explained, not_begun
+from ..evaluation.missing import MissingCell, explain_rows, not_begun
 from ..evaluation.summary import competing, summarise
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
-from ..models import described
+from ..models import description
 from ..models.curves import NO_OWN
 from ..models.model import Model
 from ..models.native.guidelines import broken_in_words, comparisons, in_short
-from ..models.native.resemblance import Unlike, as_frame, likenesses, sentences
+from ..models.native.resemblance import NoResemblance, as_frame, likenesses, sentences
 from ..models.points import points_of_summary
-from ..models.series import Fitted, Unfit, fit_series
-from ..runs.atomic_write import write_whole
+from ..models.series import FittedSeries, UnfittedSeries, fit_series
+from ..runs.atomic_write import write_atomically
 from ..runs.command_of_plan import repeat_command
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
-from ..runs.merged import in_words, sources
+from ..runs.merge_sources import sources, sources_sentence
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks, three_digits
 from . import caveats, distribution, figures, how_imported
 from . import how_measured as provenance
 from .caveat import gaps
-from .pictures import how_measured, of_models, of_times, written
+from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
 from .table import MARK
 from .verdict_sentence import emphasis
 
@@ -48,7 +48,7 @@ def write_report(
     folders: Sequence[RunFolder],
     output: Path,
     own: Mapping[str, Algorithm] = NO_OWN,
-    missing: Sequence[Sequence[Missing]] = (),
+    missing: Sequence[Sequence[MissingCell]] = (),
 ) -> Path:
     """Write the page about `folders` to `output`, and its figures, as PNG, SVG and CSV files, to
     `<output stem>_figures/` beside it.
@@ -65,12 +65,12 @@ def write_report(
         prefix = f"{number}_" if len(sections) > 1 else ""
         section["links"] = _links(folder, output.parent)
         for name in ("pictures", "model_pictures"):
-            section[name] = [written(picture, beside, prefix) for picture in section[name]]
+            section[name] = [write_pictures(picture, beside, prefix) for picture in section[name]]
         for name, table in section.pop("files").items():
             table.to_csv(beside / f"{prefix}{name}.csv", index=False, float_format="%.9g")
             section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
     page = _template().render(sections=sections, version=__version__)
-    write_whole(output, page)
+    write_atomically(output, page)
     return output
 
 
@@ -86,10 +86,12 @@ def _template():
     return engine.get_template("report.html.j2")
 
 
-def _section(folder: RunFolder, name: str, missing: Sequence[Missing], own: Mapping[str, Algorithm]) -> dict[str, Any]:
+def _section(
+    folder: RunFolder, name: str, missing: Sequence[MissingCell], own: Mapping[str, Algorithm]
+) -> dict[str, Any]:
     """What the template says about one run. Raises RunError."""
     run, plan, attempts = folder.open(), folder.plan(), folder.attempts()
-    rows = explained(summarise(folder), missing)
+    rows = explain_rows(summarise(folder), missing)
     imported = folder.imported()
     frame = summary_frame(competing(rows), name)
     native = _of_native(plan, rows)
@@ -103,17 +105,17 @@ def _section(folder: RunFolder, name: str, missing: Sequence[Missing], own: Mapp
         "libraries": list(
             dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
         ),
-        "findings": caveats.findings(rows, attempts, not_begun(plan, missing)),
+        "findings": caveats.find_caveats(rows, attempts, not_begun(plan, missing)),
         "verdicts": _matrix(rows),
-        "pictures": of_times(frame, models),
-        "how": how_measured(rows, attempts),
+        "pictures": time_pictures(frame, models),
+        "how": measured_caption(rows, attempts),
         **native,
         **modelled,
         "files": native["files"] | modelled["files"],
         "tables_written": {},
         "carried": [words for _, words in provenance.carried(rows)],
         "gaps": gaps(rows),
-        "bits": agreement.lines(rows) if plan.check == "bits" else [],
+        "bits": agreement.agreements(rows) if plan.check == "bits" else [],
         "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
         "tables": [
             _table(plan, ranks, cache, of)
@@ -145,7 +147,8 @@ def _words(
         "imported": "",
         "operation": f"{plan.dtype} {plan.op}, out of place",
         "times": "times are the maximum over ranks, median over calls and launches",
-        "method": provenance.method(plan, rows, attempts) + ([("merged from", in_words(merged))] if merged else []),
+        "method": provenance.method(plan, rows, attempts)
+        + ([("merged from", sources_sentence(merged))] if merged else []),
     }
 
 
@@ -181,8 +184,8 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
     """The models of the series of a run; and (series, reason) of those that have none."""
     found = list(fit_series(points, own=own))
-    unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, Unfit)]
-    return [one.model for one in found if isinstance(one, Fitted)], unfit
+    unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, UnfittedSeries)]
+    return [one.model for one in found if isinstance(one, FittedSeries)], unfit
 
 
 def _of_models(
@@ -191,10 +194,10 @@ def _of_models(
     """What the page says about the models of a run; `own`: algorithms of a user's own files."""
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", "several groups at the same time share links, which is another model")]
-    drawn, lacking = of_models(frame, models, own)
-    files = {"parameters": described.parameters(models)} if models else {}
-    scores = list(described.SCORES.values())
-    said = {"models": described.lines(models), "unfit": unfit, "scores": scores, "not_drawn": lacking}
+    drawn, lacking = model_pictures(frame, models, own)
+    files = {"parameters": description.parameters(models)} if models else {}
+    scores = list(description.SCORES.values())
+    said = {"models": description.lines(models), "unfit": unfit, "scores": scores, "not_drawn": lacking}
     return {**said, "model_pictures": drawn, "files": files}
 
 
@@ -204,13 +207,13 @@ def _of_native(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
     try:
         if plan.groups:
-            raise Unlike("several groups at the same time share links")
+            raise NoResemblance("several groups at the same time share links")
         found = likenesses(rows)
         ranks = {one.ranks: one.stray for one in found}
         lines = {n: {one.ranks: one for one in found if one.nbytes == n} for n in sorted({one.nbytes for one in found})}
         likeness |= {"sentences": sentences(found), "lines": lines, "ranks": ranks}
         files["resemblance"] = as_frame(found)
-    except Unlike as reason:
+    except NoResemblance as reason:
         likeness["why"] = str(reason)
     compared = comparisons(rows)
     guidelines = {"compared": compared, "lines": broken_in_words(compared), "sentence": in_short(compared)}

@@ -18,7 +18,7 @@ from ..evaluation.cell_times import split_values
 from ..evaluation.summary_row import SummaryRow
 from ..models.bounds import Bounds, sources
 from ..models.curves import BEATEN, REACH, choices, held, layouts, lower_bounds, over_ranks
-from ..models.described import series
+from ..models.description import series
 from ..models.model import Model
 from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
@@ -50,7 +50,7 @@ class Picture(NamedTuple):
     numbers: pd.DataFrame  # what is drawn, in SI units
 
 
-def how_measured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
+def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
     """How the times in a picture came about, in one sentence."""
     done = [row for row in rows if row["time_s"] is not None]
     if not done:
@@ -72,7 +72,7 @@ def how_measured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
     return "; ".join(filter(None, [times, summary, *kinds, where, ", ".join(libraries)])) + "."
 
 
-def of_times(frame: pd.DataFrame, models: Sequence[Model]) -> list[Picture]:
+def time_pictures(frame: pd.DataFrame, models: Sequence[Model]) -> list[Picture]:
     """The pictures of what was measured; the models of the run give the bounds."""
     sizes = frame.loc[frame["time_s"].notna() & (frame["nbytes"] > 0), "nbytes"]
     if sizes.empty:
@@ -99,7 +99,7 @@ def of_times(frame: pd.DataFrame, models: Sequence[Model]) -> list[Picture]:
     return pictures
 
 
-def of_models(
+def model_pictures(
     frame: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm]
 ) -> tuple[list[Picture], list[str]]:
     """The pictures of the models of a run, and why others are not drawn, sentences."""
@@ -210,7 +210,7 @@ def _range(values) -> str:
     return str(known[0]) if len(known) == 1 else f"{known[0]} to {known[-1]}"
 
 
-def written(picture: Picture, beside: Path, prefix: str) -> dict[str, str]:
+def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, str]:
     """Write the PNG, SVG and CSV files of `picture` into `beside`; return what the page needs of it.
 
     That is its caption, the SVG as a data: URI, and the relative addresses of its files.

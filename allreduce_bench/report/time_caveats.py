@@ -9,20 +9,20 @@ from ..evaluation.summary_row import SummaryRow, time_of
 from ..measuring.budget import MAX_REPETITIONS
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_time, in_ranks
-from .caveat import Finding, Note, cell_size
+from .caveat import Caveat, Note, cell_size
 
 MUCH_INVALID = 0.1  # of the calls of a cell
 STRONG_LAG1, STRONG_DRIFT = 0.5, 1.1
 COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
 
 
-def time_findings(rows: Sequence[SummaryRow]) -> list[Finding]:
+def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """What the rows of a summary say against their times."""
     done = [row for row in rows if row["time_s"] is not None]
     return [*_of_intervals(rows), *_of_floors(done), *_of_calls(done)]
 
 
-def _of_intervals(rows: Sequence[SummaryRow]) -> list[Finding]:
+def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
     kinds = {row.get("interval") for row in rows}
     if not kinds & {"repetitions", "range"}:
         return []
@@ -31,7 +31,7 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Finding]:
         notes.append(
             Note(f"Cells of fewer than {LEAST_FOR_INTERVAL} calls have no interval: nobody is told from the fastest.")
         )
-    return [Finding("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
+    return [Caveat("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
 
 
 class Doubt(NamedTuple):
@@ -44,13 +44,13 @@ class Doubt(NamedTuple):
     advice: str
 
 
-def _of_calls(done: Sequence[SummaryRow]) -> list[Finding]:
+def _of_calls(done: Sequence[SummaryRow]) -> list[Caveat]:
     """What the calls of the measured cells say against their times."""
     findings = []
     for doubt in DOUBTS:
         if rows := doubt.chosen(done):
             text = f"{len(rows)} of {len(done)} {doubt.text}: {_cells(rows)}"
-            findings.append(Finding("caution", doubt.badge, (Note(text, doubt.effect, doubt.advice),)))
+            findings.append(Caveat("caution", doubt.badge, (Note(text, doubt.effect, doubt.advice),)))
     return findings
 
 
@@ -139,7 +139,7 @@ def _cells(rows: Sequence[SummaryRow]) -> str:
     )
 
 
-def _of_floors(done: Sequence[SummaryRow]) -> list[Finding]:
+def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than what every one of them holds: a call, and between ranks a copy of the vector."""
     texts = []
     for row in done:
@@ -154,4 +154,4 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Finding]:
         ]
     effect = "the time is too short to be true, or the machine was disturbed while the floor was measured"
     notes = tuple(Note(text, effect, "measure again; where it stays so, mistrust the clock") for text in texts)
-    return [Finding("caution", "times below a floor", notes)] if notes else []
+    return [Caveat("caution", "times below a floor", notes)] if notes else []

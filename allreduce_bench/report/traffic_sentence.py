@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from ..machine.traffic import added, read
+from ..machine.traffic import parse_traffic, total_traffic
 from ..units import format_size
 
 LARGE = 1024**2  # bytes of a vector: below, the counters see too much besides
@@ -16,7 +16,10 @@ def sentence(rows: Iterable[Mapping]) -> str | None:
     told = [
         row for row in rows if row.get("wire") and row.get("internode_nbytes") is not None and row["nbytes"] >= LARGE
     ]
-    required, counts = sum(row["internode_nbytes"] for row in told), added(read(row["wire"]) for row in told)
+    required, counts = (
+        sum(row["internode_nbytes"] for row in told),
+        total_traffic(parse_traffic(row["wire"]) for row in told),
+    )
     if not told:
         return None
     if required:

@@ -4,12 +4,12 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
     """Write `text` in UTF-8 beside `path`, then put it in its place. Raises OSError; what was there then stays.
 
     Several processes, on several nodes, may write the same file at once: the last one stands.
     """
-    beside = path.with_name(f"{path.name}.{own_name()}.tmp")
+    beside = path.with_name(f"{path.name}.{unique_name()}.tmp")
     try:
         beside.write_text(text, encoding="utf-8")
         beside.replace(path)
@@ -20,6 +20,6 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
-def own_name() -> str:
+def unique_name() -> str:
     """What no other process that writes to a shared file system at this time is called."""
     return f"{os.uname().nodename}-{os.getpid()}"

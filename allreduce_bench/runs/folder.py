@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from .plan import ImportedPlan, Launch, Plan, PlanError
-from .rows import Block, Row, RunError, whole_blocks, whole_rows
+from .rows import Block, Row, RunError, read_blocks, read_rows
 from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, names
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
@@ -77,7 +77,7 @@ class RunFolder:
 
     def attempts(self) -> list[dict]:
         """The facts of every attempt that finished a cell, in the order in which they started. Raises RunError."""
-        marks = [path for path in self.launches.glob("*.cells.csv") if whole_rows(path, names(CELLS))]
+        marks = [path for path in self.launches.glob("*.cells.csv") if read_rows(path, names(CELLS))]
         facts = [_launch_facts(path.with_name(path.name.replace(".cells.csv", ".json"))) for path in marks]
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
 
@@ -99,7 +99,7 @@ class RunFolder:
         first start was dead. The first attempt stands, but a failed check is never hidden by it.
         """
         self.open()
-        found = [row for path in sorted(self.launches.glob("*.cells.csv")) for row in whole_rows(path, names(CELLS))]
+        found = [row for path in sorted(self.launches.glob("*.cells.csv")) for row in read_rows(path, names(CELLS))]
         if not found:
             raise RunError(f"{self.path}: half-written: no cell was finished; go on with 'run --resume -o {self.path}'")
         first: dict[tuple[str, ...], int] = {}
@@ -125,7 +125,7 @@ class RunFolder:
             path = marks.with_name(marks.name.replace(".cells.csv", ".csv"))
             if not path.is_file():
                 raise RunError(f"{path}: damaged: the raw times of {marks.name} are missing")
-            for block in whole_blocks(path, names(REPETITIONS)):
+            for block in read_blocks(path, names(REPETITIONS)):
                 start = 0
                 for cell, rows in groupby(zip(*(block[name] for name in ("launch", "attempt", *KEY)))):
                     stop = start + len(list(rows))
@@ -154,7 +154,7 @@ class RunFolder:
 
     def _marks_of(self, attempts: str) -> list[Row]:
         paths = self.launches.glob(f"{attempts}.cells.csv")
-        return [row for path in paths for row in whole_rows(path, names(CELLS))]
+        return [row for path in paths for row in read_rows(path, names(CELLS))]
 
 
 def key_of(row: Row) -> CellKey:

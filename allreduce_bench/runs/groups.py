@@ -68,11 +68,11 @@ def stand_ins(layouts: Sequence[Hashable]) -> list[int | None]:
     return [first[layout] if layout in often else None for layout in layouts]
 
 
-def written(times_s: Iterable[float | None]) -> str:
+def format_group_times(times_s: Iterable[float | None]) -> str:
     """The times of the groups as they stand in a column, seconds: `1.234e-05 1.4e-05`; who was silent has `-`."""
     return " ".join(SILENT if time_s is None else f"{time_s:.4g}" for time_s in times_s)
 
 
-def read(text: str) -> list[float | None]:
-    """What `written` wrote."""
+def parse_group_times(text: str) -> list[float | None]:
+    """What `format_group_times` wrote."""
     return [None if word == SILENT else float(word) for word in text.split()]

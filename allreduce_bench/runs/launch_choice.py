@@ -23,7 +23,7 @@ def parse_only(text: str) -> dict[str, Choice]:
     return found
 
 
-def chosen(plan: Plan, text: str) -> list[Launch]:
+def chosen_launches(plan: Plan, text: str) -> list[Launch]:
     """The planned launches that `text` chooses, in the plan's order; empty text chooses all.
 
     Raises PlanError for a word that chooses none.

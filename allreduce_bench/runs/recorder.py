@@ -30,7 +30,7 @@ def create_run(
     It appears at once and whole: of several jobs that begin the same run at the same time one succeeds. Raises RunError
     where it exists already.
     """
-    from .atomic_write import own_name  # late: no rank needs it
+    from .atomic_write import unique_name  # late: no rank needs it
 
     content = {
         "schema_version": SCHEMA_VERSION,
@@ -42,7 +42,7 @@ def create_run(
         "plan": plan.to_json(),
     }
     folder.path.parent.mkdir(parents=True, exist_ok=True)
-    new = RunFolder(folder.path.with_name(f".new-{own_name()}"))
+    new = RunFolder(folder.path.with_name(f".new-{unique_name()}"))
     try:
         new.launches.mkdir(parents=True)
         new.run_json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
@@ -166,9 +166,9 @@ def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
 
 def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> None:
     """Write summary.csv anew, all at once."""
-    from .atomic_write import write_whole  # late, too
+    from .atomic_write import write_atomically  # late, too
 
-    write_whole(folder.summary_csv, _as_csv(summary_lines(rows)))
+    write_atomically(folder.summary_csv, _as_csv(summary_lines(rows)))
 
 
 def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:

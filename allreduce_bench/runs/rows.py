@@ -18,13 +18,13 @@ class RunError(ValueError):
     """A folder that cannot be read as a run, in words."""
 
 
-def whole_rows(path: Path, columns: list[str]) -> list[Row]:
+def read_rows(path: Path, columns: list[str]) -> list[Row]:
     """The rows of a CSV file; a last line that was cut off is left out. Raises RunError for other columns."""
-    return [dict(zip(block, fields)) for block in whole_blocks(path, columns) for fields in zip(*block.values())]
+    return [dict(zip(block, fields)) for block in read_blocks(path, columns) for fields in zip(*block.values())]
 
 
-def whole_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
-    """What `whole_rows` gives, at most BLOCK_ROWS rows at once. Raises RunError."""
+def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
+    """What `read_rows` gives, at most BLOCK_ROWS rows at once. Raises RunError."""
     with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
         reader = csv.reader(line for line in file if line.endswith("\n"))
         try:

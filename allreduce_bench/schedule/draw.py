@@ -11,7 +11,7 @@ from .rendezvous import rendezvous
 HOLDINGS_UP_TO = 128  # cells of the table rank x part: beyond, only the messages are shown
 
 
-class Message(NamedTuple):
+class DrawnMessage(NamedTuple):
     """One message as it is read: what travels, and what the receiver then has in each part."""
 
     sender: int
@@ -40,7 +40,7 @@ def rounds(name: str, schedules: Sequence[Schedule], count: int, formula: str) -
     return "\n".join([*lines, *_totals(schedules, len(by_round), count, formula)])
 
 
-def _messages(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[Message]]:
+def _messages(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[DrawnMessage]]:
     """The messages of each round (from 1): a message takes one round and starts when both ends are ready."""
     size = len(schedules)
     began = [[0] for _ in schedules]
@@ -66,7 +66,7 @@ def _messages(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[Mes
             for part, text in zip(places, texts):
                 held[rank][part] = f"{text}+{held[rank][part]}" if step.reduce else text
             then = {part: held[rank][part] for part in places}
-            found[arrival].append(Message(step.source, rank, _shorten(texts, size), step.reduce, then))
+            found[arrival].append(DrawnMessage(step.source, rank, _shorten(texts, size), step.reduce, then))
             end = max(end, arrival)
         began[rank].append(end)
         depart(rank, index + 1)
@@ -98,7 +98,7 @@ def _finished(text: str, size: int) -> str:
     return f"S{terms[0].lstrip('abcdefghijklmnopqrstuvwxyz').split('.')[-1]}" if len(terms) == size > 1 else text
 
 
-def _sentence(message: Message) -> str:
+def _sentence(message: DrawnMessage) -> str:
     ends = [f"rank {rank} ({_name(rank)})" for rank in (message.sender, message.receiver)]
     return f"{ends[0]} sends {message.what} to {ends[1]}, which {'adds' if message.reduce else 'keeps'} it"
 

@@ -25,7 +25,7 @@ class Path(NamedTuple):
     reduced: int
 
 
-class Link(NamedTuple):
+class LinkPrice(NamedTuple):
     """What a message costs over one kind of link: alpha a message, beta an element moved."""
 
     alpha: float
@@ -49,11 +49,13 @@ def price(schedules: Sequence[Schedule], alpha: float, beta: float, gamma: float
 
     Raises Refusal where a rank waits for ever.
     """
-    link = Link(alpha, beta)
+    link = LinkPrice(alpha, beta)
     return walk(schedules, Topology.one_node(len(schedules)), link, link, gamma).path
 
 
-def walk(schedules: Sequence[Schedule], topology: Topology, within: Link, between: Link, gamma: float = 0.0) -> Walked:
+def walk(
+    schedules: Sequence[Schedule], topology: Topology, within: LinkPrice, between: LinkPrice, gamma: float = 0.0
+) -> Walked:
     """The critical path where a message between nodes costs another alpha and beta than one within a node.
 
     Raises Refusal where a rank waits for ever.

@@ -11,7 +11,7 @@ from .topology import Topology
 from .verify import Proof, verify
 
 
-class Line(NamedTuple):
+class ProofLine(NamedTuple):
     """One line of the account."""
 
     text: str
@@ -65,9 +65,9 @@ def prove_all(
     counts: Sequence[int] = (),
     segments: Sequence[int] = (),
     ranks_per_node: int | None = None,
-) -> Iterator[Line]:
+) -> Iterator[ProofLine]:
     """Prove every case; one line per algorithm, or one that names the first refusal."""
-    yield Line(
+    yield ProofLine(
         f"{'algorithm':<26}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
         "rank order  same bits",
         False,
@@ -76,7 +76,7 @@ def prove_all(
         yield _prove(algorithm, sizes, counts, segments, ranks_per_node)
 
 
-def _prove(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> Line:
+def _prove(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> ProofLine:
     proofs: list[tuple[Case, Proof]] = []
     try:
         for size in sizes:
@@ -84,14 +84,14 @@ def _prove(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> Lin
                 schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
                 proofs.append((case, _proved(schedules, case)))
     except AlgorithmError as refusal:
-        return Line(f"{algorithm.name:<26}REFUSED  {refusal}", True)
+        return ProofLine(f"{algorithm.name:<26}REFUSED  {refusal}", True)
     if not proofs:
-        return Line(f"{algorithm.name:<26}nothing to prove: it needs {', '.join(sorted(algorithm.needs))}", False)
+        return ProofLine(f"{algorithm.name:<26}nothing to prove: it needs {', '.join(sorted(algorithm.needs))}", False)
     case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
     sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
     ordered, same = (_when([getattr(p, key) for _, p in proofs]) for key in ("rank_ordered", "same_bits"))
     costs = f"{proof.steps:>6}  {sent:>8}  {proof.depth:>5}"
-    return Line(f"{algorithm.name:<26}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}", False)
+    return ProofLine(f"{algorithm.name:<26}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}", False)
 
 
 def _proved(schedules: list[Schedule], case: Case) -> Proof:

@@ -12,7 +12,7 @@ from typing import Any
 
 from . import parsing
 from .nodelist import expand
-from .parsing import Job, Partition
+from .parsing import Partition, SlurmJob
 
 PATIENCE_S = 60.0  # a controller that is only busy answers within that
 INHERITED = re.compile(r"SBATCH_|SQUEUE_|SACCT_|SLURM_(?!CONF|JWT|CLUSTERS)")  # what a shell or an outer job slips in
@@ -77,7 +77,7 @@ def requeue(number: str) -> None:
     _asked(["scontrol", "requeue", number])
 
 
-def jobs(numbers: Sequence[str]) -> dict[str, Job]:
+def jobs(numbers: Sequence[str]) -> dict[str, SlurmJob]:
     """By id what Slurm knows of these jobs; job arrays task by task. Those that it has forgotten are absent.
 
     Asked are the accounting, where there is one, the queue, and of what both have not the controller's memory.
@@ -105,14 +105,14 @@ def switches(names: Iterable[str]) -> dict[str, str]:
     return {}
 
 
-def _queue(numbers: Sequence[str]) -> list[Job]:
+def _queue(numbers: Sequence[str]) -> list[SlurmJob]:
     words = ["--noheader", "--array", "--states=all", f"--format={parsing.SQUEUE_FORMAT}"]
     with suppress(SlurmError):  # `Invalid job id specified`, where it has forgotten the only one
         return parsing.of_squeue(_asked(["squeue", f"--jobs={','.join(numbers)}", *words]))
     return []
 
 
-def _accounting(numbers: Sequence[str]) -> list[Job]:
+def _accounting(numbers: Sequence[str]) -> list[SlurmJob]:
     words = ["--allocations", "--noheader", "--parsable2", f"--format={parsing.SACCT_FIELDS}"]
     with suppress(SlurmError):  # many sites keep no accounts
         found = parsing.of_sacct(_asked(["sacct", f"--jobs={','.join(numbers)}", *words]))
@@ -127,7 +127,7 @@ def _name(user: str) -> str:
     return user
 
 
-def _memory(numbers: Sequence[str]) -> list[Job]:
+def _memory(numbers: Sequence[str]) -> list[SlurmJob]:
     found = []
     for number in numbers:
         with suppress(SlurmError):

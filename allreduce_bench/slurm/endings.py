@@ -3,9 +3,9 @@
 import signal
 from typing import NamedTuple
 
-from .job_states import FORGOTTEN, Told
-from .parsing import Job, duration
-from .tasks import Task
+from .job_states import FORGOTTEN, JobStates
+from .parsing import SlurmJob, duration
+from .tasks import JobTask
 
 QUEUED, RUNNING, DONE, ENDED, UNSURE = "queued", "running", "done", "ended", "unsure"
 
@@ -38,7 +38,7 @@ class Ending(NamedTuple):
         return self.kind in (QUEUED, RUNNING)
 
 
-def ending(task: Task, told: Told) -> Ending:
+def ending(task: JobTask, told: JobStates) -> Ending:
     """What became of a job or of a task of a job array."""
     job = told.jobs.get(task.id)
     limit_s = job.limit_s if job and job.limit_s else task.limit_s
@@ -61,7 +61,7 @@ def ending(task: Task, told: Told) -> Ending:
     return Ending(ENDED, _status(job) or "ended without a word (killed?)")
 
 
-def by_slurm(job: Job, limit_s: float | None = None) -> Ending | None:
+def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
     """What a state of Slurm says that nobody knows better; None: the job itself knows better how it ended."""
     if job.queued:
         return Ending(QUEUED, f"queued ({job.reason})" if job.reason else "queued")
@@ -81,7 +81,7 @@ def by_slurm(job: Job, limit_s: float | None = None) -> Ending | None:
     return Ending(ENDED, words) if words else None
 
 
-def _without_record(task: Task, job: Job | None) -> Ending:
+def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
     if job is None:
         return Ending(UNSURE, "has not begun to measure")
     if job.state == FORGOTTEN:
@@ -91,7 +91,7 @@ def _without_record(task: Task, job: Job | None) -> Ending:
     return Ending(ENDED, f"{how} before it began to measure{where}")
 
 
-def _status(job: Job) -> str:
+def _status(job: SlurmJob) -> str:
     """How the script of a job ended, where that was not well."""
     status, _, number = job.exit_code.partition(":")
     if number.isdecimal() and int(number):

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 
-from ..evaluation.missing import AGAIN, FAILED, MISSING, Missing
+from ..evaluation.missing import AGAIN, FAILED, MISSING, MissingCell
 from ..runs.folder import CellKey, key_of
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row
 from .endings import ending
-from .job_states import Told
-from .tasks import Task
+from .job_states import JobStates
+from .tasks import JobTask
 
 
-def missing(plan: Plan, marks: Iterable[Row], tasks: Sequence[Task], told: Told) -> list[Missing]:
+def missing(plan: Plan, marks: Iterable[Row], tasks: Sequence[JobTask], told: JobStates) -> list[MissingCell]:
     """The cells that are not done, in the order of the launches; not those that were skipped on purpose.
 
     `marks` and `tasks` are those of the run.
@@ -24,7 +24,7 @@ def missing(plan: Plan, marks: Iterable[Row], tasks: Sequence[Task], told: Told)
             if state in AGAIN and active:
                 state, reason = MISSING, fate
             if state in (MISSING, *FAILED, *AGAIN):
-                found.append(Missing(launch, cell, state, reason))
+                found.append(MissingCell(launch, cell, state, reason))
     return found
 
 
@@ -39,7 +39,7 @@ def _outcomes(marks: Iterable[Row]) -> dict[tuple[str, CellKey], tuple[str, str]
     return found
 
 
-def _fate(launch: Launch, tasks: Sequence[Task], told: Told) -> tuple[str, bool]:
+def _fate(launch: Launch, tasks: Sequence[JobTask], told: JobStates) -> tuple[str, bool]:
     """Why a launch did not measure a cell, and whether it still may."""
     if not tasks:
         return "its launch was never finished", False

@@ -16,7 +16,7 @@ Text = Annotated[str, printable]  # it will be shown on a terminal
 
 
 @dataclass(frozen=True)
-class Submitted:
+class SubmittedJob:
     """A job as it was submitted."""
 
     name: Text
@@ -39,7 +39,7 @@ class Submitted:
 
 
 @dataclass(frozen=True)
-class Again:
+class SubmissionChoices:
     """What was chosen for a submission and is not in the plan of its runs: `submit --resume` need not be told again."""
 
     system: Text  # path of its file
@@ -61,13 +61,13 @@ class Submission:
     command: tuple[Text, ...]
     system: Text
     arguments: tuple[Text, ...]  # further words for sbatch
-    jobs: tuple[Submitted, ...]
+    jobs: tuple[SubmittedJob, ...]
     collect: Text | None  # number of the collecting job
-    again: Again | None = None
+    again: SubmissionChoices | None = None
 
 
 @dataclass(frozen=True)
-class Record:
+class StartRecord:
     """What one start of a job, or of a task of a job array, wrote of itself."""
 
     job: Text
@@ -111,10 +111,10 @@ def read_submissions(folder: Path) -> list[Submission]:
     return [_submission(path) for path in sorted(found, key=lambda path: int(path.parent.name))]
 
 
-def read_records(run: RunFolder) -> list[Record]:
+def read_records(run: RunFolder) -> list[StartRecord]:
     """Those of all starts of all jobs that wrote into the run, in order. Raises RunError."""
     whole = [path for path in (run.path / JOBS).glob("job-*.json") if path.read_bytes().rstrip().endswith(b"}")]
-    found = [_read(Record, read_json(path), path) for path in whole]  # half: it begins, or its node went down then
+    found = [_read(StartRecord, read_json(path), path) for path in whole]  # half: it begins, or its node went down then
     return sorted(found, key=lambda record: (record.started, record.id, record.restart))
 
 

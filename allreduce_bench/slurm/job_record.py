@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ..runs.atomic_write import write_whole
+from ..runs.atomic_write import write_atomically
 from ..runs.recorder import now
 from .allocation import Allocation
 from .job_files import JOBS
@@ -47,7 +47,7 @@ class JobRecord:
         self.facts |= facts
         if self._path is not None:
             with suppress(OSError):
-                write_whole(self._path, self._text())
+                write_atomically(self._path, self._text())
 
     def end(self, end: str, why: str | None, requeued: bool = False) -> None:
         """How this start ended: done, warned, stopped or refused; and why, in a sentence."""

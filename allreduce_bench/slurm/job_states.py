@@ -5,53 +5,53 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ..runs.atomic_write import write_whole
+from ..runs.atomic_write import write_atomically
 from ..runs.folder import read_json
 from ..runs.rows import RunError
 from ..runs.typed_json import JsonError, read_as
 from . import commands
 from .job_files import JOBS
-from .parsing import Job, id_parts
+from .parsing import SlurmJob, id_parts
 
 FORGOTTEN = "FORGOTTEN"  # state of a job that Slurm does not know (any more): it is over
 
 
-class Told(NamedTuple):
+class JobStates(NamedTuple):
     """What is known of jobs."""
 
-    jobs: Mapping[str, Job]  # by id
+    jobs: Mapping[str, SlurmJob]  # by id
     silence: str = ""  # why Slurm could not be asked; empty: it was
 
 
-def ask(numbers: Iterable[str], sweep: Path) -> Told:
+def ask_states(numbers: Iterable[str], sweep: Path) -> JobStates:
     """Ask Slurm for these jobs; of what it has forgotten there is what it told earlier. Raises RunError."""
-    ids, earlier = list(numbers), told_earlier(sweep)
+    ids, earlier = list(numbers), kept_states(sweep)
     if not ids:
-        return Told(earlier)
+        return JobStates(earlier)
     asked = sorted({id_parts(number)[0] for number in ids}, key=lambda number: (len(number), number))
     try:
         known = commands.jobs(asked)
-        return Told({**{number: Job(number, FORGOTTEN) for number in ids}, **earlier, **known})
+        return JobStates({**{number: SlurmJob(number, FORGOTTEN) for number in ids}, **earlier, **known})
     except commands.SlurmError as error:
-        return Told(earlier, str(error))
+        return JobStates(earlier, str(error))
 
 
-def told_earlier(sweep: Path) -> dict[str, Job]:
-    """By id the jobs of which `keep` has kept how they ended. Raises RunError."""
+def kept_states(sweep: Path) -> dict[str, SlurmJob]:
+    """By id the jobs of which `keep_states` has kept how they ended. Raises RunError."""
     path = _path(sweep)
     found = read_json(path) if path.is_file() else {}
     try:
-        return read_as(dict[str, Job], found)
+        return read_as(dict[str, SlurmJob], found)
     except JsonError as error:
         raise RunError(f"{path}: damaged: {error}; remove it") from error
 
 
-def keep(told: Told, sweep: Path) -> None:
+def keep_states(told: JobStates, sweep: Path) -> None:
     """Keep beside the sweep's jobs how they ended: Slurm forgets, and reports are read elsewhere. Raises OSError."""
     over = {number: job._asdict() for number, job in told.jobs.items() if not (job.queued or job.running)}
     if over:
         _path(sweep).parent.mkdir(exist_ok=True)  # a folder of runs by hand has none
-        write_whole(_path(sweep), json.dumps(over, indent=1) + "\n")
+        write_atomically(_path(sweep), json.dumps(over, indent=1) + "\n")
 
 
 def _path(sweep: Path) -> Path:

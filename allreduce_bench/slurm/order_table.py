@@ -7,10 +7,10 @@ from typing import Any
 
 from ..units import three_digits
 from .estimate import format_limit
-from .job_files import JOBS, Again
+from .job_files import JOBS, SubmissionChoices
 from .jobs import SweepJob
 from .scripts import COLLECT, Rendering
-from .submit import Order, next_number
+from .submit import SubmissionOrder, next_number
 
 HEADS = ("", "job", "nodes", "ranks", "cells", "limit")
 
@@ -21,19 +21,19 @@ def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, f
     return sum(job.node_hours(job.expected_s) for job in jobs), most + rendering.collecting_limit_s(jobs) / 3600
 
 
-def in_words(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
+def node_hours_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """The node-hours in a sentence."""
     expected, most = map(three_digits, node_hours(rendering, jobs))
     return f"node-hours: {expected} expected, {most} if every job takes its whole time once"
 
 
-def too_long(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
+def overrun_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """Which jobs will hardly end within their limit, in a sentence; empty: none."""
     names = [job.label for job in jobs if job.expected_s > rendering.limit_s(job.expected_s)]
     return f"may not end within their time, and are requeued then: {', '.join(names)}" if names else ""
 
 
-def rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:
+def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:
     """The table: HEADS, then every job, the collecting one last; an id each, or none at all."""
     limits = [format_limit(rendering.limit_s(job.expected_s)) for job in jobs]
     measuring = [
@@ -44,7 +44,7 @@ def rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> 
     return [HEADS, *((name, number, *others) for (name, *others), number in zip(every, ids or [""] * len(every)))]
 
 
-def commands_of(order: Order) -> list[str]:
+def commands_of(order: SubmissionOrder) -> list[str]:
     """The command lines that would submit it."""
     number = next_number(order.sweep)
     folder = order.sweep / JOBS / str(number)
@@ -55,8 +55,13 @@ def commands_of(order: Order) -> list[str]:
     ]
 
 
-def described(
-    rendering: Rendering, jobs: Sequence[SweepJob], again: Again, submitted: str, ids: Sequence[str], collect: str
+def submission_facts(
+    rendering: Rendering,
+    jobs: Sequence[SweepJob],
+    again: SubmissionChoices,
+    submitted: str,
+    ids: Sequence[str],
+    collect: str,
 ) -> dict[str, Any]:
     """What submission.json keeps: what was asked for, and of every job what it shall do."""
     return {

@@ -14,7 +14,7 @@ RUNNING = ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_
 DAYS = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?")  # 1-02:03:04, 03:04
 
 
-class Job(NamedTuple):
+class SlurmJob(NamedTuple):
     """What Slurm says of one job, or of one task of a job array."""
 
     id: str  # 12, or 12_3
@@ -61,37 +61,37 @@ def job_id(text: str) -> str:
     return match[1]
 
 
-def of_squeue(text: str) -> list[Job]:
+def of_squeue(text: str) -> list[SlurmJob]:
     """The jobs that `squeue --noheader --array --format SQUEUE_FORMAT` printed."""
     rows = (line.split("|", 5) for line in text.splitlines())
     found = (
-        Job(number, state, _said(reason), _said(nodes), seconds(elapsed), seconds(limit))
+        SlurmJob(number, state, _said(reason), _said(nodes), seconds(elapsed), seconds(limit))
         for number, state, nodes, elapsed, limit, reason in (row for row in rows if len(row) == 6)
     )
     return [task for job in found for task in _tasks(job)]
 
 
-def of_sacct(text: str) -> list[Job]:
+def of_sacct(text: str) -> list[SlurmJob]:
     """The jobs that `sacct --allocations --noheader --parsable2 --format SACCT_FIELDS` printed."""
     rows = (line.split("|", 6) for line in text.splitlines())
     found = (
-        Job(number, _state(state), _said(reason), _said(nodes), _whole(elapsed), _minutes(limit), code, _by(state))
+        SlurmJob(number, _state(state), _said(reason), _said(nodes), _whole(elapsed), _minutes(limit), code, _by(state))
         for number, state, nodes, elapsed, limit, code, reason in (row for row in rows if len(row) == 7)
     )
     return [task for job in found for task in _tasks(job)]
 
 
-def of_scontrol(text: str) -> list[Job]:
+def of_scontrol(text: str) -> list[SlurmJob]:
     """The jobs that `scontrol --oneliner show job` printed."""
     return [task for line in text.splitlines() if line.startswith("JobId=") for task in _tasks(_of_line(line))]
 
 
-def _of_line(line: str) -> Job:
+def _of_line(line: str) -> SlurmJob:
     head, _, rest = line.partition(" JobName=")
     name = re.search(r".* UserId=", rest)  # a job's name is free text, and may look like a field
     said = dict(re.findall(r"(\S+?)=(\S*)", head + " " + rest[name.end() if name else 0 :]))
     number = f"{said['ArrayJobId']}_{said['ArrayTaskId']}" if "ArrayTaskId" in said else said["JobId"]
-    return Job(
+    return SlurmJob(
         number,
         _state(said.get("JobState", "")),
         _said(said.get("Reason", "")),
@@ -108,7 +108,7 @@ def id_parts(job_id: str) -> tuple[str, str]:
     return job, task
 
 
-def _tasks(job: Job) -> list[Job]:
+def _tasks(job: SlurmJob) -> list[SlurmJob]:
     """Of the tasks of an array that wait together as `12_[3-5%2]` or `12_3-5` each one; any other job itself."""
     number, tasks = id_parts(job.id)
     try:

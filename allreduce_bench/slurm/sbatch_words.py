@@ -31,7 +31,7 @@ FLAGS |= {"propagate", "reboot", "requeue", "share", "spread-job", "use-min-node
 SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # behind either no value stands: sbatch would take it for the script
 
 
-def check_passed(words: Sequence[str]) -> tuple[str, ...]:
+def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
     """The words if sbatch takes them for its options. Raises ValueError for those that submit says itself."""
     for before, word in zip(("", *words), words):
         if not word.isprintable():
@@ -48,7 +48,7 @@ def check_passed(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def for_collecting(words: Sequence[str]) -> tuple[str, ...]:
-    """Of words that `check_passed` took, those for the job that collects: it takes any one node."""
+    """Of words that `check_sbatch_words` took, those for the job that collects: it takes any one node."""
     pairs = zip(("", *words), words)
     return tuple(word for before, word in pairs if not (_names_nodes(word) or _names_nodes_next(before, word)))
 

@@ -4,21 +4,21 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..evaluation.missing import FAILED, Missing, grouped
+from ..evaluation.missing import FAILED, MissingCell, group_missing
 from ..runs.folder import key_of
 from ..units import aligned, format_ranges
 from .endings import RUNNING, UNSURE, by_slurm
 from .job_files import Submission
 from .job_states import FORGOTTEN
 from .parsing import duration
-from .sweep import Overview, Run
-from .tasks import Task
+from .sweep import Overview, SweepRun
+from .tasks import JobTask
 
 HEADER = ("name", "job", "nodes", "ranks", "cells", "state")
 TIMES = {1: "once", 2: "twice"}
 
 
-class Line(NamedTuple):
+class StatusLine(NamedTuple):
     """One job, as text."""
 
     name: str
@@ -29,7 +29,7 @@ class Line(NamedTuple):
     state: str
 
 
-def lines(overview: Overview) -> list[Line]:
+def lines(overview: Overview) -> list[StatusLine]:
     """The jobs of the newest submission, and of what was before it those that have not ended."""
     newest = max((submission.number for submission in overview.submissions), default=0)
     shown = [task for task in overview.tasks if task.submission == newest or overview.ending(task).active]
@@ -58,30 +58,30 @@ def next_step(overview: Overview, collected: bool) -> str:
     return words if collected else f"{words}; next: allreduce-bench collect {sweep}"
 
 
-def text(table: Sequence[Line]) -> str:
+def text(table: Sequence[StatusLine]) -> str:
     """The table in aligned columns, with its header."""
     return "\n".join(aligned([HEADER, *table], left=range(len(HEADER)))) + "\n"
 
 
-def account(overview: Overview, missing: Sequence[Sequence[Missing]]) -> list[str]:
+def account(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
     """The lines; `missing`: what of each run of the overview has no time although it should."""
     said = []
     for run, found in zip(overview.runs, missing):
         where = "" if len(overview.runs) == 1 else f"{run.name}: "
-        said += [where + group.sentence for group in grouped(run.plan, found)]
+        said += [where + group.sentence for group in group_missing(run.plan, found)]
     return [*said, _count(overview, sum(map(len, missing))), *_to_do(overview, missing)]
 
 
-def _line(overview: Overview, task: Task) -> Line:
+def _line(overview: Overview, task: JobTask) -> StatusLine:
     launches = overview.launches(task)
     done = [run.progress(launches) for run in overview.runs if run.name == task.run]
     ranks = format_ranges({launch.ranks for launch in launches})
     name = task.name if task.run == "." or task.run in task.name else f"{task.run}/{task.name}"
     cells = "".join(f"{finished}/{planned}" for finished, planned in done)
-    return Line(name, task.id, str(task.nodes), ranks, cells, _state(overview, task))
+    return StatusLine(name, task.id, str(task.nodes), ranks, cells, _state(overview, task))
 
 
-def _state(overview: Overview, task: Task) -> str:
+def _state(overview: Overview, task: JobTask) -> str:
     ending, job = overview.ending(task), overview.told.jobs.get(task.id)
     words = ending.words
     if ending.kind == RUNNING and job and job.limit_s is not None and job.elapsed_s is not None:
@@ -92,7 +92,7 @@ def _state(overview: Overview, task: Task) -> str:
     return words
 
 
-def _collecting(overview: Overview, submission: Submission, newest: int) -> Line | None:
+def _collecting(overview: Overview, submission: Submission, newest: int) -> StatusLine | None:
     """The job that collects, of the newest submission or where it has not ended."""
     job = overview.told.jobs.get(submission.collect or "")
     if submission.collect is None or (submission.number != newest and not (job and (job.queued or job.running))):
@@ -103,7 +103,7 @@ def _collecting(overview: Overview, submission: Submission, newest: int) -> Line
         state = known.words
     else:
         state = "done" if job.state == "COMPLETED" else "failed, or found cells missing"
-    return Line("collect", submission.collect, "1", "", "", state)
+    return StatusLine("collect", submission.collect, "1", "", "", state)
 
 
 def _count(overview: Overview, missing: int) -> str:
@@ -114,11 +114,11 @@ def _count(overview: Overview, missing: int) -> str:
     return there + (f", {skipped} of them skipped on purpose" if skipped else "")
 
 
-def _skipped(run: Run) -> int:
+def _skipped(run: SweepRun) -> int:
     return len({(mark["launch"], key_of(mark)) for mark in run.marks if mark["state"] == "skipped"})
 
 
-def _to_do(overview: Overview, missing: Sequence[Sequence[Missing]]) -> list[str]:
+def _to_do(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
     """The one command that measures what is missing; none where no attempt would change anything."""
     runs = [run for run, found in zip(overview.runs, missing) if any(one.state not in FAILED for one in found)]
     if active := overview.active():

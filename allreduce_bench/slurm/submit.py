@@ -35,7 +35,7 @@ class Script(NamedTuple):
         return f"{self.name}.sbatch"
 
 
-class Order(NamedTuple):
+class SubmissionOrder(NamedTuple):
     """What is submitted together."""
 
     sweep: Path  # absolute
@@ -72,7 +72,7 @@ def next_number(sweep: Path) -> int:
     return max(numbers, default=0) + 1
 
 
-def submit_all(order: Order, facts: Callable[[list[str], str], dict]) -> tuple[list[str], str]:
+def submit_all(order: SubmissionOrder, facts: Callable[[list[str], str], dict]) -> tuple[list[str], str]:
     """Make the new runs, submit all scripts, let them start; the ids of the jobs, and of the one that collects.
 
     `facts` of these ids is kept as submission.json. Whatever fails, KeyboardInterrupt included: what was submitted is
@@ -137,7 +137,7 @@ def _interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _make_runs(order: Order, made: list[Path]) -> None:
+def _make_runs(order: SubmissionOrder, made: list[Path]) -> None:
     """Each folder is in `made` as soon as it is ours; one that somebody else made meanwhile never is."""
     sweep = order.sweep
     if any(run.path != sweep for run, _ in order.new):
@@ -167,12 +167,12 @@ def _make_folder(sweep: Path, made: list[Path]) -> Path:
             return folder
 
 
-def _write_scripts(order: Order, folder: Path) -> None:
+def _write_scripts(order: SubmissionOrder, folder: Path) -> None:
     for script in (*order.scripts, order.collecting):
         (folder / script.file).write_text(script.text, encoding="utf-8")
 
 
-def _test(order: Order, folder: Path) -> None:
+def _test(order: SubmissionOrder, folder: Path) -> None:
     for script in (*order.scripts, order.collecting):
         try:
             commands.test_only(folder / script.file, order.passed(script))
@@ -181,7 +181,7 @@ def _test(order: Order, folder: Path) -> None:
 
 
 def _submit(
-    order: Order, folder: Path, ids: list[str], facts: Callable[[list[str], str], dict]
+    order: SubmissionOrder, folder: Path, ids: list[str], facts: Callable[[list[str], str], dict]
 ) -> tuple[list[str], str]:
     """All held, so that nothing starts before the last one is in; `ids` grows with each."""
     number = int(folder.name)

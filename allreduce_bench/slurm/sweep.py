@@ -4,19 +4,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..evaluation.missing import Missing
+from ..evaluation.missing import MissingCell
 from ..runs.folder import CellKey, RunFolder
 from ..runs.plan import Launch, Plan
 from ..runs.rows import Row, RunError
 from . import fates
 from .endings import Ending, ending
 from .job_files import JOBS, Submission, read_records, read_submissions, runs_of
-from .job_states import Told, ask, told_earlier
-from .tasks import Task, tasks_of
+from .job_states import JobStates, ask_states, kept_states
+from .tasks import JobTask, tasks_of
 
 
 @dataclass(frozen=True)
-class Run:
+class SweepRun:
     """A run of a sweep, and what was finished of it."""
 
     name: str  # relative to the sweep; `.` where it is the sweep
@@ -36,29 +36,29 @@ class Overview:
     """Runs of a sweep and the jobs that measure them."""
 
     sweep: Path
-    runs: tuple[Run, ...]
+    runs: tuple[SweepRun, ...]
     submissions: tuple[Submission, ...]  # oldest first
-    tasks: tuple[Task, ...]  # oldest first
-    told: Told
+    tasks: tuple[JobTask, ...]  # oldest first
+    told: JobStates
 
-    def tasks_of(self, run: Run) -> list[Task]:
+    def tasks_of(self, run: SweepRun) -> list[JobTask]:
         """The jobs that measure the run."""
         return [task for task in self.tasks if task.run == run.name]
 
-    def missing(self, run: Run) -> list[Missing]:
+    def missing(self, run: SweepRun) -> list[MissingCell]:
         """What of the run has no time although it should."""
         return fates.missing(run.plan, run.marks, self.tasks_of(run), self.told)
 
-    def launches(self, task: Task) -> list[Launch]:
+    def launches(self, task: JobTask) -> list[Launch]:
         """The planned launches that a job measures."""
         plans = [run.plan for run in self.runs if run.name == task.run]
         return [launch for plan in plans for launch in plan.planned_launches() if task.covers(launch)]
 
-    def ending(self, task: Task) -> Ending:
+    def ending(self, task: JobTask) -> Ending:
         """Where a job stands."""
         return ending(task, self.told)
 
-    def active(self) -> list[Task]:
+    def active(self) -> list[JobTask]:
         """The jobs that may still measure something."""
         return [task for task in self.tasks if self.ending(task).active]
 
@@ -79,13 +79,13 @@ def look(path: Path, ask_slurm: bool = True) -> Overview:
     ours = tuple(task for task in tasks if task.run in {run.name for run in runs})
     if ask_slurm:
         collecting = [submission.collect for submission in submissions if submission.collect]
-        told = ask([*(task.id for task in ours), *collecting], sweep)
+        told = ask_states([*(task.id for task in ours), *collecting], sweep)
     else:
-        told = Told(told_earlier(sweep), "it was not asked")
+        told = JobStates(kept_states(sweep), "it was not asked")
     return Overview(sweep, runs, tuple(submissions), ours, told)
 
 
-def lacking(folder: RunFolder) -> list[Missing]:
+def lacking(folder: RunFolder) -> list[MissingCell]:
     """What a run that jobs measured lacks, from files alone; of any other run nothing. Raises RunError."""
     if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
         return []
@@ -102,11 +102,11 @@ def _sweep_of(path: Path) -> Path:
     return path.parent if path.name not in ("", "..") else around
 
 
-def _run(folder: RunFolder, sweep: Path) -> Run:
+def _run(folder: RunFolder, sweep: Path) -> SweepRun:
     if imported := folder.imported():
         raise RunError(f"{folder.path}: imported from {imported['tool']}, so no job measures anything of it")
     plan = folder.plan()
     marks = folder.marks() if folder.attempts() else []  # where nothing was finished yet there are none to be read
     finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}
     name = folder.path.resolve().relative_to(sweep.resolve()).as_posix()
-    return Run(name, folder, plan, tuple(marks), finished)
+    return SweepRun(name, folder, plan, tuple(marks), finished)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from ..runs.launch_choice import covers
 from ..runs.plan import Launch
-from .job_files import JOBS, Record, Submission
+from .job_files import JOBS, StartRecord, Submission
 from .parsing import id_parts
 
 BY_HAND = 0  # number of no submission
 
 
 @dataclass(frozen=True)
-class Task:
+class JobTask:
     """A job, or a task of a job array, that measures launches of one run."""
 
     id: str  # as Slurm writes it: 12, or 12_3
@@ -22,7 +22,7 @@ class Task:
     only: str  # the launches, as `run --only` takes them
     submission: int  # BY_HAND where the job was not submitted by us
     limit_s: float | None
-    records: tuple[Record, ...]  # of its starts, in order
+    records: tuple[StartRecord, ...]  # of its starts, in order
 
     @property
     def name(self) -> str:
@@ -31,7 +31,7 @@ class Task:
         return f"{self.job_name}-{task}" if task and self.submission != BY_HAND else self.job_name
 
     @property
-    def record(self) -> Record | None:
+    def record(self) -> StartRecord | None:
         """What the last start wrote of itself."""
         return self.records[-1] if self.records else None
 
@@ -50,12 +50,12 @@ class Task:
         return covers(self.only, launch)
 
 
-def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[Record]]) -> list[Task]:
+def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[StartRecord]]) -> list[JobTask]:
     """Those of all submissions, and those that were submitted by hand, oldest first.
 
     `records`: those that stand in each run, by its name.
     """
-    starts: dict[tuple[str, str], list[Record]] = {}
+    starts: dict[tuple[str, str], list[StartRecord]] = {}
     for run, of in records.items():
         for record in of:
             starts.setdefault((run, record.id), []).append(record)
@@ -65,14 +65,14 @@ def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[R
             for number, only in job.tasks().items():
                 of = starts.pop((job.run, number), [])
                 order = only, submission.number, job.limit_s
-                found.append(Task(number, job.name, job.nodes, job.run, *order, _sorted(of)))
+                found.append(JobTask(number, job.name, job.nodes, job.run, *order, _sorted(of)))
     for (run, number), of in starts.items():
         nodes = len(of[-1].nodes)
-        found.append(Task(number, f"{nodes}n", nodes, run, of[-1].only, BY_HAND, None, _sorted(of)))
+        found.append(JobTask(number, f"{nodes}n", nodes, run, of[-1].only, BY_HAND, None, _sorted(of)))
     return sorted(found, key=lambda task: _place(task.id))
 
 
-def _sorted(records: Sequence[Record]) -> tuple[Record, ...]:
+def _sorted(records: Sequence[StartRecord]) -> tuple[StartRecord, ...]:
     return tuple(sorted(records, key=lambda record: record.restart))
 
 

@@ -47,7 +47,7 @@ def of_hosts(text: str, hosts: Iterable[str]) -> dict[str, str]:
     return {host: path for host, path in found if path}
 
 
-class Warned:
+class WarningFlag:
     """Whether the warning came. A plain flag, so that a signal may raise it in the middle of anything."""
 
     def __init__(self) -> None:

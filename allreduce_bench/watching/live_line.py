@@ -7,15 +7,15 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgres
 from rich.text import Text
 
 from ..units import format_duration
-from .progress import Lines, Place
+from .progress import LaunchPosition, ProgressLines
 
 REFRESHES_PER_S = 2  # the ranks may need this processor
 
 
-class Live(Lines):
+class LiveLine(ProgressLines):
     """The same as Lines, but the line stays in its place; whatever else is said appears above it."""
 
-    def __init__(self, place: Place, console: Console):
+    def __init__(self, place: LaunchPosition, console: Console):
         super().__init__(place)
         self.ended = 0, 0  # cells, of all cells of the launch
         columns = (
@@ -54,7 +54,7 @@ class Live(Lines):
 class _Times(ProgressColumn):
     """The time gone and left, as it is whenever the line is drawn."""
 
-    def __init__(self, live: Live):
+    def __init__(self, live: LiveLine):
         self.live = live
         super().__init__()
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..units import format_duration
 
 
-class Place(NamedTuple):
+class LaunchPosition(NamedTuple):
     """Where a launch stands in its run."""
 
     number: int
@@ -17,10 +17,10 @@ class Place(NamedTuple):
     deadline: float | None = None  # of the launch, seconds since the epoch
 
 
-class Lines:
+class ProgressLines:
     """Says at most once a second how far the run is; a failed check is said at once."""
 
-    def __init__(self, place: Place):
+    def __init__(self, place: LaunchPosition):
         self.place = place
         self.began: float | None = None  # the first cell, seconds since the epoch
         self.said = 0.0

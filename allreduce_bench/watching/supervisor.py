@@ -31,7 +31,7 @@ class _Peer:
         self.rank: Rank | None = None
 
 
-class Monitor:
+class Supervisor:
     """Watches `size` ranks; `heard(message)` is called for every message that is no answer, in the thread.
 
     `pulse()` gives something else whenever there was progress that ranks who do not get through cannot tell of.

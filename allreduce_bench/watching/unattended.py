@@ -51,7 +51,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
     kept = f"; finished cells are kept; go on with: run --resume -o {folder.path}"
     if comm.rank == 0:
         from .patience import Trouble
-        from .supervisor import Monitor, names_of_this_node  # late, both: rank 0 only
+        from .supervisor import Supervisor, names_of_this_node  # late, both: rank 0 only
 
         def alarm(trouble: Trouble) -> None:
             speak(trouble.sentence + kept)
@@ -61,7 +61,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
             time.sleep(LAST_WORDS_S)
             os._exit(1)
 
-        monitor = Monitor(comm.size, timeout_s, local=local, alarm=alarm, in_rank_0=True)
+        monitor = Supervisor(comm.size, timeout_s, local=local, alarm=alarm, in_rank_0=True)
         address = monitor.address(names_of_this_node())
 
     def deserted(why: str) -> None:

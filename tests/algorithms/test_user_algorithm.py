@@ -10,7 +10,7 @@ from made_runs import build_run
 from allreduce_bench.algorithms import AlgorithmError, builtin, find
 from allreduce_bench.cli import main
 from allreduce_bench.models.curves import at
-from allreduce_bench.models.series import Fitted, Unfit, fit_series
+from allreduce_bench.models.series import FittedSeries, UnfittedSeries, fit_series
 
 HEAD = '''"""My own all-reduce."""
 
@@ -179,9 +179,9 @@ def test_my_own_algorithm_is_modelled_by_its_own_schedule(mine):
     own = find([str(path)])
     points = series(noise=0.02).assign(algorithm="chain")
     (unknown,) = fit_series(points)
-    assert isinstance(unknown, Unfit) and "'chain' sends is not known" in unknown.reason
+    assert isinstance(unknown, UnfittedSeries) and "'chain' sends is not known" in unknown.reason
     (found,) = fit_series(points, own=own)
-    assert isinstance(found, Fitted) and {part.priced_as for part in found.model.parts} == {"chain"}
+    assert isinstance(found, FittedSeries) and {part.priced_as for part in found.model.parts} == {"chain"}
     assert at(found.model, 4, None, 4096, own=own).time_s > 0
 
 

@@ -12,7 +12,7 @@ from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli import main
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, write_machine
-from allreduce_bench.models.model import Model, Parameter, Part
+from allreduce_bench.models.model import Model, ModelPart, Parameter
 from allreduce_bench.report.forecast import COLUMNS
 
 PRICES = ("--alpha", "5us", "--bandwidth", "100Gbit")
@@ -44,7 +44,7 @@ def model(name: str, alpha_s: float, beta: float, **more) -> Model:
     found.append(Parameter("beta_s_per_byte", "", 0.0, beta, None, None, True))
     where = {"run": "monday", "executor": "sendrecv", "dtype": "float32", "op": "sum", "itemsize": 4}
     measured = {"ranks": (2, 4, 8), "nbytes": (64, 1 << 20), "reach_log": 0.1, "reach_log_per_doubling": 0.05}
-    return Model(name, (Part(name, Form(), tuple(found)),), **{**where, **measured, **more})
+    return Model(name, (ModelPart(name, Form(), tuple(found)),), **{**where, **measured, **more})
 
 
 @pytest.fixture

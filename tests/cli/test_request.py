@@ -8,7 +8,7 @@ from allreduce_bench.cli.plan_of_options import planned_run, refuse_short_timeou
 from allreduce_bench.cli.request import Control, Request, algorithm_fields, request_of
 from allreduce_bench.cli.run import run
 from allreduce_bench.cli.submit import submit
-from allreduce_bench.cli.sweep_of_options import submitting_of
+from allreduce_bench.cli.sweep_of_options import submission_request
 from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError, geometric_sizes
 from allreduce_bench.runs.start import Start
 
@@ -87,7 +87,7 @@ def test_a_control_that_makes_no_sense_is_refused(control, why):
 def test_a_sweep_is_asked_for_with_what_its_jobs_are_told():
     words = ["--nodes", "1,2", "--within", "90s", "--timeout", "5s", "--max-time", "8:15us", "--job-name", "x"]
     params = submit.make_context("submit", [*words, "--ranks-per-node", "4", "--", "--account=me"]).params
-    sweep = submitting_of(params, {"nodes", "within", "timeout"})
+    sweep = submission_request(params, {"nodes", "within", "timeout"})
     assert sweep.steering == ("--within=90s", "--timeout=5s", "--max-time=8:0.000015000000s")
     assert (sweep.arguments, sweep.nodes, sweep.ranks_per_node) == (("--account=me",), (1, 2), (4,))
     assert sweep.output.parent == Path("results") and sweep.output.name.endswith("_x")

@@ -12,7 +12,7 @@ from interpreters import FULL, in_turn
 from waiting import ended
 
 from allreduce_bench.runs.folder import RunFolder, key_of
-from allreduce_bench.runs.rows import whole_rows
+from allreduce_bench.runs.rows import read_rows
 from allreduce_bench.runs.schema import CELLS, names
 from allreduce_bench.slurm import commands
 
@@ -35,7 +35,7 @@ def submitted(python: Path, folder: Path) -> str:
 def done(folder: Path) -> Counter:
     """Every finished cell, and in how many attempts it stands."""
     paths = folder.glob("launches/*.cells.csv")
-    rows = [row for path in paths for row in whole_rows(path, names(CELLS))]
+    rows = [row for path in paths for row in read_rows(path, names(CELLS))]
     return Counter(key_of(row) for row in rows if row["state"] == "done")
 
 

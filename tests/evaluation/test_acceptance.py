@@ -7,7 +7,7 @@ import pytest
 from interpreters import interpreters
 from made_runs import build_run
 
-from allreduce_bench.evaluation.acceptance import Limit, judge, parse_limits, refuse_unplanned
+from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge, parse_limits, refuse_unplanned
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.plan import Plan, PlanError
 
@@ -17,12 +17,20 @@ MIB = 1 << 20
 @pytest.mark.parametrize(
     ("quantity", "text", "limits"),
     [
-        ("busbw", "64M:20", [Limit("busbw", 64 * MIB, 20e9)]),
-        ("busbw", "64M:20GB/s", [Limit("busbw", 64 * MIB, 20e9)]),
-        ("busbw", "64MiB:0.5, ring@8:160Gbit", [Limit("busbw", 64 * MIB, 5e8), Limit("busbw", 8, 20e9, "ring")]),
-        ("busbw", "native:tuned 4@1K:1", [Limit("busbw", 1024, 1e9, "native:tuned 4")]),
-        ("time", "8:15us", [Limit("time", 8, 15e-6)]),
-        ("time", "ring@1K:1m30s,0:2ms", [Limit("time", 1024, 90.0, "ring"), Limit("time", 0, 2e-3)]),
+        ("busbw", "64M:20", [AcceptanceLimit("busbw", 64 * MIB, 20e9)]),
+        ("busbw", "64M:20GB/s", [AcceptanceLimit("busbw", 64 * MIB, 20e9)]),
+        (
+            "busbw",
+            "64MiB:0.5, ring@8:160Gbit",
+            [AcceptanceLimit("busbw", 64 * MIB, 5e8), AcceptanceLimit("busbw", 8, 20e9, "ring")],
+        ),
+        ("busbw", "native:tuned 4@1K:1", [AcceptanceLimit("busbw", 1024, 1e9, "native:tuned 4")]),
+        ("time", "8:15us", [AcceptanceLimit("time", 8, 15e-6)]),
+        (
+            "time",
+            "ring@1K:1m30s,0:2ms",
+            [AcceptanceLimit("time", 1024, 90.0, "ring"), AcceptanceLimit("time", 0, 2e-3)],
+        ),
     ],
 )
 def test_limits_are_read(quantity, text, limits):
@@ -49,13 +57,17 @@ def plan(**changes) -> Plan:
 @pytest.mark.parametrize(
     ("limit", "changes", "says"),
     [
-        (Limit("busbw", 64 * MIB, 1e9), {}, "--min-busbw: no size of the run is 64 MiB \\(nearest: 1 MiB\\)"),
-        (Limit("time", 8, 1e-6, "rign"), {}, "--max-time: 'rign' is not measured; the run's algorithms: native, ring"),
-        (Limit("time", 8, 1e-6), {"ranks": (1,)}, "--max-time: one rank alone sends nothing"),
+        (AcceptanceLimit("busbw", 64 * MIB, 1e9), {}, "--min-busbw: no size of the run is 64 MiB \\(nearest: 1 MiB\\)"),
+        (
+            AcceptanceLimit("time", 8, 1e-6, "rign"),
+            {},
+            "--max-time: 'rign' is not measured; the run's algorithms: native, ring",
+        ),
+        (AcceptanceLimit("time", 8, 1e-6), {"ranks": (1,)}, "--max-time: one rank alone sends nothing"),
     ],
 )
 def test_a_limit_that_nothing_could_meet_is_refused(limit, changes, says):
-    refuse_unplanned([Limit("busbw", MIB, 1e9), Limit("time", 8, 1e-6, "ring")], plan())
+    refuse_unplanned([AcceptanceLimit("busbw", MIB, 1e9), AcceptanceLimit("time", 8, 1e-6, "ring")], plan())
     with pytest.raises(PlanError, match=says):
         refuse_unplanned([limit], plan(**changes))
 
@@ -81,7 +93,9 @@ def test_the_fastest_algorithm_has_to_meet_a_limit_at_every_rank_count_above_one
     plan, rows = summary
     best = {n: min(row["time_s"] for row in rows if (row["ranks"], row["nbytes"]) == (n, 65536)) for n in (2, 4)}
     assert best[2] < best[4]
-    both, one, none = (judge([Limit("time", 65536, best[n] * f)], plan, rows) for n, f in ((4, 1), (2, 1), (2, 0.999)))
+    both, one, none = (
+        judge([AcceptanceLimit("time", 65536, best[n] * f)], plan, rows) for n, f in ((4, 1), (2, 1), (2, 0.999))
+    )
     assert [judgement.met for judgement in (*both, *one, *none)] == [True, True, True, False, False, False]
 
 
@@ -90,8 +104,8 @@ def test_a_named_algorithm_is_judged_alone(summary):
     native, ring = (row_of(rows, name, 4, 1024)["busbw_bytes_per_s"] for name in ("native", "ring"))
     assert ring < native
     between = (ring + native) / 2
-    assert judge([Limit("busbw", 1024, between)], plan, rows)[1].met
-    judgement = judge([Limit("busbw", 1024, between, "ring")], plan, rows)[1]
+    assert judge([AcceptanceLimit("busbw", 1024, between)], plan, rows)[1].met
+    judgement = judge([AcceptanceLimit("busbw", 1024, between, "ring")], plan, rows)[1]
     assert not judgement.met and judgement.cell == "ring 1 KiB, 4 ranks"
     assert judgement.sentence.startswith("FAILED: ring 1 KiB, 4 ranks: busbw 0.")
     assert judgement.sentence.endswith(f" GB/s, required {between / 1e9:.9g} GB/s")
@@ -99,8 +113,10 @@ def test_a_named_algorithm_is_judged_alone(summary):
 
 def test_what_was_not_measured_fails_its_limit(summary):
     plan, rows = summary
-    assert judge([Limit("time", MIB, 1.0)], plan, rows)[0].met  # by one of the others
-    named, all_of_them = judge([Limit("time", MIB, 1.0, "two_tree"), Limit("time", 4 * MIB, 1.0)], plan, rows)[::2]
+    assert judge([AcceptanceLimit("time", MIB, 1.0)], plan, rows)[0].met  # by one of the others
+    named, all_of_them = judge(
+        [AcceptanceLimit("time", MIB, 1.0, "two_tree"), AcceptanceLimit("time", 4 * MIB, 1.0)], plan, rows
+    )[::2]
     assert not named.met and not all_of_them.met
     assert named.sentence == "FAILED: two_tree 1 MiB, 2 ranks: skipped (no memory); required 1000000 us"
     assert all_of_them.sentence == "FAILED: every algorithm 4 MiB, 2 ranks: skipped (no memory); required 1000000 us"
@@ -109,7 +125,7 @@ def test_what_was_not_measured_fails_its_limit(summary):
 def test_a_near_miss_is_not_rounded_to_the_limit(summary):
     plan, rows = summary
     row = {**row_of(rows, "ring", 2, 8), "time_s": 15.0001e-6, "busbw_bytes_per_s": 19.9999e9}
-    slow, low = judge([Limit("time", 8, 15e-6), Limit("busbw", 8, 20e9)], plan, [row])[::2]
+    slow, low = judge([AcceptanceLimit("time", 8, 15e-6), AcceptanceLimit("busbw", 8, 20e9)], plan, [row])[::2]
     assert slow.sentence == "FAILED: ring 8 B, 2 ranks: time 15.0001 us, required 15 us"
     assert low.sentence == "FAILED: ring 8 B, 2 ranks: busbw 19.9999 GB/s, required 20 GB/s"
 

@@ -3,9 +3,9 @@
 import pytest
 from made_runs import build_run
 
-from allreduce_bench.evaluation.agreement import broken_promise, lines, sentences
+from allreduce_bench.evaluation.agreement import agreements, broken_promise, sentences
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.caveats import findings
+from allreduce_bench.report.caveats import find_caveats
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.units import format_size, format_time
@@ -71,7 +71,7 @@ def test_a_single_launch_is_not_called_equal_to_others(tmp_path):
 
 def test_the_lines_group_what_is_equal(tmp_path):
     rows = summarise(run(tmp_path))
-    found = [(line.algorithm, line.sizes, line.shared_with, line.max_ulp, line.mean_ulp) for line in lines(rows)]
+    found = [(line.algorithm, line.sizes, line.shared_with, line.max_ulp, line.mean_ulp) for line in agreements(rows)]
     assert found == [
         ("native", "8 B to 1 KiB", "", 0.0, 0.0),
         ("native", "64 KiB", "", 1.0, 0.3),
@@ -81,10 +81,10 @@ def test_the_lines_group_what_is_equal(tmp_path):
         ("two_tree", "64 KiB", "", 2.5, 0.25),
         ("naive", "all", "", 3.0, 0.4),
     ]
-    ring = lines(rows)[3]
+    ring = agreements(rows)[3]
     assert list(ring.promised.values()) == [1, 0, 3] and list(ring.measured.values()) == [1, 1, 1]
     assert ring.time.endswith(" at 64 KiB")
-    assert list(lines(rows)[0].promised.values()) == [None] * 3
+    assert list(agreements(rows)[0].promised.values()) == [None] * 3
 
 
 def test_bits_that_change_are_no_bits_of_the_summary(tmp_path):
@@ -106,7 +106,7 @@ def test_a_contradicted_promise_is_a_bad_finding_named_first(tmp_path, name, fac
     folder = run(tmp_path, lambda launch, cell, _: facts if cell.algorithm == name and launch.number == 2 else {})
     rows = summarise(folder)
     assert {row["algorithm"] for row in rows if broken_promise(row)} == {name}
-    first, *others = findings(rows, folder.attempts())
+    first, *others = find_caveats(rows, folder.attempts())
     assert (first.level, first.badge) == ("bad", f"BROKEN PROMISE: {name}")
     assert first.notes[0].text.startswith(f"{name} at 4 ranks, 8 B, 1 KiB, 64 KiB: ") and words in first.notes[0].text
     assert not any(finding.badge.startswith("bits change") and name in finding.badge for finding in others)
@@ -121,7 +121,7 @@ def test_different_bits_in_another_launch_contradict_a_schedule_only_if_it_was_t
     assert {row["algorithm"] for row in rows if broken_promise(row)} == {"ring", "two_tree", "naive"}  # not native
     rows = summarise(run(tmp_path / "b", lambda *all: changed(*all) | {"schedule_digest": str(all[0].number)}))
     assert not any(map(broken_promise, rows))
-    badges = [finding.badge for finding in findings(rows, [])]
+    badges = [finding.badge for finding in find_caveats(rows, [])]
     assert "bits change between launches: native, ring, two_tree, naive" in badges
     assert "bits change between calls: native" in badges
 
@@ -130,7 +130,7 @@ def test_no_promise_is_broken_by_who_made_none(tmp_path):
     folder = run(tmp_path)
     rows = summarise(folder)
     assert not any(map(broken_promise, rows))
-    levels = {finding.badge: finding.level for finding in findings(rows, folder.attempts())}
+    levels = {finding.badge: finding.level for finding in find_caveats(rows, folder.attempts())}
     assert levels["bits change between calls: native"] == levels["replicas diverge: naive"] == "caution"
 
 
@@ -157,7 +157,7 @@ def test_a_report_without_the_check_or_of_integers_has_none(tmp_path):
 
 def test_cold_cells_have_lines_of_their_own_with_their_own_times(tmp_path):
     rows = summarise(run(tmp_path / "run", cache="both"))
-    for line in lines(rows):
+    for line in agreements(rows):
         size = line.time.partition(" at ")[2]
         (row,) = (
             row
@@ -166,4 +166,4 @@ def test_cold_cells_have_lines_of_their_own_with_their_own_times(tmp_path):
             and format_size(row["nbytes"]) == size
         )
         assert line.time == f"{format_time(row['time_s'])} at {size}"
-    assert {line.cache for line in lines(rows)} == {"warm", "cold"}
+    assert {line.cache for line in agreements(rows)} == {"warm", "cold"}

@@ -12,7 +12,7 @@ from allreduce_bench.models.points import points
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 from allreduce_bench.report.verdict_sentence import sentence
-from allreduce_bench.runs.groups import read, written
+from allreduce_bench.runs.groups import format_group_times, parse_group_times
 
 LOSS = (1.5, 2.0)  # of two groups
 ALONE_S = 1e-3
@@ -24,7 +24,7 @@ def call(launch, cell, repetition) -> dict:
     times = [None if cell.groups == "alone" and number else alone_s for number in range(2)]
     if cell.groups == "together":
         times = [alone_s * loss for loss in LOSS]
-    return {"group_times_s": written(times), "time_s": max(time for time in times if time is not None)}
+    return {"group_times_s": format_group_times(times), "time_s": max(time for time in times if time is not None)}
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def folder(tmp_path):
 def test_a_loss_is_made_within_a_launch(folder):
     rows = summarise(folder)
     for row in rows:
-        times = read(row["group_times_s"])
+        times = parse_group_times(row["group_times_s"])
         assert row["group_ranks"] == "2 2"
         if row["groups"] == "together":
-            assert read(row["group_loss"]) == pytest.approx(LOSS, rel=1e-3)
+            assert parse_group_times(row["group_loss"]) == pytest.approx(LOSS, rel=1e-3)
             assert [times[1] / times[0]] == pytest.approx([LOSS[1] / LOSS[0]], rel=1e-3)
             assert list(worst(row).values()) == pytest.approx([2.0] * 3, rel=1e-3) and is_sure(worst(row))
         else:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 from made_runs import build_run
 
-from allreduce_bench.evaluation.missing import MISSING, Missing, explained, grouped, not_begun
+from allreduce_bench.evaluation.missing import MISSING, MissingCell, explain_rows, group_missing, not_begun
 
 
 @pytest.fixture
@@ -13,19 +13,21 @@ def plan(tmp_path):
     return build_run(tmp_path / "run", ranks=(2,), sizes=(8, 64), launches=3, algorithms=("native", "ring")).plan()
 
 
-def cells_of(plan, name: str, numbers=(1, 2, 3), state=MISSING, reason="why") -> list[Missing]:
+def cells_of(plan, name: str, numbers=(1, 2, 3), state=MISSING, reason="why") -> list[MissingCell]:
     launches = [launch for launch in plan.planned_launches() if launch.number in numbers]
-    return [Missing(of, cell, state, reason) for of in launches for cell in plan.cells(of) if cell.algorithm == name]
+    return [
+        MissingCell(of, cell, state, reason) for of in launches for cell in plan.cells(of) if cell.algorithm == name
+    ]
 
 
 def test_cells_that_are_missing_alike_are_one_group(plan):
-    (group,) = grouped(plan, cells_of(plan, "ring", numbers=(2, 3)))
+    (group,) = group_missing(plan, cells_of(plan, "ring", numbers=(2, 3)))
     assert group.sentence == "ring 8 B, 64 B at 2 ranks: launches 2, 3: why" and group.number == 4
 
 
 def test_what_failed_comes_first_and_is_no_cell_that_was_not_begun(plan):
     found = [*cells_of(plan, "native", (1,)), *cells_of(plan, "ring", (1,), "wrong", "3 wrong elements")]
-    assert [group.state for group in grouped(plan, found)] == ["wrong", MISSING]
+    assert [group.state for group in group_missing(plan, found)] == ["wrong", MISSING]
     assert not_begun(plan, found) == ["native 8 B, 64 B at 2 ranks: launch 1: why"]
 
 
@@ -34,4 +36,4 @@ def test_rows_without_a_time_have_each_reason_once(plan):
     found += [one._replace(reason="other") for one in found]
     row = {"ranks": 2, "state": MISSING, "reason": "", **asdict(found[0].cell)}
     done = {**row, "state": "done"}
-    assert explained([row, done], found) == [{**row, "reason": "why; other"}, done]
+    assert explain_rows([row, done], found) == [{**row, "reason": "why; other"}, done]

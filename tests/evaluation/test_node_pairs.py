@@ -15,14 +15,14 @@ from allreduce_bench.cli import main
 from allreduce_bench.evaluation.node_pairs import (
     LARGE,
     SMALL,
-    Measured,
-    Time,
-    held,
+    MeasuredPair,
+    PairTime,
     judge,
-    measured,
+    judged_pairs,
+    measured_pair,
     pairs_of,
     table,
-    untold,
+    undecided,
 )
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.folder import RunFolder
@@ -40,9 +40,9 @@ def found(nodes, slow=None, why=None, fastest=None) -> list:
     for pair in pairs_of(nodes):
         small, large = slow.get(pair, (1.0, 1.0))
         low_small, low_large = fastest.get(pair, (small, large))
-        times = {SMALL: Time(1e-5 * small, 1e-5 * low_small), LARGE: Time(1e-3 * large, 1e-3 * low_large)}
-        pairs.append(Measured(pair, {}, why[pair]) if pair in why else Measured(pair, times))
-    return held(pairs, 0.2)
+        times = {SMALL: PairTime(1e-5 * small, 1e-5 * low_small), LARGE: PairTime(1e-3 * large, 1e-3 * low_large)}
+        pairs.append(MeasuredPair(pair, {}, why[pair]) if pair in why else MeasuredPair(pair, times))
+    return judged_pairs(pairs, 0.2)
 
 
 def of_node(nodes, node, value) -> dict:
@@ -66,7 +66,7 @@ def test_other_numbers_of_nodes_make_no_pairs(nodes):
 
 
 def test_where_all_are_alike_nobody_is_named():
-    assert judge(found(NODES)) == [] and untold(found(NODES), 0.2) == []
+    assert judge(found(NODES)) == [] and undecided(found(NODES), 0.2) == []
     assert judge(found(NODES, {("n1", "n2"): (1.19, 1.19)})) == []
 
 
@@ -126,13 +126,13 @@ def test_where_every_pair_failed_no_node_is_blamed():
 
 def test_what_two_or_three_nodes_cannot_tell_is_said():
     assert judge(found(NODES[:2], {("n1", "n2"): (99, 99)})) == []
-    assert untold(found(NODES[:2]), 0.2)[0].startswith("not told: who is slow")
-    even = untold(found(NODES[:3]), 0.2)[0]
+    assert undecided(found(NODES[:2]), 0.2)[0].startswith("not told: who is slow")
+    even = undecided(found(NODES[:3]), 0.2)[0]
     assert even == "not told: a slow node slows two of 3 pairs, and so the median; name four nodes or more"
-    (odd,) = untold(found(NODES[:3], of_node(NODES[:3], "n3", (1.0, 2.0))), 0.2)
+    (odd,) = undecided(found(NODES[:3], of_node(NODES[:3], "n3", (1.0, 2.0))), 0.2)
     assert odd == f"{even}; as n1+n2 is faster than both others, n3 may be slow"
     assert names(found(NODES[:3], {("n1", "n2"): (1.0, 2.0)})) == ["link n1+n2"]  # but a slow link is told
-    assert untold(found(NODES, why={**of_node(NODES, "n3", DEAD), ("n6", "n1"): DEAD}), 0.2)  # three pairs are left
+    assert undecided(found(NODES, why={**of_node(NODES, "n3", DEAD), ("n6", "n1"): DEAD}), 0.2)  # three pairs are left
 
 
 def test_the_table_holds_every_pair_against_the_median():
@@ -165,15 +165,15 @@ def test_of_a_run_the_faster_algorithm_counts():
         row(LARGE, time_s=1e-3, spread_low_s=7e-4),
         row(LARGE, time_s=9e-4, spread_low_s=8e-4),
     ]
-    times = {SMALL: Time(1e-5, 9e-6), LARGE: Time(9e-4, 7e-4)}
-    assert measured(("a", "b"), rows) == Measured(("a", "b"), times)
+    times = {SMALL: PairTime(1e-5, 9e-6), LARGE: PairTime(9e-4, 7e-4)}
+    assert measured_pair(("a", "b"), rows) == MeasuredPair(("a", "b"), times)
 
 
 def test_a_run_that_is_not_what_it_seems_is_a_failed_pair():
-    assert measured(("a", "b"), [row(), row(LARGE, state="wrong", reason="3 wrong elements")]).why == (
+    assert measured_pair(("a", "b"), [row(), row(LARGE, state="wrong", reason="3 wrong elements")]).why == (
         "ring 4 MiB: wrong, 3 wrong elements"
     )
-    assert "both share memory" in measured(("a", "b"), [row(nodes="1")]).why
+    assert "both share memory" in measured_pair(("a", "b"), [row(nodes="1")]).why
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from allreduce_bench.models.points import points
 from allreduce_bench.report import page
 from allreduce_bench.report.page import write_report
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.merged import in_words, sources
+from allreduce_bench.runs.merge_sources import sources, sources_sentence
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.recorder import Recorder
 from allreduce_bench.runs.rows import RunError
@@ -127,7 +127,7 @@ def test_it_says_of_what_it_was_made(tmp_path, monkeypatch):
     one, other = sources(new)
     assert (one["name"], one["seed"], other["name"], other["seed"], new.plan().seed) == ("a", 7, "b", 8, 7)
     assert one["sha256"] != other["sha256"] and len(one["sha256"]) == 64
-    words = in_words(sources(new))
+    words = sources_sentence(sources(new))
     assert words.startswith(f"a (sha256 {one['sha256'][:16]}, seed 7); b (sha256 ") and "4r-2 as 4r-4" in words
     assert words in unescape(write_report([new], tmp_path / "report.html").read_text())
     assert len(points([new])) == len(points([a])) + len(points([b]))

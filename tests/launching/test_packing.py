@@ -9,7 +9,7 @@ import pytest
 from small_environment import SITE, small_environment
 
 from allreduce_bench.launching import packing
-from allreduce_bench.launching.packing import PACKAGE, Environment, PackError, archive_of, environment
+from allreduce_bench.launching.packing import PACKAGE, PackedEnvironment, PackError, archive_of, environment
 
 AGAIN = """
 import sys
@@ -21,7 +21,7 @@ print(archive_of(what, Path(sys.argv[3])).path)
 
 
 @pytest.fixture
-def what(tmp_path) -> Environment:
+def what(tmp_path) -> PackedEnvironment:
     return small_environment(tmp_path / "environment")
 
 

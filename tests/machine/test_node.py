@@ -160,7 +160,7 @@ def test_the_clock_is_measured(monkeypatch):
 def test_a_file_that_holds_no_number_or_is_a_folder_is_nothing(root):
     put(root, "proc/number", "12 apples")
     assert kernel.read_int("proc/number") is None and kernel.read_int("proc") is None
-    assert kernel.read("proc") is None and kernel.found("sys/*") == [] and not kernel.exists("sys")
+    assert kernel.read("proc") is None and kernel.matching_paths("sys/*") == [] and not kernel.exists("sys")
 
 
 @pytest.fixture

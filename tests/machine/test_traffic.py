@@ -10,7 +10,7 @@ from made_runs import build_run
 from measured_runs import bench
 from virtual_hosts import INTERFACE, virtual_hosts
 
-from allreduce_bench.evaluation.link_limit import Link, least_s, link_of
+from allreduce_bench.evaluation.link_limit import NodeLink, least_s, link_of
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.machine import traffic
 from allreduce_bench.report import traffic_sentence
@@ -20,11 +20,13 @@ MIB = 1 << 20
 
 
 def test_counts_survive_the_way_through_a_file_and_idle_virtual_interfaces_are_left_out():
-    counts = traffic.added([traffic.per_call({"e0": 100, "lo": 5}, {"e0": 1100, "lo": 5}, 10), {"e0": 7, "hsn0": 0}])
+    counts = traffic.total_traffic(
+        [traffic.per_call({"e0": 100, "lo": 5}, {"e0": 1100, "lo": 5}, 10), {"e0": 7, "hsn0": 0}]
+    )
     assert counts == {"e0": 107, "lo": 0, "hsn0": 0}
-    assert traffic.written(counts) == "e0=107 hsn0=0"
-    assert traffic.read("e0=107 hsn0=0") == {"e0": 107, "hsn0": 0}
-    assert traffic.read("mlx5_0:1=9 broken =3 x=-1") == {"mlx5_0:1": 9}
+    assert traffic.format_traffic(counts) == "e0=107 hsn0=0"
+    assert traffic.parse_traffic("e0=107 hsn0=0") == {"e0": 107, "hsn0": 0}
+    assert traffic.parse_traffic("mlx5_0:1=9 broken =3 x=-1") == {"mlx5_0:1": 9}
     assert traffic.per_call(None, None, 3) == {} and traffic.per_call({"e0": 1}, {"e0": 2}, 0) == {}
 
 
@@ -49,13 +51,15 @@ def test_the_sentence(rows, says):
 def test_the_limit_takes_the_links_that_carried_the_bytes():
     machine = {"interfaces": [{"name": "a0", "rate_bytes_per_s": 1e9}, {"name": "b0", "rate_bytes_per_s": None}]}
     two_nodes, carried = [{"nodes": 2, "machines": [machine, machine]}], [{"wire": "a0=1000 b0=3 lo=9999"}]
-    assert link_of(None, carried, two_nodes) == Link(1e9, "a0, 8 Gbit/s as the system says")
+    assert link_of(None, carried, two_nodes) == NodeLink(1e9, "a0, 8 Gbit/s as the system says")
     assert link_of(None, [{"wire": "a0=1000 b0=900"}], two_nodes) is None  # b0 does not say its rate
-    assert link_of(5e8, carried, two_nodes) == Link(5e8, "a0, 4 Gbit/s as --link-rate says")
+    assert link_of(5e8, carried, two_nodes) == NodeLink(5e8, "a0, 4 Gbit/s as --link-rate says")
     assert link_of(5e8, carried, [{"nodes": 1, "machines": [machine]}]) is None
     fabric = [{"nodes": 2, "machines": [{"port_rates_bytes_per_s": {"mlx5_0:1": 25e9}}] * 2}]
-    assert link_of(None, [{"wire": "mlx5_0:1=1000"}], fabric) == Link(25e9, "mlx5_0:1, 200 Gbit/s as the system says")
-    assert least_s(1000, 4, Link(100.0, "")) == pytest.approx(15.0)
+    assert link_of(None, [{"wire": "mlx5_0:1=1000"}], fabric) == NodeLink(
+        25e9, "mlx5_0:1, 200 Gbit/s as the system says"
+    )
+    assert least_s(1000, 4, NodeLink(100.0, "")) == pytest.approx(15.0)
 
 
 def test_the_table_gives_the_share_of_the_limit(tmp_path):
@@ -100,7 +104,7 @@ def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_
         for algorithm, sent in (("ring", 2 * 3 / 4 * 2), ("hierarchical_ring", 2 * (2 - 1) / 2 * 2)):
             line = rows[algorithm, nbytes]
             assert int(line["internode_nbytes"]) == pytest.approx(sent * nbytes, rel=0.01)
-            assert 1.0 <= traffic.read(line["wire"])[INTERFACE] / int(line["internode_nbytes"]) <= 1.1, line
+            assert 1.0 <= traffic.parse_traffic(line["wire"])[INTERFACE] / int(line["internode_nbytes"]) <= 1.1, line
             assert 0 < float(line["of_limit"]) <= 1.05
     assert "4 ranks on 2 nodes" in result.stdout
     assert f"x on {INTERFACE}" in result.stdout and "500 Mbit/s as --link-rate says" in result.stdout
@@ -112,4 +116,4 @@ def test_with_shared_memory_nothing_is_on_the_network(tmp_path):
     result = bench(interpreters()[0], "run", *words, "-o", folder)
     assert "nothing on the network from 1 MiB up: one node, shared memory" in result.stdout
     line = rows_of(folder)["ring", MIB]
-    assert line["internode_nbytes"] == "0" and sum(traffic.read(line["wire"]).values()) < 0.01 * MIB
+    assert line["internode_nbytes"] == "0" and sum(traffic.parse_traffic(line["wire"]).values()) < 0.01 * MIB

@@ -199,7 +199,7 @@ def spoil(path: Path, line: int, name: str, value: str) -> None:
 
 def said(folder: RunFolder) -> dict[str, str]:
     """The text of each caution about the calls, by its badge."""
-    found = caveats.findings(summarise(folder), [])
+    found = caveats.find_caveats(summarise(folder), [])
     return {finding.badge: finding.notes[0].text for finding in found if finding.level == "caution"}
 
 

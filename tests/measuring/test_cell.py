@@ -30,10 +30,10 @@ def launched():
 
     mpi4py.rc.initialize = False
     from allreduce_bench.algorithms import builtin
-    from allreduce_bench.measuring.context import Launched
+    from allreduce_bench.measuring.context import Context
 
     real = Topology.one_node(128)
-    return Launched(Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, None, None)
+    return Context(Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, None, None)
 
 
 def reason(launched, cell) -> tuple[str, str] | None:
@@ -101,7 +101,7 @@ def test_the_first_call_counts_too_and_is_remembered(launched):
 
 
 def test_a_rank_with_other_steps_than_were_proved_is_named():
-    from allreduce_bench.measuring.schedules import differing
+    from allreduce_bench.measuring.schedules import ranks_with_other_steps
 
-    assert differing([1, 2, 3], [1, 2, 3]) is None
-    assert differing([1, 2, 4], [1, 2, 3]).startswith("rank 2 made other steps than were proved for it")
+    assert ranks_with_other_steps([1, 2, 3], [1, 2, 3]) is None
+    assert ranks_with_other_steps([1, 2, 4], [1, 2, 3]).startswith("rank 2 made other steps than were proved for it")

@@ -16,7 +16,7 @@ from places import PACKAGE
 from allreduce_bench.algorithms import AlgorithmError, find
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation import frames
-from allreduce_bench.evaluation.acceptance import Limit, judge
+from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import is_tie, summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.measuring.budget import share
@@ -25,7 +25,7 @@ from allreduce_bench.models.points import points
 from allreduce_bench.models.series import fit_all
 from allreduce_bench.report import figures
 from allreduce_bench.report.caveat import gaps
-from allreduce_bench.report.caveats import findings
+from allreduce_bench.report.caveats import find_caveats
 from allreduce_bench.report.formats import FORMATS, Result
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.pictures import bound_curves
@@ -113,10 +113,10 @@ def test_each_state_of_the_cache_has_a_fit_of_its_own(folder):
 
 
 def test_limits_judge_warm_cells(folder, rows):
-    (one, other) = judge([Limit("time", 8, 1.5 * 2e-6, "native")], folder.plan(), rows)
+    (one, other) = judge([AcceptanceLimit("time", 8, 1.5 * 2e-6, "native")], folder.plan(), rows)
     assert one.met and not other.met  # 1 and 2 messages; cold, neither would be
     cold = replace(folder.plan(), cache="cold")
-    assert not judge([Limit("time", 8, 1.5 * 2e-6, "native")], cold, rows)[0].met
+    assert not judge([AcceptanceLimit("time", 8, 1.5 * 2e-6, "native")], cold, rows)[0].met
 
 
 @pytest.mark.parametrize("name", ["nccl", "osu"])
@@ -156,13 +156,13 @@ def test_the_figure_of_times_has_floors_and_cold_lines_in_its_legend(folder):
 
 def test_a_time_below_a_floor_is_said(rows):
     def badges(found):
-        return [finding.badge for finding in findings(found, [])]
+        return [finding.badge for finding in find_caveats(found, [])]
 
     assert "times below a floor" not in badges(rows)
     short = [{**row} for row in rows if row["nbytes"] in (8, 1 << 20) and row["ranks"] == 2]
     for row in short:
         row |= {"time_s": 5e-8, "time_high_s": 5e-8}
-    notes = next(finding for finding in findings(short, []) if finding.badge == "times below a floor").notes
+    notes = next(finding for finding in find_caveats(short, []) if finding.badge == "times below a floor").notes
     assert len(notes) == 3 * 2 * 3  # no call at both sizes, the copy at 1 MiB only
     assert sum("8 B, 2 ranks, took 0.0500 us, no call at all 0.0" in note.text for note in notes) == 3
     assert any("native 1 MiB cold, 2 ranks, took 0.0500 us, a local copy of the vector" in note.text for note in notes)
@@ -292,7 +292,7 @@ def test_cold_buffers_count_as_memory():
 
     mpi4py.rc.initialize = False
     from allreduce_bench.measuring.admission import _unfit
-    from allreduce_bench.measuring.context import Launched
+    from allreduce_bench.measuring.context import Context
     from allreduce_bench.schedule.topology import Topology
 
     class Comm:
@@ -300,7 +300,7 @@ def test_cold_buffers_count_as_memory():
 
     plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1, cache="both"), Topology.one_node(2)
     known = (13 << 20, None, lambda: None, {}, None, None, 32 << 20)
-    launched = Launched(Comm(), plan, Launch(2, 1), real, real, {}, *known)
+    launched = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
     warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
     assert _unfit(launched, warm) is None
     assert _unfit(launched, cold).startswith("needs 89 MiB of buffers a rank, more than half of the 13 MiB")

@@ -13,7 +13,7 @@ from virtual_hosts import virtual_hosts
 
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.folder import RunFolder, key_of
-from allreduce_bench.runs.groups import groups_of, read
+from allreduce_bench.runs.groups import groups_of, parse_group_times
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 QUICK = ["--launches", 1, "--iters", 5, "--warmups", 2, "--no-floors"]
@@ -98,7 +98,7 @@ def test_every_group_is_timed_beside_the_others_and_one_alone(python, tmp_path, 
     told = json.loads((folder / "launches" / f"{ranks}r-1.1.json").read_text())["groups"]
     assert told == {"ranks": [list(of) for of in members], "alone": [0] * len(members)}
     for row in calls(folder):
-        times, time_s = read(row["group_times_s"]), float(row["time_s"])
+        times, time_s = parse_group_times(row["group_times_s"]), float(row["time_s"])
         assert len(times) == len(members)
         if row["groups"] == "alone":
             assert times[1:] == [None] * (len(members) - 1) and int(row["slowest_rank"]) in members[0]
@@ -122,8 +122,10 @@ def test_together_competes_and_alone_is_what_it_is_held_against(python, tmp_path
     ring, alone = rows["ring", "together"], rows["ring", "alone"]
     assert alone.get("rank_of_best") is None and "best" in {row.get("rank_of_best") for row in rows.values()}
     assert ring["busbw_bytes_per_s"] == pytest.approx(65536 / ring["time_s"])  # 2 (g - 1) / g of groups of 2
-    times, other = read(ring["group_times_s"]), read(alone["group_times_s"])
-    assert other[1] is None and read(ring["group_loss"]) == pytest.approx([time / other[0] for time in times], rel=2e-3)
+    times, other = parse_group_times(ring["group_times_s"]), parse_group_times(alone["group_times_s"])
+    assert other[1] is None and parse_group_times(ring["group_loss"]) == pytest.approx(
+        [time / other[0] for time in times], rel=2e-3
+    )
     assert ring["group_ranks"] == "2 2" and "group_loss" not in alone
     page = tmp_path / "report.html"
     assert bench(python, "report", folder, "-o", page).returncode == 0
@@ -219,7 +221,7 @@ def test_groups_of_other_layout_are_proved_and_measured_alone_each(python, tmp_p
     silent = [row["group_times_s"].split().index("-") for row in alone]
     assert silent == [1, 1, 0, 0] + [1] * 5 + [0] * 5
     row = next(row for row in summarise(RunFolder(folder)) if (row["algorithm"], row["groups"]) == ("ring", "alone"))
-    assert row["repetitions"] == 5 and None not in read(row["group_times_s"])
+    assert row["repetitions"] == 5 and None not in parse_group_times(row["group_times_s"])
 
 
 @needs_mpi

@@ -3,20 +3,20 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.measuring.size_order import next_size, spread
+from allreduce_bench.measuring.size_order import next_size, spread_sizes
 
 SIZES = [8 << (2 * i) for i in range(12)]  # 8 B to 32 MiB
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, unique=True).map(sorted))
 def test_every_size_comes_once_and_the_ends_and_the_middle_come_first(sizes):
-    order = spread(sizes)
+    order = spread_sizes(sizes)
     assert sorted(order) == sizes
     assert set(order[:3]) >= {sizes[0], sizes[-1], sizes[(len(sizes) - 1) // 2]} or len(sizes) < 3
 
 
 def test_each_size_lies_in_a_widest_gap_between_those_before_it():
-    order = [SIZES.index(size) for size in spread(SIZES)]
+    order = [SIZES.index(size) for size in spread_sizes(SIZES)]
     for turn in range(3, len(order)):
         before = sorted(order[:turn])
         gaps = {(low, high): high - low for low, high in zip(before, before[1:])}

@@ -204,7 +204,7 @@ def choose(monkeypatch):
         monkeypatch.setattr(sync, "_time_of", lambda collective, comm: small_s)
         comm = Comm()
         comm.size = size
-        found = sync.choose(asked, comm, AClock(), crowded, earlier and sync.Earlier("2r-1", earlier))
+        found = sync.choose(asked, comm, AClock(), crowded, earlier and sync.EarlierSync("2r-1", earlier))
         return found.sync.name, found.unexpected, found.why
 
     return chosen

@@ -8,13 +8,13 @@ from made_runs import ALPHA_S, BETA_S_PER_BYTE, build_run
 from allreduce_bench.evaluation import frames
 from allreduce_bench.models.bounds import bounds, sources
 from allreduce_bench.models.curves import layouts, lower_bounds
-from allreduce_bench.report.pictures import bound_curves, of_times
+from allreduce_bench.report.pictures import bound_curves, time_pictures
 
 NAMES = ("native", "ring", "two_tree")
 
 
 def captions(frame, models) -> dict[str, str]:
-    return {picture.stem: picture.caption for picture in of_times(frame, models)}
+    return {picture.stem: picture.caption for picture in time_pictures(frame, models)}
 
 
 def test_no_schedule_beats_the_bound_of_its_own_parameters(tmp_path):
@@ -50,7 +50,7 @@ def test_where_times_beat_it_no_bound_is_drawn(tmp_path):
     for words in (captions(rows, models)[stem] for stem in ("latency", "bus_bandwidth")):
         assert "smallest fitted α of the model of native and β of the model of native." in words
         assert "No bound is drawn at 2 ranks: times lie more than 10 % below" in words
-    (latency, *_) = of_times(rows, models)
+    (latency, *_) = time_pictures(rows, models)
     drawn = latency.numbers
     assert drawn.loc[drawn["ranks"] == 2, "bound_s"].isna().all()
     assert (drawn.loc[drawn["ranks"] == 4, "bound_s"] > 0).all()
@@ -60,7 +60,7 @@ def test_without_a_model_there_is_no_bound_and_the_caption_says_so(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(4,))])
     assert lower_bounds([], rows) == {} and bound_curves({}, 8, 1024).empty
     assert "No bound is drawn: this run has no model" in captions(rows, [])["latency"]
-    (latency, *_) = of_times(rows, [])
+    (latency, *_) = time_pictures(rows, [])
     assert latency.numbers["bound_s"].isna().all()
     assert not any("bound" in text.get_text() for text in latency.figure.legends[0].get_texts())
 
@@ -68,5 +68,5 @@ def test_without_a_model_there_is_no_bound_and_the_caption_says_so(tmp_path):
 def test_nothing_is_sent_where_nobody_is(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(1, 2))])
     assert layouts(rows) == {2: [1]}
-    numbers = of_times(rows, hand_models(NAMES))[0].numbers
+    numbers = time_pictures(rows, hand_models(NAMES))[0].numbers
     assert np.isnan(numbers.loc[numbers["ranks"] == 1, "bound_s"]).all()

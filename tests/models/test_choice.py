@@ -9,7 +9,7 @@ from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.choice import bic, choose, knot_places, ranked
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.native.known import is_library, readings
-from allreduce_bench.models.series import LIBRARY, Fitted, fit_series, observe
+from allreduce_bench.models.series import LIBRARY, FittedSeries, fit_series, observe
 
 FINE = tuple(8 * 4**power for power in range(12))
 
@@ -74,7 +74,7 @@ def test_a_library_that_switches_is_the_fastest_of_two():
     times = np.minimum(doubling["time_s"], ring["time_s"]) * np.random.default_rng(1).normal(1, 0.03, len(ring))
     points = ring.assign(time_s=times, algorithm="native", executor="native", nodes=pd.NA)
     (found,) = fit_series(points)
-    assert isinstance(found, Fitted) and {part.priced_as for part in found.model.parts} >= {"recursive_doubling"}
+    assert isinstance(found, FittedSeries) and {part.priced_as for part in found.model.parts} >= {"recursive_doubling"}
     assert len(found.model.parts) > 1 and found.scores.errors["leave_largest_p_out"].median < 0.1
 
 

@@ -13,18 +13,18 @@ from allreduce_bench.models.crossings import (
 )
 from allreduce_bench.models.machine import Prices, bare_machine
 from allreduce_bench.models.model import Prediction
-from allreduce_bench.models.prediction import BEST, Group, Layout, Predicted, groups
+from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, Predicted, competing_models
 
 K, M, G = 1 << 10, 1 << 20, 1 << 30
 BARE = bare_machine(5e-6, 8e-11)
 
 
-def of(*names: str, segment=BEST) -> Group:
-    (group,) = groups(BARE, names, Layout(segment=segment))
+def of(*names: str, segment=BEST) -> CompetingModels:
+    (group,) = competing_models(BARE, names, Layout(segment=segment))
     return group
 
 
-class Drawn(Group):
+class Drawn(CompetingModels):
     """Curves drawn by hand: name -> time of (ranks, nbytes), None where it cannot run."""
 
     def __init__(self, step: int = 1, speculative_from: int = 1 << 60, **curves):
@@ -116,7 +116,7 @@ def test_several_changes_in_a_row_are_all_found():
 def test_numbers_of_ranks_fill_whole_nodes():
     curves = Drawn(step=6, low=lambda ranks, n: ranks, high=lambda ranks, n: 100.5)
     assert [one.above for one in over_ranks(curves, 8, 2, 1000)] == [96]
-    (group,) = groups(bare_machine(5e-6, 8e-11, within=Prices(2e-6, 1e-11)), layout=Layout(8))
+    (group,) = competing_models(bare_machine(5e-6, 8e-11, within=Prices(2e-6, 1e-11)), layout=Layout(8))
     assert group.step == 8 and all(one.above % 8 == 0 for one in over_ranks(group, 4 * M, 2, 4096))
 
 

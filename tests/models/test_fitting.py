@@ -10,8 +10,8 @@ from allreduce_bench.models.fitting import SOFT, fit_form, separable, soft_l1
 from allreduce_bench.models.forms import Form, crowded, matrix
 from allreduce_bench.models.intervals import estimates
 from allreduce_bench.models.joint import joint, joints, local_gamma
-from allreduce_bench.models.observed import Observed
-from allreduce_bench.models.series import Fitted, Lacking, fit_series, observe
+from allreduce_bench.models.observations import Observations
+from allreduce_bench.models.series import FittedSeries, TooFewPoints, fit_series, observe
 
 FORMS = [
     Form(),
@@ -94,7 +94,7 @@ def test_the_truth_lies_within_the_intervals(launches):
     random = np.random.default_rng(launches)
     for _ in range(trials):
         logs = exact.log_time + np.log(random.normal(1, 0.05, (launches, len(exact.ranks))))
-        seen = Observed(exact.ranks, exact.nbytes, logs, exact.paths)
+        seen = Observations(exact.ranks, exact.nbytes, logs, exact.paths)
         found = ranked(seen, seen.counts)
         (part,) = estimates(seen, found[0], simpler_rivals(found)).parts
         known = {one.name: one for one in part.parameters if one.above == 0}
@@ -113,13 +113,13 @@ def test_what_the_times_cannot_tell_has_only_a_bound():
 
 
 def _fitted(*frames):
-    return [one for frame in frames for one in fit_series(frame) if isinstance(one, Fitted)]
+    return [one for frame in frames for one in fit_series(frame) if isinstance(one, FittedSeries)]
 
 
 def test_gamma_is_refused_for_one_algorithm_and_found_with_two():
     theta, form = (ALPHA_S, BETA_S_PER_BYTE, 3e-10), Form(reduced=True)
     both = [series(name, form=form, theta=theta, noise=0.03) for name in ("ring", "recursive_doubling")]
-    with pytest.raises(Lacking, match="cannot be told from beta with one algorithm"):
+    with pytest.raises(TooFewPoints, match="cannot be told from beta with one algorithm"):
         joint(_fitted(both[0]))
     (found,), refused = joints(_fitted(*both))
     assert not refused and found.algorithms == ("ring", "recursive_doubling") and found.condition < 10
@@ -137,7 +137,7 @@ def test_gamma_of_a_local_reduction():
     nbytes = np.array(SIZES, dtype=float)
     found = local_gamma(nbytes, 2e-7 + 3e-11 * nbytes)
     assert found.identified and found.value == pytest.approx(3e-11, rel=1e-3)
-    with pytest.raises(Lacking, match="three sizes"):
+    with pytest.raises(TooFewPoints, match="three sizes"):
         local_gamma(nbytes[:2], nbytes[:2])
 
 

@@ -7,7 +7,7 @@ import pytest
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import MachineError, bare_machine, read_machine, write_machine
-from allreduce_bench.models.model import Errors, Model, Parameter, Part
+from allreduce_bench.models.model import Errors, Model, ModelPart, Parameter
 from allreduce_bench.models.terms import terms
 
 
@@ -18,7 +18,7 @@ def test_what_is_written_is_read_again(tmp_path):
         Parameter("alpha_s", "", 4096.0, 2e-6, None, 3e-6, False),
         Parameter("beta_s_per_byte", "", 4096.0, 1e-10, 9e-11, 2e-10, True),
     )
-    part = Part("ring", Form(knots=(4096.0,)), found, 0.1)
+    part = ModelPart("ring", Form(knots=(4096.0,)), found, 0.1)
     errors = {"in_sample": Errors(0.1, 0.2, 12), "leave_largest_p_out": Errors(0.1, 0.2, 4, 0.75)}
     model = Model("ring", (part,), "day", ranks=(2, 4), nbytes=(8, 64), reach_log=0.1, errors=errors, notes=("short",))
     machine = bare_machine(1e-6, 1e-10).__class__((model,), "program 1", "today", ({"run": "day"},))

@@ -9,8 +9,8 @@ from allreduce_bench.algorithms import AlgorithmError, builtin
 from allreduce_bench.models.bounds import bounds
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine
-from allreduce_bench.models.model import Model, Parameter, Part
-from allreduce_bench.models.prediction import BEST, Group, groups, predict
+from allreduce_bench.models.model import Model, ModelPart, Parameter
+from allreduce_bench.models.prediction import BEST, CompetingModels, competing_models, predict
 
 ALPHA_S, BETA_S_PER_BYTE = 5e-6, 8e-11
 BARE = bare_machine(ALPHA_S, BETA_S_PER_BYTE)
@@ -65,10 +65,10 @@ def test_the_best_segment_is_near_that_of_the_closed_form(nbytes, pieces):
         assert other.prediction.time_s > one.prediction.time_s and other.segment_nbytes == near
 
 
-def part(priced_as: str = "ring", alpha_s: float = 1e-6, beta: float = 1e-10, **form) -> Part:
+def part(priced_as: str = "ring", alpha_s: float = 1e-6, beta: float = 1e-10, **form) -> ModelPart:
     found = [Parameter("alpha_s", "", 0.0, alpha_s, None, None, True)]
     found.append(Parameter("beta_s_per_byte", "", 0.0, beta, None, None, True))
-    return Part(priced_as, Form(**form), tuple(found))
+    return ModelPart(priced_as, Form(**form), tuple(found))
 
 
 RING = Model(
@@ -102,12 +102,12 @@ def test_pipelines_are_cut_as_they_were_measured_unless_one_asks():
     assert predict(BARE, [8], [M], algorithms=["ring"])[0].segment_nbytes is None
 
 
-def knotted() -> Part:
+def knotted() -> ModelPart:
     """Messages from 16 KiB up cost a rendezvous, and their bytes less."""
     names = [(name, above) for above in (0.0, 16.0 * K) for name in ("alpha_s", "beta_s_per_byte")]
     values = [1e-6, 4e-10, 2e-5, 1e-10]
     found = [Parameter(name, "", above, value, None, None, True) for (name, above), value in zip(names, values)]
-    return Part("two_tree", Form(knots=(16.0 * K,)), tuple(found))
+    return ModelPart("two_tree", Form(knots=(16.0 * K,)), tuple(found))
 
 
 @pytest.mark.parametrize("nbytes", [100, 64 * K, M, 16 * M])
@@ -128,7 +128,7 @@ def test_what_costs_nothing_is_used_freely(alpha_s, beta, segment):
 
 def test_models_compete_where_run_cache_dtype_and_op_are_the_same():
     others = (replace(RING, run="tuesday"), replace(RING, executor="pipelined"), replace(RING, cache="cold"))
-    found = groups(Machine((RING, TREE, *others)))
+    found = competing_models(Machine((RING, TREE, *others)))
     assert [(group.where, list(group.models)) for group in found] == [
         ("monday, float32 sum, warm cache", ["ring sendrecv", "two_tree", "ring pipelined"]),
         ("tuesday, float32 sum, warm cache", ["ring"]),
@@ -139,7 +139,7 @@ def test_models_compete_where_run_cache_dtype_and_op_are_the_same():
 def test_a_name_is_ours_or_the_logs():
     machine = Machine((replace(RING, algorithm="ring_over"), TREE))
     for name in ("ring", "ring_over", "default-ring"):
-        (group,) = groups(machine, [name])
+        (group,) = competing_models(machine, [name])
         assert list(group.models) == ["ring_over"]
 
 
@@ -161,13 +161,13 @@ def test_what_was_not_fitted_is_refused(machine, name, kind, words):
 
 def test_a_machine_without_models_is_refused():
     with pytest.raises(MachineError, match="holds no model"):
-        groups(Machine(()))
+        competing_models(Machine(()))
 
 
 def test_two_levels_need_to_know_the_nodes():
     links = [(name, link) for link in ("within", "between") for name in ("alpha_s", "beta_s_per_byte")]
     prices = tuple(Parameter(name, link, 0.0, 1e-6, None, None, True) for name, link in links)
-    machine = Machine((replace(RING, parts=(Part("ring", Form(levels=2), prices),)),))
+    machine = Machine((replace(RING, parts=(ModelPart("ring", Form(levels=2), prices),)),))
     with pytest.raises(MachineError, match="ring: .* say --ranks-per-node"):
         predict(machine, [8], [64])
     assert predict(machine, [8], [64], ranks_per_node=4)[0].nodes == 2
@@ -185,14 +185,14 @@ def test_a_library_is_as_fast_as_the_part_that_it_would_switch_to():
 def test_what_an_algorithm_needs_is_respected(monkeypatch):
     choosy = builtin()["ring"]._replace(needs=frozenset({"power-of-two"}))
     monkeypatch.setitem(builtin(), "ring", choosy)
-    group = Group([RING, replace(RING, algorithm="naive", parts=(part("naive"),))])
+    group = CompetingModels([RING, replace(RING, algorithm="naive", parts=(part("naive"),))])
     assert group.at("ring", 6, 64 * K).prediction is None
     assert group.at("ring", 6, 64 * K).cannot == "ring needs a power of two of ranks, not 6"
     assert [group.fastest(ranks, M).series for ranks in (6, 8)] == ["naive", "ring"]
 
 
 def test_of_equals_the_one_with_the_shortest_name_wins():
-    (group,) = groups(BARE, ["hierarchical_ring", "parameter_server_sharded", "ring"])
+    (group,) = competing_models(BARE, ["hierarchical_ring", "parameter_server_sharded", "ring"])
     assert group.fastest(7, M).series == "ring"
 
 

@@ -9,7 +9,7 @@ from allreduce_bench.models.choice import choose
 from allreduce_bench.models.fitting import plain
 from allreduce_bench.models.intervals import reach
 from allreduce_bench.models.scores import doublings_beyond, pooled, score
-from allreduce_bench.models.series import Fitted, Unfit, fit_all, fit_series
+from allreduce_bench.models.series import FittedSeries, UnfittedSeries, fit_all, fit_series
 
 
 def test_the_largest_ranks_are_not_seen_when_they_are_held_out():
@@ -57,7 +57,7 @@ def test_doublings_beyond_what_was_measured():
 
 def test_published_series_with_the_largest_ranks_held_out():
     """LUMI and Fugaku: at most 10 % in the median and 35 % at the 90th percentile, and better than plain alpha-beta."""
-    found = [one for one in fit_series(pico()) if isinstance(one, Fitted)]
+    found = [one for one in fit_series(pico()) if isinstance(one, FittedSeries)]
     assert len(found) == 4
     chosen, beside = pooled([one.scores for one in found]), pooled([one.plain for one in found])
     largest = chosen["leave_largest_p_out"]
@@ -88,7 +88,7 @@ def test_published_series_with_the_largest_ranks_held_out():
 )
 def test_what_cannot_be_fitted_says_what_is_lacking(points, sentence):
     (found,) = fit_series(points)
-    assert isinstance(found, Unfit) and sentence in found.reason and not fit_all(points)
+    assert isinstance(found, UnfittedSeries) and sentence in found.reason and not fit_all(points)
 
 
 def test_bad_points_are_left_out_and_counted():

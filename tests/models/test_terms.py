@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.models.terms import BETWEEN, GAMMA, WITHIN, Message, Terms, terms
+from allreduce_bench.models.terms import BETWEEN, GAMMA, WITHIN, PathMessage, Terms, terms
 from allreduce_bench.schedule.price import walk
 from allreduce_bench.schedule.topology import Topology
 
@@ -20,7 +20,7 @@ def walked(name: str, ranks: int, nodes: int, count: int, segment: int) -> Terms
     """The terms of the priced schedule, listed in full; in elements."""
     topology = Topology.filled(ranks, ranks // nodes)
     found = walk(ALGORITHMS[name].schedules(ranks, topology, count, segment), topology, WITHIN, BETWEEN, GAMMA)
-    messages = tuple(Message(size, number, between) for (size, between), number in found.messages.items())
+    messages = tuple(PathMessage(size, number, between) for (size, between), number in found.messages.items())
     return Terms(messages, found.path.reduced, True)
 
 
@@ -85,11 +85,11 @@ def test_what_is_counted_for_a_shorter_vector_and_scaled_is_what_the_schedule_sa
 
 def test_elements_have_bytes_and_unknown_nodes_are_all_apart():
     ring = ALGORITHMS["ring"]
-    assert terms(ring, 4, None, 64, 4) == Terms((Message(16, 6, True),), 48, True)
-    assert terms(ring, 4, 1, 64, 4) == Terms((Message(16, 6, False),), 48, True)
+    assert terms(ring, 4, None, 64, 4) == Terms((PathMessage(16, 6, True),), 48, True)
+    assert terms(ring, 4, 1, 64, 4) == Terms((PathMessage(16, 6, False),), 48, True)
     assert terms(ring, 1, 1, 64, 4) == Terms((), 0, True)
 
 
 def test_what_is_too_long_to_be_listed_is_as_declared():
     found = terms(ALGORITHMS["ring"], 24576, 3072, 1 << 20, 4)
-    assert not found.enumerated and found.messages == (Message(11 * 4, 2 * 24575, True),)
+    assert not found.enumerated and found.messages == (PathMessage(11 * 4, 2 * 24575, True),)

@@ -25,7 +25,7 @@ import numpy as np  # noqa: E402
 from mpi4py import MPI  # noqa: E402
 
 from allreduce_bench.measuring.budget import Budget  # noqa: E402
-from allreduce_bench.measuring.calls import Times  # noqa: E402
+from allreduce_bench.measuring.calls import CellTimes  # noqa: E402
 from allreduce_bench.measuring.clock import Clock  # noqa: E402
 from allreduce_bench.measuring.repeat import repeat  # noqa: E402
 from allreduce_bench.measuring.sync import make  # noqa: E402
@@ -94,14 +94,14 @@ def trials(comm: MPI.Comm, number: int) -> Iterator[tuple[str, bool]]:
     yield "clocks that agree", held == number
 
 
-def timed(comm: MPI.Comm, clock: Clock, way: str) -> Times:
+def timed(comm: MPI.Comm, clock: Clock, way: str) -> CellTimes:
     """A cell of small all-reduces."""
     one, total = np.ones(1), np.zeros(1)
     call = partial(comm.Allreduce, one, total)
     return repeat(lambda: call, comm, Budget(2, 12, 1.0), make(way, comm, clock), clock)
 
 
-def consistent(times: Times, ranks: int) -> bool:
+def consistent(times: CellTimes, ranks: int) -> bool:
     """Whether what a cell says of its valid calls fits together; on rank 0."""
     error, calls = 2 * times.facts["clock_error_s"] + 1e-9, {key: np.array(v) for key, v in times.calls.items()}
     slack = error + 1e-3 * calls["time_s"]

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.runs.groups import describe, groups_of, parse_groups, read, stand_ins, written
+from allreduce_bench.runs.groups import (
+    describe,
+    format_group_times,
+    groups_of,
+    parse_group_times,
+    parse_groups,
+    stand_ins,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,5 +78,5 @@ def test_one_group_of_each_of_the_most_frequent_layouts_stands_for_the_others():
 
 
 def test_times_of_groups_are_read_as_they_were_written():
-    assert written([1.23456e-5, None, 2.0]) == "1.235e-05 - 2"
-    assert read("1.235e-05 - 2") == [1.235e-5, None, 2.0]
+    assert format_group_times([1.23456e-5, None, 2.0]) == "1.235e-05 - 2"
+    assert parse_group_times("1.235e-05 - 2") == [1.235e-5, None, 2.0]

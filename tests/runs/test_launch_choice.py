@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.runs.launch_choice import chosen, parse_only
+from allreduce_bench.runs.launch_choice import chosen_launches, parse_only
 from allreduce_bench.runs.plan import Plan, PlanError
 
 PLAN = Plan(("ring",), (8,), (4, 8, 16), 3, 1)
@@ -20,18 +20,18 @@ PLAN = Plan(("ring",), (8,), (4, 8, 16), 3, 1)
     ],
 )
 def test_words_choose_launches_in_the_order_of_the_plan(text, names):
-    assert [launch.name for launch in chosen(PLAN, text)] == names.split()
+    assert [launch.name for launch in chosen_launches(PLAN, text)] == names.split()
 
 
 @pytest.mark.parametrize("text", ["", ",", "  "])
 def test_no_words_choose_all(text):
-    assert chosen(PLAN, text) == PLAN.planned_launches() and parse_only(text) == {}
+    assert chosen_launches(PLAN, text) == PLAN.planned_launches() and parse_only(text) == {}
 
 
 @pytest.mark.parametrize("text", ["9r", "8r-4", "-4", "8r,9r-1", "-0"])
 def test_a_word_that_chooses_nothing_names_what_there_is(text):
     with pytest.raises(PlanError, match=r"the run has no such launch; known: 4r, 8r, 16r, each -1 to -3"):
-        chosen(PLAN, text)
+        chosen_launches(PLAN, text)
 
 
 @pytest.mark.parametrize(

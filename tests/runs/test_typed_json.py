@@ -12,9 +12,9 @@ from allreduce_bench.models.machine import MachineError, bare_machine, read_mach
 from allreduce_bench.runs.plan import ImportedPlan, Plan, PlanError
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.typed_json import JsonError, Positive, at_least, one_of, printable, read_as
-from allreduce_bench.slurm.job_files import Record, read_submissions
-from allreduce_bench.slurm.job_states import told_earlier
-from allreduce_bench.slurm.parsing import Job
+from allreduce_bench.slurm.job_files import StartRecord, read_submissions
+from allreduce_bench.slurm.job_states import kept_states
+from allreduce_bench.slurm.parsing import SlurmJob
 
 DEEP = "[" * 100_000 + "]" * 100_000
 
@@ -133,8 +133,12 @@ def readers(path):
         "plan": (PLAN, Plan.from_json, PlanError),
         "imported": (PLAN, ImportedPlan.from_json, PlanError),
         "submission": (SUBMISSION, written("submission.json", lambda: read_submissions(path)), RunError),
-        "record": (RECORD, lambda value: read_as(Record, value), JsonError),
-        "ended": ({"1": Job("1", "RUNNING")._asdict()}, written("../ended.json", lambda: told_earlier(path)), RunError),
+        "record": (RECORD, lambda value: read_as(StartRecord, value), JsonError),
+        "ended": (
+            {"1": SlurmJob("1", "RUNNING")._asdict()},
+            written("../ended.json", lambda: kept_states(path)),
+            RunError,
+        ),
         "machine": (MACHINE, written("m.json", lambda: read_machine(folder / "m.json")), MachineError),
     }
 
@@ -155,7 +159,7 @@ def test_a_file_that_is_too_deep_is_refused_in_one_line(tmp_path):
     (tmp_path / "jobs" / "1").mkdir(parents=True)
     for name in ("ended.json", "1/submission.json", "machine.json"):
         (tmp_path / "jobs" / name).write_text(DEEP)
-    for read in (told_earlier, read_submissions, lambda path: read_machine(path / "jobs" / "machine.json")):
+    for read in (kept_states, read_submissions, lambda path: read_machine(path / "jobs" / "machine.json")):
         with pytest.raises((RunError, MachineError)) as error:
             read(tmp_path)
         assert str(error.value).isprintable()

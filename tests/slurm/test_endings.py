@@ -3,22 +3,22 @@
 import pytest
 
 from allreduce_bench.slurm.endings import DONE, ENDED, QUEUED, RUNNING, UNSURE, Ending, ending
-from allreduce_bench.slurm.job_files import Record
-from allreduce_bench.slurm.job_states import FORGOTTEN, Told
-from allreduce_bench.slurm.parsing import Job
-from allreduce_bench.slurm.tasks import Task
+from allreduce_bench.slurm.job_files import StartRecord
+from allreduce_bench.slurm.job_states import FORGOTTEN, JobStates
+from allreduce_bench.slurm.parsing import SlurmJob
+from allreduce_bench.slurm.tasks import JobTask
 
-SILENT = Told({}, "there is no scontrol in PATH")
+SILENT = JobStates({}, "there is no scontrol in PATH")
 
 
-def task(**record) -> Task:
+def task(**record) -> JobTask:
     """Job 7 with a limit of half an hour; without facts it has no record."""
     facts = {"job": "7", "restart": 0, "only": "8r", "nodes": ("n1", "n2"), "started": "2024", **record}
-    return Task("7", "4n", 4, ".", "8r", 1, 1800.0, (Record(**facts),) if record else ())
+    return JobTask("7", "4n", 4, ".", "8r", 1, 1800.0, (StartRecord(**facts),) if record else ())
 
 
-def told(state: str, *rest: str, **more) -> Told:
-    return Told({"7": Job("7", state, *rest, **more)})
+def told(state: str, *rest: str, **more) -> JobStates:
+    return JobStates({"7": SlurmJob("7", state, *rest, **more)})
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_a_job_that_wrote_nothing(what, kind, words):
 
 
 def test_the_last_start_counts_and_a_requeued_one_may_begin_again():
-    first = Record("7", 0, "8r", ("n1",), "2024", end="warned", requeued=True)
-    again = Record("7", 1, "8r", ("n2",), "2024", end="done")
-    both = Task("7", "4n", 4, ".", "8r", 1, None, (first, again))
+    first = StartRecord("7", 0, "8r", ("n1",), "2024", end="warned", requeued=True)
+    again = StartRecord("7", 1, "8r", ("n2",), "2024", end="done")
+    both = JobTask("7", "4n", 4, ".", "8r", 1, None, (first, again))
     assert ending(both, SILENT).kind == DONE and both.restarts == 1
-    once = Task("7", "4n", 4, ".", "8r", 1, None, (first,))
+    once = JobTask("7", "4n", 4, ".", "8r", 1, None, (first,))
     assert ending(once, SILENT) == Ending(UNSURE, "was requeued, and has not begun again since")
     assert ending(once, told(FORGOTTEN)).kind == ENDED
     assert ending(once, told("PENDING", "BeginTime")).kind == QUEUED

@@ -3,19 +3,19 @@
 import pytest
 from made_sweeps import build_sweep
 
-from allreduce_bench.evaluation.missing import explained, grouped, not_begun
+from allreduce_bench.evaluation.missing import explain_rows, group_missing, not_begun
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.slurm import fates
-from allreduce_bench.slurm.job_states import Told
-from allreduce_bench.slurm.parsing import Job
-from allreduce_bench.slurm.tasks import Task
+from allreduce_bench.slurm.job_states import JobStates
+from allreduce_bench.slurm.parsing import SlurmJob
+from allreduce_bench.slurm.tasks import JobTask
 
-TIMEOUT = Told({"124": Job("124", "TIMEOUT", limit_s=1800.0)})
+TIMEOUT = JobStates({"124": SlurmJob("124", "TIMEOUT", limit_s=1800.0)})
 
 
-def task(number: str, only: str) -> Task:
-    return Task(number, "x", 4, ".", only, 1, None, ())
+def task(number: str, only: str) -> JobTask:
+    return JobTask(number, "x", 4, ".", only, 1, None, ())
 
 
 def missing(folder, tasks=(), told=TIMEOUT):
@@ -24,7 +24,7 @@ def missing(folder, tasks=(), told=TIMEOUT):
 
 
 def sentences(folder, *rest) -> list[str]:
-    return [group.sentence for group in grouped(folder.plan(), missing(folder, *rest))]
+    return [group.sentence for group in group_missing(folder.plan(), missing(folder, *rest))]
 
 
 def lacking(*names: str, sizes=(65536, 1 << 20), launches=(2, 3)):
@@ -97,7 +97,7 @@ def test_what_the_ranks_said_comes_before_what_the_job_said_and_failed_checks_co
         lost,
     ]
     assert not_begun(folder.plan(), missing(folder, [task("124", "8r")])) == rest[1:]
-    told = Told({"124": Job("124", "RUNNING", nodelist="n1")})
+    told = JobStates({"124": SlurmJob("124", "RUNNING", nodelist="n1")})
     hung, *_ = sentences(folder, [task("124", "8r")], told)[2:]
     assert hung.endswith("launches 1, 2: job 124 is still running on n1")  # it will try those again
 
@@ -115,8 +115,12 @@ def test_what_the_ranks_said_comes_before_what_the_job_said_and_failed_checks_co
 )
 def test_the_last_job_that_was_to_measure_a_cell_is_to_blame_unless_one_still_may(tmp_path, tasks, why):
     folder = build_sweep(tmp_path / "run", outcome=lacking("ring"), ranks=(8,))
-    more = {"123": Job("123", "CANCELLED"), "125": Job("125", "PREEMPTED"), "126": Job("126", "PENDING", "Priority")}
-    told = Told({**TIMEOUT.jobs, **more})
+    more = {
+        "123": SlurmJob("123", "CANCELLED"),
+        "125": SlurmJob("125", "PREEMPTED"),
+        "126": SlurmJob("126", "PENDING", "Priority"),
+    }
+    told = JobStates({**TIMEOUT.jobs, **more})
     assert {one.reason for one in missing(folder, tasks, told)} == {why}
 
 
@@ -132,7 +136,7 @@ def test_a_cell_that_a_later_attempt_finished_is_not_missing(tmp_path):
 
 def test_the_summary_says_the_reason_where_no_launch_has_the_cell(tmp_path):
     folder = build_sweep(tmp_path / "run", outcome=lacking("ring", launches=(1, 2, 3)))
-    rows = explained(summarise(folder), missing(folder, [task("124", "8r")]))
+    rows = explain_rows(summarise(folder), missing(folder, [task("124", "8r")]))
     absent = [row for row in rows if row["state"] == "missing"]
     assert {(row["ranks"], row["algorithm"], row["nbytes"]) for row in absent} == {
         (8, "ring", 65536),

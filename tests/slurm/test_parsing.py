@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.slurm.parsing import (
-    Job,
+    SlurmJob,
     duration,
     id_parts,
     job_id,
@@ -42,16 +42,16 @@ SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]
 
 def test_the_queue():
     running, pending, task, waiting, over = of_squeue(SQUEUE)
-    assert running == Job("12", "RUNNING", "", "n[1-2]", 14, 600) and running.running and not running.queued
-    assert pending == Job("13", "PENDING", "Resources", "", 0, 3600) and pending.queued
-    assert task == Job("14_1", "RUNNING", "", "n3", 93784, None)
+    assert running == SlurmJob("12", "RUNNING", "", "n[1-2]", 14, 600) and running.running and not running.queued
+    assert pending == SlurmJob("13", "PENDING", "Resources", "", 0, 3600) and pending.queued
+    assert task == SlurmJob("14_1", "RUNNING", "", "n3", 93784, None)
     assert waiting.id == "14_2" and waiting.reason == "JobArrayTaskLimit"
     assert over.state == "TIMEOUT" and over.reason == "TimeLimit" and not over.running and not over.queued
 
 
 def test_the_accounts():
     done, cancelled, failed, task = of_sacct(SACCT)
-    assert done == Job("12", "COMPLETED", "", "n[1-2]", 14, 600, "0:0")
+    assert done == SlurmJob("12", "COMPLETED", "", "n[1-2]", 14, 600, "0:0")
     assert cancelled.state == "CANCELLED" and cancelled.nodelist == "" and cancelled.by == "1000"
     assert failed.state == "NODE_FAIL" and failed.limit_s is None
     assert task.id == "14_1" and task.exit_code == "0:125"
@@ -59,8 +59,8 @@ def test_the_accounts():
 
 def test_the_controllers_memory_where_the_name_of_a_job_looks_like_its_state():
     over, task = of_scontrol(SCONTROL)
-    assert over == Job("15", "TIMEOUT", "TimeLimit", "n[1-2]", 62, 60, "0:15")
-    assert task == Job("14_3", "PENDING", "Resources", "", 0, None, "0:0")
+    assert over == SlurmJob("15", "TIMEOUT", "TimeLimit", "n[1-2]", 62, 60, "0:15")
+    assert task == SlurmJob("14_3", "PENDING", "Resources", "", 0, None, "0:0")
 
 
 def test_lines_of_other_things_are_left_out():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.slurm.sbatch_words import check_passed, for_collecting
+from allreduce_bench.slurm.sbatch_words import check_sbatch_words, for_collecting
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from allreduce_bench.slurm.sbatch_words import check_passed, for_collecting
     ],
 )
 def test_options_of_sbatch_pass_unchanged(words):
-    assert check_passed(words) == words
+    assert check_sbatch_words(words) == words
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_options_of_sbatch_pass_unchanged(words):
 )
 def test_what_submit_says_itself_is_refused(words, advice):
     with pytest.raises(ValueError, match="behind --: ") as refused:
-        check_passed(words)
+        check_sbatch_words(words)
     assert advice in str(refused.value)
 
 
@@ -57,7 +57,7 @@ def test_what_submit_says_itself_is_refused(words, advice):
 )
 def test_what_sbatch_would_take_for_the_script_is_refused(words):
     with pytest.raises(ValueError, match="it would take this for the script"):
-        check_passed(words)
+        check_sbatch_words(words)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_what_sbatch_would_take_for_the_script_is_refused(words):
     ],
 )
 def test_the_job_that_collects_takes_any_node(words):
-    assert check_passed(words) == tuple(words)
+    assert check_sbatch_words(words) == tuple(words)
     assert for_collecting(["-p", "a", *words, "--qos=b"]) == ("-p", "a", "--qos=b")
 
 
 def test_control_characters_are_refused():
     with pytest.raises(ValueError, match="holds a control character"):
-        check_passed(["--comment=a\nb"])
+        check_sbatch_words(["--comment=a\nb"])

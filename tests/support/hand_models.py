@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from made_runs import ALPHA_S, BETA_S_PER_BYTE
 
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.model import Errors, Model, Parameter, Part
+from allreduce_bench.models.model import Errors, Model, ModelPart, Parameter
 
 SEGMENT = 32768  # elements: the default of 128 KiB
 
@@ -20,7 +20,7 @@ def hand_model(name: str, ranks: Sequence[int] = (2, 4), factor: float = 1.0, pr
     usual |= {"ranks": tuple(ranks), "nbytes": (8, 1 << 22), "launches": 3, "errors": errors}
     usual |= {"reach_log": 0.15, "reach_log_per_doubling": 0.1, "segment": SEGMENT if name == "two_tree" else None}
     usual |= {"plain_errors": {"in_sample": Errors(0.2, 0.5, 20)}}
-    usual |= {"parts": (Part(priced_as or name, Form(), (alpha, beta)),)}
+    usual |= {"parts": (ModelPart(priced_as or name, Form(), (alpha, beta)),)}
     return Model(name, **(usual | fields))
 
 

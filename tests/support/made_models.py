@@ -8,7 +8,7 @@ from places import DATA
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.forms import Form, crowded, matrix
-from allreduce_bench.models.observed import Columns, Observed
+from allreduce_bench.models.observations import Observations, TermColumns
 from allreduce_bench.models.terms import terms
 
 SIZES = tuple(8 * 8**power for power in range(8))
@@ -44,12 +44,12 @@ def series(
     return points.assign(**names, op="sum", segment=pd.NA, count=points["nbytes"] // 4, calls=20)
 
 
-def observed(algorithm: str, points: pd.DataFrame) -> Observed:
+def observed(algorithm: str, points: pd.DataFrame) -> Observations:
     """The cells of one launch of `points`."""
     rows = list(points[["ranks", "nodes", "nbytes"]].itertuples(index=False))
-    columns = Columns([terms(builtin()[algorithm], p, nodes, n, 4) for p, nodes, n in rows])
+    columns = TermColumns([terms(builtin()[algorithm], p, nodes, n, 4) for p, nodes, n in rows])
     logs = np.log(points["time_s"].to_numpy())[None]
-    return Observed(points["ranks"].to_numpy(), points["nbytes"].to_numpy(), logs, {algorithm: columns})
+    return Observations(points["ranks"].to_numpy(), points["nbytes"].to_numpy(), logs, {algorithm: columns})
 
 
 def pico() -> pd.DataFrame:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from allreduce_bench.watching.supervisor import Monitor
+from allreduce_bench.watching.supervisor import Supervisor
 
 CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"algorithm": "ring"}}
 
@@ -14,7 +14,7 @@ CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"algorithm": "ring"}}
 class Rank:
     """One rank's line, answered by hand."""
 
-    def __init__(self, monitor: Monitor, rank: int, token: str | None = None, pid: int = 100):
+    def __init__(self, monitor: Supervisor, rank: int, token: str | None = None, pid: int = 100):
         given, _, host = monitor.address(["127.0.0.1"]).partition("@")
         name, _, port = host.rpartition(":")
         self.connection = socket.create_connection((name, int(port)), timeout=10)
@@ -36,8 +36,8 @@ class Rank:
 def monitor():
     made = []
 
-    def make(size: int, timeout_s: float = 0.4, **options) -> Monitor:
-        made.append(Monitor(size, timeout_s, local=True, **options))
+    def make(size: int, timeout_s: float = 0.4, **options) -> Supervisor:
+        made.append(Supervisor(size, timeout_s, local=True, **options))
         return made[-1]
 
     yield make
@@ -52,7 +52,7 @@ def until(condition) -> None:
         time.sleep(0.01)
 
 
-def enter(monitor: Monitor, rank: int, **options) -> Rank:
+def enter(monitor: Supervisor, rank: int, **options) -> Rank:
     line = Rank(monitor, rank, **options)
     assert line.hear()["kind"] == "welcome"
     return line

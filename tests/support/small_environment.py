@@ -3,12 +3,12 @@
 import sys
 from pathlib import Path
 
-from allreduce_bench.launching.packing import PACKAGE, Environment
+from allreduce_bench.launching.packing import PACKAGE, PackedEnvironment
 
 SITE = Path("lib/site-packages")
 
 
-def small_environment(folder: Path) -> Environment:
+def small_environment(folder: Path) -> PackedEnvironment:
     """A folder that looks like an environment into which this package was installed editable."""
     site = folder / SITE
     (folder / "bin").mkdir(parents=True)
@@ -19,4 +19,4 @@ def small_environment(folder: Path) -> Environment:
     (site / PACKAGE.name / "old.py").write_text("an installed copy that nobody uses\n")
     (site / f"__editable__.{PACKAGE.name}-0.1.0.pth").write_text(str(PACKAGE.parent))
     (site / "easy-install.pth").write_text(f"/elsewhere/mine\n{PACKAGE.parent}\n")
-    return Environment(folder, Path("bin/python"), SITE / PACKAGE.name)
+    return PackedEnvironment(folder, Path("bin/python"), SITE / PACKAGE.name)

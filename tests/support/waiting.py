@@ -3,12 +3,12 @@
 import time
 
 from allreduce_bench.slurm import commands
-from allreduce_bench.slurm.parsing import Job
+from allreduce_bench.slurm.parsing import SlurmJob
 
 PATIENCE_S = 120.0
 
 
-def reached(number: str, *states: str, patience_s: float = PATIENCE_S) -> Job:
+def reached(number: str, *states: str, patience_s: float = PATIENCE_S) -> SlurmJob:
     """The job, when it is in one of these states of Slurm's. Fails when it was in none."""
     deadline = time.monotonic() + patience_s
     while (job := commands.jobs([number])[number]).state not in states:
@@ -17,7 +17,7 @@ def reached(number: str, *states: str, patience_s: float = PATIENCE_S) -> Job:
     return job
 
 
-def ended(number: str, patience_s: float = PATIENCE_S) -> Job:
+def ended(number: str, patience_s: float = PATIENCE_S) -> SlurmJob:
     """The job, when it neither waits nor runs any more. Fails when it has not."""
     deadline = time.monotonic() + patience_s
     while (job := commands.jobs([number])[number]).queued or job.running:

@@ -13,7 +13,7 @@ from interpreters import interpreters
 from measured_runs import LONG_RUN, bench, done, mpirun, ranks, wait_for_cells, wait_until_nobody_measures
 from played_ranks import enter, monitor, until  # noqa: F401  # monitor is a fixture
 
-from allreduce_bench.watching.lifeline import Warned
+from allreduce_bench.watching.lifeline import WarningFlag
 
 MINE = """from pathlib import Path
 from allreduce_bench.algorithms import Cost, algorithm, find
@@ -39,7 +39,7 @@ def start(python: Path, folder: Path, *more: object) -> subprocess.Popen:
 
 
 def test_the_flag_passes_on_what_comes_and_what_came():
-    heard, warned = [], Warned()
+    heard, warned = [], WarningFlag()
     warned.pass_on_to(lambda: heard.append("early"))
     assert not warned.came and heard == []
     warned.tell()
@@ -51,7 +51,7 @@ def test_the_flag_passes_on_what_comes_and_what_came():
 
 
 def test_the_signal_is_the_warning():
-    before, warned = signal.getsignal(signal.SIGUSR1), Warned()
+    before, warned = signal.getsignal(signal.SIGUSR1), WarningFlag()
     try:
         warned.listen()
         os.kill(os.getpid(), signal.SIGUSR1)

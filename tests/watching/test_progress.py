@@ -10,16 +10,16 @@ import pytest
 from interpreters import interpreters
 from rich.console import Console
 
-from allreduce_bench.watching.live_line import Live
-from allreduce_bench.watching.progress import Lines, Place
+from allreduce_bench.watching.live_line import LiveLine
+from allreduce_bench.watching.progress import LaunchPosition, ProgressLines
 
 
-def place(**changed) -> Place:
-    return Place(2, 3, time.time() - 72, 4)._replace(**changed)
+def place(**changed) -> LaunchPosition:
+    return LaunchPosition(2, 3, time.time() - 72, 4)._replace(**changed)
 
 
 def test_lines_say_launch_cell_time_gone_and_left_and_the_result(capsys):
-    lines = Lines(place())
+    lines = ProgressLines(place())
     lines.began = time.time() - 20
     lines.cell(10, 20, "ring 8 B  1.00 us", False)
     lines.cell(11, 20, "ring 16 B  1.00 us", False)  # within a second of the last
@@ -30,7 +30,7 @@ def test_lines_say_launch_cell_time_gone_and_left_and_the_result(capsys):
 
 
 def test_what_is_left_is_at_most_what_within_left(capsys):
-    lines = Lines(place(number=3, deadline=time.time() + 5))
+    lines = ProgressLines(place(number=3, deadline=time.time() + 5))
     lines.began = time.time() - 100
     lines.cell(1, 20, "ring 8 B", False)
     assert "0:05 left" in capsys.readouterr().err
@@ -38,7 +38,7 @@ def test_what_is_left_is_at_most_what_within_left(capsys):
 
 def test_the_live_line_shows_what_is_measured_now_and_leaves_nothing_behind():
     screen = io.StringIO()
-    live = Live(place(), Console(file=screen, force_terminal=True, width=160))
+    live = LiveLine(place(), Console(file=screen, force_terminal=True, width=160))
     live.begin("ring [8] B")
     live.cell(10, 20, "tree 8 B  1.00 us", False)
     live.progress.refresh()

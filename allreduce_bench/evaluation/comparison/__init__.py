@@ -7,8 +7,8 @@ text, junit, document                     what is said of it
 
 from . import document, junit, text
 from .judgement import Comparison, compare
-from .reading import Run, read_sides
+from .reading import ComparedRun, read_sides
 
 FORMATS = {"table": text.table, "markdown": text.markdown, "junit": junit.junit, "json": document.json_text}
 
-__all__ = ["FORMATS", "Comparison", "Run", "compare", "read_sides"]
+__all__ = ["FORMATS", "Comparison", "ComparedRun", "compare", "read_sides"]

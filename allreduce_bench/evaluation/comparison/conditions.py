@@ -9,7 +9,7 @@ from ...runs.rows import RunError
 from ...units import in_ranks
 from ..environment import FIELDS, PACKAGES, environment, format_values
 from ..summary_row import SummaryRow
-from .reading import Run
+from .reading import ComparedRun
 
 SAME = {  # word of --despite -> keys of what has to be the same
     "time": ("time_definition",),
@@ -75,7 +75,7 @@ def parse_despite(text: str) -> frozenset[str]:
     return frozenset(words.union(*(IMPLIED.get(word, ()) for word in words)))
 
 
-def accepted(runs: Sequence[Run], ranks: Collection[int], despite: Collection[str]) -> list[Difference]:
+def accepted(runs: Sequence[ComparedRun], ranks: Collection[int], despite: Collection[str]) -> list[Difference]:
     """Where the runs differ from the first one at these rank counts, each condition once.
 
     What a run does not say is not held against it. Raises RunError where a difference is not in `despite`.
@@ -92,7 +92,7 @@ def accepted(runs: Sequence[Run], ranks: Collection[int], despite: Collection[st
     return list(found.values())
 
 
-def _differences(one: Run, other: Run, ranks: Sequence[int]) -> list[Difference]:
+def _differences(one: ComparedRun, other: ComparedRun, ranks: Sequence[int]) -> list[Difference]:
     differences = []
     ours, theirs = ({count: _conditions(run, count) for count in ranks} for run in (one, other))
     for word, keys in SAME.items():
@@ -106,7 +106,7 @@ def _differences(one: Run, other: Run, ranks: Sequence[int]) -> list[Difference]
     return differences
 
 
-def _conditions(run: Run, ranks: int) -> dict[str, Condition]:
+def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     """The keys of LABELS of which the run says something at this rank count."""
     attempts = [fact for fact in run.attempts if fact["ranks"] == ranks]
     rows = [row for row in run.rows if row["ranks"] == ranks]
@@ -143,7 +143,7 @@ def _usual_definition(rows: Sequence[SummaryRow]) -> str:
     return found.most_common(1)[0][0] if found else ""
 
 
-def changes(baseline: Sequence[Run], new: Sequence[Run]) -> list[str]:
+def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
     """What else is not the same on both sides and may be the cause, or no matter: `kernel: Linux 6.1 -> Linux 6.2`."""
     noted = _changed(list(map(_noted, baseline)), list(map(_noted, new)))
     unset = Condition(None, "not set")
@@ -169,11 +169,11 @@ def _changed(before: Conditions, after: Conditions, absent: Condition | None = N
     return changed
 
 
-def _noted(run: Run) -> dict[str, Condition]:
+def _noted(run: ComparedRun) -> dict[str, Condition]:
     conditions = _of_environment(run.attempts)
     return {key: conditions[key] for key in NOTED if key in conditions}
 
 
-def _variables(run: Run) -> dict[str, Condition]:
+def _variables(run: ComparedRun) -> dict[str, Condition]:
     variables = {name: value for fact in run.attempts for name, value in fact.get("variables", {}).items()}
     return {name: Condition(value, value) for name, value in variables.items() if not name.startswith(OF_A_JOB)}

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from .judgement import ERROR_SHARE, MATCHED, VERDICTS, Cell, Comparison
+from .judgement import ERROR_SHARE, MATCHED, VERDICTS, ComparedCell, Comparison
 
 
 def json_text(found: Comparison) -> str:
@@ -27,7 +27,7 @@ def json_text(found: Comparison) -> str:
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: ComparedCell) -> dict[str, Any]:
     found = cell.estimate
     return {
         **dict(zip(MATCHED, cell.key)),

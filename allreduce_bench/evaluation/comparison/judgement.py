@@ -16,7 +16,7 @@ from ..summary import MIN_LAUNCHES
 from ..summary_row import SummaryRow
 from .conditions import accepted, changes
 from .ratio import MOST, Estimate, Side, estimate, more_units, verdict
-from .reading import Run
+from .reading import ComparedRun
 
 ERROR_SHARE = 0.05  # of all verdicts of a comparison together
 FAILED = ("wrong", "refused", "hung")
@@ -26,11 +26,11 @@ USUAL = {"cache": "warm", "groups": ""}
 NAMED = 12  # cells in one sentence
 
 Key = tuple  # the values of MATCHED
-Rows = list[tuple[Run, SummaryRow]]  # of one cell and side, one row a run
+Rows = list[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
 Found = dict[Key, Rows]
 
 
-class Cell(NamedTuple):
+class ComparedCell(NamedTuple):
     """A cell that both sides have, or that failed on the new one."""
 
     key: Key
@@ -67,14 +67,14 @@ class Cell(NamedTuple):
 class Comparison(NamedTuple):
     """Both sides, and what was found."""
 
-    baseline: Sequence[Run]
-    new: Sequence[Run]
+    baseline: Sequence[ComparedRun]
+    new: Sequence[ComparedRun]
     threshold: float  # a share
-    cells: Sequence[Cell]
+    cells: Sequence[ComparedCell]
     one_sided: Sequence[str]  # cells that are not judged, with the reason
     notes: Sequence[str]  # what a reader must know
 
-    def of(self, kind: str) -> list[Cell]:
+    def of(self, kind: str) -> list[ComparedCell]:
         """The cells of one verdict."""
         return [cell for cell in self.cells if cell.verdict == kind]
 
@@ -94,8 +94,8 @@ class Comparison(NamedTuple):
 
 
 def compare(
-    baseline: Sequence[Run],
-    new: Sequence[Run],
+    baseline: Sequence[ComparedRun],
+    new: Sequence[ComparedRun],
     threshold: float,
     despite: Iterable[str] = (),
     algorithms: Sequence[str] = (),
@@ -121,9 +121,10 @@ def compare(
     failures = {key: _failure(*rows[key]) for key in keys}
     measured = [key for key in common if not failures[key] and all(map(_medians, rows[key]))]
     error_share = ERROR_SHARE / max(1, sum(_enough(*map(_medians, rows[key])) for key in measured))
-    cells = [Cell(key, names[key], "failed", failures[key]) for key in keys if failures[key]]
+    cells = [ComparedCell(key, names[key], "failed", failures[key]) for key in keys if failures[key]]
     cells += [
-        _judged(Cell(key, names[key], "undecided"), rows[key], threshold, error_share, set(despite)) for key in measured
+        _judged(ComparedCell(key, names[key], "undecided"), rows[key], threshold, error_share, set(despite))
+        for key in measured
     ]
     judged = {cell.key for cell in cells}
     return Comparison(
@@ -136,7 +137,7 @@ def compare(
     )
 
 
-def _rows(side: Sequence[Run], algorithms: Sequence[str], sizes: Sequence[int]) -> Found:
+def _rows(side: Sequence[ComparedRun], algorithms: Sequence[str], sizes: Sequence[int]) -> Found:
     """The rows of one side that were asked for, by cell."""
     found: Found = {}
     for run in side:
@@ -159,7 +160,7 @@ def _failure(before: Rows, after: Rows) -> str:
     return "; ".join(found[1]) if found[1] and not found[0] else ""
 
 
-def _failed(run: Run, row: SummaryRow) -> str:
+def _failed(run: ComparedRun, row: SummaryRow) -> str:
     if row["state"] in FAILED:
         return f"{row['state']} ({row['reason']}) in {run.name}"
     accidents = row.get("accidents") or ()
@@ -167,8 +168,8 @@ def _failed(run: Run, row: SummaryRow) -> str:
 
 
 def _judged(
-    cell: Cell, rows: tuple[Rows, Rows], threshold: float, error_share: float, despite: Collection[str]
-) -> Cell:
+    cell: ComparedCell, rows: tuple[Rows, Rows], threshold: float, error_share: float, despite: Collection[str]
+) -> ComparedCell:
     before, after = map(_medians, rows)
     launches = sum(map(len, before)), sum(map(len, after))
     cell = cell._replace(baseline_s=_centre(before), new_s=_centre(after), launches=launches)
@@ -208,7 +209,7 @@ def _more(count: int | None, unit: str) -> str:
     return f"more than {MOST} {plural}" if count is None else f"{count} more {unit if count == 1 else plural}"
 
 
-def _way_out(undecided: Sequence[Cell]) -> str:
+def _way_out(undecided: Sequence[ComparedCell]) -> str:
     """How much more a side would decide the cells: ` (6 more launches a side would decide)`."""
     if not undecided:
         return ""
@@ -265,7 +266,7 @@ def _state(side: Rows) -> str:
     return f"{row['state']}, {row['reason']}"
 
 
-def _about(baseline: Sequence[Run], new: Sequence[Run]) -> list[str]:
+def _about(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
     """What a reader must know of the runs."""
     single = len(baseline) == len(new) == 1
     notes = ["one run a side: what differs from run to run, or day to day, is not in the intervals"] if single else []
@@ -276,7 +277,7 @@ def _about(baseline: Sequence[Run], new: Sequence[Run]) -> list[str]:
     ]
 
 
-def _changed(baseline: Sequence[Run], new: Sequence[Run]) -> list[str]:
+def _changed(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
     return [f"changed: {change}" for change in changes(baseline, new)]
 
 
@@ -285,7 +286,7 @@ def _listed(names: Sequence[str]) -> str:
     return "; ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _not_measured(side: Sequence[Run]) -> str:
+def _not_measured(side: Sequence[ComparedRun]) -> str:
     rows = [row for run in side for row in run.rows]
     algorithms = ", ".join(dict.fromkeys(row["algorithm"] for row in rows))
     sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from .judgement import Cell, Comparison
+from .judgement import ComparedCell, Comparison
 from .text import method
 
 NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot say
@@ -34,7 +34,7 @@ def junit(found: Comparison) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
-def _case(suite: ElementTree.Element, cell: Cell) -> None:
+def _case(suite: ElementTree.Element, cell: ComparedCell) -> None:
     case = _element(suite, "testcase", classname=f"allreduce.{cell.algorithm}", name=cell.name, time=_time([cell]))
     told = f"{cell.verdict}: {cell.words}"
     if cell.verdict in ("slower", "failed"):
@@ -45,7 +45,7 @@ def _case(suite: ElementTree.Element, cell: Cell) -> None:
         _element(case, "system-out").text = _clean(told)
 
 
-def _time(cells: Sequence[Cell]) -> str:
+def _time(cells: Sequence[ComparedCell]) -> str:
     return f"{sum(cell.new_s or 0.0 for cell in cells):.9f}"
 
 

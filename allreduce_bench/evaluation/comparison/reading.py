@@ -14,7 +14,7 @@ from ..summary import summarise
 from ..summary_row import SummaryRow
 
 
-class Run(NamedTuple):
+class ComparedRun(NamedTuple):
     """One run folder."""
 
     name: str  # the path as it was given
@@ -30,7 +30,7 @@ class Run(NamedTuple):
         return max((timer.get("step_s") or timer.get("resolution_s") or 0.0 for timer in timers), default=0.0)
 
 
-def read_sides(baseline: Sequence[Path], new: Sequence[Path]) -> tuple[list[Run], list[Run]]:
+def read_sides(baseline: Sequence[Path], new: Sequence[Path]) -> tuple[list[ComparedRun], list[ComparedRun]]:
     """The runs of both sides. Raises RunError: unreadable, named twice, or with times that are none."""
     named: dict[Path, Path] = {}
     for path in (*baseline, *new):
@@ -40,12 +40,12 @@ def read_sides(baseline: Sequence[Path], new: Sequence[Path]) -> tuple[list[Run]
     return [_read(path) for path in baseline], [_read(path) for path in new]
 
 
-def _read(path: Path) -> Run:
+def _read(path: Path) -> ComparedRun:
     folder = RunFolder(path)
     plan = folder.plan()
     _refuse_bad_times(folder)
     unfinished = [launch.name for launch in folder.pending(plan)]
-    return Run(str(path), plan, summarise(folder), folder.attempts(), unfinished)
+    return ComparedRun(str(path), plan, summarise(folder), folder.attempts(), unfinished)
 
 
 def _refuse_bad_times(folder: RunFolder) -> None:

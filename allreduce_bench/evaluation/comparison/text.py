@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from ...units import aligned, three_digits
-from .judgement import Cell, Comparison
-from .reading import Run
+from .judgement import ComparedCell, Comparison
+from .reading import ComparedRun
 
 HEADER = ("cell", "baseline us", "new us", "ratio", "interval", "verdict", "")
 TO_THE_LEFT = (0, 5, 6)
@@ -43,11 +43,11 @@ def _tail(found: Comparison) -> list[str]:
     return [*found.one_sided, found.sentence]
 
 
-def _named(side: Sequence[Run]) -> str:
+def _named(side: Sequence[ComparedRun]) -> str:
     return side[0].name if len(side) == 1 else f"{len(side)} runs, {side[0].name} to {side[-1].name}"
 
 
-def _fields(cell: Cell) -> list[str]:
+def _fields(cell: ComparedCell) -> list[str]:
     times = ["-" if time_s is None else three_digits(time_s * 1e6) for time_s in (cell.baseline_s, cell.new_s)]
     found = cell.estimate
     interval = f"{found.low:.3f} to {found.high:.3f}" if found else "-"

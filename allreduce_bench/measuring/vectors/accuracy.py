@@ -36,7 +36,7 @@ def accuracy(result: np.ndarray, size: int, seed: int, op: str, depth: int) -> d
     """
     if op == "prod" or not result.size:
         return {}
-    dtype, elements = result.dtype.name, spread(result.size)
+    dtype, elements = result.dtype.name, compared_elements(result.size)
     found = result[elements].astype(float).tolist()
     correct = exact(seed, size, elements, dtype, op)
     bounds = error_bounds(correct.magnitudes, dtype, op, depth).tolist()
@@ -48,7 +48,7 @@ def accuracy(result: np.ndarray, size: int, seed: int, op: str, depth: int) -> d
     return {"max_ulp": max(ulps), "mean_ulp": sum(ulps) / len(ulps)}
 
 
-def spread(count: int) -> np.ndarray:
+def compared_elements(count: int) -> np.ndarray:
     """The numbers of the elements that are compared, int64: all, or one of each of COMPARED stretches of the vector."""
     stretches = min(count, COMPARED)
     edges = np.arange(stretches + 1) * count // stretches

@@ -31,7 +31,7 @@ MONOTONY, SPLIT = "no slower than for more bytes", "no slower than in pieces"
 GUIDELINES = (OTHER, REDUCED, MONOTONY, SPLIT)
 
 
-class Comparison(NamedTuple):
+class GuidelineComparison(NamedTuple):
     """One guideline at one number of ranks and size."""
 
     guideline: str
@@ -47,9 +47,9 @@ class Comparison(NamedTuple):
     broken: bool
 
 
-def comparisons(rows: Sequence[SummaryRow]) -> list[Comparison]:
+def comparisons(rows: Sequence[SummaryRow]) -> list[GuidelineComparison]:
     """Every comparison of the rows of one run that a guideline asks for, broken or not."""
-    found: list[Comparison] = []
+    found: list[GuidelineComparison] = []
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
     timed.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
     for _, group in groupby(timed, lambda row: (row["ranks"], row["cache"])):
@@ -60,10 +60,10 @@ def comparisons(rows: Sequence[SummaryRow]) -> list[Comparison]:
     return found
 
 
-def broken_in_words(compared: Sequence[Comparison]) -> list[dict[str, str]]:
+def broken_in_words(compared: Sequence[GuidelineComparison]) -> list[dict[str, str]]:
     """The broken ones in words, those of one kind together: guideline, ranks, algorithm, rival, sizes, worst."""
 
-    def same(one: Comparison) -> tuple:
+    def same(one: GuidelineComparison) -> tuple:
         return GUIDELINES.index(one.guideline), one.ranks, one.cache, one.algorithm, one.rival
 
     lines = []
@@ -80,7 +80,7 @@ def broken_in_words(compared: Sequence[Comparison]) -> list[dict[str, str]]:
     return lines
 
 
-def in_short(compared: Sequence[Comparison]) -> str:
+def in_short(compared: Sequence[GuidelineComparison]) -> str:
     """How many of the comparisons are broken, and the worst of them, in one sentence."""
     broken = [one for one in compared if one.broken]
     if not broken:
@@ -95,7 +95,7 @@ def in_short(compared: Sequence[Comparison]) -> str:
     )
 
 
-def _against_others(own: Sequence[SummaryRow], every: Sequence[SummaryRow]) -> Iterator[Comparison]:
+def _against_others(own: Sequence[SummaryRow], every: Sequence[SummaryRow]) -> Iterator[GuidelineComparison]:
     for row in own:
         for other in every:
             if other["nbytes"] == row["nbytes"] and other["algorithm"] != row["algorithm"]:
@@ -104,7 +104,7 @@ def _against_others(own: Sequence[SummaryRow], every: Sequence[SummaryRow]) -> I
                 yield _compared(REDUCED if reduced else OTHER, row, other, name, format_time(time_of(other)))
 
 
-def _against_itself(own: Sequence[SummaryRow]) -> Iterator[Comparison]:
+def _against_itself(own: Sequence[SummaryRow]) -> Iterator[GuidelineComparison]:
     """Neighbouring sizes: with all pairs, one slow cell would break the rule many times."""
     for smaller, larger in zip(own, own[1:]):
         little, much = (f"{format_time(time_of(row))} at {format_size(row['nbytes'])}" for row in (smaller, larger))
@@ -114,12 +114,12 @@ def _against_itself(own: Sequence[SummaryRow]) -> Iterator[Comparison]:
             yield _compared(SPLIT, larger, _times(smaller, pieces), SMALLER, f"{pieces} times {little}")
 
 
-def _compared(guideline: str, own: SummaryRow, rival: SummaryRow, name: str, detail: str) -> Comparison:
+def _compared(guideline: str, own: SummaryRow, rival: SummaryRow, name: str, detail: str) -> GuidelineComparison:
     ratios = launch_ratios(own, rival)
     low, high = log_interval(ratios) if len(ratios) >= MIN_LAUNCHES else (None, None)
     factor = time_of(own) / time_of(rival)
     key = (str(own["algorithm"]), own["cache"], own["ranks"], own["nbytes"])
-    return Comparison(guideline, *key, name, detail, factor, low, high, factor > 1 and not is_tie(own, rival))
+    return GuidelineComparison(guideline, *key, name, detail, factor, low, high, factor > 1 and not is_tie(own, rival))
 
 
 def _times(row: SummaryRow, factor: int) -> SummaryRow:
@@ -133,7 +133,7 @@ def _times(row: SummaryRow, factor: int) -> SummaryRow:
     }
 
 
-def _sizes(every: Sequence[Comparison]) -> str:
+def _sizes(every: Sequence[GuidelineComparison]) -> str:
     """`8 B, 64 KiB to 1 MiB`: the sizes that are broken, neighbours together."""
     words = []
     for broken, group in groupby(every, lambda one: one.broken):

@@ -39,7 +39,7 @@ FORMS = {2: (1, 2), 3: (0, 1, 2)}  # number of prices -> which: of a call, a mes
 PIECE = 5  # sizes in which an algorithm of ours is held against its own critical path
 
 
-class Likeness(NamedTuple):
+class Resemblance(NamedTuple):
     """What the library's all-reduce resembles at one number of ranks and size."""
 
     ranks: int
@@ -64,11 +64,11 @@ class Likeness(NamedTuple):
         return f"{' or '.join(self.names)} ({', '.join(f'{100 * self.probability[one]:.0f} %' for one in self.names)})"
 
 
-class Unlike(ValueError):
+class NoResemblance(ValueError):
     """Why nothing can be said, a sentence."""
 
 
-def likenesses(rows: Sequence[SummaryRow]) -> list[Likeness]:
+def likenesses(rows: Sequence[SummaryRow]) -> list[Resemblance]:
     """What the rows of `executor` native of one run resemble, of the other algorithms of the run with a known path.
 
     With a warm cache where that was measured. Raises Unlike.
@@ -90,16 +90,16 @@ def likenesses(rows: Sequence[SummaryRow]) -> list[Likeness]:
 
 def _refuse(native: Mapping, candidates: Mapping, ranks: Sequence[int]) -> None:
     if not native:
-        raise Unlike("native was not measured")
+        raise NoResemblance("native was not measured")
     if len(candidates) < 2:
-        raise Unlike("fewer than two algorithms with a known schedule were measured beside native")
+        raise NoResemblance("fewer than two algorithms with a known schedule were measured beside native")
     if len(ranks) < 2:
-        raise Unlike(
+        raise NoResemblance(
             "native was measured at one number of ranks, where every algorithm takes a constant time plus a multiple of"
             " the size; measure at two or more"
         )
     if len({nbytes for _, nbytes in native}) < LEAST_SIZES:
-        raise Unlike(f"native was measured at fewer than {LEAST_SIZES} sizes")
+        raise NoResemblance(f"native was measured at fewer than {LEAST_SIZES} sizes")
 
 
 def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
@@ -112,7 +112,7 @@ def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
     return found
 
 
-def _at(p: int, around: Sequence[int], native: Mapping, candidates: Mapping) -> list[Likeness]:
+def _at(p: int, around: Sequence[int], native: Mapping, candidates: Mapping) -> list[Resemblance]:
     """The sizes of native at `p` ranks, judged by the times at the ranks `around`."""
     sizes = sorted({nbytes for q, nbytes in native if q == p})
     cells = [[native[q, nbytes] for q in around if (q, nbytes) in native] for nbytes in sizes]
@@ -126,7 +126,7 @@ def _at(p: int, around: Sequence[int], native: Mapping, candidates: Mapping) -> 
             break
         stray = left
     return [
-        Likeness(p, nbytes, {name: float(weights[name][i]) for name in weights}, stray)
+        Resemblance(p, nbytes, {name: float(weights[name][i]) for name in weights}, stray)
         for i, nbytes in enumerate(sizes)
     ]
 
@@ -240,7 +240,7 @@ def _own_misfit(around: Sequence[int], candidates: Mapping[str, Sequence[Summary
     return median(found) if found else 0.0
 
 
-def sentences(found: Sequence[Likeness]) -> list[str]:
+def sentences(found: Sequence[Resemblance]) -> list[str]:
     """What native resembles over which sizes, numbers of ranks of which the same is said together."""
     said: dict[str, list[int]] = {}
     for ranks, group in groupby(found, lambda one: one.ranks):
@@ -256,7 +256,7 @@ def sentences(found: Sequence[Likeness]) -> list[str]:
     return [f"On {in_ranks(ranks)} {words}." for words, ranks in said.items()]
 
 
-def as_frame(found: Sequence[Likeness]) -> pd.DataFrame:
+def as_frame(found: Sequence[Resemblance]) -> pd.DataFrame:
     """One row for each number of ranks, size and algorithm: ranks, nbytes, algorithm, probability, stray."""
     rows = [(one.ranks, one.nbytes, name, share, one.stray) for one in found for name, share in one.probability.items()]
     return pd.DataFrame(rows, columns=["ranks", "nbytes", "algorithm", "probability", "stray"])

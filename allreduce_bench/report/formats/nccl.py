@@ -11,7 +11,7 @@ comment lines before it. A reader of a single table takes the last one: name one
 
 from ...evaluation.summary_row import SummaryRow, time_of
 from ...runs.plan import Plan
-from .result import Result, Table, tables
+from .result import Result, ResultTable, tables
 
 TYPES = {"float32": "float", "float64": "double", "int32": "int32", "int64": "int64"}  # the names of nccl-tests
 TYPES |= {"float16": "half", "bfloat16": "bfloat16"}
@@ -39,7 +39,7 @@ def nccl(result: Result) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(table: Table, plan: Plan) -> list[str]:
+def _table(table: ResultTable, plan: Plan) -> list[str]:
     return [
         "#",
         f"# {table.title}",
@@ -65,7 +65,7 @@ def _us(time_s: float) -> str:
     return f"{us:.{0 if us >= 10000 else 1 if us >= 100 else 2}f}"
 
 
-def _out_of_bounds(table: Table) -> str:
+def _out_of_bounds(table: ResultTable) -> str:
     """Wrong elements over all cells, those without a time included; a cell that was refused fails without a count."""
     wrong = [count for row in table.rows if (count := row.get("wrong")) is not None]
     if any(row["state"] in FAILED for row in table.rows):
@@ -73,7 +73,7 @@ def _out_of_bounds(table: Table) -> str:
     return "0 OK" if wrong else "N/A"
 
 
-def _mean_busbw(table: Table) -> str:
+def _mean_busbw(table: ResultTable) -> str:
     """GB/s: the mean over the rows, as nccl-tests has it."""
     values = [row["busbw_bytes_per_s"] / 1e9 for row in table.measured]
     return f"{sum(values) / len(values):.6g}" if values else "N/A"

@@ -6,7 +6,7 @@ from our data; the comment lines say so. Cells without a time are comment lines,
 """
 
 from ...evaluation.summary_row import time_of
-from .result import Result, Table, tables
+from .result import Result, ResultTable, tables
 
 DATATYPES = {"float32": "MPI_FLOAT", "float64": "MPI_DOUBLE", "int32": "MPI_INT32_T", "int64": "MPI_INT64_T"}
 DATATYPES |= {"float16": "float16", "bfloat16": "bfloat16"}  # no MPI standard has a name for them
@@ -26,7 +26,7 @@ def osu(result: Result) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table(table: Table, datatype: str) -> list[str]:
+def _table(table: ResultTable, datatype: str) -> list[str]:
     """Expressions look for the banner at the start of a line: it begins a sentence that is true."""
     return [
         "#",

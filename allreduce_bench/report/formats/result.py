@@ -36,7 +36,7 @@ class Result(NamedTuple):
         return list(dict.fromkeys(host for launch in self.launches for host in launch.get("hosts", ())))
 
 
-class Table(NamedTuple):
+class ResultTable(NamedTuple):
     """One algorithm, run one way, at one rank count, with one state of the cache."""
 
     title: str
@@ -45,7 +45,7 @@ class Table(NamedTuple):
     missing: list[str]  # the others: size, state and reason in words
 
 
-def tables(result: Result) -> list[Table]:
+def tables(result: Result) -> list[ResultTable]:
     """The tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the next.
 
     Of groups that ran at the same time; one alone is no result.
@@ -57,9 +57,9 @@ def tables(result: Result) -> list[Table]:
     return [_table(algorithm, executor, groups[key]) for key in order for _, _, algorithm, executor in [key]]
 
 
-def _table(algorithm: str, executor: str, rows: list[SummaryRow]) -> Table:
+def _table(algorithm: str, executor: str, rows: list[SummaryRow]) -> ResultTable:
     run_by = "" if executor == algorithm else f" ({executor})"
-    return Table(
+    return ResultTable(
         f"algorithm {algorithm}{run_by}, {where(rows)}",
         rows,
         [row for row in rows if row["time_s"] is not None],

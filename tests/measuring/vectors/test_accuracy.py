@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allreduce_bench.measuring.vectors.accuracy import COMPARED, accuracy, error_bounds, exact, spread
+from allreduce_bench.measuring.vectors.accuracy import COMPARED, accuracy, compared_elements, error_bounds, exact
 from allreduce_bench.measuring.vectors.random_floats import EXPONENTS, PERIOD, numbers, operand
 from allreduce_bench.measuring.vectors.ulp import nearest
 from allreduce_bench.runs.dtypes import PRECISION, teach_numpy
@@ -53,9 +53,11 @@ def test_ranks_seeds_and_products_have_numbers_of_their_own_and_long_vectors_rep
 
 
 def test_the_compared_elements_are_all_or_one_of_every_stretch():
-    assert spread(5).tolist() == [0, 1, 2, 3, 4] and spread(COMPARED).tolist() == list(range(COMPARED))
+    assert compared_elements(5).tolist() == [0, 1, 2, 3, 4] and compared_elements(COMPARED).tolist() == list(
+        range(COMPARED)
+    )
     count = 10**7 + 3
-    places = spread(count)
+    places = compared_elements(count)
     assert np.array_equal(places * COMPARED // count, np.arange(COMPARED))
     assert len(set((places % 4096).tolist())) > COMPARED / 2  # not the same place of every block
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.models.native.resemblance import Likeness, Unlike, likenesses, sentences
+from allreduce_bench.models.native.resemblance import NoResemblance, Resemblance, likenesses, sentences
 from allreduce_bench.models.terms import terms
 
 SIZES = tuple(8 * 4**i for i in range(11))  # 8 B to 8 MiB
@@ -118,12 +118,12 @@ def test_what_no_candidate_explains_is_not_told():
     ],
 )
 def test_says_what_is_lacking(rows, words):
-    with pytest.raises(Unlike, match=words):
+    with pytest.raises(NoResemblance, match=words):
         likenesses(rows)
 
 
 def test_in_words():
-    sure = Likeness(4, 8, {"ring": 0.97, "rabenseifner": 0.03, "tree": 0.0, "two_tree": 0.0}, 0.05)
+    sure = Resemblance(4, 8, {"ring": 0.97, "rabenseifner": 0.03, "tree": 0.0, "two_tree": 0.0}, 0.05)
     both = sure._replace(nbytes=64, probability={"ring": 0.5, "rabenseifner": 0.45, "tree": 0.05, "two_tree": 0.0})
     none = sure._replace(nbytes=512, probability={"ring": 0.5, "rabenseifner": 0.5})
     assert sure.words == "ring (97 %)"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from ..units import format_size, in_ranks, three_digits
-from .model import Errors, Model, Parameter, Part
+from .model import Errors, Model, ModelPart, Parameter
 
 SYMBOLS = {  # parameter -> symbol, unit, how many of it are a second
     "alpha_s": ("α", "us/message", 1e6),
@@ -66,14 +66,14 @@ def parameters(models: Iterable[Model]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def _all_of(part: Part) -> Sequence[Parameter]:
+def _all_of(part: ModelPart) -> Sequence[Parameter]:
     """The parameters of a part, its contention among them where the form has one."""
     if not part.form.contention:
         return part.parameters
     return *part.parameters, Parameter("contention", "", 0.0, part.contention, None, None, True)
 
 
-def _part(part: Part, model: Model) -> dict:
+def _part(part: ModelPart, model: Model) -> dict:
     """Its form and parameters; whose messages it counts, where the name of the series does not say so."""
     contention = [f"contention: times p^{part.contention:.3g}"] if part.form.contention else []
     lead = "" if part.priced_as == model.algorithm else f"as {part.priced_as}: "

@@ -15,10 +15,10 @@ from ..measuring.launcher_variables import thread_level
 from ..runs.folder import RunFolder
 from ..runs.plan import LEFT_OUT, Launch, Plan
 from ..runs.recorder import mark
-from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, Warned, end_with_parent
+from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag, end_with_parent
 from ..watching.patience import ANSWER_S
-from ..watching.progress import Lines, Place
-from ..watching.supervisor import Monitor, names_of_this_node
+from ..watching.progress import LaunchPosition, ProgressLines
+from ..watching.supervisor import Supervisor, names_of_this_node
 from .find import mpirun_command, program
 from .launcher import Launcher, on_one_node
 from .layout import ranks_a_node
@@ -29,16 +29,16 @@ ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # the status of an mpirun that was 
 ENDING_S = 5.0  # for mpirun to end when told to
 
 
-class Stopped(RuntimeError):
+class LaunchFailed(RuntimeError):
     """A launch that did not end well, in words."""
 
 
-class Refused(RuntimeError):
+class LaunchRefused(RuntimeError):
     """A launch that its ranks would not measure, in words: nothing of it was written."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class SupervisedRun:
     """What the launches of a run have in common."""
 
     folder: RunFolder
@@ -49,21 +49,21 @@ class Run:
     within_s: float | None  # for all launches together, from `started`
     started: float  # seconds since the epoch
     skip_hung: bool
-    show: Callable[[Place], Lines]
-    warned: Warned  # from then on no launch is started, and the one in progress ends after its cell
+    show: Callable[[LaunchPosition], ProgressLines]
+    warned: WarningFlag  # from then on no launch is started, and the one in progress ends after its cell
     program: Sequence[str] = ()  # that starts a rank; empty: the one of `environment`
 
 
-class Supervised:
+class SupervisedLaunch:
     """One launch: mpirun, the monitor that its ranks report to, and what the user sees of it."""
 
-    def __init__(self, run: Run, launch: Launch, place: Place):
+    def __init__(self, run: SupervisedRun, launch: Launch, place: LaunchPosition):
         self.run, self.launch, self.place = run, launch, place
         self.lines = run.show(place)
         self.woken = threading.Event()  # mpirun has ended, or something is wrong
         self.muted = self.named = False  # named: mpirun told which rank died
         self.local = on_one_node(run.launcher, launch.ranks, run.plan.start, os.environ)
-        self.monitor = Monitor(
+        self.monitor = Supervisor(
             launch.ranks,
             run.timeout_s,
             local=self.local,
@@ -187,23 +187,23 @@ class Supervised:
         """
         trouble = self.monitor.trouble
         if status is not None and status < 0:
-            raise Stopped(f"launch {self.launch.name}: its launcher {how_it_ended(status)}")
+            raise LaunchFailed(f"launch {self.launch.name}: its launcher {how_it_ended(status)}")
         if self.patience.refusal:
-            raise Refused(self.patience.refusal)
+            raise LaunchRefused(self.patience.refusal)
         if trouble:
             if trouble.row:
                 mark(self.run.folder, self.launch, trouble.row)
-            raise Stopped(f"{trouble.sentence}{self._suspected_interfaces()}")
+            raise LaunchFailed(f"{trouble.sentence}{self._suspected_interfaces()}")
         if status is None and not self.patience.all_over:
             self._mark_left_out()
         elif status:
             failure = self.patience.failure
             first = f"; the first to go was {self.patience.first_to_go}" if self.patience.first_to_go else ""
             words = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
-            raise Stopped(f"launch {self.launch.name} {words}")
+            raise LaunchFailed(f"launch {self.launch.name} {words}")
         elif missing := self._missing():
             words = f"its launcher ended as if all were well, but {missing} cells are missing"
-            raise Stopped(f"launch {self.launch.name}: {words}: a node may be gone")
+            raise LaunchFailed(f"launch {self.launch.name}: {words}: a node may be gone")
 
     def _missing(self) -> int:
         """How many cells a launch left that should have left none: some launchers call the loss of a node a success."""

@@ -13,7 +13,7 @@ from .forms import LINKS, Form
 from .terms import Terms
 
 
-class Columns:
+class TermColumns:
     """The terms of a series under one algorithm, as arrays; `matrix` is `forms.matrix` of all rows, quicker."""
 
     def __init__(self, terms: Sequence[Terms]):
@@ -62,7 +62,7 @@ class Columns:
         return self._known[link, edge]
 
 
-class Observed:
+class Observations:
     """The cells of one series.
 
     `logs` float64 [launch, cell]: log seconds, NaN where a launch did not measure a cell. Launches of different numbers
@@ -75,7 +75,7 @@ class Observed:
         ranks: np.ndarray,
         nbytes: np.ndarray,
         logs: np.ndarray,
-        paths: Mapping[str, Columns],
+        paths: Mapping[str, TermColumns],
         switches: bool = False,
     ):
         self.ranks, self.nbytes, self.logs, self.paths, self.switches = ranks, nbytes, logs, paths, switches

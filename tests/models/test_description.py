@@ -3,9 +3,9 @@
 import pytest
 from hand_models import hand_model
 
-from allreduce_bench.models.described import lines, parameter, parameters, series
+from allreduce_bench.models.description import lines, parameter, parameters, series
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.model import Errors, Parameter, Part
+from allreduce_bench.models.model import Errors, ModelPart, Parameter
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_parameter_has_its_unit_and_interval(one, words):
 
 def test_parts_of_an_envelope_say_what_they_are_priced_as():
     alpha = Parameter("alpha_s", "", 0.0, 2e-6, None, None, True)
-    parts = (Part("ring", Form(), (alpha,)), Part("tree", Form(contention=True), (alpha,), 0.123))
+    parts = (ModelPart("ring", Form(), (alpha,)), ModelPart("tree", Form(contention=True), (alpha,), 0.123))
     (line,) = lines([hand_model("native", parts=parts, errors={"leave_largest_p_out": Errors(0.1, 0.3, 9, None)})])
     assert [part["form"] for part in line["parts"]] == ["as ring: alpha-beta", "as tree: alpha-beta, p^contention"]
     alone = [hand_model(name, parts=parts[:1]) for name in ("native", "ring")]

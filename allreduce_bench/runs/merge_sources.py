@@ -18,7 +18,7 @@ def sources(folder: RunFolder) -> list[dict[str, Any]]:
     raise RunError(f"{folder.run_json}: damaged: merged is {found!r:.60}")
 
 
-def in_words(found: Sequence[dict[str, Any]]) -> str:
+def sources_sentence(found: Sequence[dict[str, Any]]) -> str:
     """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6); ...` of what `sources` gave."""
     words = []
     for source in found:
