@@ -24,8 +24,8 @@ TIMEOUT = "echo '103|TIMEOUT|n[1-4]|1800|30|0:15|None'"
 @pytest.fixture(autouse=True)
 def words_only(monkeypatch):
     """Figures and models take long."""
-    monkeypatch.setattr(report, "of_times", lambda *_: [])
-    monkeypatch.setattr(report, "of_models", lambda *_: ([], []))
+    monkeypatch.setattr(report, "time_pictures", lambda *_: [])
+    monkeypatch.setattr(report, "model_pictures", lambda *_: ([], []))
     monkeypatch.setattr(report, "_models", lambda *_: ([], []))
 
 

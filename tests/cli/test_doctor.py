@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from interpreters import interpreters
+from places import ROOT
 
 from allreduce_bench.launching import check_mpi
 from allreduce_bench.launching.find import Launcher
@@ -115,7 +116,7 @@ def test_without_an_mpi_it_says_so_and_fails(tmp_path, body, says):
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "__init__.py").write_text("class rc: pass\n")
     (tmp_path / "mpi4py" / "MPI.py").write_text(f"{body}\n")
-    path = os.pathsep.join([str(tmp_path), str(Path(checks.__file__).parents[1])])
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
     result = doctor(PYTHONPATH=path)
     assert result.returncode == 1 and lines_of(result)["MPI"] == [("severe", says)]
     assert "advice: " in result.stdout.splitlines()[-1]

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from places import DATA
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.folder import RunFolder
 
-KEPT = Path(__file__).parent / "data" / "run_with_dissemination"
+KEPT = DATA / "run_with_dissemination"
 
 
 @pytest.fixture

@@ -89,8 +89,8 @@ def no_models():
 @pytest.fixture
 def words_only(monkeypatch):
     """Figures take long."""
-    monkeypatch.setattr(report, "of_times", lambda *_: [])
-    monkeypatch.setattr(report, "of_models", lambda *_: ([], []))
+    monkeypatch.setattr(report, "time_pictures", lambda *_: [])
+    monkeypatch.setattr(report, "model_pictures", lambda *_: ([], []))
 
 
 def by_hand(points, own):
@@ -353,7 +353,7 @@ def only_one_size_of_ring(launch, cell):
 
 def test_models_come_from_the_fit(tmp_path, monkeypatch):
     """The run is one of known prices; ring was measured at one size and two numbers of ranks, too few for a model."""
-    monkeypatch.setattr(report, "of_times", lambda *_: [])
+    monkeypatch.setattr(report, "time_pictures", lambda *_: [])
     monkeypatch.setattr(report, "_models", FITTED)
     names = ["ring", "recursive_doubling"]
     run = build_run(tmp_path / "run", algorithms=names, ranks=(2, 4), outcome=only_one_size_of_ring)
