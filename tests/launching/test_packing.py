@@ -14,8 +14,8 @@ from allreduce_bench.launching.packing import PACKAGE, PackedEnvironment, PackEr
 AGAIN = """
 import sys
 from pathlib import Path
-from allreduce_bench.launching.packing import Environment, archive_of
-what = Environment(Path(sys.argv[1]), Path("bin/python"), Path(sys.argv[2]) / "allreduce_bench")
+from allreduce_bench.launching.packing import PackedEnvironment, archive_of
+what = PackedEnvironment(Path(sys.argv[1]), Path("bin/python"), Path(sys.argv[2]) / "allreduce_bench")
 print(archive_of(what, Path(sys.argv[3])).path)
 """
 
@@ -35,8 +35,10 @@ def test_the_archive_holds_the_environment_and_this_package(what, tmp_path):
     assert (out / SITE / "numpy.py").read_text() == "found = True\n"
     ours = {path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")}
     assert {path.relative_to(out / what.package) for path in (out / what.package).rglob("*.py")} == ours
-    kept = out / what.package / "packing.py"
-    assert int(kept.stat().st_mtime) == int((PACKAGE / "packing.py").stat().st_mtime)  # or Python compiles it anew
+    kept = out / what.package / "launching" / "packing.py"
+    assert int(kept.stat().st_mtime) == int(
+        (PACKAGE / "launching" / "packing.py").stat().st_mtime
+    )  # or Python compiles it anew
 
 
 def test_no_word_in_it_leads_back_to_the_checkout(what, tmp_path):

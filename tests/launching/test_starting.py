@@ -73,8 +73,8 @@ def test_a_run_by_a_template_carries_the_interface(tmp_path):
 
 def test_inside_a_slurm_job_without_a_fitting_mpirun_srun_starts_the_ranks(tmp_path):
     code = (
-        "from allreduce_bench import launch; from allreduce_bench.runs.start import UNASKED; "
-        "launch._candidates = lambda: []; print(launch.find_launcher(UNASKED))"
+        "from allreduce_bench.launching import find; from allreduce_bench.runs.start import UNASKED; "
+        "find._candidates = lambda: []; print(find.find_launcher(UNASKED))"
     )
     script(tmp_path / "srun", "#!/bin/sh\nprintf '\\tpmix\\n\\tpmi2\\n'\n")
     root = str(ROOT)

@@ -43,14 +43,14 @@ if world.rank == 0:
 
 ASLEEP = """import time
 from allreduce_bench.algorithms import Cost, algorithm, find
-from allreduce_bench import grouped
-inner = grouped.wait_quietly
+from allreduce_bench.measuring import in_groups
+inner = in_groups.wait_quietly
 def wait_quietly(comm, pause_s):
     wall, busy = time.perf_counter(), time.process_time()
     inner(comm, pause_s)
     with open({kept!r} + str(comm.rank), "a") as file:
         print(time.perf_counter() - wall, time.process_time() - busy, file=file)
-grouped.wait_quietly = wait_quietly
+in_groups.wait_quietly = wait_quietly
 @algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
 def mine(rank, size, topology, count, segment):
     yield from find(["ring"])["ring"].generate(rank, size, topology, count, segment)

@@ -36,7 +36,7 @@ def doubling(rank, size, topology, count, segment):
 
 if "allreduce_bench.measuring.execute" in sys.modules:  # in a rank
     import numpy as np
-    from allreduce_bench import execute
+    from allreduce_bench.measuring import execute
     sound, calls = execute.EXECUTORS["sendrecv"], [0]
 
     def broken(steps, sendbuf, recvbuf, comm, op):
