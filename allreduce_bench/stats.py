@@ -43,7 +43,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
     ordered, n, middle = sorted(map(float, values)), len(values), median(values)
     sides = [float(value > middle) - float(value < middle) for value in values]
     mean = sum(sides) / n
-    walk = sum(place * place for place in accumulate(side - mean for side in sides)) / n**2 / 4
+    walk = sum(height * height for height in accumulate(side - mean for side in sides)) / n**2 / 4
     reach = sqrt(SELF_NORMALISED95 * max(walk, 1 / 24) / n)  # 1/24: what is expected of independent values
     below = max(0, floor(n * (0.5 - reach)) - 1)
     return ordered[below], ordered[n - 1 - below]

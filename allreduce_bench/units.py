@@ -53,33 +53,33 @@ def parse_share(text: str) -> float:
     return share
 
 
-def parse_counts(text: str, what: str = "rank") -> list[int]:
-    """The whole numbers of `2,4,8`, `1-8` or `1-4,8`, ascending; `what` is counted. Raises ValueError."""
-    found: set[int] = set()
+def parse_counts(text: str, counted: str = "rank") -> list[int]:
+    """The whole numbers of `2,4,8`, `1-8` or `1-4,8`, ascending; `counted` names what they count. Raises ValueError."""
+    counts: set[int] = set()
     for word in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", word)
         if not match:
             raise ValueError(f"'{text}' is no list of whole numbers; expected such as 4, 2,4,8 or 1-8")
         first, last = int(match[1]), int(match[2] or match[1])
         if first < 1:
-            raise ValueError(f"'{text}': at least 1 {what} is needed, found {first}")
+            raise ValueError(f"'{text}': at least 1 {counted} is needed, found {first}")
         if last < first:
             raise ValueError(f"'{text}': the range {first}-{last} is empty; put the smaller number first")
         if last > MAX_RANKS:
             raise ValueError(f"'{text}': {last} is more than {MAX_RANKS}")
-        found.update(range(first, last + 1))
-    return sorted(found)
+        counts.update(range(first, last + 1))
+    return sorted(counts)
 
 
 def spans(numbers: Iterable[int]) -> list[tuple[int, int]]:
     """The first and the last number of each span without a gap: (0, 3) and (8, 8) for 0, 1, 2, 3, 8."""
-    found: list[tuple[int, int]] = []
+    ends: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
-        if found and number == found[-1][1] + 1:
-            found[-1] = found[-1][0], number
+        if ends and number == ends[-1][1] + 1:
+            ends[-1] = ends[-1][0], number
         else:
-            found.append((number, number))
-    return found
+            ends.append((number, number))
+    return ends
 
 
 def format_ranges(numbers: Iterable[int]) -> str:
@@ -110,8 +110,8 @@ def format_time(time_s: float) -> str:
 
 def format_duration(seconds: float) -> str:
     """`1:05` for 65 seconds."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02d}"
+    minutes, rest_s = divmod(round(seconds), 60)
+    return f"{minutes}:{rest_s:02d}"
 
 
 def format_rate(bytes_per_s: float) -> str:
@@ -142,5 +142,7 @@ def busbw(nbytes: float, time_s: float, ranks: int) -> float:
 def aligned(rows: Sequence[Sequence[str]], left: Container[int] = ()) -> list[str]:
     """A line a row: columns two blanks apart and flush right, those numbered in `left` flush left."""
     widths = [max(map(len, column)) for column in zip(*rows)]
-    ways = [str.ljust if number in left else str.rjust for number in range(len(widths))]
-    return ["  ".join(way(text, width) for way, text, width in zip(ways, row, widths)).rstrip() for row in rows]
+    paddings = [str.ljust if number in left else str.rjust for number in range(len(widths))]
+    return [
+        "  ".join(padded(text, width) for padded, text, width in zip(paddings, row, widths)).rstrip() for row in rows
+    ]

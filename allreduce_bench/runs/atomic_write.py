@@ -9,12 +9,12 @@ def write_atomically(path: Path, text: str) -> None:
 
     Several processes, on several nodes, may write the same file at once: the last one stands.
     """
-    beside = path.with_name(f"{path.name}.{unique_name()}.tmp")
+    temporary = path.with_name(f"{path.name}.{unique_name()}.tmp")
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
     except BaseException as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             error.filename = str(path)  # whose name the user knows
         raise

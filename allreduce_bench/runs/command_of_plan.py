@@ -23,38 +23,42 @@ def repeat_command(plan: Plan) -> list[str]:
         "--launches": plan.launches,
         "--iters": plan.iters,
         "--warmups": plan.warmups,
-        "--precision": _exactly(plan.precision),
-        "--cell-time": f"{_exactly(plan.cell_time_s)}s",
-        "--min-time": f"{_exactly(plan.min_time_s)}s" if plan.min_time_s else None,
+        "--precision": _exact_digits(plan.precision),
+        "--cell-time": f"{_exact_digits(plan.cell_time_s)}s",
+        "--min-time": f"{_exact_digits(plan.min_time_s)}s" if plan.min_time_s else None,
         "--segment": plan.segment_nbytes,
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
         **_definition_options(plan),
-        "--link-rate": f"{_exactly(plan.link_rate_bytes_per_s * 8 / 1e6)}Mbit" if plan.link_rate_bytes_per_s else None,
+        "--link-rate": f"{_exact_digits(plan.link_rate_bytes_per_s * 8 / 1e6)}Mbit"
+        if plan.link_rate_bytes_per_s
+        else None,
         **_start_options(plan.start),
         "--seed": plan.seed,
     }
-    given = [(name,) if value is True else (name, str(value)) for name, value in options.items() if value is not None]
-    return ["allreduce-bench", "run", *chain.from_iterable(given)]
+    arguments = [
+        (name,) if value is True else (name, str(value)) for name, value in options.items() if value is not None
+    ]
+    return ["allreduce-bench", "run", *chain.from_iterable(arguments)]
 
 
 def _definition_options(plan: Plan) -> dict[str, object]:
     """The options that say what a time is, where they say other than usual, and something that can still be said."""
     names = ("sync", "record", "back_to_back", "cache", "check", "groups")
-    usual = {field.name: field.default for field in fields(Plan)}
-    said = {name: value for name in names if (value := getattr(plan, name)) not in (usual[name], *FORMER_SYNCS)}
-    said = {f"--{name.replace('_', '-')}": value for name, value in said.items()}
-    return said if plan.floors else {**said, "--no-floors": True}
+    defaults = {field.name: field.default for field in fields(Plan)}
+    unusual = {name: value for name in names if (value := getattr(plan, name)) not in (defaults[name], *FORMER_SYNCS)}
+    unusual = {f"--{name.replace('_', '-')}": value for name, value in unusual.items()}
+    return unusual if plan.floors else {**unusual, "--no-floors": True}
 
 
 def _start_options(start: Start) -> dict[str, object]:
     options = {"--hosts": ",".join(start.hosts)}
     names = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
     options |= {f"--{name.replace('_', '-')}": getattr(start, name) for name in names}
-    usual = {"--launcher": "auto", "--remote-shell": "ssh"}
-    return {name: value for name, value in options.items() if value and value != usual.get(name)}
+    defaults = {"--launcher": "auto", "--remote-shell": "ssh"}
+    return {name: value for name, value in options.items() if value and value != defaults.get(name)}
 
 
-def _exactly(number: float) -> str:
+def _exact_digits(number: float) -> str:
     """All digits of a number, without an exponent."""
     return format(Decimal(repr(number)), "f")

@@ -31,27 +31,27 @@ def teach_numpy(dtype: str) -> None:
     try:
         import_module(PACKAGE_OF[dtype])
     except ImportError as error:
-        how = f"install it: pip install 'allreduce-bench[{dtype}]'"
-        raise DtypeError(f"dtype {dtype} needs the package {PACKAGE_OF[dtype]} ({error}); {how}") from error
+        advice = f"install it: pip install 'allreduce-bench[{dtype}]'"
+        raise DtypeError(f"dtype {dtype} needs the package {PACKAGE_OF[dtype]} ({error}); {advice}") from error
 
 
 def arithmetic_note(dtype: str) -> str | None:
     """What to know of sums of 16-bit elements in one sentence; None for wider types."""
     if not narrow(dtype):
         return None
-    adds = "by numpy here, by MPI's own code in native" if dtype == "float16" else "by numpy; MPI has no such type"
-    return f"16-bit sums on a CPU: times measure the arithmetic more than the network ({dtype} is added {adds})"
+    adder = "by numpy here, by MPI's own code in native" if dtype == "float16" else "by numpy; MPI has no such type"
+    return f"16-bit sums on a CPU: times measure the arithmetic more than the network ({dtype} is added {adder})"
 
 
 def arithmetic_findings(dtype: str) -> list[dict]:
     """The finding that labels a launch with 16-bit elements; empty for wider types."""
-    if (text := arithmetic_note(dtype)) is None:
+    if (note := arithmetic_note(dtype)) is None:
         return []
     return [
         {
             "code": "arithmetic",
             "level": "caution",
-            "text": text,
+            "text": note,
             "effect": "reducing an element takes ten to a hundred times as long as with float32, in native the longest",
             "advice": "to see the network measure float32 at the same numbers of bytes",
         }

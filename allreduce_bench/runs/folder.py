@@ -70,8 +70,8 @@ class RunFolder:
         None: they were measured here. Raises RunError.
         """
         imported = self.open().get("imported")
-        known = {"tool": str, "files": list, "said": dict}
-        if imported and not (isinstance(imported, dict) and all(type(imported.get(k)) is v for k, v in known.items())):
+        kinds = {"tool": str, "files": list, "said": dict}
+        if imported and not (isinstance(imported, dict) and all(type(imported.get(k)) is v for k, v in kinds.items())):
             raise RunError(f"{self.run_json}: damaged: imported is {imported!r:.60}; import the logs anew")
         return imported or None
 
@@ -83,14 +83,14 @@ class RunFolder:
 
     def attempt_numbers(self) -> dict[Launch, list[int]]:
         """The attempts of every launch that was begun, in no order; files of other names do not count."""
-        found: dict[Launch, list[int]] = defaultdict(list)
+        attempts_of: dict[Launch, list[int]] = defaultdict(list)
         for path in self.launches.glob("*.json"):
             name, _, attempt = path.stem.partition(".")
             with suppress(ValueError):
                 launch, number = Launch.named(name), int(attempt)
                 if path.name == f"{launch.name}.{number}.json":
-                    found[launch].append(number)
-        return found
+                    attempts_of[launch].append(number)
+        return attempts_of
 
     def marks(self) -> list[Row]:
         """One row per cell that ended in an attempt, as in CELLS. Raises RunError where there is none at all.
@@ -99,15 +99,15 @@ class RunFolder:
         first start was dead. The first attempt stands, but a failed check is never hidden by it.
         """
         self.open()
-        found = [row for path in sorted(self.launches.glob("*.cells.csv")) for row in read_rows(path, names(CELLS))]
-        if not found:
+        rows = [row for path in sorted(self.launches.glob("*.cells.csv")) for row in read_rows(path, names(CELLS))]
+        if not rows:
             raise RunError(f"{self.path}: half-written: no cell was finished; go on with 'run --resume -o {self.path}'")
-        first: dict[tuple[str, ...], int] = {}
-        for row in found:
+        first_attempts: dict[tuple[str, ...], int] = {}
+        for row in rows:
             if row["state"] not in UNFINISHED:
                 cell, attempt = (row["launch"], *key_of(row)), int(row["attempt"] or 0)
-                first[cell] = min(attempt, first.get(cell, attempt))
-        return [row for row in found if row["state"] in KEPT or _stands(row, first)]
+                first_attempts[cell] = min(attempt, first_attempts.get(cell, attempt))
+        return [row for row in rows if row["state"] in KEPT or _is_first_finished(row, first_attempts)]
 
     def repetitions(self) -> Iterator[Row]:
         """The timed calls of finished cells, as in REPETITIONS; the rest of an interrupted cell is left out."""
@@ -152,8 +152,8 @@ class RunFolder:
         hung = self._marks_of(f"{launch.ranks}r-*") if skip_hung else []
         return done | {key_of(row) for row in hung if row["state"] == "hung"}
 
-    def _marks_of(self, attempts: str) -> list[Row]:
-        paths = self.launches.glob(f"{attempts}.cells.csv")
+    def _marks_of(self, stem_pattern: str) -> list[Row]:
+        paths = self.launches.glob(f"{stem_pattern}.cells.csv")
         return [row for path in paths for row in read_rows(path, names(CELLS))]
 
 
@@ -162,9 +162,9 @@ def key_of(row: Row) -> CellKey:
     return tuple(row[name] for name in KEY)
 
 
-def _stands(row: Row, first: dict[tuple[str, ...], int]) -> bool:
+def _is_first_finished(row: Row, first_attempts: dict[tuple[str, ...], int]) -> bool:
     """Whether its attempt is the first one that finished this cell of its launch."""
-    return first[(row["launch"], *key_of(row))] == int(row["attempt"] or 0)
+    return first_attempts[(row["launch"], *key_of(row))] == int(row["attempt"] or 0)
 
 
 def run_names(folders: Sequence[RunFolder]) -> list[str]:
@@ -184,7 +184,7 @@ def _launch_facts(path: Path) -> dict:
 def read_json(path: Path) -> dict:
     """The object in a JSON file. Raises RunError."""
     try:
-        value = json.loads(_text_of(path))
+        value = json.loads(_read_text(path))
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"{path}: damaged: {error}; expected a JSON object") from error
     if not isinstance(value, dict):
@@ -192,7 +192,7 @@ def read_json(path: Path) -> dict:
     return value
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """The text of a file; one that another node has just replaced may be gone under its old handle: look again."""
     for pause_s in LOOK_AGAIN_S:
         try:

@@ -64,8 +64,8 @@ def stand_ins(layouts: Sequence[Hashable]) -> list[int | None]:
     first: dict[Hashable, int] = {}
     for number, layout in enumerate(layouts):
         first.setdefault(layout, number)
-    often = sorted(first, key=lambda layout: -sum(other == layout for other in layouts))[:MOST_ALONE]
-    return [first[layout] if layout in often else None for layout in layouts]
+    most_frequent = sorted(first, key=lambda layout: -sum(other == layout for other in layouts))[:MOST_ALONE]
+    return [first[layout] if layout in most_frequent else None for layout in layouts]
 
 
 def format_group_times(times_s: Iterable[float | None]) -> str:

@@ -9,7 +9,7 @@ HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,6}))?"
 
 def parse_hosts(text: str) -> tuple[str, ...]:
     """The hosts of `n1,n2` or `n1:8,n2:8`, each as `name` or `name:slots`. Raises ValueError."""
-    return _each_once(_host(word.strip(), f"'{text}'") for word in text.split(","))
+    return _unique_hosts(_checked_host(word.strip(), f"'{text}'") for word in text.split(","))
 
 
 def read_hostfile(path: Path) -> tuple[str, ...]:
@@ -19,12 +19,12 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
     """
     hosts = []
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-        words = line.split("#")[0].strip()
-        if words:
-            hosts.append(_host(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", words), f"{path}, line {number}"))
+        entry = line.split("#")[0].strip()
+        if entry:
+            hosts.append(_checked_host(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}"))
     if not hosts:
         raise ValueError(f"{path}: names no host; expected lines such as n1, n1:8 or n1 slots=8")
-    return _each_once(hosts)
+    return _unique_hosts(hosts)
 
 
 def slots_of(host: str) -> tuple[str, int | None]:
@@ -35,11 +35,11 @@ def slots_of(host: str) -> tuple[str, int | None]:
 
 def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = None) -> list[tuple[str, int]]:
     """(name, slots) of every host; those that say no slots get `ranks_per_node`, or share evenly what is left."""
-    said = [slots_of(host) for host in hosts]
-    silent = [name for name, slots in said if slots is None]
-    left = max(0, ranks - sum(slots or 0 for _, slots in said))
-    shares = dict(zip(silent, shared(left, len(silent))))
-    return [(name, slots or ranks_per_node or max(1, shares[name])) for name, slots in said]
+    named_slots = [slots_of(host) for host in hosts]
+    without_slots = [name for name, slots in named_slots if slots is None]
+    ranks_left = max(0, ranks - sum(slots or 0 for _, slots in named_slots))
+    shares = dict(zip(without_slots, shared(ranks_left, len(without_slots))))
+    return [(name, slots or ranks_per_node or max(1, shares[name])) for name, slots in named_slots]
 
 
 def shared(ranks: int, places: int) -> list[int]:
@@ -52,14 +52,14 @@ def filled(slots: Iterable[int], ranks: int) -> list[int]:
 
     No hosts: none.
     """
-    left, counts = ranks, []
+    ranks_left, counts = ranks, []
     for number in slots:
-        counts.append(min(number, left))
-        left -= counts[-1]
-    return [count + more for count, more in zip(counts, shared(left, len(counts)))]
+        counts.append(min(number, ranks_left))
+        ranks_left -= counts[-1]
+    return [count + extra for count, extra in zip(counts, shared(ranks_left, len(counts)))]
 
 
-def _each_once(hosts: Iterable[str]) -> tuple[str, ...]:
+def _unique_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
     """Each host once: batch systems name a host as often as it has slots."""
     slots: dict[str, int | None] = {}
     for name, number in map(slots_of, hosts):
@@ -67,8 +67,8 @@ def _each_once(hosts: Iterable[str]) -> tuple[str, ...]:
     return tuple(name if number is None else f"{name}:{number}" for name, number in slots.items())
 
 
-def _host(word: str, where: str) -> str:
+def _checked_host(word: str, source: str) -> str:
     match = HOST.fullmatch(word)
     if not match or match[2] and int(match[2]) == 0:
-        raise ValueError(f"{where}: '{word}' is no host; expected such as n1 or n1:8")
+        raise ValueError(f"{source}: '{word}' is no host; expected such as n1 or n1:8")
     return word

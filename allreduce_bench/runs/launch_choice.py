@@ -13,14 +13,14 @@ def parse_only(text: str) -> dict[str, Choice]:
 
     Words are separated by commas; empty text has none. Raises PlanError.
     """
-    found: dict[str, Choice] = {}
+    choices: dict[str, Choice] = {}
     for word in filter(None, map(str.strip, text.split(","))):
         match = WORD.fullmatch(word)
         if not match:
             raise PlanError(f"--only {word}: expected such as 8r, 8r-2 or -2")
         ranks, number = (None if digits is None else int(digits) for digits in match.groups())
-        found[word] = ranks, number
-    return found
+        choices[word] = ranks, number
+    return choices
 
 
 def chosen_launches(plan: Plan, text: str) -> list[Launch]:

@@ -9,20 +9,21 @@ from .rows import RunError
 
 def sources(folder: RunFolder) -> list[dict[str, Any]]:
     """Of a merged run its sources: name, sha256, seed and {their launch: ours}; of any other none. Raises RunError."""
-    found = folder.open().get("merged", [])
-    known = {"name": str, "sha256": str, "seed": int, "launches": dict}
-    if isinstance(found, list) and all(
-        isinstance(one, dict) and all(type(one.get(key)) is kind for key, kind in known.items()) for one in found
+    merged = folder.open().get("merged", [])
+    kinds = {"name": str, "sha256": str, "seed": int, "launches": dict}
+    if isinstance(merged, list) and all(
+        isinstance(source, dict) and all(type(source.get(key)) is kind for key, kind in kinds.items())
+        for source in merged
     ):
-        return found
-    raise RunError(f"{folder.run_json}: damaged: merged is {found!r:.60}")
+        return merged
+    raise RunError(f"{folder.run_json}: damaged: merged is {merged!r:.60}")
 
 
-def sources_sentence(found: Sequence[dict[str, Any]]) -> str:
+def sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
     """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6); ...` of what `sources` gave."""
-    words = []
-    for source in found:
+    descriptions = []
+    for source in merged:
         renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]
-        said = [f"sha256 {source['sha256'][:16]}", f"seed {source['seed']}", *renamed]
-        words.append(f"{source['name']} ({', '.join(said)})")
-    return "; ".join([*words, "the order of cells is that of each source's own seed and launch"])
+        details = [f"sha256 {source['sha256'][:16]}", f"seed {source['seed']}", *renamed]
+        descriptions.append(f"{source['name']} ({', '.join(details)})")
+    return "; ".join([*descriptions, "the order of cells is that of each source's own seed and launch"])

@@ -41,7 +41,7 @@ class Cell:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells the cell from the others of its launch, as it stands in files; see `runfolder.key_of`."""
+        """What tells the cell from the others of its launch, as it stands in files; see `folder.key_of`."""
         segment = "" if self.segment is None else str(self.segment)
         return self.algorithm, self.executor, str(self.count), segment, self.cache, self.groups
 
@@ -120,9 +120,9 @@ class Plan:
             raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
         ranks, most = max(map(self.group_size, self.ranks), default=0), MOST_RANKS.get((self.dtype, self.op))
         if most is not None and ranks > most:
-            what = f"{self.op} of {self.dtype} over {ranks} ranks"
+            reduction = f"{self.op} of {self.dtype} over {ranks} ranks"
             raise PlanError(
-                f"{what}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
+                f"{reduction}: the result can be checked exactly up to {most} ranks; use float64, or fewer ranks"
             )
         itemsize = self.itemsize
         for nbytes in (*self.sizes, self.segment_nbytes):
@@ -189,10 +189,10 @@ class Plan:
                 segment = self.segment_nbytes // self.itemsize if name in self.segmented else None
                 cells += [Cell(name, executor, count, segment, cache, kind) for count in counts for kind in self.kinds]
             for name in FLOORS if self.floors else ():
-                of = counts if name != "null" else [min(counts)]
-                cells += [Cell(name, FLOOR, count, None, cache, self.kinds[0]) for count in of]
-        drawn = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
-        return [cells[place] for place in drawn.argsort()]
+                floor_counts = counts if name != "null" else [min(counts)]
+                cells += [Cell(name, FLOOR, count, None, cache, self.kinds[0]) for count in floor_counts]
+        random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
+        return [cells[place] for place in random_numbers.argsort()]
 
     def to_json(self) -> dict:
         """The plan as JSON values."""

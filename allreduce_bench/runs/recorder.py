@@ -42,15 +42,15 @@ def create_run(
         "plan": plan.to_json(),
     }
     folder.path.parent.mkdir(parents=True, exist_ok=True)
-    new = RunFolder(folder.path.with_name(f".new-{unique_name()}"))
+    draft = RunFolder(folder.path.with_name(f".new-{unique_name()}"))
     try:
-        new.launches.mkdir(parents=True)
-        new.run_json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        draft.launches.mkdir(parents=True)
+        draft.run_json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         if folder.path.exists():  # an empty folder would be replaced
             raise FileExistsError(EEXIST, "exists", str(folder.path))
-        new.path.rename(folder.path)
+        draft.path.rename(folder.path)
     except OSError as error:  # a full disk must not leave half a run behind
-        discard_run(new)
+        discard_run(draft)
         error.filename = str(folder.path)  # whose name the user knows
         if error.errno not in (EEXIST, ENOTEMPTY, ENOTDIR):
             raise
@@ -103,8 +103,8 @@ class Recorder:
         Without `sync` nobody waits for the disk: for what can be made again at any time.
         """
         common = {"launch": self.launch, "attempt": self.attempt, **facts}
-        _append(self._repetitions, [_fields(REPETITIONS, {**common, **row}) for row in repetitions], sync)
-        _append(self._cells, [_fields(CELLS, common)])
+        _append(self._repetitions, [_field_values(REPETITIONS, {**common, **row}) for row in repetitions], sync)
+        _append(self._cells, [_field_values(CELLS, common)])
 
     def stamps(self, stamps) -> str:
         """Keep entry and exit of every rank and call of the cell that comes next, float64 [2, call, rank] in seconds.
@@ -125,9 +125,9 @@ class Recorder:
 
     def found(self, finding: dict) -> None:
         """Say a finding and add it to the launch's facts, unless it is there."""
-        known = self._facts.setdefault("findings", [])
-        if finding not in known:
-            known.append(finding)
+        findings = self._facts.setdefault("findings", [])
+        if finding not in findings:
+            findings.append(finding)
             self.warn(finding)
             self._write_facts()
 
@@ -156,7 +156,7 @@ def mark(folder: RunFolder, launch: Launch, facts: dict) -> None:
     attempts = folder.attempt_numbers().get(launch, [])
     if attempts and not _has_ended(folder, launch, facts):
         row = {"attempt": max(attempts), **facts, "launch": launch.name}
-        _append(folder.launches / f"{launch.name}.{row['attempt']}.cells.csv", [_fields(CELLS, row)], sync=True)
+        _append(folder.launches / f"{launch.name}.{row['attempt']}.cells.csv", [_field_values(CELLS, row)], sync=True)
 
 
 def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
@@ -168,15 +168,15 @@ def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> No
     """Write summary.csv anew, all at once."""
     from .atomic_write import write_atomically  # late, too
 
-    write_atomically(folder.summary_csv, _as_csv(summary_lines(rows)))
+    write_atomically(folder.summary_csv, _csv_text(summary_lines(rows)))
 
 
 def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:
     """The lines of summary.csv: the names of SUMMARY, then the values of each row."""
-    return [names(SUMMARY), *(_fields(SUMMARY, row) for row in rows)]
+    return [names(SUMMARY), *(_field_values(SUMMARY, row) for row in rows)]
 
 
-def _fields(columns: tuple[Column, ...], row: Mapping[str, object]) -> list:
+def _field_values(columns: tuple[Column, ...], row: Mapping[str, object]) -> list:
     """The values in the order of `columns`; what is missing stays empty, yes and no become 1 and 0."""
     values = (row.get(name) for name in names(columns))
     return ["" if value is None else int(value) if isinstance(value, bool) else value for value in values]
@@ -185,13 +185,13 @@ def _fields(columns: tuple[Column, ...], row: Mapping[str, object]) -> list:
 def _append(path: Path, rows: Iterable[Sequence], sync: bool = False) -> None:
     """Append rows in one write; with `sync` wait until they are on disk."""
     with open(path, "a", encoding="utf-8", newline="") as file:
-        file.write(_as_csv(rows))
+        file.write(_csv_text(rows))
         file.flush()
         if sync:
             os.fsync(file.fileno())
 
 
-def _as_csv(rows: Iterable[Sequence]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+def _csv_text(rows: Iterable[Sequence]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    return buffer.getvalue()

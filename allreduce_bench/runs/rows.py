@@ -41,7 +41,7 @@ def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
 
 def _block(path: Path, columns: list[str], rows: list[tuple[int, list[str]]]) -> Block:
     """Rows, each after the number of its last line, column by column. Raises RunError."""
-    block = dict(zip(columns, map(_shared, zip(*(fields for _, fields in rows)))))
+    block = dict(zip(columns, map(_as_one_object, zip(*(fields for _, fields in rows)))))
     complete = {len(fields) for _, fields in rows} == {len(columns)}
     if not complete or not all(_all_fit(name, values) for name, values in block.items()):
         for line, fields in rows:
@@ -49,18 +49,18 @@ def _block(path: Path, columns: list[str], rows: list[tuple[int, list[str]]]) ->
     return block
 
 
-def _refuse_damage(place: str, columns: list[str], fields: list[str]) -> None:
+def _refuse_damage(position: str, columns: list[str], fields: list[str]) -> None:
     """Raises RunError where a row does not hold what its columns say."""
     if len(fields) != len(columns):
-        raise RunError(f"{place}: damaged: {len(fields)} fields, expected {len(columns)}")
+        raise RunError(f"{position}: damaged: {len(fields)} fields, expected {len(columns)}")
     row = dict(zip(columns, fields))
     signed = row.get("valid") == "0"  # a clock that ran backwards
     for name, value in row.items():
         if not _fits(name, value, signed):
-            raise RunError(f"{place}: damaged: {name} is '{value}'")
+            raise RunError(f"{position}: damaged: {name} is '{value}'")
 
 
-def _shared(values: tuple[str, ...]) -> tuple[str, ...]:
+def _as_one_object(values: tuple[str, ...]) -> tuple[str, ...]:
     """`values`, as one object where they are all equal, as most columns are: compared and kept for less."""
     return values[:1] * len(values) if values.count(values[0]) == len(values) else values
 

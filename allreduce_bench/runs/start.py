@@ -12,7 +12,7 @@ SSH = "ssh"
 
 
 class StartError(ValueError):
-    """A way to start ranks that makes no sense, in words."""
+    """A way to start ranks that makes no sense."""
 
 
 @dataclass(frozen=True)
@@ -29,40 +29,44 @@ class Start:
     interface: str = ""  # of the network that shall carry the messages
 
     def __post_init__(self) -> None:
-        words = {"arguments": self.launcher_args, "template": self.launcher, "remote shell": self.remote_shell}
-        for what, text in words.items():
+        given_texts = {"arguments": self.launcher_args, "template": self.launcher, "remote shell": self.remote_shell}
+        for name, text in given_texts.items():
             if text not in ("", AUTO, SSH):
-                _check_words(what, text)
+                _check_shell_words(name, text)
         if self.launcher not in LAUNCHERS:
             _check_template(self.launcher)
         if not self.remote_shell.strip():
             raise StartError("the remote shell is empty; expected a program that is called like ssh")
-        if odd := [host for host in self.hosts if not HOST.fullmatch(host)]:  # from a file, it could be an option
-            raise StartError(f"'{odd[0]}' is no host; expected such as n1 or n1:8")
+        for host in self.hosts:
+            if not HOST.fullmatch(host):  # from a file, it could be an option
+                raise StartError(f"'{host}' is no host; expected such as n1 or n1:8")
 
 
-def _check_words(what: str, text: str) -> None:
+def _check_shell_words(name: str, text: str) -> None:
     import shlex  # late: no rank needs it, and all import this
 
     try:
         shlex.split(text)
     except ValueError as error:
-        raise StartError(f"launcher {what} '{text}': {error}") from error
+        raise StartError(f"launcher {name} '{text}': {error}") from error
 
 
-def _check_template(text: str) -> None:
+def _check_template(template: str) -> None:
     from string import Formatter  # late, too
 
     try:
-        parsed = [part for part in Formatter().parse(text) if part[1] is not None]
+        parsed = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
-        raise StartError(f"launcher template '{text}': {error}; a brace that is meant is doubled") from error
-    found = [f"{{{name}{'!' if how else ''}{how or ''}{':' if form else ''}{form}}}" for _, name, form, how in parsed]
-    if unknown := [field for field in found if field not in FIELDS]:
-        raise StartError(f"launcher template '{text}': unknown field {unknown[0]}; known: {', '.join(FIELDS)}")
-    if FIELDS[0] not in found:
+        raise StartError(f"launcher template '{template}': {error}; a brace that is meant is doubled") from error
+    fields = [
+        f"{{{name}{'!' if conversion else ''}{conversion or ''}{':' if format_spec else ''}{format_spec}}}"
+        for _, name, format_spec, conversion in parsed
+    ]
+    if unknown := [field for field in fields if field not in FIELDS]:
+        raise StartError(f"launcher template '{template}': unknown field {unknown[0]}; known: {', '.join(FIELDS)}")
+    if FIELDS[0] not in fields:
         raise StartError(
-            f"unknown launcher '{text}'; known: {', '.join(LAUNCHERS)}, "
+            f"unknown launcher '{template}'; known: {', '.join(LAUNCHERS)}, "
             f"or a template with {FIELDS[0]} such as 'flux run -n {FIELDS[0]}'"
         )
 

@@ -118,9 +118,9 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
 def _field_names(kind: Any) -> tuple[list[str], list[str]]:
     """All fields of a dataclass or a named tuple, and those without a default."""
     if is_dataclass(kind):
-        every = fields(kind)
-        required = [one.name for one in every if one.default is MISSING and one.default_factory is MISSING]
-        return [one.name for one in every], required
+        all_fields = fields(kind)
+        required = [each.name for each in all_fields if each.default is MISSING and each.default_factory is MISSING]
+        return [each.name for each in all_fields], required
     return list(kind._fields), [name for name in kind._fields if name not in kind._field_defaults]
 
 
