@@ -9,7 +9,7 @@ from ..units import format_size, parse_duration, parse_rate, parse_size, three_d
 from .summary import competing
 from .summary_row import SummaryRow, time_of
 
-FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
+LIMIT_FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
 EXPECTED = {
     "busbw": "SIZE:RATE in GB/s, such as 64M:20 or ring@64M:20",
     "time": "SIZE:TIME with its unit, such as 8:15us or ring@8:15us",
@@ -42,13 +42,13 @@ class Judgement(NamedTuple):
 
 def parse_limits(quantity: str, text: str) -> tuple[AcceptanceLimit, ...]:
     """The limits of `64M:20,ring@1G:25GB/s` (quantity busbw) or `8:15us` (quantity time). Raises ValueError."""
-    return tuple(_limit(quantity, word.strip()) for word in text.split(","))
+    return tuple(_parse_limit(quantity, word.strip()) for word in text.split(","))
 
 
-def _limit(quantity: str, word: str) -> AcceptanceLimit:
+def _parse_limit(quantity: str, word: str) -> AcceptanceLimit:
     parse = {"busbw": _gigabytes_per_s, "time": _duration_with_unit}[quantity]
     try:
-        match = FORM.fullmatch(word)
+        match = LIMIT_FORM.fullmatch(word)
         if not match:
             raise ValueError("it does not name both a size and a value")
         value = parse(match["value"].strip())
@@ -110,19 +110,21 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
         return Judgement(False, cell, f"FAILED: {cell}: {states}; required {_required(limit)}")
     best = min(measured, key=time_of)
     cell = f"{best['algorithm']} {where}"
-    met, found = _compare(limit, best)
-    return Judgement(met, cell, f"{'accepted' if met else 'FAILED'}: {cell}: {found}, required {_required(limit)}")
+    met, measurement = _hold_against(limit, best)
+    return Judgement(
+        met, cell, f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
+    )
 
 
-def _compare(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:
+def _hold_against(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:
     if limit.quantity == "busbw":
         value = row["busbw_bytes_per_s"]
-        return value >= limit.value, f"busbw {_digits(value / 1e9, limit.value / 1e9)} GB/s"
+        return value >= limit.value, f"busbw {_telling_digits(value / 1e9, limit.value / 1e9)} GB/s"
     value = time_of(row)
-    return value <= limit.value, f"time {_digits(value * 1e6, limit.value * 1e6)} us"
+    return value <= limit.value, f"time {_telling_digits(value * 1e6, limit.value * 1e6)} us"
 
 
-def _digits(value: float, limit: float) -> str:
+def _telling_digits(value: float, limit: float) -> str:
     """Three digits, or as many more as it takes to be another number than the limit."""
     return three_digits(value) if float(three_digits(value)) != float(f"{limit:.9g}") else f"{value:.9g}"
 

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from ..runs.dtypes import is_float
 from ..runs.plan import Plan
-from ..units import format_size, format_time, three_digits
+from ..units import format_size, format_time, spans, three_digits
 from .summary import competing
 from .summary_row import SummaryRow, time_of
 
@@ -42,12 +42,12 @@ class Agreement(NamedTuple):
 def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
     """What was found of the bits of every algorithm, at the sizes where they were compared."""
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
-    order = list(dict.fromkeys(map(_series, compared)))
+    order = list(dict.fromkeys(map(_series_key, compared)))
     groups: dict[tuple, list[SummaryRow]] = {}
-    for row in sorted(compared, key=lambda row: order.index(_series(row))):
-        facts = (*(row.get(name) for name in (*PROMISED, *BETWEEN)), _sharing(row, compared))
-        groups.setdefault((_series(row), facts), []).append(row)
-    return [_line(group, compared, sharing) for (_, (*_, sharing)), group in groups.items()]
+    for row in sorted(compared, key=lambda row: order.index(_series_key(row))):
+        facts = (*(row.get(name) for name in (*PROMISED, *BETWEEN)), _names_with_same_bits(row, compared))
+        groups.setdefault((_series_key(row), facts), []).append(row)
+    return [_agreement_of(group, compared, sharing) for (_, (*_, sharing)), group in groups.items()]
 
 
 def sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
@@ -57,8 +57,8 @@ def sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
     if not is_float(plan.dtype):
         return [f"bits: {why_not_compared(plan)}"]
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
-    found = [_equality(compared), _classes(compared), _distance(plan, compared)]
-    return [f"bits: {words}" for words in found if words]
+    parts = [_equality_sentence(compared), _same_result_sentence(compared), _distance_sentence(plan, compared)]
+    return [f"bits: {part}" for part in parts if part]
 
 
 def why_not_compared(plan: Plan) -> str:
@@ -79,29 +79,29 @@ def broken_promise(row: SummaryRow) -> str | None:
     return None
 
 
-def _series(row: SummaryRow) -> tuple:
+def _series_key(row: SummaryRow) -> tuple:
     """What a line is of: rank count, cache and algorithm."""
     return row["ranks"], row["cache"], row["algorithm"]
 
 
-def _line(group: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Agreement:
+def _agreement_of(group: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Agreement:
     first = group[0]
     timed = max((row for row in group if row["time_s"] is not None), key=lambda row: row["nbytes"], default=None)
     return Agreement(
         first["ranks"],
         first["cache"],
         first["algorithm"],
-        _sizes(group, [row for row in compared if _series(row)[:2] == _series(first)[:2]]),
+        _format_sizes(group, [row for row in compared if _series_key(row)[:2] == _series_key(first)[:2]]),
         {name: first.get(name) for name in PROMISED},
         {name: first.get(name) for name in BETWEEN},
         sharing,
-        _largest(group, "max_ulp"),
-        _largest(group, "mean_ulp"),
+        _largest_of(group, "max_ulp"),
+        _largest_of(group, "mean_ulp"),
         f"{format_time(time_of(timed))} at {format_size(timed['nbytes'])}" if timed else "",
     )
 
 
-def _sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
+def _names_with_same_bits(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
     """The other algorithms whose results have the bits of this row: `ring, tree`, or `all others` of three or more."""
     cell = row["ranks"], row["cache"], row["nbytes"]
     rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]
@@ -110,39 +110,37 @@ def _sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
     return "all others" if len(names) == len(others) > 2 else ", ".join(names)
 
 
-def _sizes(group: Iterable[SummaryRow], compared: Iterable[SummaryRow], every_size: str = "all") -> str:
+def _format_sizes(group: Iterable[SummaryRow], compared: Iterable[SummaryRow], every_size: str = "all") -> str:
     """`every_size`, or `8 B to 4 KiB, 1 MiB` where those between were measured too."""
-    every, own = (sorted({row["nbytes"] for row in of}) for of in (compared, group))
+    every, own = (sorted({row["nbytes"] for row in rows}) for rows in (compared, group))
     if own == every and len(own) > 1:
         return every_size
-    runs: list[list[int]] = []
-    for place in map(every.index, own):
-        if runs and place == runs[-1][-1] + 1:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    ends = [(format_size(every[run[0]]), format_size(every[run[-1]]), len(run)) for run in runs]
-    return ", ".join(low if length == 1 else f"{low} to {high}" for low, high, length in ends)
+    ends = [(every[first], every[last]) for first, last in spans(map(every.index, own))]
+    return ", ".join(
+        format_size(low) if low == high else f"{format_size(low)} to {format_size(high)}" for low, high in ends
+    )
 
 
-def _equality(compared: Sequence[SummaryRow]) -> str:
+def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
     """`ring, tree: equal on all ranks, calls and launches; naive differs between ranks at 8 B`."""
     differing = []
-    for column, of in BETWEEN.items():
+    for column, over in BETWEEN.items():
         rows = [row for row in compared if row.get(column) == 0]
         for name in dict.fromkeys(row["algorithm"] for row in rows):
             own = [row for row in rows if row["algorithm"] == name]
-            sizes = _sizes(own, [row for row in compared if row["algorithm"] == name], every_size="all sizes")
-            differing.append((name, f"{name} differs between {of} at {sizes}"))
+            sizes = _format_sizes(own, [row for row in compared if row["algorithm"] == name], every_size="all sizes")
+            differing.append((name, f"{name} differs between {over} at {sizes}"))
     unstable = {name for name, _ in differing}
     stable = [name for name in dict.fromkeys(row["algorithm"] for row in compared) if name not in unstable]
-    asked = [of for column, of in BETWEEN.items() if any(row.get(column) is not None for row in compared)]
-    everywhere = " and ".join([", ".join(asked[:-1]), asked[-1]] if len(asked) > 1 else asked)
+    all_compared = [over for column, over in BETWEEN.items() if any(row.get(column) is not None for row in compared)]
+    everywhere = " and ".join(
+        [", ".join(all_compared[:-1]), all_compared[-1]] if len(all_compared) > 1 else all_compared
+    )
     equal = [f"{', '.join(stable)}: equal on all {everywhere}"] if stable else []
-    return "; ".join([*equal, *(words for _, words in differing)])
+    return "; ".join([*equal, *(difference for _, difference in differing)])
 
 
-def _classes(compared: Sequence[SummaryRow]) -> str:
+def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
     """`ring = native` for those whose results are the same at every size."""
     bits_of: dict[str, dict[int, str | None]] = {}
     for row in compared:
@@ -157,20 +155,20 @@ def _classes(compared: Sequence[SummaryRow]) -> str:
     return f"the same result at every size: {', '.join(map(' = '.join, same))}" if same else ""
 
 
-def _distance(plan: Plan, compared: Sequence[SummaryRow]) -> str:
+def _distance_sentence(plan: Plan, compared: Sequence[SummaryRow]) -> str:
     """`at most 3 ULP from the exactly rounded sum (tree, 1 MiB), on average 0.2 (ring) to 0.4 (tree) at 1 MiB`."""
-    known = [(most, row) for row in compared if (most := row.get("max_ulp")) is not None]
-    if not known:
+    with_distance = [(ulp_distance, row) for row in compared if (ulp_distance := row.get("max_ulp")) is not None]
+    if not with_distance:
         return ""
-    most, worst = max(known, key=lambda pair: pair[0])
-    if most == 0:
+    ulp_distance, worst = max(with_distance, key=lambda pair: pair[0])
+    if ulp_distance == 0:
         return f"every compared result is the {EXACT[plan.op]}"
     where = f"{worst['algorithm']}, {format_size(worst['nbytes'])}"
-    largest = max(row["nbytes"] for _, row in known)
-    means = [(row["mean_ulp"] or 0.0, row["algorithm"]) for _, row in known if row["nbytes"] == largest]
+    largest = max(row["nbytes"] for _, row in with_distance)
+    means = [(row["mean_ulp"] or 0.0, row["algorithm"]) for _, row in with_distance if row["nbytes"] == largest]
     ends = [f"{ulps(mean)} ({name})" for mean, name in sorted(means, key=lambda pair: pair[0])]
     average = " to ".join(dict.fromkeys((ends[0], ends[-1]))) + f" at {format_size(largest)}"
-    return f"at most {ulps(most)} ULP from the {EXACT[plan.op]} ({where}), on average {average}"
+    return f"at most {ulps(ulp_distance)} ULP from the {EXACT[plan.op]} ({where}), on average {average}"
 
 
 def ulps(value: float) -> str:
@@ -178,5 +176,5 @@ def ulps(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else three_digits(value)
 
 
-def _largest(rows: Iterable[SummaryRow], name: Literal["max_ulp", "mean_ulp"]) -> float | None:
+def _largest_of(rows: Iterable[SummaryRow], name: Literal["max_ulp", "mean_ulp"]) -> float | None:
     return max((value for row in rows if (value := row.get(name)) is not None), default=None)

@@ -48,7 +48,7 @@ class CellCalls:
     others: dict[Other, list[float]] = field(default_factory=lambda: {name: [] for name in OTHERS})
     iterations: Counter[str] = field(default_factory=Counter)  # of the valid ones, as written; empty: not known
     definitions: set[str] = field(default_factory=set)  # of time_s
-    of_groups: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
+    group_times_s: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))  # group -> its times
 
     def add(self, block: Block) -> None:
         """Count rows of REPETITIONS, all of this cell and launch."""
@@ -58,7 +58,7 @@ class CellCalls:
         self.invalid += block["warmup"].count("0") - sum(counts)
         if any(block["group_times_s"]):
             groups = block["group_times_s"]
-            counts = [one and not (text and self._add_groups(text)) for one, text in zip(counts, groups)]
+            counts = [counted and not (times and self._add_groups(times)) for counted, times in zip(counts, groups)]
         self.time_s += map(float, compress(block["time_s"], counts))
         self.iterations.update(compress(block["iterations"], counts))
         self.definitions |= set(compress(block["time_definition"], counts))
@@ -69,8 +69,8 @@ class CellCalls:
         """Take in the times of the groups; whether only another than the first one that was measured alone has one."""
         times = [(number, time_s) for number, time_s in enumerate(parse_group_times(text)) if time_s is not None]
         for number, time_s in times:
-            self.of_groups[number].append(time_s)
-        return times[0][0] > min(self.of_groups)
+            self.group_times_s[number].append(time_s)
+        return times[0][0] > min(self.group_times_s)
 
 
 def valid_calls(block: Block) -> list[bool]:
@@ -80,16 +80,16 @@ def valid_calls(block: Block) -> list[bool]:
 
 def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, CellCalls]]:
     """(ranks, key of the cell) -> launch -> its calls, for every finished cell. Raises RunError."""
-    found: dict[tuple[int, CellKey], dict[str, CellCalls]] = defaultdict(dict)
+    calls_by_cell: dict[tuple[int, CellKey], dict[str, CellCalls]] = defaultdict(dict)
     for block in folder.blocks():
         cell = {name: values[0] for name, values in block.items()}
-        found[int(cell["ranks"]), key_of(cell)].setdefault(cell["launch"], CellCalls(cell)).add(block)
-    return found
+        calls_by_cell[int(cell["ranks"]), key_of(cell)].setdefault(cell["launch"], CellCalls(cell)).add(block)
+    return calls_by_cell
 
 
-def middle(timed: dict[str, CellCalls]) -> float | None:
+def cell_time_s(timed: dict[str, CellCalls]) -> float | None:
     """The median over launches of the median over valid calls, seconds; None: there is none."""
-    return middle_known(median(calls.time_s) for calls in timed.values() if calls.time_s)
+    return known_median(median(calls.time_s) for calls in timed.values() if calls.time_s)
 
 
 def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
@@ -102,8 +102,8 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
     launches = {launch: calls for launch, calls in timed.items() if calls.time_s}
     medians = {launch: median(calls.time_s) for launch, calls in launches.items()}
     if not medians or min(medians.values()) <= 0:
-        lost = f"none of its {invalid} calls was valid" if invalid else "none of its calls was timed"
-        reason = "the clock is too coarse for it" if medians else lost
+        no_call = f"none of its {invalid} calls was valid" if invalid else "none of its calls was timed"
+        reason = "the clock is too coarse for it" if medians else no_call
         return {"launches": 0, "invalid": invalid, "state": "left out", "reason": reason}
     pooled = [time_s for calls in launches.values() for time_s in calls.time_s]
     row: SummaryRow = {
@@ -111,23 +111,23 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
         "invalid": invalid,
         "repetitions": len(pooled),
         "time_s": median(medians.values()),
-        **_interval(list(launches.values()), list(medians.values())),
+        **_interval_columns(list(launches.values()), list(medians.values())),
         "min_s": min(pooled),
         "max_s": max(pooled),
-        **_quantiles(launches, medians),
-        **_within([calls.time_s for calls in launches.values()]),
-        "first_penalty": middle_known(
+        **_quantile_columns(launches, medians),
+        **_dependence_columns([calls.time_s for calls in launches.values()]),
+        "first_penalty": known_median(
             calls.first_s / medians[launch] for launch, calls in launches.items() if calls.first_s is not None
         ),
         "time_definition": join_values(sorted(set().union(*(calls.definitions for calls in launches.values())))),
         "launch_medians": medians,
     }
     for name, of_launch in OTHERS.items():
-        row[name] = middle_known(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
+        row[name] = known_median(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
     return row
 
 
-def _quantiles(launches: dict[str, CellCalls], medians: dict[str, float]) -> SummaryRow:
+def _quantile_columns(launches: dict[str, CellCalls], medians: dict[str, float]) -> SummaryRow:
     """Of all calls together, each over the median of its launch, and times the cell's time: launches that differ, or
     timed more calls than others, then say nothing that the cell's time contradicts.
     """
@@ -139,7 +139,7 @@ def _quantiles(launches: dict[str, CellCalls], medians: dict[str, float]) -> Sum
     return row
 
 
-def _interval(launches: list[CellCalls], medians: list[float]) -> SummaryRow:
+def _interval_columns(launches: list[CellCalls], medians: list[float]) -> SummaryRow:
     """The 95 % interval and where it comes from.
 
     One or two launches do not tell how much launches differ; the hull of their own intervals holds both medians. Where
@@ -159,17 +159,17 @@ def _interval(launches: list[CellCalls], medians: list[float]) -> SummaryRow:
     }
 
 
-def _within(launches: list[list[float]]) -> SummaryRow:
+def _dependence_columns(launches: list[list[float]]) -> SummaryRow:
     """What only the calls of one launch can say: its outliers, and how its calls depend on each other."""
-    counted = [number for number in map(outliers, launches) if number is not None]
+    outlier_counts = [number for number in map(outliers, launches) if number is not None]
     return {
-        "outliers": sum(counted) if counted else None,
-        "lag1": middle_known(map(lag1, launches)),
-        "drift": middle_known(map(drift, launches)),
+        "outliers": sum(outlier_counts) if outlier_counts else None,
+        "lag1": known_median(map(lag1, launches)),
+        "drift": known_median(map(drift, launches)),
     }
 
 
-def middle_known(values: Iterable[float | None]) -> float | None:
+def known_median(values: Iterable[float | None]) -> float | None:
     """The median of what is known; None: nothing is."""
     known = [value for value in values if value is not None]
     return median(known) if known else None

@@ -18,7 +18,7 @@ def repetitions(folders: Sequence[RunFolder]) -> pd.DataFrame:
     `run` is the name of the folder (see `run_names`). Times are float64 in seconds, flags boolean, the other numbers
     Int64, the rest string; what is missing is NA. Raises RunError.
     """
-    frames = [_calls(folder, name) for name, folder in zip(run_names(folders), folders)]
+    frames = [_calls_frame(folder, name) for name, folder in zip(run_names(folders), folders)]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -57,7 +57,7 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
     `repetition` as in the raw times, `rank`, and `entry_s` and `exit_s`, seconds on the common clock of the launch.
     Raises RunError.
     """
-    same, frames = ("launch", "attempt", *KEY, "ranks"), []
+    cell_columns, frames = ("launch", "attempt", *KEY, "ranks"), []
     for run, folder in zip(run_names(folders), folders):
         for mark in folder.marks():
             if mark["state"] == "done" and mark["stamps"]:
@@ -65,45 +65,47 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
                 call, rank = np.indices(entry.shape)
                 columns = {"repetition": call, "rank": rank, "entry_s": entry, "exit_s": exit}
                 frame = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
-                for place, name in enumerate(same):
-                    frame.insert(place, name, _typed(name, [mark[name]]).repeat(len(frame)).reset_index(drop=True))
+                for position, name in enumerate(cell_columns):
+                    frame.insert(
+                        position, name, _typed_series(name, [mark[name]]).repeat(len(frame)).reset_index(drop=True)
+                    )
                 frame.insert(0, "run", run)
                 frames.append(frame)
-    empty = pd.DataFrame(columns=["run", *same, "repetition", "rank", "entry_s", "exit_s"])
+    empty = pd.DataFrame(columns=["run", *cell_columns, "repetition", "rank", "entry_s", "exit_s"])
     return pd.concat(frames, ignore_index=True) if frames else empty
 
 
 def summary_frame(rows: Iterable[SummaryRow], run: str) -> pd.DataFrame:
     """The rows that `summarise` gave for one run, as `summary` returns them."""
-    return _frame(rows, SUMMARY, run)
+    return _typed_frame(rows, SUMMARY, run)
 
 
-def _calls(folder: RunFolder, run: str) -> pd.DataFrame:
+def _calls_frame(folder: RunFolder, run: str) -> pd.DataFrame:
     """`repetitions` of one run, column by column: a dictionary for each of a million calls would take 2 GiB."""
     columns: dict[str, list[str]] = {name: [] for name in names(REPETITIONS)}
     for block in folder.blocks():
         for name, values in block.items():
-            is_one = values.count(values[0]) == len(values)  # then kept once
-            columns[name] += values[:1] * len(values) if is_one else values
+            all_equal = values.count(values[0]) == len(values)  # then kept once
+            columns[name] += values[:1] * len(values) if all_equal else values
     runs = pd.Series([run] * len(columns["launch"]), dtype="string")
-    return pd.DataFrame({"run": runs, **{name: _typed(name, columns.pop(name)) for name in names(REPETITIONS)}})
+    return pd.DataFrame({"run": runs, **{name: _typed_series(name, columns.pop(name)) for name in names(REPETITIONS)}})
 
 
-def _frame(rows: Iterable[Mapping[str, object]], columns: tuple[Column, ...], run: str) -> pd.DataFrame:
+def _typed_frame(rows: Iterable[Mapping[str, object]], columns: tuple[Column, ...], run: str) -> pd.DataFrame:
     """Only `columns` of `rows`, typed, after the column `run`."""
     table = list(rows)
     data = {"run": pd.Series([run] * len(table), dtype="string")}
     for name in names(columns):
-        data[name] = _typed(name, [row.get(name) for row in table])
+        data[name] = _typed_series(name, [row.get(name) for row in table])
     return pd.DataFrame(data)
 
 
-def _typed(name: str, values: list) -> pd.Series:
+def _typed_series(name: str, values: list) -> pd.Series:
     """`values`, as text or as numbers, in the type of the column `name`; empty text and None are missing."""
-    known, kind = pd.Series([None if value == "" else value for value in values], dtype=object), KINDS[name]
+    present, kind = pd.Series([None if value == "" else value for value in values], dtype=object), KINDS[name]
     if kind == "text":
-        return known.astype("string")
-    numbers = pd.to_numeric(known)
+        return present.astype("string")
+    numbers = pd.to_numeric(present)
     if kind == "real":
         return numbers.astype("float64")
     return numbers.astype("Int64").astype("boolean") if kind == "flag" else numbers.astype("Int64")

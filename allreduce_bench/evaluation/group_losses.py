@@ -16,13 +16,13 @@ from .cell_times import MIN_LAUNCHES, CellCalls
 from .summary_row import SummaryRow, time_of
 
 Timed = Mapping[str, CellCalls]  # launch -> its calls
-FEW = 8  # groups that are told one by one
+FEW = 8  # groups whose values are printed one by one
 
 
-def columns(plan: Plan, ranks: int, cell: Cell, together: Timed, alone: Timed, stands: Mapping) -> SummaryRow:
+def columns(plan: Plan, ranks: int, cell: Cell, together: Timed, alone: Timed, stand_ins_of: Mapping) -> SummaryRow:
     """The columns of SUMMARY about the groups of `cell`, whose calls are in `together` and `alone`.
 
-    `stands`: launch -> for each group the one that was measured alone in its place. Beside the columns
+    `stand_ins_of`: launch -> for each group the one that was measured alone in its place. Beside the columns
     `groups_in_words` and, where all groups ran together, `losses`: group -> launch -> its loss.
     """
     groups = groups_of(plan.groups, ranks)
@@ -30,40 +30,42 @@ def columns(plan: Plan, ranks: int, cell: Cell, together: Timed, alone: Timed, s
     if len(groups) > MOST_GROUPS:
         return row
     row["group_ranks"] = " ".join(str(len(members)) for members in groups)
-    times = [_middle(together if cell.groups == TOGETHER else alone, number) for number in range(len(groups))]
-    if any(times):
-        row["group_times_s"] = format_group_times(times)
+    times_s = [_group_median_s(together if cell.groups == TOGETHER else alone, number) for number in range(len(groups))]
+    if any(times_s):
+        row["group_times_s"] = format_group_times(times_s)
     if cell.groups == TOGETHER:
-        losses = [_losses(number, together, alone, stands) for number in range(len(groups))]
+        losses = [_losses_of_group(number, together, alone, stand_ins_of) for number in range(len(groups))]
         row["losses"] = losses
         if any(losses):
-            row["group_loss"] = format_group_times(median(of.values()) if of else None for of in losses)
+            row["group_loss"] = format_group_times(
+                median(by_launch.values()) if by_launch else None for by_launch in losses
+            )
     return row
 
 
-def _middle(timed: Timed, number: int) -> float | None:
+def _group_median_s(timed: Timed, number: int) -> float | None:
     """The time of one group: median over calls, then launches, seconds."""
-    medians = [median(calls.of_groups[number]) for calls in timed.values() if calls.of_groups.get(number)]
+    medians = [median(calls.group_times_s[number]) for calls in timed.values() if calls.group_times_s.get(number)]
     return median(medians) if medians else None
 
 
-def _losses(number: int, together: Timed, alone: Timed, stands: Mapping) -> dict[str, float]:
-    found = {}
+def _losses_of_group(number: int, together: Timed, alone: Timed, stand_ins_of: Mapping) -> dict[str, float]:
+    losses = {}
     for launch, calls in together.items():
-        stand_in = (stands.get(launch) or {number: None})[number]
-        other = alone[launch].of_groups.get(stand_in) if launch in alone and stand_in is not None else None
-        if other and calls.of_groups.get(number) and median(other) > 0:
-            found[launch] = median(calls.of_groups[number]) / median(other)
-    return found
+        stand_in = (stand_ins_of.get(launch) or {number: None})[number]
+        alone_times_s = alone[launch].group_times_s.get(stand_in) if launch in alone and stand_in is not None else None
+        if alone_times_s and calls.group_times_s.get(number) and median(alone_times_s) > 0:
+            losses[launch] = median(calls.group_times_s[number]) / median(alone_times_s)
+    return losses
 
 
 def worst(row: SummaryRow) -> dict[str, float]:
     """Launch -> the loss of the group that loses most; nothing where none is known."""
-    return max(filter(None, row.get("losses") or ()), key=lambda of: median(of.values()), default={})
+    return max(filter(None, row.get("losses") or ()), key=lambda by_launch: median(by_launch.values()), default={})
 
 
 def is_sure(losses: Mapping[str, float]) -> bool:
-    """Whether a loss, launch by launch, is a loss (95 %); fewer than three launches cannot tell."""
+    """Whether a ratio, launch by launch, is not 1 (95 %); fewer than three launches cannot tell."""
     if len(losses) < MIN_LAUNCHES:
         return False
     low, high = log_interval(list(losses.values()))
@@ -76,20 +78,20 @@ def sentences(rows: Sequence[SummaryRow]) -> list[str]:
     """
     measured = [row for row in rows if row["groups"] == TOGETHER and row["time_s"] is not None]
     best = [row for row in measured if row.get("rank_of_best") == "best" and row.get("group_times_s")]
-    told = [f"groups at {format_size(row['nbytes'])}: {_of_groups(row, rows)}" for row in best]
-    largest = _largest(measured)
-    return told + ([f"largest loss against one group alone: {largest}"] if largest else [])
+    sentences_of_sizes = [f"groups at {format_size(row['nbytes'])}: {_times_and_losses(row, rows)}" for row in best]
+    largest = _largest_losses(measured)
+    return sentences_of_sizes + ([f"largest loss against one group alone: {largest}"] if largest else [])
 
 
-def _of_groups(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
+def _times_and_losses(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
     """`ring 91.0, 97.3 us, alone 84.2 us, loss 1.08, 1.16`."""
-    loss = f", loss {_told(row['group_loss'], 1)}" if row.get("group_loss") else ""
-    other = alone_of(row, rows)
-    alone = f", alone {three_digits(time_of(other) * 1e6)} us" if other else ""
-    return f"{row['algorithm']} {_told(row['group_times_s'], 1e6)} us{alone}{loss}"
+    loss = f", loss {_format_group_values(row['group_loss'], 1)}" if row.get("group_loss") else ""
+    alone_row = alone_of(row, rows)
+    alone = f", alone {three_digits(time_of(alone_row) * 1e6)} us" if alone_row else ""
+    return f"{row['algorithm']} {_format_group_values(row['group_times_s'], 1e6)} us{alone}{loss}"
 
 
-def _told(text: str, unit: float) -> str:
+def _format_group_values(text: str, unit: float) -> str:
     """The values of a column, one by one, or of many groups the least and the greatest."""
     values = parse_group_times(text)
     if len(values) > FEW:
@@ -98,16 +100,16 @@ def _told(text: str, unit: float) -> str:
     return ", ".join(SILENT if value is None else three_digits(value * unit) for value in values)
 
 
-def _largest(measured: Sequence[SummaryRow]) -> str:
+def _largest_losses(measured: Sequence[SummaryRow]) -> str:
     """`ring 1.31 (64 KiB), native 1.04 (8 B, not sure)`."""
-    told = []
+    losses = []
     for name in dict.fromkeys(row["algorithm"] for row in measured):
         rows = [row for row in measured if row["algorithm"] == name and worst(row)]
         if rows:
             row = max(rows, key=lambda row: median(worst(row).values()))
             sure = "" if is_sure(worst(row)) else ", not sure"
-            told.append(f"{name} {three_digits(median(worst(row).values()))} ({format_size(row['nbytes'])}{sure})")
-    return ", ".join(told)
+            losses.append(f"{name} {three_digits(median(worst(row).values()))} ({format_size(row['nbytes'])}{sure})")
+    return ", ".join(losses)
 
 
 def alone_of(row: SummaryRow, rows: Sequence[SummaryRow]) -> SummaryRow | None:
@@ -116,8 +118,8 @@ def alone_of(row: SummaryRow, rows: Sequence[SummaryRow]) -> SummaryRow | None:
     def cell(row: SummaryRow) -> tuple:
         return row["ranks"], row["cache"], row["algorithm"], row["executor"], row["segment"], row["nbytes"]
 
-    found = [other for other in rows if other["groups"] == ALONE and cell(other) == cell(row)]
-    return next((other for other in found if other["time_s"] is not None), None)
+    candidates = [other for other in rows if other["groups"] == ALONE and cell(other) == cell(row)]
+    return next((other for other in candidates if other["time_s"] is not None), None)
 
 
 def lines(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
@@ -125,21 +127,21 @@ def lines(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     `times` of the groups in us and their `losses` in words, whether the largest loss `is_sure`, and `spread`, the
     slowest over the fastest group.
     """
-    found = []
+    table_rows = []
     for row in rows:
         if row["groups"] != TOGETHER or row["time_s"] is None or not row.get("group_times_s"):
             continue
-        times = [time_s for time_s in parse_group_times(row["group_times_s"]) if time_s is not None]
-        other = alone_of(row, rows)
-        found.append(
+        times_s = [time_s for time_s in parse_group_times(row["group_times_s"]) if time_s is not None]
+        alone_row = alone_of(row, rows)
+        table_rows.append(
             {
                 "nbytes": row["nbytes"],
                 "algorithm": row["algorithm"],
-                "alone": other and other["time_s"],
-                "times": _told(row["group_times_s"], 1e6),
-                "losses": _told(row["group_loss"], 1) if row.get("group_loss") else "",
+                "alone": alone_row and alone_row["time_s"],
+                "times": _format_group_values(row["group_times_s"], 1e6),
+                "losses": _format_group_values(row["group_loss"], 1) if row.get("group_loss") else "",
                 "is_sure": is_sure(worst(row)),
-                "spread": max(times) / min(times),
+                "spread": max(times_s) / min(times_s),
             }
         )
-    return found
+    return table_rows

@@ -33,34 +33,34 @@ def link_of(stated_bytes_per_s: float | None, marks: Iterable[Mapping], attempts
     """
     if all((fact.get("nodes") or 1) < 2 for fact in attempts):
         return None
-    names = _carriers(marks)
+    names = _carrying_interfaces(marks)
     label = " and ".join(names) or "link"
     if stated_bytes_per_s:
         return NodeLink(stated_bytes_per_s, f"{label}, {format_rate(stated_bytes_per_s)} as --link-rate says")
-    rates = [_slowest(name, attempts) for name in names]
+    rates = [_slowest_rate(name, attempts) for name in names]
     if not rates or None in rates:
         return None
     rate = sum(filter(None, rates))
     return NodeLink(rate, f"{label}, {format_rate(rate)} as the system says")
 
 
-def _carriers(marks: Iterable[Mapping]) -> list[str]:
+def _carrying_interfaces(marks: Iterable[Mapping]) -> list[str]:
     counts = total_traffic(parse_traffic(mark["wire"]) for mark in marks)
     counts.pop(LOOPBACK, None)
     most = max(counts.values(), default=0)
     return [name for name, nbytes in sorted(counts.items()) if nbytes and nbytes >= USED * most]
 
 
-def _slowest(name: str, attempts: Sequence[Mapping]) -> float | None:
+def _slowest_rate(name: str, attempts: Sequence[Mapping]) -> float | None:
     """The lowest rate of the interface over all machines; None where one does not know it."""
     machines = [machine for fact in attempts for machine in fact.get("machines", [])]
     ports = [machine.get("port_rates_bytes_per_s", {}).get(name) for machine in machines]
     if all(ports) and ports:
         return min(ports)
     rates = [
-        one.get("rate_bytes_per_s")
+        interface.get("rate_bytes_per_s")
         for machine in machines
-        for one in machine.get("interfaces", [])
-        if one.get("name") == name
+        for interface in machine.get("interfaces", [])
+        if interface.get("name") == name
     ]
     return None if not rates or None in rates else min(rates)

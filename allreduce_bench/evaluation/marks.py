@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from ..machine import traffic
 from ..runs.rows import Row
 from ..stats import median
-from .cell_times import join_values, middle_known
+from .cell_times import join_values, known_median
 from .summary_row import Accident, SummaryRow
 
 FAILED = ("wrong", "refused")  # a check failed in some launch: no launch hides that
@@ -16,87 +16,89 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
 
     Without marks only `accidents`: none.
     """
-    row: SummaryRow = {"accidents": [Accident(mark["launch"], mark["reason"]) for mark in _of(marks, "hung")]}
+    row: SummaryRow = {
+        "accidents": [Accident(mark["launch"], mark["reason"]) for mark in _marks_in_state(marks, "hung")]
+    }
     if not marks:
         return row
-    row |= _described((_of(marks, "done") or marks[-1:])[0])
+    row |= _described_columns((_marks_in_state(marks, "done") or marks[-1:])[0])
     wrong = [int(mark["wrong"]) for mark in marks if mark["wrong"]]
     row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
-    row |= _bits(marks)
-    if failed := _of(marks, *FAILED):
+    row |= _bit_columns(marks)
+    if failed := _marks_in_state(marks, *FAILED):
         row |= {"state": failed[0]["state"], "reason": failed[0]["reason"] or f"{failed[0]['wrong']} wrong elements"}
     return row
 
 
 def statistics(marks: Sequence[Row]) -> SummaryRow:
     """What the launches that did the cell said of its calls."""
-    done = _of(marks, "done")
+    done = _marks_in_state(marks, "done")
     return {
         "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
-        "imb_t_max_s": middle_known(_known(done, "imb_t_max_s")),
-        "nccl_tests_s": middle_known(_known(done, "nccl_tests_s")),
-        "clock_error_s": max(_known(done, "clock_error_s"), default=None),
+        "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),
+        "nccl_tests_s": known_median(_real_values(done, "nccl_tests_s")),
+        "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
     }
 
 
-def _of(marks: Iterable[Row], *states: str) -> list[Row]:
+def _marks_in_state(marks: Iterable[Row], *states: str) -> list[Row]:
     return [mark for mark in marks if mark["state"] in states]
 
 
-def _described(mark: Row) -> SummaryRow:
+def _described_columns(mark: Row) -> SummaryRow:
     """What one launch said of the cell and of its schedule."""
     row: SummaryRow = {
-        "nodes": _whole(mark["nodes"]),
-        "nodes_declared": _whole(mark["nodes_declared"]),
+        "nodes": _whole_or_none(mark["nodes"]),
+        "nodes_declared": _whole_or_none(mark["nodes_declared"]),
         "state": mark["state"],
         "reason": mark["reason"] or None,
-        "internode_nbytes": _whole(mark["internode_nbytes"]),
-        "path_messages": _whole(mark["path_messages"]),
-        "path_nbytes": _whole(mark["path_nbytes"]),
-        "path_reduced_nbytes": _whole(mark["path_reduced_nbytes"]),
+        "internode_nbytes": _whole_or_none(mark["internode_nbytes"]),
+        "path_messages": _whole_or_none(mark["path_messages"]),
+        "path_nbytes": _whole_or_none(mark["path_nbytes"]),
+        "path_reduced_nbytes": _whole_or_none(mark["path_reduced_nbytes"]),
     }
-    if nbytes := _whole(mark["nbytes"]):  # an imported type may have a size that we do not know
+    if nbytes := _whole_or_none(mark["nbytes"]):  # an imported type may have a size that we do not know
         row["nbytes"] = nbytes
     return row
 
 
 def _median_wire(marks: Sequence[Row]) -> str | None:
     """The middle count of every interface over the launches that have it."""
-    counts = [traffic.parse_traffic(mark["wire"]) for mark in _of(marks, "done")]
+    counts = [traffic.parse_traffic(mark["wire"]) for mark in _marks_in_state(marks, "done")]
     names = {name for count in counts for name in count}
     middle = {name: round(median([count[name] for count in counts if name in count])) for name in names}
     return traffic.format_traffic(middle) or None
 
 
-def _bits(marks: Sequence[Row]) -> SummaryRow:
+def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
     """What all launches say of bits: an equality holds where none denies it, a distance is the largest.
 
     `schedules` is the number of schedules that they ran.
     """
 
-    def known(name: str) -> list[int]:
+    def whole_values(name: str) -> list[int]:
         return [int(mark[name]) for mark in marks if mark[name]]
 
-    found = [mark["bits"] for mark in marks if mark["bits"]]
+    fingerprints = [mark["bits"] for mark in marks if mark["bits"]]
     row: SummaryRow = {
-        "same_bits": min(known("same_bits"), default=None),
-        "same_bits_calls": min(known("same_bits_calls"), default=None),
-        "same_bits_launches": int(len(set(found)) == 1) if len(found) > 1 else None,
-        "promised_same_bits": min(known("promised_same_bits"), default=None),
-        "promised_rank_order": min(known("promised_rank_order"), default=None),
-        "promised_depth": max(known("promised_depth"), default=None),
-        "max_ulp": max(_known(marks, "max_ulp"), default=None),
-        "mean_ulp": max(_known(marks, "mean_ulp"), default=None),
+        "same_bits": min(whole_values("same_bits"), default=None),
+        "same_bits_calls": min(whole_values("same_bits_calls"), default=None),
+        "same_bits_launches": int(len(set(fingerprints)) == 1) if len(fingerprints) > 1 else None,
+        "promised_same_bits": min(whole_values("promised_same_bits"), default=None),
+        "promised_rank_order": min(whole_values("promised_rank_order"), default=None),
+        "promised_depth": max(whole_values("promised_depth"), default=None),
+        "max_ulp": max(_real_values(marks, "max_ulp"), default=None),
+        "mean_ulp": max(_real_values(marks, "mean_ulp"), default=None),
         "schedules": len({mark["schedule_digest"] for mark in marks if mark["bits"]}),
     }
     stable = 0 not in (row["same_bits"], row["same_bits_calls"], row["same_bits_launches"])
-    row["bits"] = found[0] if found and stable else None
+    row["bits"] = fingerprints[0] if fingerprints and stable else None
     return row
 
 
-def _known(marks: Iterable[Row], name: str) -> list[float]:
+def _real_values(marks: Iterable[Row], name: str) -> list[float]:
     return [float(mark[name]) for mark in marks if mark[name]]
 
 
-def _whole(text: str) -> int | None:
+def _whole_or_none(text: str) -> int | None:
     return int(text) if text else None

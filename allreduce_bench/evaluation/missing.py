@@ -37,62 +37,64 @@ class MissingGroup(NamedTuple):
     @property
     def sentence(self) -> str:
         """`ring, tree 16 MiB at 8 ranks: launches 3 to 5: job 124 hit its time limit of 30:00`."""
-        said = "" if self.state == MISSING else f"{self.state}: "
-        return f"{self.cells} at {in_ranks([self.ranks])}: {self.launches}: {said}{self.reason}"
+        prefix = "" if self.state == MISSING else f"{self.state}: "
+        return f"{self.cells} at {in_ranks([self.ranks])}: {self.launches}: {prefix}{self.reason}"
 
 
-def group_missing(plan: Plan, found: Iterable[MissingCell]) -> list[MissingGroup]:
+def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[MissingGroup]:
     """What is missing in words: failed checks first; launches of which all is missing apart from the others."""
     alike: dict[tuple[str, int, str], dict[int, set[Cell]]] = {}
-    for launch, cell, state, reason in found:
+    for launch, cell, state, reason in missing_cells:
         alike.setdefault((state, launch.ranks, reason), {}).setdefault(launch.number, set()).add(cell)
     groups = []
     for (state, ranks, reason), cells_of in alike.items():
-        for numbers, cells in _together(plan, cells_of):
-            where = f"launch{'es' if len(numbers) > 1 else ''} {_spans(numbers, str)}"
-            groups.append(MissingGroup(state, ranks, _cells(plan, cells), where, reason, len(numbers) * len(cells)))
+        for numbers, cells in _group_launches(plan, cells_of):
+            launches = f"launch{'es' if len(numbers) > 1 else ''} {_format_spans(numbers, str)}"
+            groups.append(
+                MissingGroup(state, ranks, _describe_cells(plan, cells), launches, reason, len(numbers) * len(cells))
+            )
     order = (*FAILED, *AGAIN, MISSING)
     return sorted(groups, key=lambda group: (order.index(group.state), group.ranks))
 
 
-def _together(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[list[int], set[Cell]]]:
+def _group_launches(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[list[int], set[Cell]]]:
     """Launches and the cells that are missing in each of them."""
     planned = set(plan.cells(plan.planned_launches()[0]))
-    whole = [number for number, cells in cells_of.items() if cells == planned]
+    all_missing = [number for number, cells in cells_of.items() if cells == planned]
     numbers_of: dict[Cell, list[int]] = {}
     for number, cells in cells_of.items():
-        for cell in cells if number not in whole else ():
+        for cell in cells if number not in all_missing else ():
             numbers_of.setdefault(cell, []).append(number)
-    found: dict[tuple[int, ...], set[Cell]] = {}
+    cells_of_numbers: dict[tuple[int, ...], set[Cell]] = {}
     for cell, numbers in numbers_of.items():
-        found.setdefault(tuple(sorted(numbers)), set()).add(cell)
-    parts = [(list(numbers), cells) for numbers, cells in sorted(found.items())]
-    return [*parts, (whole, planned)] if whole else parts
+        cells_of_numbers.setdefault(tuple(sorted(numbers)), set()).add(cell)
+    parts = [(list(numbers), cells) for numbers, cells in sorted(cells_of_numbers.items())]
+    return [*parts, (all_missing, planned)] if all_missing else parts
 
 
-def not_begun(plan: Plan, found: Iterable[MissingCell]) -> list[str]:
+def not_begun(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[str]:
     """Of the cells that were not measured to their end the groups in words: what failed, or hung, is said elsewhere."""
-    return [group.sentence for group in group_missing(plan, found) if group.state in (MISSING, "left out")]
+    return [group.sentence for group in group_missing(plan, missing_cells) if group.state in (MISSING, "left out")]
 
 
-def explain_rows(rows: Iterable[SummaryRow], found: Iterable[MissingCell]) -> list[SummaryRow]:
+def explain_rows(rows: Iterable[SummaryRow], missing_cells: Iterable[MissingCell]) -> list[SummaryRow]:
     """The rows of a summary; those that no launch has done with the reasons why."""
     reasons: dict[tuple[int, CellKey], dict[str, None]] = {}
-    for one in found:
-        reasons.setdefault((one.launch.ranks, one.cell.key), {})[one.reason] = None
+    for missing_cell in missing_cells:
+        reasons.setdefault((missing_cell.launch.ranks, missing_cell.cell.key), {})[missing_cell.reason] = None
     return [
-        {**row, "reason": "; ".join(reasons.get((row["ranks"], _key(row)), [row["reason"] or ""]))}
+        {**row, "reason": "; ".join(reasons.get((row["ranks"], _cell_key(row)), [row["reason"] or ""]))}
         if row["state"] == MISSING
         else row
         for row in rows
     ]
 
 
-def _key(row: SummaryRow) -> CellKey:
+def _cell_key(row: SummaryRow) -> CellKey:
     return Cell(row["algorithm"], row["executor"], row["count"], row["segment"], row["cache"], row["groups"]).key
 
 
-def _cells(plan: Plan, cells: set[Cell]) -> str:
+def _describe_cells(plan: Plan, cells: set[Cell]) -> str:
     """`ring, tree 16 MiB; native 8 B to 1 KiB`; `all 60 cells` of a launch."""
     planned = plan.cells(plan.planned_launches()[0])
     if cells == set(planned):
@@ -101,20 +103,20 @@ def _cells(plan: Plan, cells: set[Cell]) -> str:
     sizes_of: dict[tuple[str, str], list[int]] = {}
     for cell in planned:
         if cell in cells:
-            how = "".join(f" {word}" for word in (cell.cache, cell.groups) if word in UNUSUAL)
-            sizes_of.setdefault((cell.algorithm, how), []).append(sizes.index(cell.count))
+            qualifier = "".join(f" {word}" for word in (cell.cache, cell.groups) if word in UNUSUAL)
+            sizes_of.setdefault((cell.algorithm, qualifier), []).append(sizes.index(cell.count))
     order = (*plan.algorithms, *FLOORS)
     names_of: dict[str, list[str]] = {}
-    for name, how in sorted(sizes_of, key=lambda key: order.index(key[0])):
-        words = _spans(sizes_of[name, how], lambda place: format_size(plan.sizes[place]))
-        names_of.setdefault(words + how, []).append(name)
-    return "; ".join(f"{', '.join(names)} {words}" for words, names in names_of.items())
+    for name, qualifier in sorted(sizes_of, key=lambda key: order.index(key[0])):
+        sizes_text = _format_spans(sizes_of[name, qualifier], lambda index: format_size(plan.sizes[index]))
+        names_of.setdefault(sizes_text + qualifier, []).append(name)
+    return "; ".join(f"{', '.join(names)} {sizes_text}" for sizes_text, names in names_of.items())
 
 
-def _spans(numbers: Iterable[int], say: Callable[[int], str]) -> str:
+def _format_spans(numbers: Iterable[int], format_number: Callable[[int], str]) -> str:
     """`1, 3 to 5` for 1, 3, 4, 5."""
-    words = []
+    parts = []
     for first, last in spans(numbers):
         between = " to " if last > first + 1 else ", "
-        words.append(say(first) if first == last else f"{say(first)}{between}{say(last)}")
-    return ", ".join(words)
+        parts.append(format_number(first) if first == last else f"{format_number(first)}{between}{format_number(last)}")
+    return ", ".join(parts)

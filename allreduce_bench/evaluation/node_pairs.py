@@ -32,7 +32,7 @@ class MeasuredPair(NamedTuple):
 
     pair: Pair
     times: dict[int, PairTime]
-    why: str = ""  # one line; empty where it was measured
+    failure: str = ""  # why there are no times, one line; empty where it was measured
 
     @property
     def name(self) -> str:
@@ -43,7 +43,7 @@ class MeasuredPair(NamedTuple):
 class JudgedPair(NamedTuple):
     """A pair, held against the median over pairs."""
 
-    one: MeasuredPair
+    measured: MeasuredPair
     ratios: dict[int, float]  # its times over the median ones; empty where it failed
     fastest: dict[int, float]  # the same of its fastest launch
     slow: frozenset[int]  # sizes at which it is slow; none where it failed
@@ -72,20 +72,20 @@ def measured_pair(pair: Pair, rows: Sequence[SummaryRow]) -> MeasuredPair:
     return MeasuredPair(pair, times)
 
 
-def judged_pairs(found: Sequence[MeasuredPair], threshold: float) -> list[JudgedPair]:
+def judged_pairs(measured_pairs: Sequence[MeasuredPair], threshold: float) -> list[JudgedPair]:
     """Every pair against the median over those that did not fail.
 
     Slow is one whose fastest launch is above it by more than the share.
     """
-    times_s = {size: [one.times[size].time_s for one in found if not one.why] for size in METRICS}
+    times_s = {size: [pair.times[size].time_s for pair in measured_pairs if not pair.failure] for size in METRICS}
     medians_s = {size: median_low(values) for size, values in times_s.items() if values}
-    result = []
-    for one in found:
-        ratios = {size: time.time_s / medians_s[size] for size, time in one.times.items()}
-        fastest = {size: time.fastest_s / medians_s[size] for size, time in one.times.items()}
+    judged = []
+    for pair in measured_pairs:
+        ratios = {size: time.time_s / medians_s[size] for size, time in pair.times.items()}
+        fastest = {size: time.fastest_s / medians_s[size] for size, time in pair.times.items()}
         slow, seldom_fast = ({size for size in of if of[size] > 1 + threshold} for of in (fastest, ratios))
-        result.append(JudgedPair(one, ratios, fastest, frozenset(slow), frozenset(seldom_fast - slow)))
-    return result
+        judged.append(JudgedPair(pair, ratios, fastest, frozenset(slow), frozenset(seldom_fast - slow)))
+    return judged
 
 
 def judge(pairs: Sequence[JudgedPair]) -> list[str]:
@@ -96,33 +96,35 @@ def judge(pairs: Sequence[JudgedPair]) -> list[str]:
     """
     of_node: dict[str, list[JudgedPair]] = {}
     for pair in pairs:
-        for node in pair.one.pair:
+        for node in pair.measured.pair:
             of_node.setdefault(node, []).append(pair)
-    nobody = all(pair.one.why for pair in pairs)
-    named = [node for node, its in of_node.items() if not nobody and _all_alike(its)]
+    all_failed = all(pair.measured.failure for pair in pairs)
+    named = [node for node, pairs_of_node in of_node.items() if not all_failed and _fail_or_slow_alike(pairs_of_node)]
     sentences = []
     for node in named:
-        neighbours = {other for pair in of_node[node] for other in pair.one.pair} - {node}
+        neighbours = {other for pair in of_node[node] for other in pair.measured.pair} - {node}
         doubt = "; both its neighbours are named, too, so it may be well" if neighbours <= set(named) else ""
-        sentences.append(f"node {node}: {_words(of_node[node])}{doubt}")
-    bad = [pair for pair in pairs if pair.slow or pair.one.why]
-    return sentences + [f"link {_words([pair])}" for pair in bad if not set(pair.one.pair) & set(named)]
+        sentences.append(f"node {node}: {_describe_pairs(of_node[node])}{doubt}")
+    bad = [pair for pair in pairs if pair.slow or pair.measured.failure]
+    return sentences + [f"link {_describe_pairs([pair])}" for pair in bad if not set(pair.measured.pair) & set(named)]
 
 
-def _all_alike(pairs: Sequence[JudgedPair]) -> bool:
-    return all(pair.one.why for pair in pairs) or bool(frozenset.intersection(*(pair.slow for pair in pairs)))
+def _fail_or_slow_alike(pairs: Sequence[JudgedPair]) -> bool:
+    return all(pair.measured.failure for pair in pairs) or bool(frozenset.intersection(*(pair.slow for pair in pairs)))
 
 
-def _words(pairs: Sequence[JudgedPair]) -> str:
+def _describe_pairs(pairs: Sequence[JudgedPair]) -> str:
     """`n1+n2 has 1.92 of the median latency and 0.99 of the median bandwidth`, or why pairs failed, once for all."""
-    if len({pair.one.why for pair in pairs}) == 1 and pairs[0].one.why:
-        return f"{' and '.join(pair.one.name for pair in pairs)} failed: {pairs[0].one.why}"
-    words = []
+    if len({pair.measured.failure for pair in pairs}) == 1 and pairs[0].measured.failure:
+        return f"{' and '.join(pair.measured.name for pair in pairs)} failed: {pairs[0].measured.failure}"
+    descriptions = []
     for pair in pairs:
         latency, bandwidth = pair.ratios.get(SMALL, 0), 1 / pair.ratios.get(LARGE, 1)
         numbers = f"has {latency:.2f} of the median latency and {bandwidth:.2f} of the median bandwidth"
-        words.append(f"{pair.one.name} {f'failed: {pair.one.why}' if pair.one.why else numbers}")
-    return "; ".join(words)
+        descriptions.append(
+            f"{pair.measured.name} {f'failed: {pair.measured.failure}' if pair.measured.failure else numbers}"
+        )
+    return "; ".join(descriptions)
 
 
 def undecided(pairs: Sequence[JudgedPair], threshold: float) -> list[str]:
@@ -132,32 +134,37 @@ def undecided(pairs: Sequence[JudgedPair], threshold: float) -> list[str]:
         return []
     if len(known) <= 1:
         return ["not told: who is slow, since no two pairs could be held against each other; name four nodes or more"]
-    words = f"not told: a slow node slows two of {len(known)} pairs, and so the median; name four nodes or more"
+    sentence = f"not told: a slow node slows two of {len(known)} pairs, and so the median; name four nodes or more"
     for pair in known if len(known) == len(pairs) else ():
         others = [other for other in known if other is not pair]
-        third = next(node for node in others[0].one.pair if node not in pair.one.pair)
+        third = next(node for node in others[0].measured.pair if node not in pair.measured.pair)
         if any(all(other.fastest[size] > pair.ratios[size] * (1 + threshold) for other in others) for size in METRICS):
-            words += f"; as {pair.one.name} is faster than both others, {third} may be slow"
-    return [words]
+            sentence += f"; as {pair.measured.name} is faster than both others, {third} may be slow"
+    return [sentence]
 
 
 def table(pairs: Sequence[JudgedPair]) -> list[str]:
     """The lines of the pairs: what was measured, that over the median of all pairs, and what it means."""
     lines = [["pair", "latency us", "of median", "busbw GB/s", "of median", "state"]]
     for pair in pairs:
-        cells = ["-"] * 4
+        fields = ["-"] * 4
         if pair.ratios:
-            latency_s, busbw = pair.one.times[SMALL].time_s, LARGE / pair.one.times[LARGE].time_s  # 2(p-1)/p is 1
-            cells = [three_digits(latency_s * 1e6), f"{pair.ratios[SMALL]:.2f}"]
-            cells += [f"{busbw / 1e9:.3g}", f"{1 / pair.ratios[LARGE]:.2f}"]
-        lines.append([pair.one.name, *cells, _state(pair)])
+            latency_s, busbw = (
+                pair.measured.times[SMALL].time_s,
+                LARGE / pair.measured.times[LARGE].time_s,
+            )  # 2(p-1)/p is 1
+            fields = [three_digits(latency_s * 1e6), f"{pair.ratios[SMALL]:.2f}"]
+            fields += [f"{busbw / 1e9:.3g}", f"{1 / pair.ratios[LARGE]:.2f}"]
+        lines.append([pair.measured.name, *fields, _describe_state(pair)])
     return aligned(lines, left=(0, 5))
 
 
-def _state(pair: JudgedPair) -> str:
+def _describe_state(pair: JudgedPair) -> str:
     """`slow: latency; slow at times: bandwidth`."""
-    said = {"slow": pair.slow, "slow at times": pair.at_times}
-    words = [
-        f"{word}: {' and '.join(METRICS[size] for size in METRICS if size in of)}" for word, of in said.items() if of
+    sizes_by_word = {"slow": pair.slow, "slow at times": pair.at_times}
+    parts = [
+        f"{word}: {' and '.join(METRICS[size] for size in METRICS if size in sizes)}"
+        for word, sizes in sizes_by_word.items()
+        if sizes
     ]
-    return "failed" if pair.one.why else "; ".join(words) or "ok"
+    return "failed" if pair.measured.failure else "; ".join(parts) or "ok"

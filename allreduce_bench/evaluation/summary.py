@@ -30,16 +30,16 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     for mark in folder.marks():
         ended[int(mark["ranks"]), key_of(mark)].append(mark)
     rows = []
-    for ranks, cell in _found(plan, ended) if isinstance(plan, ImportedPlan) else _planned(plan):
-        row = _row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
+    for ranks, cell in _imported_cells(plan, ended) if isinstance(plan, ImportedPlan) else _planned_cells(plan):
+        row = _cell_row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
         row |= _floors(plan, ranks, cell, timed)
         if plan.groups:
-            row |= _groups(plan, ranks, cell, timed, stands)
+            row |= _group_columns(plan, ranks, cell, timed, stands)
         rows.append(row)
     for group in by_size(rows).values():
-        _compare(group)
-    _limit(plan, rows, attempts)
+        _mark_fastest(group)
+    _add_link_limits(plan, rows, attempts)
     return rows
 
 
@@ -69,19 +69,19 @@ def by_size(rows: Iterable[SummaryRow]) -> dict[tuple, list[SummaryRow]]:
     return dict(groups)
 
 
-def _planned(plan: Plan):
+def _planned_cells(plan: Plan):
     for launch in plan.planned_launches()[: len(plan.ranks)]:
         for cell in _in_order(plan, (cell for cell in plan.cells(launch) if cell.executor != FLOOR)):
             yield launch.ranks, cell
 
 
-def _found(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
+def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
     """The cells of an imported run: logs are ragged, so they are those of its marks."""
     cells: dict[int, list[Cell]] = {ranks: [] for ranks in plan.ranks}
     for ranks, (algorithm, executor, count, segment, cache, groups) in ended:
         cells[ranks].append(Cell(algorithm, executor, int(count), int(segment) if segment else None, cache, groups))
-    for ranks, of in cells.items():
-        for cell in _in_order(plan, of):
+    for ranks, cells_of_ranks in cells.items():
+        for cell in _in_order(plan, cells_of_ranks):
             yield ranks, cell
 
 
@@ -100,7 +100,7 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
 
     def time_s(name: str, count: int) -> float | None:
         floor = Cell(name, FLOOR, count, None, cell.cache, plan.kinds[0])
-        return cell_times.middle(timed.get((ranks, floor.key), {}))
+        return cell_times.cell_time_s(timed.get((ranks, floor.key), {}))
 
     null, copy, reduce = FLOORS
     return {
@@ -110,7 +110,9 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
     }
 
 
-def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]], stands: dict) -> SummaryRow:
+def _group_columns(
+    plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]], stands: dict
+) -> SummaryRow:
     """The columns about groups; see `losses`."""
     from .group_losses import columns  # late: few runs have groups
 
@@ -118,7 +120,7 @@ def _groups(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
     return columns(plan, ranks, cell, together, alone, stands)
 
 
-def _row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[str, CellCalls]) -> SummaryRow:
+def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[str, CellCalls]) -> SummaryRow:
     row: SummaryRow = {
         "algorithm": cell.algorithm,
         "executor": cell.executor,
@@ -144,7 +146,7 @@ def _row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[str, 
     return row
 
 
-def _compare(group: list[SummaryRow]) -> None:
+def _mark_fastest(group: list[SummaryRow]) -> None:
     """Mark the fastest of one size and what cannot be told from it; give all their speed-up over native."""
     best = min(group, key=time_of)
     native = next((row for row in group if row["algorithm"] == "native"), None)
@@ -153,13 +155,13 @@ def _compare(group: list[SummaryRow]) -> None:
         row["speedup"] = time_of(native) / time_of(row) if native else None
 
 
-def _limit(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -> None:
+def _add_link_limits(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -> None:
     """Hold the times against the links between the nodes."""
     for ranks in plan.ranks:
-        ours = [row for row in rows if row["ranks"] == ranks]
+        rows_of_ranks = [row for row in rows if row["ranks"] == ranks]
         facts = [fact for fact in attempts if fact["ranks"] == ranks]
-        link = link_of(plan.link_rate_bytes_per_s, [row for row in ours if row.get("wire")], facts)
-        for row in ours:
+        link = link_of(plan.link_rate_bytes_per_s, [row for row in rows_of_ranks if row.get("wire")], facts)
+        for row in rows_of_ranks:
             row |= {"limit_s": None, "of_limit": None, "link": link.words if link else None}
             nodes, time_s = row.get("nodes"), row["time_s"]
             if link and nodes and time_s and row["nbytes"] and not plan.groups:  # which share the links in another way
@@ -186,7 +188,3 @@ def launch_ratios(one: SummaryRow, other: SummaryRow) -> list[float]:
     """one / other for the medians of every launch that measured both."""
     a, b = one["launch_medians"], other["launch_medians"]
     return [a[launch] / b[launch] for launch in a if launch in b]
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text else None

@@ -45,16 +45,18 @@ class Verdict(NamedTuple):
 
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     """One verdict per rank count and class of sizes that was measured, with a warm cache if that was measured."""
-    found, measured = [], by_size(rows)
+    class_verdicts, measured = [], by_size(rows)
     cache = "warm" if any(cache == "warm" for _, _, cache in measured) else "cold"
     measured = {key: group for key, group in measured.items() if key[2] == cache}
     for ranks in sorted({row["ranks"] for row in rows}):
         groups = {nbytes: group for (p, nbytes, _), group in measured.items() if p == ranks and p > 1 and nbytes}
         for label, low, high in CLASSES:
-            chosen = {n: group for n, group in groups.items() if n >= low and (high is None or n < high)}
-            if chosen:
-                found.append(_verdict(ranks, label if cache == "warm" else f"{label}, cold cache", chosen))
-    return found
+            groups_of_class = {n: group for n, group in groups.items() if n >= low and (high is None or n < high)}
+            if groups_of_class:
+                class_verdicts.append(
+                    _verdict(ranks, label if cache == "warm" else f"{label}, cold cache", groups_of_class)
+                )
+    return class_verdicts
 
 
 def _verdict(ranks: int, label: str, groups: dict[int, list[SummaryRow]]) -> Verdict:
@@ -77,10 +79,10 @@ def _verdict(ranks: int, label: str, groups: dict[int, list[SummaryRow]]) -> Ver
     if any(_clearly_beaten(group, ordered[0]) for group in groups.values()):
         return Verdict(ranks, label, SPLIT, spans=_spans(groups))
     absent = tuple(name for name in slowdown if name not in score)
-    return _decided(Verdict(ranks, label, WON, ordered[0], absent=absent), ordered[1:], score, groups)
+    return _with_rivals(Verdict(ranks, label, WON, ordered[0], absent=absent), ordered[1:], score, groups)
 
 
-def _decided(
+def _with_rivals(
     verdict: Verdict, others: list[str], score: dict[str, float], groups: dict[int, list[SummaryRow]]
 ) -> Verdict:
     """The verdict with what the winner is compared with: native, if others are not as fast as it."""

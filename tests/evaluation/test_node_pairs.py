@@ -170,10 +170,10 @@ def test_of_a_run_the_faster_algorithm_counts():
 
 
 def test_a_run_that_is_not_what_it_seems_is_a_failed_pair():
-    assert measured_pair(("a", "b"), [row(), row(LARGE, state="wrong", reason="3 wrong elements")]).why == (
+    assert measured_pair(("a", "b"), [row(), row(LARGE, state="wrong", reason="3 wrong elements")]).failure == (
         "ring 4 MiB: wrong, 3 wrong elements"
     )
-    assert "both share memory" in measured_pair(("a", "b"), [row(nodes="1")]).why
+    assert "both share memory" in measured_pair(("a", "b"), [row(nodes="1")]).failure
 
 
 @pytest.mark.parametrize(
