@@ -1,8 +1,8 @@
 """New runs against a baseline: which cells became slower, by how much, and how sure that is.
 
 reading      folders to runs              conditions   whether runs can be compared at all
-ratio        the statistics of a cell     judgement    matching cells, one verdict each
-text, junit, document                     what is said of it
+matching     the cells of two sides       ratio        the statistics of a cell
+judgement    one verdict a cell           text, junit, document   the formats
 """
 
 from . import document, junit, text

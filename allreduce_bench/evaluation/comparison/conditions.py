@@ -80,29 +80,33 @@ def accepted(runs: Sequence[ComparedRun], ranks: Collection[int], despite: Colle
 
     What a run does not say is not held against it. Raises RunError where a difference is not in `despite`.
     """
-    found: dict[str, Difference] = {}
+    differences: dict[str, Difference] = {}
     for run in runs[1:]:
         for difference in _differences(runs[0], run, sorted(ranks)):
-            found.setdefault(difference.key, difference)
-    refused = [difference for difference in found.values() if difference.word not in despite]
+            differences.setdefault(difference.key, difference)
+    refused = [difference for difference in differences.values() if difference.word not in despite]
     if refused:
         words = ",".join(dict.fromkeys(difference.word for difference in refused))
-        told = "; ".join(map(str, refused))
-        raise RunError(f"not comparable: {told}; if that is what you compare, add --despite {words}")
-    return list(found.values())
+        sentences = "; ".join(map(str, refused))
+        raise RunError(f"not comparable: {sentences}; if that is what you compare, add --despite {words}")
+    return list(differences.values())
 
 
 def _differences(one: ComparedRun, other: ComparedRun, ranks: Sequence[int]) -> list[Difference]:
     differences = []
-    ours, theirs = ({count: _conditions(run, count) for count in ranks} for run in (one, other))
+    conditions, other_conditions = ({count: _conditions(run, count) for count in ranks} for run in (one, other))
     for word, keys in SAME.items():
         for key in keys:
-            known = {n: (ours[n][key], theirs[n][key]) for n in ranks if key in ours[n] and key in theirs[n]}
-            at = tuple(n for n, (a, b) in known.items() if a.value != b.value)
+            known = {
+                n: (conditions[n][key], other_conditions[n][key])
+                for n in ranks
+                if key in conditions[n] and key in other_conditions[n]
+            }
+            at = tuple(n for n, (before, after) in known.items() if before.value != after.value)
             if at:
-                a, b = known[at[0]]
+                before, after = known[at[0]]
                 where = () if len(at) == len(ranks) else at
-                differences.append(Difference(word, key, (a.text, b.text), (one.name, other.name), where))
+                differences.append(Difference(word, key, (before.text, after.text), (one.name, other.name), where))
     return differences
 
 
@@ -121,8 +125,8 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     if definition:
         conditions["time_definition"] = Condition(definition, definition)
     if crowded:
-        words = ", ".join(sorted(CROWDED[value] for value in crowded))
-        conditions["oversubscribed"] = Condition(frozenset(crowded), words)
+        crowded_text = ", ".join(sorted(CROWDED[value] for value in crowded))
+        conditions["oversubscribed"] = Condition(frozenset(crowded), crowded_text)
     if links:
         conditions["link"] = Condition(tuple(links), " and ".join(links))
     return conditions
@@ -139,8 +143,8 @@ def _of_environment(attempts: Sequence[Mapping]) -> dict[str, Condition]:
 
 def _usual_definition(rows: Sequence[SummaryRow]) -> str:
     """What a time is in most cells; a cell that had to be measured otherwise is judged by itself."""
-    found = Counter(row["time_definition"] for row in rows if row["time_s"] is not None)
-    return found.most_common(1)[0][0] if found else ""
+    counts = Counter(row["time_definition"] for row in rows if row["time_s"] is not None)
+    return counts.most_common(1)[0][0] if counts else ""
 
 
 def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
@@ -148,8 +152,10 @@ def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list
     noted = _changed(list(map(_noted, baseline)), list(map(_noted, new)))
     unset = Condition(None, "not set")
     variables = _changed(list(map(_variables, baseline)), list(map(_variables, new)), unset)
-    told = [(LABELS[key], texts) for key, texts in noted] + [(f"variable {name}", texts) for name, texts in variables]
-    return [f"{what}: {' -> '.join(texts)}" for what, texts in told]
+    all_changes = [(LABELS[key], texts) for key, texts in noted] + [
+        (f"variable {name}", texts) for name, texts in variables
+    ]
+    return [f"{label}: {' -> '.join(texts)}" for label, texts in all_changes]
 
 
 Conditions = Sequence[Mapping[str, Condition]]  # of each run of a side
@@ -162,10 +168,13 @@ def _changed(before: Conditions, after: Conditions, absent: Condition | None = N
     """
     changed = []
     for key in dict.fromkeys(key for run in (*before, *after) for key in run):
-        sides = [[known for run in side if (known := run.get(key, absent)) and known.text] for side in (before, after)]
-        values = [{known.value for known in side} for side in sides]
+        sides = [
+            [condition for run in side if (condition := run.get(key, absent)) and condition.text]
+            for side in (before, after)
+        ]
+        values = [{condition.value for condition in side} for side in sides]
         if all(values) and values[0] != values[1]:
-            changed.append((key, [" or ".join(sorted({known.text for known in side})) for side in sides]))
+            changed.append((key, [" or ".join(sorted({condition.text for condition in side})) for side in sides]))
     return changed
 
 

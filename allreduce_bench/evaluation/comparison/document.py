@@ -1,36 +1,37 @@
 """A comparison as one JSON object."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
-from .judgement import ERROR_SHARE, MATCHED, VERDICTS, ComparedCell, Comparison
+from .judgement import ERROR_SHARE, VERDICTS, ComparedCell, Comparison
 
 
-def json_text(found: Comparison) -> str:
+def json_text(comparison: Comparison) -> str:
     """An object with the runs of both sides, threshold, confidence, counts, sentence, notes, cells and one_sided.
 
     Times are seconds, ratios new / baseline, variances those of a unit's natural logarithm; an unknown value is null.
     """
     content = {
-        "baseline": [run.name for run in found.baseline],
-        "new": [run.name for run in found.new],
-        "threshold": found.threshold,
+        "baseline": [run.name for run in comparison.baseline],
+        "new": [run.name for run in comparison.new],
+        "threshold": comparison.threshold,
         "confidence": 1 - ERROR_SHARE,
         "correction": "Bonferroni",
-        "counts": {kind: len(found.of(kind)) for kind in (*VERDICTS, "failed")},
-        "failed": bool(found.failure),
-        "sentence": found.sentence,
-        "notes": list(found.notes),
-        "cells": [_cell(cell) for cell in found.cells],
-        "one_sided": list(found.one_sided),
+        "counts": {kind: len(comparison.of(kind)) for kind in (*VERDICTS, "failed")},
+        "failed": bool(comparison.failure),
+        "sentence": comparison.sentence,
+        "notes": list(comparison.notes),
+        "cells": [_cell_object(cell) for cell in comparison.cells],
+        "one_sided": list(map(str, comparison.one_sided)),
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _cell(cell: ComparedCell) -> dict[str, Any]:
-    found = cell.estimate
+def _cell_object(cell: ComparedCell) -> dict[str, Any]:
+    estimate = cell.estimate
     return {
-        **dict(zip(MATCHED, cell.key)),
+        **asdict(cell.key),
         "name": cell.name,
         "verdict": cell.verdict,
         "reason": cell.reason or None,
@@ -39,11 +40,11 @@ def _cell(cell: ComparedCell) -> dict[str, Any]:
         "baseline_launches": cell.launches[0],
         "new_launches": cell.launches[1],
         "ratio": cell.ratio,
-        "low": found and found.low,
-        "high": found and found.high,
-        "hedges_g": found and found.hedges_g,
-        "unit": found and found.unit,
-        "units": found and list(found.units),
-        "variances": found and list(found.variances),
+        "low": estimate and estimate.low,
+        "high": estimate and estimate.high,
+        "hedges_g": estimate and estimate.hedges_g,
+        "unit": estimate and estimate.unit,
+        "units": estimate and list(estimate.units),
+        "variances": estimate and list(estimate.variances),
         "more_units": cell.more,
     }

@@ -1,4 +1,4 @@
-"""Cells of two sides matched, and one verdict for each.
+"""One verdict for each cell that two sides have.
 
 All intervals hold at once with 95 %: each misses its ratio in 5 % divided by the number of judged cells (Bonferroni;
 Dunn, "Multiple comparisons among means", JASA 56, 1961). Holm's procedure would find a little more, but gives no
@@ -11,29 +11,22 @@ from typing import NamedTuple
 
 from ...runs.rows import RunError
 from ...stats import geometric_mean
-from ...units import format_size, format_time, in_ranks
+from ...units import format_time
 from ..summary import MIN_LAUNCHES
-from ..summary_row import SummaryRow
 from .conditions import accepted, changes
+from .matching import MatchedCell, MatchKey, UnjudgedCell, match_cells
 from .ratio import MOST, Estimate, Side, estimate, more_units, verdict
 from .reading import ComparedRun
 
 ERROR_SHARE = 0.05  # of all verdicts of a comparison together
-FAILED = ("wrong", "refused", "hung")
 VERDICTS = ("slower", "faster", "same", "undecided")
-MATCHED = ("ranks", "algorithm", "executor", "segment", "dtype", "op", "count", "cache", "groups")
-USUAL = {"cache": "warm", "groups": ""}
-NAMED = 12  # cells in one sentence
-
-Key = tuple  # the values of MATCHED
-Rows = list[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
-Found = dict[Key, Rows]
+NAMED = 12  # names in one sentence
 
 
 class ComparedCell(NamedTuple):
     """A cell that both sides have, or that failed on the new one."""
 
-    key: Key
+    key: MatchKey
     name: str  # `ring 64 KiB, 4 ranks`
     verdict: str  # one of VERDICTS, or failed
     reason: str = ""  # why it failed or is undecided
@@ -42,11 +35,6 @@ class ComparedCell(NamedTuple):
     launches: tuple[int, int] = (0, 0)
     estimate: Estimate | None = None
     more: int | None = None  # units a side that would decide; None: not known, or more than MOST
-
-    @property
-    def algorithm(self) -> str:
-        """Its name."""
-        return str(self.key[MATCHED.index("algorithm")])
 
     @property
     def ratio(self) -> float | None:
@@ -71,7 +59,7 @@ class Comparison(NamedTuple):
     new: Sequence[ComparedRun]
     threshold: float  # a share
     cells: Sequence[ComparedCell]
-    one_sided: Sequence[str]  # cells that are not judged, with the reason
+    one_sided: Sequence[UnjudgedCell]
     notes: Sequence[str]  # what a reader must know
 
     def of(self, kind: str) -> list[ComparedCell]:
@@ -82,15 +70,15 @@ class Comparison(NamedTuple):
     def failure(self) -> str:
         """Which cells fail the gate; empty where none does."""
         parts = [(kind, [cell.name for cell in self.of(kind)]) for kind in ("failed", "slower")]
-        return "; ".join(f"{kind}: {_listed(names)}" for kind, names in parts if names)
+        return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
 
     @property
     def sentence(self) -> str:
         """`24 cells: 1 slower, 0 faster, 20 same, 3 undecided (6 more launches a side would decide)`."""
         count = Counter(cell.verdict for cell in self.cells)
-        words = [f"{count['failed']} failed"] if count["failed"] else []
-        words += [f"{count[kind]} {kind}" for kind in VERDICTS]
-        return f"{len(self.cells)} cells: {', '.join(words)}{_way_out(self.of('undecided'))}"
+        counts = [f"{count['failed']} failed"] if count["failed"] else []
+        counts += [f"{count[kind]} {kind}" for kind in VERDICTS]
+        return f"{len(self.cells)} cells: {', '.join(counts)}{_more_sentence(self.of('undecided'))}"
 
 
 def compare(
@@ -105,202 +93,106 @@ def compare(
 
     `threshold` is a share, `despite` are words of SAME. Raises RunError: not comparable, or nothing in common.
     """
-    before, after = (_rows(side, algorithms, sizes) for side in (baseline, new))
-    if not before or not after:
-        raise RunError(_not_measured(new if before else baseline))
-    common = [key for key in before if key in after]
-    if not common:
-        raise RunError(_nothing_in_common(before, after))
-    differences = accepted((*baseline, *new), {key[0] for key in common}, set(despite))
-    times = [[_medians(side[key]) for key in common] for side in (before, after)]
-    if times[0] == times[1] and any(times[0]):
-        raise RunError(f"{new[0].name} holds the same times as {baseline[0].name}: a copy; name another run")
-    keys = list(dict.fromkeys((*before, *after)))
-    rows = {key: (before.get(key, []), after.get(key, [])) for key in keys}
-    names = _names({key: (sides[0] or sides[1])[0][1] for key, sides in rows.items()})
-    failures = {key: _failure(*rows[key]) for key in keys}
-    measured = [key for key in common if not failures[key] and all(map(_medians, rows[key]))]
-    error_share = ERROR_SHARE / max(1, sum(_enough(*map(_medians, rows[key])) for key in measured))
-    cells = [ComparedCell(key, names[key], "failed", failures[key]) for key in keys if failures[key]]
-    cells += [
-        _judged(ComparedCell(key, names[key], "undecided"), rows[key], threshold, error_share, set(despite))
-        for key in measured
-    ]
-    judged = {cell.key for cell in cells}
+    cells = match_cells(baseline, new, algorithms, sizes)
+    common = [cell for cell in cells if cell.is_common]
+    accepted_words = frozenset(despite)
+    differences = accepted((*baseline, *new), {cell.key.ranks for cell in common}, accepted_words)
+    _refuse_copy(common, baseline[0], new[0])
+    failed = [cell for cell in cells if cell.failure]
+    measured = [cell for cell in common if cell.is_measured and not cell.failure]
+    error_share = ERROR_SHARE / max(1, sum(map(_has_enough_launches, measured)))
+    judged = {cell.key: ComparedCell(cell.key, cell.name, "failed", cell.failure) for cell in failed}
+    judged |= {cell.key: _judge(cell, threshold, error_share, accepted_words) for cell in measured}
     return Comparison(
         baseline,
         new,
         threshold,
-        [cell for key in sorted(keys, key=_order) for cell in cells if cell.key == key],
-        [_why_not(names[key], *rows[key]) for key in keys if key not in judged],
-        [*_about(baseline, new), *(f"accepted: {difference}" for difference in differences), *_changed(baseline, new)],
+        sorted((judged[cell.key] for cell in cells if cell.key in judged), key=_ranks_and_count),
+        [cell.unjudged for cell in cells if cell.key not in judged],
+        [
+            *_notes_of_runs(baseline, new),
+            *(f"accepted: {difference}" for difference in differences),
+            *(f"changed: {change}" for change in changes(baseline, new)),
+        ],
     )
 
 
-def _rows(side: Sequence[ComparedRun], algorithms: Sequence[str], sizes: Sequence[int]) -> Found:
-    """The rows of one side that were asked for, by cell."""
-    found: Found = {}
-    for run in side:
-        for row in run.rows:
-            asked = (not algorithms or row["algorithm"] in algorithms) and (not sizes or row["nbytes"] in sizes)
-            if asked:
-                key = tuple(row.get(name) or USUAL.get(name, row.get(name)) for name in MATCHED)
-                found.setdefault(key, []).append((run, row))
-    return found
+def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: ComparedRun) -> None:
+    """Raises RunError where all times of the cells are the same on both sides."""
+    medians_s = [cell.medians_s for cell in cells]
+    if any(before for before, _ in medians_s) and all(before == after for before, after in medians_s):
+        raise RunError(f"{new.name} holds the same times as {baseline.name}: a copy; name another run")
 
 
-def _medians(rows: Rows) -> Side:
-    """Of each run that has times the medians of its launches, seconds."""
-    return [list(row["launch_medians"].values()) for _, row in rows if row["time_s"] is not None]
+def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
+    """The order of cells; what is alike stays in the order of the run."""
+    return cell.key.ranks, cell.key.count
 
 
-def _failure(before: Rows, after: Rows) -> str:
-    """Why the cell fails on the new side and did not in the baseline; empty: it does not, or did already."""
-    found = [[why for run, row in side if (why := _failed(run, row))] for side in (before, after)]
-    return "; ".join(found[1]) if found[1] and not found[0] else ""
-
-
-def _failed(run: ComparedRun, row: SummaryRow) -> str:
-    if row["state"] in FAILED:
-        return f"{row['state']} ({row['reason']}) in {run.name}"
-    accidents = row.get("accidents") or ()
-    return f"hung ({'; '.join(accident.words for accident in accidents)}) in {run.name}" if accidents else ""
-
-
-def _judged(
-    cell: ComparedCell, rows: tuple[Rows, Rows], threshold: float, error_share: float, despite: Collection[str]
-) -> ComparedCell:
-    before, after = map(_medians, rows)
+def _judge(cell: MatchedCell, threshold: float, error_share: float, despite: Collection[str]) -> ComparedCell:
+    """The verdict of a cell that both sides have measured."""
+    before, after = cell.medians_s
     launches = sum(map(len, before)), sum(map(len, after))
-    cell = cell._replace(baseline_s=_centre(before), new_s=_centre(after), launches=launches)
-    if unlike := _unlike(rows, despite):
-        return cell._replace(reason=unlike)
-    if not _enough(before, after):
+    undecided = ComparedCell(
+        cell.key, cell.name, "undecided", baseline_s=_centre_s(before), new_s=_centre_s(after), launches=launches
+    )
+    if len(cell.definitions) > 1 and "time" not in despite:
+        definitions = ", ".join(cell.definitions)
+        return undecided._replace(
+            reason=f"its times are {definitions}; if that is what you compare, add --despite time"
+        )
+    if not _has_enough_launches(cell):
         reason = f"{launches[0]} and {launches[1]} launches; a verdict takes {MIN_LAUNCHES} a side"
-        return cell._replace(reason=reason, more=MIN_LAUNCHES - min(launches))
-    found = estimate(before, after, error_share, max(run.tick_s for side in rows for run, _ in side))
-    cell = cell._replace(estimate=found, verdict=verdict(found.low, found.high, threshold))
-    if cell.verdict != "undecided":
-        return cell
-    more = more_units(found, threshold, error_share)
-    return cell._replace(reason=f"{_more(more, found.unit)} a side would decide", more=more)
+        return undecided._replace(reason=reason, more=MIN_LAUNCHES - min(launches))
+    estimated = estimate(before, after, error_share, cell.tick_s)
+    kind = verdict(estimated.low, estimated.high, threshold)
+    if kind != "undecided":
+        return undecided._replace(estimate=estimated, verdict=kind)
+    more = more_units(estimated, threshold, error_share)
+    reason = f"{_format_more(more, estimated.unit)} a side would decide"
+    return undecided._replace(estimate=estimated, reason=reason, more=more)
 
 
-def _unlike(rows: tuple[Rows, Rows], despite: Collection[str]) -> str:
-    """Why the times of a cell are not of one kind, though those of most others are; empty: they are, or may differ."""
-    definitions = list(dict.fromkeys(row["time_definition"] for side in rows for _, row in side if row["time_s"]))
-    if len(definitions) < 2 or "time" in despite:
-        return ""
-    return f"its times are {', '.join(definitions)}; if that is what you compare, add --despite time"
+def _has_enough_launches(cell: MatchedCell) -> bool:
+    return min(sum(map(len, side)) for side in cell.medians_s) >= MIN_LAUNCHES
 
 
-def _enough(before: Side, after: Side) -> bool:
-    return min(sum(map(len, before)), sum(map(len, after))) >= MIN_LAUNCHES
-
-
-def _centre(side: Side) -> float:
+def _centre_s(side: Side) -> float:
     """The geometric mean over runs of the geometric means of their launches."""
     return geometric_mean([geometric_mean(run) for run in side])
 
 
-def _more(count: int | None, unit: str) -> str:
+def _format_more(count: int | None, unit: str) -> str:
     """`1 more launch`; None: more than are looked at."""
     plural = {"launch": "launches", "run": "runs"}[unit]
     return f"more than {MOST} {plural}" if count is None else f"{count} more {unit if count == 1 else plural}"
 
 
-def _way_out(undecided: Sequence[ComparedCell]) -> str:
+def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
     """How much more a side would decide the cells: ` (6 more launches a side would decide)`."""
     if not undecided:
         return ""
-    known = [cell for cell in undecided if cell.more is not None]
+    decidable = [cell for cell in undecided if cell.more is not None]
     if any(cell.estimate is None for cell in undecided):
         return f" ({MIN_LAUNCHES} launches a side are the least for a verdict)"
-    most = max(known or undecided, key=lambda cell: cell.more or 0)
+    most = max(decidable or undecided, key=lambda cell: cell.more or 0)
     unit = most.estimate.unit if most.estimate else "launch"
-    which = f" {len(known)} of them" if 0 < len(known) < len(undecided) else ""
-    return f" ({_more(most.more, unit)} a side would decide{which})"
+    share = f" {len(decidable)} of them" if 0 < len(decidable) < len(undecided) else ""
+    return f" ({_format_more(most.more, unit)} a side would decide{share})"
 
 
-def _order(key: Key) -> tuple[int, int]:
-    """By ranks, then by elements; what is alike stays in the order of the run."""
-    return int(key[0]), int(key[MATCHED.index("count")])
-
-
-def _names(rows: dict[Key, SummaryRow]) -> dict[Key, str]:
-    """A name for each cell; executor and segment only where the rest would not tell it from another one."""
-    short = {key: _name(row) for key, row in rows.items()}
-    count = Counter(short.values())
-    return {
-        key: name if count[name] == 1 else f"{name}, {rows[key]['executor']}, segment {rows[key]['segment']}"
-        for key, name in short.items()
-    }
-
-
-def _name(row: SummaryRow) -> str:
-    cache = row.get("cache") or USUAL["cache"]
-    more = [word for word in (cache if cache != USUAL["cache"] else "", row.get("groups")) if word]
-    return ", ".join([f"{row['algorithm']} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *more])
-
-
-def _why_not(name: str, before: Rows, after: Rows) -> str:
-    """Why a cell is not judged: `only in the baseline: ring 8 B, 2 ranks (new: skipped, no memory)`."""
-    states = [_state(side) for side in (before, after)]
-    if states[0] == "done":
-        return f"only in the baseline: {name} (new: {states[1]})"
-    return (
-        f"only new: {name} (baseline: {states[0]})" if states[1] == "done" else f"on neither side: {name} ({states[0]})"
-    )
-
-
-def _size(rows: Rows) -> str:
-    return format_size(rows[0][1]["nbytes"])
-
-
-def _state(side: Rows) -> str:
-    if not side:
-        return "not planned"
-    if _medians(side):
-        return "done"
-    row = side[0][1]
-    return f"{row['state']}, {row['reason']}"
-
-
-def _about(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
+def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
     """What a reader must know of the runs."""
     single = len(baseline) == len(new) == 1
     notes = ["one run a side: what differs from run to run, or day to day, is not in the intervals"] if single else []
     return notes + [
-        f"{run.name} is unfinished: cells are left in {_listed(run.unfinished)}; compared as far as it goes"
+        f"{run.name} is unfinished: cells are left in {_format_names(run.unfinished)}; compared as far as it goes"
         for run in (*baseline, *new)
         if run.unfinished
     ]
 
 
-def _changed(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
-    return [f"changed: {change}" for change in changes(baseline, new)]
-
-
-def _listed(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
+    """The first NAMED names, and how many more there are."""
     more = len(names) - NAMED
     return "; ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _not_measured(side: Sequence[ComparedRun]) -> str:
-    rows = [row for run in side for row in run.rows]
-    algorithms = ", ".join(dict.fromkeys(row["algorithm"] for row in rows))
-    sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))
-    return f"no cell of {side[0].name} is one that -a and --sizes name; it has: {algorithms}; {sizes}"
-
-
-def _nothing_in_common(before: Found, after: Found) -> str:
-    """The first of MATCHED in which no value of one side is one of the other's."""
-    for i, name in enumerate(MATCHED):
-        values = [list(dict.fromkeys(key[i] for key in side)) for side in (before, after)]
-        if not set(values[0]) & set(values[1]):
-            told = [", ".join("not said" if value is None else str(value) for value in of) for of in values]
-            if name == "count":
-                name = "size"
-                told = [", ".join(dict.fromkeys(_size(side[key]) for key in side)) for side in (before, after)]
-            return f"no cell in common: {name} is {told[0]} in the baseline, {told[1]} in the new run"
-    return "no cell in common: the two sides measured other algorithms at other sizes and ranks"

@@ -14,44 +14,50 @@ from .text import method
 NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot say
 
 
-def junit(found: Comparison) -> str:
+def junit(comparison: Comparison) -> str:
     """The XML document, UTF-8."""
-    failures = len(found.of("slower")) + len(found.of("failed"))
-    skipped = len(found.of("undecided")) + len(found.one_sided)
-    counts = {"tests": len(found.cells) + len(found.one_sided), "failures": failures, "errors": 0, "skipped": skipped}
-    suites = _element(None, "testsuites", name="allreduce-bench compare", **counts)
-    suite = _element(suites, "testsuite", name="allreduce-bench compare", **counts, time=_time(found.cells))
-    properties = _element(suite, "properties")
-    for side, runs in (("baseline", found.baseline), ("new", found.new)):
-        _element(properties, "property", name=side, value=" ".join(run.name for run in runs))
-    for cell in found.cells:
-        _case(suite, cell)
-    for line in found.one_sided:
-        why, _, name = line.partition(": ")
-        _element(_element(suite, "testcase", classname="allreduce", name=name, time="0"), "skipped", message=why)
-    _element(suite, "system-out").text = _clean("\n".join([method(found), *found.notes, found.sentence]))
+    failures = len(comparison.of("slower")) + len(comparison.of("failed"))
+    skipped = len(comparison.of("undecided")) + len(comparison.one_sided)
+    tests = len(comparison.cells) + len(comparison.one_sided)
+    counts = {"tests": tests, "failures": failures, "errors": 0, "skipped": skipped}
+    suites = _add_element(None, "testsuites", name="allreduce-bench compare", **counts)
+    suite = _add_element(
+        suites, "testsuite", name="allreduce-bench compare", **counts, time=_format_time(comparison.cells)
+    )
+    properties = _add_element(suite, "properties")
+    for side, runs in (("baseline", comparison.baseline), ("new", comparison.new)):
+        _add_element(properties, "property", name=side, value=" ".join(run.name for run in runs))
+    for cell in comparison.cells:
+        _add_case(suite, cell)
+    for unjudged in comparison.one_sided:
+        case = _add_element(suite, "testcase", classname="allreduce", name=unjudged.cell, time="0")
+        _add_element(case, "skipped", message=unjudged.reason)
+    notes = [method(comparison), *comparison.notes, comparison.sentence]
+    _add_element(suite, "system-out").text = _clean("\n".join(notes))
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
-def _case(suite: ElementTree.Element, cell: ComparedCell) -> None:
-    case = _element(suite, "testcase", classname=f"allreduce.{cell.algorithm}", name=cell.name, time=_time([cell]))
-    told = f"{cell.verdict}: {cell.words}"
+def _add_case(suite: ElementTree.Element, cell: ComparedCell) -> None:
+    case = _add_element(
+        suite, "testcase", classname=f"allreduce.{cell.key.algorithm}", name=cell.name, time=_format_time([cell])
+    )
+    message = f"{cell.verdict}: {cell.words}"
     if cell.verdict in ("slower", "failed"):
-        _element(case, "failure", type=cell.verdict, message=told).text = _clean(told)
+        _add_element(case, "failure", type=cell.verdict, message=message).text = _clean(message)
     elif cell.verdict == "undecided":
-        _element(case, "skipped", message=told)
+        _add_element(case, "skipped", message=message)
     else:
-        _element(case, "system-out").text = _clean(told)
+        _add_element(case, "system-out").text = _clean(message)
 
 
-def _time(cells: Sequence[ComparedCell]) -> str:
+def _format_time(cells: Sequence[ComparedCell]) -> str:
     return f"{sum(cell.new_s or 0.0 for cell in cells):.9f}"
 
 
-def _element(parent: ElementTree.Element | None, tag: str, **attributes: object) -> ElementTree.Element:
-    words = {name: _clean(str(value)) for name, value in attributes.items()}
-    return ElementTree.Element(tag, words) if parent is None else ElementTree.SubElement(parent, tag, words)
+def _add_element(parent: ElementTree.Element | None, tag: str, **attributes: object) -> ElementTree.Element:
+    texts = {name: _clean(str(value)) for name, value in attributes.items()}
+    return ElementTree.Element(tag, texts) if parent is None else ElementTree.SubElement(parent, tag, texts)
 
 
 def _clean(text: str) -> str:

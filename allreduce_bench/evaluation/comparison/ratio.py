@@ -58,12 +58,12 @@ def estimate(baseline: Side, new: Side, error_share: float, tick_s: float = 0.0)
     if min(units) >= FEW:
         variances = squares[0] / (units[0] - 1), squares[1] / (units[1] - 1)
     else:
-        added = _of_fewer_launches(sides)
+        added = _added_variances(sides)
         variances = pooled + added[0], pooled + added[1]
     least = [(tick_s / exp(fmean(side))) ** 2 / 12 for side in values]  # of what is rounded to whole ticks
     variances = max(variances[0], least[0]), max(variances[1], least[1])
     difference = fmean(values[1]) - fmean(values[0])
-    reach = float(_reach(variances, units, error_share))
+    reach = float(_half_interval(variances, units, error_share))
     shrunk = 1 - 3 / (4 * (sum(units) - 2) - 1)  # Hedges, J. Educ. Stat. 6, 1981: d of small samples is too large
     hedges_g = difference / sqrt(pooled) * shrunk if pooled and sum(units) > 3 else None
     low, high = exp(difference - reach), exp(difference + reach)
@@ -80,20 +80,21 @@ def verdict(low: float, high: float, threshold: float) -> str:
     return "same" if 1 / most < low and high < most else "undecided"
 
 
-def more_units(found: Estimate, threshold: float, error_share: float) -> int | None:
+def more_units(so_far: Estimate, threshold: float, error_share: float) -> int | None:
     """How many further units a side lead to a verdict with the probability CHANCE; None: more than MOST.
 
     Supposes that the variances are as they were found, and knows that the ratio is not: it may be anywhere within what
     the units so far allow.
     """
     more = np.arange(1, MOST + 1)
-    units = tuple(count + more for count in found.units)
-    margin, centre = log(1 + threshold), log(found.ratio)
-    moves = np.sqrt(np.maximum(_error(found.variances, found.units) ** 2 - _error(found.variances, units) ** 2, 0))
+    units = tuple(count + more for count in so_far.units)
+    margin, centre = log(1 + threshold), log(so_far.ratio)
+    error_so_far, error_then = (_standard_error(so_far.variances, counts) for counts in (so_far.units, units))
+    moves = np.sqrt(np.maximum(error_so_far**2 - error_then**2, 0))
     if not moves.all():  # no spread at all: further units change nothing
         return None
-    reach = _reach(found.variances, units, error_share)
-    degrees = _degrees(found.variances, found.units)
+    reach = _half_interval(so_far.variances, units, error_share)
+    degrees = _degrees_of_freedom(so_far.variances, so_far.units)
 
     def below(value: np.ndarray) -> np.ndarray:
         return t.cdf((value - centre) / moves, degrees)
@@ -104,20 +105,20 @@ def more_units(found: Estimate, threshold: float, error_share: float) -> int | N
     return int(more[enough[0]]) if enough.size else None
 
 
-def _reach(variances, units, error_share: float):
+def _half_interval(variances, units, error_share: float):
     """Half of the interval of the difference of means."""
-    return t.ppf(1 - error_share / 2, _degrees(variances, units)) * _error(variances, units)
+    return t.ppf(1 - error_share / 2, _degrees_of_freedom(variances, units)) * _standard_error(variances, units)
 
 
-def _error(variances, units):
+def _standard_error(variances, units):
     """The standard error of the difference of means; `units` may be arrays."""
-    return np.sqrt(sum(of / np.asarray(count, float) for of, count in zip(variances, units)))
+    return np.sqrt(sum(of_unit / np.asarray(count, float) for of_unit, count in zip(variances, units)))
 
 
-def _degrees(variances, units):
+def _degrees_of_freedom(variances, units):
     """Degrees of freedom, see the module; `units` may be arrays."""
     counts = [np.asarray(count, float) for count in units]
-    parts = [of / count for of, count in zip(variances, counts)]
+    parts = [of_unit / count for of_unit, count in zip(variances, counts)]
     fewest = np.minimum(*counts)
     if not sum(variances):
         return 2 * fewest - 2
@@ -126,12 +127,12 @@ def _degrees(variances, units):
     return np.where(fewest >= FEW, np.minimum(welch, 2 * fewest - 2), sum(counts) - 2)
 
 
-def _of_fewer_launches(sides: Sequence[Side]) -> tuple[float, float]:
+def _added_variances(sides: Sequence[Side]) -> tuple[float, float]:
     """What is added to the variance of a run of each side, where the other side's known spread is of more launches."""
     launches = [len(side) / sum(1 / len(run) for run in side) for side in sides]  # of a run, harmonic mean
     within = [(variance(run), len(run) - 1) for side in sides for run in side if len(run) > 1]
     degrees = sum(count for _, count in within)
-    of_launch = sum(of * count for of, count in within) / degrees if degrees else 0.0
+    of_launch = sum(of_run * count for of_run, count in within) / degrees if degrees else 0.0
     less_known = 0 if len(sides[0]) < len(sides[1]) else 1
     added = [0.0, 0.0]
     added[less_known] = of_launch * max(0.0, 1 / launches[less_known] - 1 / launches[1 - less_known])

@@ -32,15 +32,15 @@ class ComparedRun(NamedTuple):
 
 def read_sides(baseline: Sequence[Path], new: Sequence[Path]) -> tuple[list[ComparedRun], list[ComparedRun]]:
     """The runs of both sides. Raises RunError: unreadable, named twice, or with times that are none."""
-    named: dict[Path, Path] = {}
+    given_as: dict[Path, Path] = {}
     for path in (*baseline, *new):
-        if (place := path.resolve()) in named:
+        if (place := path.resolve()) in given_as:
             raise RunError(f"{path}: named twice; a run compared with itself says nothing: name another run")
-        named[place] = path
-    return [_read(path) for path in baseline], [_read(path) for path in new]
+        given_as[place] = path
+    return [_read_run(path) for path in baseline], [_read_run(path) for path in new]
 
 
-def _read(path: Path) -> ComparedRun:
+def _read_run(path: Path) -> ComparedRun:
     folder = RunFolder(path)
     plan = folder.plan()
     _refuse_bad_times(folder)
@@ -54,11 +54,11 @@ def _refuse_bad_times(folder: RunFolder) -> None:
         if block["executor"][0] == FLOOR:  # which may take less than the clock can tell
             continue
         calls = enumerate(zip(valid_calls(block), block["time_s"]))
-        if (bad := next((i for i, (valid, text) in calls if valid and not _is_time(text)), None)) is not None:
-            row = {name: values[bad] for name, values in block.items()}
+        if (bad_index := next((i for i, (valid, text) in calls if valid and not _is_time(text)), None)) is not None:
+            row = {name: values[bad_index] for name, values in block.items()}
             cell = f"{row['algorithm']} {row['nbytes']} B, launch {row['launch']}, repetition {row['repetition']}"
-            found_s = f"time_s is '{row['time_s']}', expected seconds above 0"
-            raise RunError(f"{folder.path}: damaged: {cell}: {found_s}; measure anew")
+            problem = f"time_s is '{row['time_s']}', expected seconds above 0"
+            raise RunError(f"{folder.path}: damaged: {cell}: {problem}; measure anew")
 
 
 def _is_time(text: str) -> bool:

@@ -1,0 +1,208 @@
+"""The cells of two sides, matched: what each side measured of them, how they are called, what keeps one unjudged."""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from ...runs.rows import RunError
+from ...units import format_size, in_ranks
+from ..summary_row import SummaryRow
+from .ratio import Side
+from .reading import ComparedRun
+
+FAILED = ("wrong", "refused", "hung")
+USUAL = {"cache": "warm", "groups": ""}
+
+Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
+
+
+@dataclass(frozen=True)
+class MatchKey:
+    """The columns in which the rows of a cell are the same on both sides."""
+
+    ranks: int
+    algorithm: str
+    executor: str
+    segment: int | None
+    dtype: str | None
+    op: str | None
+    count: int
+    cache: str
+    groups: str
+
+
+class UnjudgedCell(NamedTuple):
+    """A cell that is not judged."""
+
+    reason: str  # `only in the baseline`
+    cell: str  # `ring 8 B, 2 ranks (new: skipped, no memory)`
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.cell}"
+
+
+class MatchedCell(NamedTuple):
+    """A cell that one side or both planned, with its rows."""
+
+    key: MatchKey
+    name: str  # `ring 64 KiB, 4 ranks`
+    before: Rows  # of the baseline; empty: it did not plan the cell
+    after: Rows  # of the new side, likewise
+
+    @property
+    def is_common(self) -> bool:
+        """Whether both sides planned it."""
+        return bool(self.before and self.after)
+
+    @property
+    def medians_s(self) -> tuple[Side, Side]:
+        """Of both sides the medians of the launches of each run that has times, seconds."""
+        return _medians_s(self.before), _medians_s(self.after)
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether both sides have times."""
+        return all(self.medians_s)
+
+    @property
+    def failure(self) -> str:
+        """Why the cell fails on the new side and did not in the baseline; empty: it does not, or did already."""
+        before, after = (
+            [reason for run, row in side if (reason := _failure_of_run(run, row))] for side in (self.before, self.after)
+        )
+        return "; ".join(after) if after and not before else ""
+
+    @property
+    def definitions(self) -> list[str]:
+        """What its times are: one definition, or several where they are not of one kind."""
+        rows = [row for _, row in (*self.before, *self.after)]
+        return list(dict.fromkeys(row["time_definition"] for row in rows if row["time_s"]))
+
+    @property
+    def tick_s(self) -> float:
+        """The coarsest step of the clocks of its runs, seconds."""
+        return max(run.tick_s for run, _ in (*self.before, *self.after))
+
+    @property
+    def unjudged(self) -> UnjudgedCell:
+        """Which side has no times of it, of a cell that is not judged."""
+        before, after = _describe_state(self.before), _describe_state(self.after)
+        if before == "done":
+            return UnjudgedCell("only in the baseline", f"{self.name} (new: {after})")
+        if after == "done":
+            return UnjudgedCell("only new", f"{self.name} (baseline: {before})")
+        return UnjudgedCell("on neither side", f"{self.name} ({before})")
+
+
+def match_cells(
+    baseline: Sequence[ComparedRun],
+    new: Sequence[ComparedRun],
+    algorithms: Collection[str] = (),
+    sizes: Collection[int] = (),
+) -> list[MatchedCell]:
+    """The cells of both sides, those of `algorithms` and `sizes` in bytes where some are named; the baseline's first.
+
+    Raises RunError where a side has none of them, or where no cell is common.
+    """
+    before, after = (_rows_by_key(side, algorithms, sizes) for side in (baseline, new))
+    if not before or not after:
+        raise RunError(_none_named_sentence(new if before else baseline))
+    if not before.keys() & after.keys():
+        raise RunError(_none_common_sentence(before, after))
+    rows = {key: (before.get(key, []), after.get(key, [])) for key in (*before, *after)}
+    names = _unique_names({key: (sides[0] or sides[1])[0][1] for key, sides in rows.items()})
+    return [MatchedCell(key, names[key], *sides) for key, sides in rows.items()]
+
+
+def _rows_by_key(
+    side: Sequence[ComparedRun], algorithms: Collection[str], sizes: Collection[int]
+) -> dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]]:
+    """The rows of one side by cell, those of `algorithms` and `sizes` where some are named."""
+    rows_by_key: dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]] = {}
+    for run in side:
+        for row in run.rows:
+            if (not algorithms or row["algorithm"] in algorithms) and (not sizes or row["nbytes"] in sizes):
+                rows_by_key.setdefault(_key_of(row), []).append((run, row))
+    return rows_by_key
+
+
+def _key_of(row: SummaryRow) -> MatchKey:
+    return MatchKey(
+        row["ranks"],
+        row["algorithm"],
+        row["executor"],
+        row["segment"],
+        row["dtype"],
+        row["op"],
+        row["count"],
+        row.get("cache") or USUAL["cache"],
+        row.get("groups") or USUAL["groups"],
+    )
+
+
+def _medians_s(rows: Rows) -> Side:
+    return [list(row["launch_medians"].values()) for _, row in rows if row["time_s"] is not None]
+
+
+def _failure_of_run(run: ComparedRun, row: SummaryRow) -> str:
+    """Why the cell fails in one run; empty: it does not."""
+    if row["state"] in FAILED:
+        return f"{row['state']} ({row['reason']}) in {run.name}"
+    accidents = row.get("accidents") or ()
+    return f"hung ({'; '.join(accident.words for accident in accidents)}) in {run.name}" if accidents else ""
+
+
+def _describe_state(rows: Rows) -> str:
+    """`done`, `not planned`, or `skipped, no memory`."""
+    if not rows:
+        return "not planned"
+    if _medians_s(rows):
+        return "done"
+    row = rows[0][1]
+    return f"{row['state']}, {row['reason']}"
+
+
+def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
+    """A name for each cell; executor and segment only where the rest would not tell it from another one."""
+    short = {key: _short_name(row) for key, row in rows.items()}
+    count = Counter(short.values())
+    return {
+        key: name if count[name] == 1 else f"{name}, {rows[key]['executor']}, segment {rows[key]['segment']}"
+        for key, name in short.items()
+    }
+
+
+def _short_name(row: SummaryRow) -> str:
+    """`ring 64 KiB, 4 ranks`, and what is not usual of the cell."""
+    values = [row.get(name) or usual for name, usual in USUAL.items()]
+    unusual = [str(value) for value, usual in zip(values, USUAL.values()) if value != usual]
+    return ", ".join([f"{row['algorithm']} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
+
+
+def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
+    """What a side has of which nothing was named."""
+    rows = [row for run in side for row in run.rows]
+    algorithms = ", ".join(dict.fromkeys(row["algorithm"] for row in rows))
+    sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))
+    return f"no cell of {side[0].name} is one that -a and --sizes name; it has: {algorithms}; {sizes}"
+
+
+def _none_common_sentence(before: dict[MatchKey, list], after: dict[MatchKey, list]) -> str:
+    """The first column of MatchKey in which no value of one side is one of the other's."""
+    for name in (field.name for field in fields(MatchKey)):
+        if {getattr(key, name) for key in before} & {getattr(key, name) for key in after}:
+            continue
+        column = "size" if name == "count" else name
+        texts = [_format_sizes(side) if name == "count" else _format_values(side, name) for side in (before, after)]
+        return f"no cell in common: {column} is {texts[0]} in the baseline, {texts[1]} in the new run"
+    return "no cell in common: the two sides measured other algorithms at other sizes and ranks"
+
+
+def _format_sizes(side: dict[MatchKey, list]) -> str:
+    return ", ".join(dict.fromkeys(format_size(rows[0][1]["nbytes"]) for rows in side.values()))
+
+
+def _format_values(side: dict[MatchKey, list], name: str) -> str:
+    values = dict.fromkeys(getattr(key, name) for key in side)
+    return ", ".join("not said" if value is None else str(value) for value in values)
