@@ -43,11 +43,11 @@ def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
     """What was found of the bits of every algorithm, at the sizes where they were compared."""
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
     order = list(dict.fromkeys(map(_series_key, compared)))
-    groups: dict[tuple, list[SummaryRow]] = {}
+    alike_rows: dict[tuple, list[SummaryRow]] = {}
     for row in sorted(compared, key=lambda row: order.index(_series_key(row))):
         facts = (*(row.get(name) for name in (*PROMISED, *BETWEEN)), _names_with_same_bits(row, compared))
-        groups.setdefault((_series_key(row), facts), []).append(row)
-    return [_agreement_of(group, compared, sharing) for (_, (*_, sharing)), group in groups.items()]
+        alike_rows.setdefault((_series_key(row), facts), []).append(row)
+    return [_agreement_of(alike, compared, sharing) for (_, (*_, sharing)), alike in alike_rows.items()]
 
 
 def sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
@@ -80,23 +80,23 @@ def broken_promise(row: SummaryRow) -> str | None:
 
 
 def _series_key(row: SummaryRow) -> tuple:
-    """What a line is of: rank count, cache and algorithm."""
+    """Rank count, cache and algorithm: of one of these a line of a table is."""
     return row["ranks"], row["cache"], row["algorithm"]
 
 
-def _agreement_of(group: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Agreement:
-    first = group[0]
-    timed = max((row for row in group if row["time_s"] is not None), key=lambda row: row["nbytes"], default=None)
+def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Agreement:
+    first = alike[0]
+    timed = max((row for row in alike if row["time_s"] is not None), key=lambda row: row["nbytes"], default=None)
     return Agreement(
         first["ranks"],
         first["cache"],
         first["algorithm"],
-        _format_sizes(group, [row for row in compared if _series_key(row)[:2] == _series_key(first)[:2]]),
+        _format_sizes(alike, [row for row in compared if _series_key(row)[:2] == _series_key(first)[:2]]),
         {name: first.get(name) for name in PROMISED},
         {name: first.get(name) for name in BETWEEN},
         sharing,
-        _largest_of(group, "max_ulp"),
-        _largest_of(group, "mean_ulp"),
+        _largest_of(alike, "max_ulp"),
+        _largest_of(alike, "mean_ulp"),
         f"{format_time(time_of(timed))} at {format_size(timed['nbytes'])}" if timed else "",
     )
 
@@ -110,9 +110,9 @@ def _names_with_same_bits(row: SummaryRow, compared: Iterable[SummaryRow]) -> st
     return "all others" if len(names) == len(others) > 2 else ", ".join(names)
 
 
-def _format_sizes(group: Iterable[SummaryRow], compared: Iterable[SummaryRow], every_size: str = "all") -> str:
+def _format_sizes(alike: Iterable[SummaryRow], compared: Iterable[SummaryRow], every_size: str = "all") -> str:
     """`every_size`, or `8 B to 4 KiB, 1 MiB` where those between were measured too."""
-    every, own = (sorted({row["nbytes"] for row in rows}) for rows in (compared, group))
+    every, own = (sorted({row["nbytes"] for row in rows}) for rows in (compared, alike))
     if own == every and len(own) > 1:
         return every_size
     ends = [(every[first], every[last]) for first, last in spans(map(every.index, own))]

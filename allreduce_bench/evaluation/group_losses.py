@@ -4,9 +4,11 @@ Standard library only. A loss is made within a launch, of the medians of its cal
 launches. 1.3: the neighbours cost 30 % more time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ..runs.folder import CellKey
 from ..runs.groups import MOST_GROUPS, SILENT, describe, format_group_times, groups_of, parse_group_times
 from ..runs.plan import Cell, Plan
 from ..runs.schema import ALONE, TOGETHER
@@ -19,28 +21,35 @@ Timed = Mapping[str, CellCalls]  # launch -> its calls
 FEW = 8  # groups whose values are printed one by one
 
 
-def columns(plan: Plan, ranks: int, cell: Cell, together: Timed, alone: Timed, stand_ins_of: Mapping) -> SummaryRow:
-    """The columns of SUMMARY about the groups of `cell`, whose calls are in `together` and `alone`.
+def add_columns(
+    plan: Plan,
+    cells: Sequence[tuple[int, Cell]],
+    rows: Sequence[SummaryRow],
+    timed: Mapping[tuple[int, CellKey], Timed],
+    attempts: Iterable[Mapping[str, Any]],
+) -> None:
+    """Add the columns of SUMMARY about groups to the row of each cell, and `groups_in_words`.
 
-    `stand_ins_of`: launch -> for each group the one that was measured alone in its place. Beside the columns
-    `groups_in_words` and, where all groups ran together, `losses`: group -> launch -> its loss.
+    `cells` are those of `rows`, each with its ranks. Where all groups ran together also `losses`: group -> launch ->
+    its loss.
     """
-    groups = groups_of(plan.groups, ranks)
-    row: SummaryRow = {"groups_in_words": describe(plan.groups, ranks)}
-    if len(groups) > MOST_GROUPS:
-        return row
-    row["group_ranks"] = " ".join(str(len(members)) for members in groups)
-    times_s = [_group_median_s(together if cell.groups == TOGETHER else alone, number) for number in range(len(groups))]
-    if any(times_s):
-        row["group_times_s"] = format_group_times(times_s)
-    if cell.groups == TOGETHER:
-        losses = [_losses_of_group(number, together, alone, stand_ins_of) for number in range(len(groups))]
-        row["losses"] = losses
-        if any(losses):
-            row["group_loss"] = format_group_times(
-                median(by_launch.values()) if by_launch else None for by_launch in losses
-            )
-    return row
+    stand_ins_of = {fact["launch"]: fact["groups"]["alone"] for fact in attempts if "groups" in fact}
+    for (ranks, cell), row in zip(cells, rows):
+        together, alone = (timed.get((ranks, replace(cell, groups=kind).key), {}) for kind in (TOGETHER, ALONE))
+        groups = groups_of(plan.groups, ranks)
+        row["groups_in_words"] = describe(plan.groups, ranks)
+        if len(groups) > MOST_GROUPS:
+            continue
+        row["group_ranks"] = " ".join(str(len(members)) for members in groups)
+        own = together if cell.groups == TOGETHER else alone
+        times_s = [_group_median_s(own, number) for number in range(len(groups))]
+        if any(times_s):
+            row["group_times_s"] = format_group_times(times_s)
+        if cell.groups == TOGETHER:
+            row["losses"] = [_losses_of_group(number, together, alone, stand_ins_of) for number in range(len(groups))]
+            if any(row["losses"]):
+                losses = (median(by_launch.values()) if by_launch else None for by_launch in row["losses"])
+                row["group_loss"] = format_group_times(losses)
 
 
 def _group_median_s(timed: Timed, number: int) -> float | None:

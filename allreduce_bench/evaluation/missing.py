@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 from ..runs.folder import CellKey
 from ..runs.plan import Cell, Launch, Plan
-from ..runs.schema import ALONE, FLOORS
+from ..runs.schema import FLOORS
 from ..units import format_size, in_ranks, spans
+from .cell_label import cell_of, qualifiers
 from .summary_row import SummaryRow
 
 FAILED = ("wrong", "refused")  # a check failed: no further attempt changes that
 AGAIN = ("hung", "left out")  # the next attempt measures the cell
 MISSING = "missing"  # nobody said anything of the cell
-UNUSUAL = ("cold", ALONE)  # what is said of a cell beside its size
 
 
 class MissingCell(NamedTuple):
@@ -46,15 +46,15 @@ def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[Miss
     alike: dict[tuple[str, int, str], dict[int, set[Cell]]] = {}
     for launch, cell, state, reason in missing_cells:
         alike.setdefault((state, launch.ranks, reason), {}).setdefault(launch.number, set()).add(cell)
-    groups = []
+    missing_groups = []
     for (state, ranks, reason), cells_of in alike.items():
         for numbers, cells in _group_launches(plan, cells_of):
             launches = f"launch{'es' if len(numbers) > 1 else ''} {_format_spans(numbers, str)}"
-            groups.append(
+            missing_groups.append(
                 MissingGroup(state, ranks, _describe_cells(plan, cells), launches, reason, len(numbers) * len(cells))
             )
     order = (*FAILED, *AGAIN, MISSING)
-    return sorted(groups, key=lambda group: (order.index(group.state), group.ranks))
+    return sorted(missing_groups, key=lambda group: (order.index(group.state), group.ranks))
 
 
 def _group_launches(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[list[int], set[Cell]]]:
@@ -83,15 +83,11 @@ def explain_rows(rows: Iterable[SummaryRow], missing_cells: Iterable[MissingCell
     for missing_cell in missing_cells:
         reasons.setdefault((missing_cell.launch.ranks, missing_cell.cell.key), {})[missing_cell.reason] = None
     return [
-        {**row, "reason": "; ".join(reasons.get((row["ranks"], _cell_key(row)), [row["reason"] or ""]))}
+        {**row, "reason": "; ".join(reasons.get((row["ranks"], cell_of(row).key), [row["reason"] or ""]))}
         if row["state"] == MISSING
         else row
         for row in rows
     ]
-
-
-def _cell_key(row: SummaryRow) -> CellKey:
-    return Cell(row["algorithm"], row["executor"], row["count"], row["segment"], row["cache"], row["groups"]).key
 
 
 def _describe_cells(plan: Plan, cells: set[Cell]) -> str:
@@ -103,7 +99,7 @@ def _describe_cells(plan: Plan, cells: set[Cell]) -> str:
     sizes_of: dict[tuple[str, str], list[int]] = {}
     for cell in planned:
         if cell in cells:
-            qualifier = "".join(f" {word}" for word in (cell.cache, cell.groups) if word in UNUSUAL)
+            qualifier = "".join(f" {word}" for word in qualifiers(cell.cache, cell.groups))
             sizes_of.setdefault((cell.algorithm, qualifier), []).append(sizes.index(cell.count))
     order = (*plan.algorithms, *FLOORS)
     names_of: dict[str, list[str]] = {}

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Cell, ImportedPlan, Plan
@@ -25,20 +24,21 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     plan = folder.plan()
     timed, attempts = cell_times.by_cell(folder), folder.attempts()
     oversubscribed = {fact["ranks"]: fact["oversubscribed"] for fact in attempts}
-    stands = {fact["launch"]: fact["groups"]["alone"] for fact in attempts if "groups" in fact}
     ended = defaultdict(list)
     for mark in folder.marks():
         ended[int(mark["ranks"]), key_of(mark)].append(mark)
+    cells = list(_imported_cells(plan, ended) if isinstance(plan, ImportedPlan) else _planned_cells(plan))
     rows = []
-    for ranks, cell in _imported_cells(plan, ended) if isinstance(plan, ImportedPlan) else _planned_cells(plan):
+    for ranks, cell in cells:
         row = _cell_row(plan, ranks, cell, ended.get((ranks, cell.key), []), timed.get((ranks, cell.key), {}))
         row["oversubscribed"] = oversubscribed.get(ranks)
-        row |= _floors(plan, ranks, cell, timed)
-        if plan.groups:
-            row |= _group_columns(plan, ranks, cell, timed, stands)
-        rows.append(row)
-    for group in by_size(rows).values():
-        _mark_fastest(group)
+        rows.append(row | _floors(plan, ranks, cell, timed))
+    if plan.groups:
+        from .group_losses import add_columns  # late: few runs have groups
+
+        add_columns(plan, cells, rows, timed, attempts)
+    for rows_of_size in by_size(rows).values():
+        _mark_fastest(rows_of_size)
     _add_link_limits(plan, rows, attempts)
     return rows
 
@@ -62,11 +62,11 @@ def competing(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
 
 def by_size(rows: Iterable[SummaryRow]) -> dict[tuple, list[SummaryRow]]:
     """The measured rows of each (ranks, nbytes, cache): those that can be compared, and compete."""
-    groups = defaultdict(list)
+    rows_by_size = defaultdict(list)
     for row in competing(rows):
         if row["time_s"] is not None:
-            groups[row["ranks"], row["nbytes"], row["cache"]].append(row)
-    return dict(groups)
+            rows_by_size[row["ranks"], row["nbytes"], row["cache"]].append(row)
+    return dict(rows_by_size)
 
 
 def _planned_cells(plan: Plan):
@@ -78,8 +78,8 @@ def _planned_cells(plan: Plan):
 def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
     """The cells of an imported run: logs are ragged, so they are those of its marks."""
     cells: dict[int, list[Cell]] = {ranks: [] for ranks in plan.ranks}
-    for ranks, (algorithm, executor, count, segment, cache, groups) in ended:
-        cells[ranks].append(Cell(algorithm, executor, int(count), int(segment) if segment else None, cache, groups))
+    for ranks, key in ended:
+        cells[ranks].append(Cell.from_key(key))
     for ranks, cells_of_ranks in cells.items():
         for cell in _in_order(plan, cells_of_ranks):
             yield ranks, cell
@@ -110,16 +110,6 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
     }
 
 
-def _group_columns(
-    plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]], stands: dict
-) -> SummaryRow:
-    """The columns about groups; see `losses`."""
-    from .group_losses import columns  # late: few runs have groups
-
-    together, alone = (timed.get((ranks, replace(cell, groups=kind).key), {}) for kind in plan.kinds)
-    return columns(plan, ranks, cell, together, alone, stands)
-
-
 def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[str, CellCalls]) -> SummaryRow:
     row: SummaryRow = {
         "algorithm": cell.algorithm,
@@ -146,11 +136,11 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
     return row
 
 
-def _mark_fastest(group: list[SummaryRow]) -> None:
+def _mark_fastest(rows_of_size: list[SummaryRow]) -> None:
     """Mark the fastest of one size and what cannot be told from it; give all their speed-up over native."""
-    best = min(group, key=time_of)
-    native = next((row for row in group if row["algorithm"] == "native"), None)
-    for row in group:
+    best = min(rows_of_size, key=time_of)
+    native = next((row for row in rows_of_size if row["algorithm"] == "native"), None)
+    for row in rows_of_size:
         row["rank_of_best"] = "best" if row is best else "tie" if is_tie(row, best) else None
         row["speedup"] = time_of(native) / time_of(row) if native else None
 
@@ -169,22 +159,22 @@ def _add_link_limits(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -
                 row |= {"limit_s": limit_s, "of_limit": limit_s / time_s}
 
 
-def is_tie(one: SummaryRow, other: SummaryRow) -> bool:
+def is_tie(row: SummaryRow, other: SummaryRow) -> bool:
     """Whether the data cannot tell two rows of one size apart (95 %).
 
     With three or more launches in common: the interval of the ratio of their medians, launch by launch, holds 1.
     With fewer: the intervals of their medians over repetitions overlap, or one has too few calls for an interval.
     """
-    ratios = launch_ratios(one, other)
+    ratios = launch_ratios(row, other)
     if len(ratios) >= MIN_LAUNCHES:
         low, high = log_interval(ratios)
         return low <= 1 <= high
-    if "range" in (one["interval"], other["interval"]):
+    if "range" in (row["interval"], other["interval"]):
         return True
-    return one["time_low_s"] <= other["time_high_s"] and other["time_low_s"] <= one["time_high_s"]
+    return row["time_low_s"] <= other["time_high_s"] and other["time_low_s"] <= row["time_high_s"]
 
 
-def launch_ratios(one: SummaryRow, other: SummaryRow) -> list[float]:
-    """one / other for the medians of every launch that measured both."""
-    a, b = one["launch_medians"], other["launch_medians"]
-    return [a[launch] / b[launch] for launch in a if launch in b]
+def launch_ratios(row: SummaryRow, other: SummaryRow) -> list[float]:
+    """row / other for the medians of every launch that measured both."""
+    medians_s, other_medians_s = row["launch_medians"], other["launch_medians"]
+    return [medians_s[launch] / other_medians_s[launch] for launch in medians_s if launch in other_medians_s]

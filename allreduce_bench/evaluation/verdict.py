@@ -47,77 +47,77 @@ def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     """One verdict per rank count and class of sizes that was measured, with a warm cache if that was measured."""
     class_verdicts, measured = [], by_size(rows)
     cache = "warm" if any(cache == "warm" for _, _, cache in measured) else "cold"
-    measured = {key: group for key, group in measured.items() if key[2] == cache}
-    for ranks in sorted({row["ranks"] for row in rows}):
-        groups = {nbytes: group for (p, nbytes, _), group in measured.items() if p == ranks and p > 1 and nbytes}
+    for ranks in sorted({row["ranks"] for row in rows if row["ranks"] > 1}):
+        rows_by_size = {n: measured[p, n, c] for p, n, c in measured if (p, c) == (ranks, cache) and n}
         for label, low, high in CLASSES:
-            groups_of_class = {n: group for n, group in groups.items() if n >= low and (high is None or n < high)}
-            if groups_of_class:
-                class_verdicts.append(
-                    _verdict(ranks, label if cache == "warm" else f"{label}, cold cache", groups_of_class)
-                )
+            rows_of_class = {n: rows for n, rows in rows_by_size.items() if n >= low and (high is None or n < high)}
+            if rows_of_class:
+                sizes = label if cache == "warm" else f"{label}, cold cache"
+                class_verdicts.append(_verdict(ranks, sizes, rows_of_class))
     return class_verdicts
 
 
-def _verdict(ranks: int, label: str, groups: dict[int, list[SummaryRow]]) -> Verdict:
+def _verdict(ranks: int, label: str, rows_by_size: dict[int, list[SummaryRow]]) -> Verdict:
     """The winner has the lowest geometric mean of time over the fastest time, among those measured at every size.
 
     Sizes at which fewer algorithms have a time than at others do not count, and whoever is clearly beaten at some size
     does not win.
     """
-    most = max(map(len, groups.values()))
-    groups = {nbytes: group for nbytes, group in groups.items() if len(group) == most}
+    most = max(map(len, rows_by_size.values()))
+    rows_by_size = {nbytes: rows for nbytes, rows in rows_by_size.items() if len(rows) == most}
     slowdown: dict[str, list[float]] = {}
-    for group in groups.values():
-        best = min(map(time_of, group))
-        for row in group:
+    for rows_of_size in rows_by_size.values():
+        best = min(map(time_of, rows_of_size))
+        for row in rows_of_size:
             slowdown.setdefault(row["algorithm"], []).append(time_of(row) / best)
-    score = {name: geometric_mean(values) for name, values in slowdown.items() if len(values) == len(groups)}
+    score = {name: geometric_mean(values) for name, values in slowdown.items() if len(values) == len(rows_by_size)}
     if not score:
         return Verdict(ranks, label, UNMEASURED)
     ordered = sorted(score, key=score.__getitem__)
-    if any(_clearly_beaten(group, ordered[0]) for group in groups.values()):
-        return Verdict(ranks, label, SPLIT, spans=_spans(groups))
+    if any(_clearly_beaten(rows, ordered[0]) for rows in rows_by_size.values()):
+        return Verdict(ranks, label, SPLIT, spans=_spans(rows_by_size))
     absent = tuple(name for name in slowdown if name not in score)
-    return _with_rivals(Verdict(ranks, label, WON, ordered[0], absent=absent), ordered[1:], score, groups)
+    return _with_rivals(Verdict(ranks, label, WON, ordered[0], absent=absent), ordered[1:], score, rows_by_size)
 
 
 def _with_rivals(
-    verdict: Verdict, others: list[str], score: dict[str, float], groups: dict[int, list[SummaryRow]]
+    verdict: Verdict, others: list[str], score: dict[str, float], rows_by_size: dict[int, list[SummaryRow]]
 ) -> Verdict:
     """The verdict with what the winner is compared with: native, if others are not as fast as it."""
-    winner, largest = verdict.winner, max(groups)
+    winner, largest = verdict.winner, max(rows_by_size)
     near = tuple(
-        name for name in others if score[name] < NEGLIGIBLE * score[winner] or _tied_throughout(groups, winner, name)
+        name
+        for name in others
+        if score[name] < NEGLIGIBLE * score[winner] or _tied_throughout(rows_by_size, winner, name)
     )
     kind = TIE if "native" in near or (winner == "native" and near) else WON
     rival = "native" if "native" in score else next((name for name in others if name not in near), "")
     if winner == "native":
         rival = others[0] if others else ""
-    row = next(row for row in groups[largest] if row["algorithm"] == winner)
+    row = next(row for row in rows_by_size[largest] if row["algorithm"] == winner)
     return verdict._replace(
         kind=kind,
         near=near,
         rival=rival,
         factor=score[rival] / score[winner] if rival else 1.0,
-        size_count=len(groups),
+        size_count=len(rows_by_size),
         nbytes=largest,
         time_s=time_of(row),
     )
 
 
-def _clearly_beaten(group: list[SummaryRow], name: str) -> bool:
+def _clearly_beaten(rows_of_size: list[SummaryRow], name: str) -> bool:
     """Whether the data tell another one of this size from `name`, and it is faster by more than is negligible."""
-    best = min(group, key=time_of)
-    own = next(row for row in group if row["algorithm"] == name)
+    best = min(rows_of_size, key=time_of)
+    own = next(row for row in rows_of_size if row["algorithm"] == name)
     return own["rank_of_best"] not in ("best", "tie") and time_of(own) > NEGLIGIBLE * time_of(best)
 
 
-def _spans(groups: dict[int, list[SummaryRow]]) -> tuple[Span, ...]:
+def _spans(rows_by_size: dict[int, list[SummaryRow]]) -> tuple[Span, ...]:
     """Who is fastest where."""
     spans: list[Span] = []
-    for nbytes, group in sorted(groups.items()):
-        name = str(min(group, key=time_of)["algorithm"])
+    for nbytes, rows_of_size in sorted(rows_by_size.items()):
+        name = str(min(rows_of_size, key=time_of)["algorithm"])
         if spans and spans[-1].algorithm == name:
             spans[-1] = spans[-1]._replace(high=nbytes)
         else:
@@ -125,11 +125,11 @@ def _spans(groups: dict[int, list[SummaryRow]]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def _tied_throughout(groups: dict[int, list[SummaryRow]], winner: str, name: str) -> bool:
+def _tied_throughout(rows_by_size: dict[int, list[SummaryRow]], winner: str, name: str) -> bool:
     """Whether intervals say at every size that the two cannot be told apart; too few calls say nothing."""
     return all(
         row["rank_of_best"] in ("best", "tie") and row["interval"] != "range"
-        for group in groups.values()
-        for row in group
+        for rows in rows_by_size.values()
+        for row in rows
         if row["algorithm"] in (winner, name)
     )

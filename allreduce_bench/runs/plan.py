@@ -45,6 +45,12 @@ class Cell:
         segment = "" if self.segment is None else str(self.segment)
         return self.algorithm, self.executor, str(self.count), segment, self.cache, self.groups
 
+    @classmethod
+    def from_key(cls, key: tuple[str, ...]) -> "Cell":
+        """The cell whose `key` this is."""
+        algorithm, executor, count, segment, cache, groups = key
+        return cls(algorithm, executor, int(count), int(segment) if segment else None, cache, groups)
+
 
 class Launch(NamedTuple):
     """One planned mpirun."""
