@@ -1,0 +1,77 @@
+"""What the recorder writes: a run at once and whole, attempts of their own, findings once, marks of lost cells."""
+
+import pytest
+
+from allreduce_bench.runs.folder import RunFolder, read_json
+from allreduce_bench.runs.plan import Launch, Plan
+from allreduce_bench.runs.recorder import Recorder, create_run, discard_run, mark, summary_lines, write_summary
+from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.schema import SUMMARY, names
+
+PLAN = Plan(("ring",), (8,), (2,), launches=2, seed=1, floors=False)
+LAUNCH = Launch(2, 1)
+CELL = {"algorithm": "ring", "executor": "sendrecv", "count": 2, "segment": None, "cache": "warm", "groups": ""}
+COMMON = {**CELL, "ranks": 2, "nbytes": 8}
+
+
+@pytest.fixture
+def folder(tmp_path) -> RunFolder:
+    folder = RunFolder(tmp_path / "run")
+    create_run(folder, PLAN, ["allreduce-bench", "run"])
+    return folder
+
+
+def test_a_run_is_created_once_and_holds_its_plan(folder):
+    assert folder.plan() == PLAN
+    with pytest.raises(RunError, match="exists already; choose another folder with -o, or go on with it by --resume"):
+        create_run(folder, PLAN, [])
+    assert [path.name for path in folder.path.parent.iterdir()] == ["run"]
+
+
+def test_a_run_without_times_can_be_discarded(folder):
+    discard_run(folder)
+    assert not folder.path.exists()
+    discard_run(folder)
+
+
+def test_each_start_of_a_launch_is_an_attempt_of_its_own(folder):
+    assert [Recorder(folder, LAUNCH.name, {}).attempt for _ in range(3)] == [1, 2, 3]
+    assert sorted(folder.attempt_numbers()[LAUNCH]) == [1, 2, 3]
+
+
+def test_a_cell_is_read_back_with_its_calls(folder):
+    recorder = Recorder(folder, LAUNCH.name, {})
+    recorder.cell({**COMMON, "state": "done"}, [{"repetition": 0, "warmup": False, "valid": True, "time_s": 1e-6}])
+    (call,) = folder.repetitions()
+    assert (call["launch"], call["attempt"], call["warmup"], call["time_s"]) == ("2r-1", "1", "0", "1e-06")
+    assert folder.missing(PLAN, LAUNCH) == 0 and folder.pending(PLAN) == [Launch(2, 2)]
+
+
+def test_a_finding_is_said_and_kept_once(folder, capsys):
+    recorder = Recorder(folder, LAUNCH.name, {})
+    finding = {"code": "a", "text": "it is crowded", "effect": "times are long"}
+    for _ in range(2):
+        recorder.found(finding)
+    assert capsys.readouterr().err == "warning: it is crowded; times are long\n"
+    assert read_json(folder.launches / "2r-1.1.json")["findings"] == [finding]
+
+
+def test_a_mark_joins_the_newest_attempt_unless_the_cell_has_ended(folder):
+    mark(folder, LAUNCH, {**COMMON, "state": "hung"})
+    assert not list(folder.launches.iterdir())  # no attempt came as far as writing
+    recorder = Recorder(folder, LAUNCH.name, {})
+    mark(folder, LAUNCH, {**COMMON, "state": "hung", "reason": "rank 1 is late"})
+    assert [(row["state"], row["attempt"]) for row in folder.marks()] == [("hung", "1")]
+    recorder.cell({**COMMON, "state": "done"}, [])
+    mark(folder, LAUNCH, {**COMMON, "state": "hung", "reason": "too late"})
+    assert [row["reason"] for row in folder.marks()] == ["rank 1 is late", ""]
+
+
+def test_a_summary_has_every_column_and_flags_as_numbers(folder):
+    rows = [{"algorithm": "ring", "oversubscribed": True, "time_s": None}]
+    header, values = summary_lines(rows)
+    row = dict(zip(header, values))
+    assert header == names(SUMMARY)
+    assert (row["algorithm"], row["oversubscribed"], row["time_s"], row["op"]) == ("ring", 1, "", "")
+    write_summary(folder, rows)
+    assert folder.summary_csv.read_text().splitlines()[0] == ",".join(header)

@@ -1,0 +1,40 @@
+"""The tables of columns hold together: names once, known kinds, one kind a name."""
+
+import pytest
+
+from allreduce_bench.runs.schema import (
+    CELLS,
+    KINDS,
+    QUANTILES,
+    REPETITIONS,
+    SUMMARY,
+    SYNCS,
+    common_start,
+    names,
+    time_definition,
+)
+
+
+@pytest.mark.parametrize("columns", [REPETITIONS, CELLS, SUMMARY])
+def test_every_column_is_described_once(columns):
+    assert len(set(names(columns))) == len(columns)
+    assert {column.kind for column in columns} <= {"text", "whole", "real", "flag"}
+    assert all(column.meaning for column in columns)
+
+
+def test_a_name_has_one_kind_in_all_tables():
+    assert all(KINDS[column.name] == column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY))
+
+
+def test_units_stand_in_names():
+    assert all(column.name.endswith("_s") for column in SUMMARY if column.unit == "s" and column.kind == "real")
+    assert set(QUANTILES) <= set(names(SUMMARY))
+
+
+@pytest.mark.parametrize("sync", SYNCS)
+def test_a_definition_names_its_start(sync):
+    assert common_start(time_definition(sync)) == sync
+
+
+def test_a_definition_of_another_tool_has_no_start():
+    assert common_start("osu_avg") is None
