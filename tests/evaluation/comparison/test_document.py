@@ -1,0 +1,28 @@
+"""The JSON of a comparison: seconds, shares, and null for what is not known."""
+
+import json
+
+from compared_runs import FASTER, SLOWER, compared_run, row
+
+from allreduce_bench.evaluation.comparison.document import json_text
+from allreduce_bench.evaluation.comparison.judgement import compare
+
+
+def test_every_cell_says_what_it_is_and_how_it_was_judged():
+    base = compared_run("base", row(FASTER), row(FASTER[:1], algorithm="native"), row(FASTER, nbytes=64, count=16))
+    new = compared_run("new", row(SLOWER), row(SLOWER, algorithm="native"))
+    content = json.loads(json_text(compare([base], [new], 0.05)))
+    assert (content["baseline"], content["new"], content["threshold"], content["confidence"]) == (
+        ["base"],
+        ["new"],
+        0.05,
+        0.95,
+    )
+    assert content["counts"] == {"slower": 1, "faster": 0, "same": 0, "undecided": 1, "failed": 0}
+    assert content["failed"] is True and content["one_sided"] == [
+        "only in the baseline: ring 64 B, 2 ranks (new: not planned)"
+    ]
+    slower, undecided = content["cells"]
+    assert list(slower)[:9] == ["ranks", "algorithm", "executor", "segment", "dtype", "op", "count", "cache", "groups"]
+    assert (slower["verdict"], slower["unit"], slower["units"], slower["reason"]) == ("slower", "launch", [3, 3], None)
+    assert undecided["low"] is None and undecided["baseline_launches"] == 1 and undecided["more_units"] == 2

@@ -1,0 +1,74 @@
+"""Cells of two sides find each other; what one side lacks, and what failed there, is said."""
+
+import pytest
+from compared_runs import FASTER, SLOWER, compared_run, row
+
+from allreduce_bench.evaluation.comparison.matching import match_cells
+from allreduce_bench.evaluation.summary_row import Accident
+from allreduce_bench.runs.rows import RunError
+
+BASE = compared_run("base", row(FASTER), row(FASTER, algorithm="native", executor="native"))
+
+
+def match_one(before: dict, after: dict):
+    (cell,) = match_cells([compared_run("base", before)], [compared_run("new", after)])
+    return cell
+
+
+def test_cells_are_matched_and_named():
+    cells = match_cells([BASE], [compared_run("new", row(SLOWER), row(SLOWER, nbytes=64, count=16))])
+    assert [cell.name for cell in cells] == ["ring 8 B, 2 ranks", "native 8 B, 2 ranks", "ring 64 B, 2 ranks"]
+    assert [cell.is_common for cell in cells] == [True, False, False]
+    assert cells[0].medians_s == ([list(FASTER)], [list(SLOWER)]) and cells[0].is_measured
+    assert [str(cell.unjudged) for cell in cells[1:]] == [
+        "only in the baseline: native 8 B, 2 ranks (new: not planned)",
+        "only new: ring 64 B, 2 ranks (baseline: not planned)",
+    ]
+
+
+def test_a_cell_that_no_side_measured_is_on_neither():
+    assert str(match_one(row(), row()).unjudged) == "on neither side: ring 8 B, 2 ranks (skipped, no memory)"
+
+
+def test_the_unusual_is_in_the_name():
+    cell = match_one(row(FASTER, cache="cold", groups="alone"), row(SLOWER, cache="cold", groups="alone"))
+    assert cell.name == "ring 8 B, 2 ranks, cold, alone"
+
+
+def test_old_rows_without_a_cache_match_warm_ones():
+    assert match_one(row(FASTER, cache="", groups=None), row(SLOWER)).is_common
+
+
+def test_segments_are_named_where_nothing_else_differs():
+    run = compared_run("run", row(FASTER, segment=4), row(FASTER, segment=8))
+    assert [cell.name for cell in match_cells([run], [run])] == [
+        "ring 8 B, 2 ranks, sendrecv, segment 4",
+        "ring 8 B, 2 ranks, sendrecv, segment 8",
+    ]
+
+
+def test_a_failure_counts_on_the_new_side_alone():
+    wrong, hung = row(state="wrong", reason="3 wrong elements"), row(FASTER, accidents=[Accident("2r-1", "late")])
+    assert match_one(row(FASTER), wrong).failure == "wrong (3 wrong elements) in new"
+    assert match_one(row(FASTER), hung).failure == "hung (in launch 2r-1: late) in new"
+    assert not match_one(wrong, hung).failure and not match_one(wrong, row(FASTER)).failure
+
+
+@pytest.mark.parametrize(
+    "after, words",
+    [
+        (row(FASTER, ranks=4), "no cell in common: ranks is 2 in the baseline, 4 in the new run"),
+        (row(FASTER, op=None), "no cell in common: op is sum in the baseline, not said in the new run"),
+        (row(FASTER, nbytes=64, count=16), "no cell in common: size is 8 B in the baseline, 64 B in the new run"),
+    ],
+)
+def test_where_nothing_is_common_the_column_is_named(after, words):
+    with pytest.raises(RunError, match=words):
+        match_one(row(FASTER), after)
+
+
+def test_what_was_named_and_not_measured_is_refused():
+    with pytest.raises(RunError, match="no cell of base is one that -a and --sizes name; it has: ring, native; 8 B"):
+        match_cells([BASE], [BASE], sizes=[64])
+    (cell,) = match_cells([BASE], [BASE], algorithms=["native"])
+    assert cell.key.algorithm == "native"

@@ -1,0 +1,35 @@
+"""Runs for tests of comparisons, without folders: rows as `summarise` gives them, times as launch medians."""
+
+from collections.abc import Sequence
+
+from allreduce_bench.evaluation.comparison.reading import ComparedRun
+from allreduce_bench.runs.plan import Plan
+
+FASTER, SLOWER = (1e-6, 1.01e-6, 0.99e-6), (2e-6, 2.02e-6, 1.98e-6)
+
+
+def row(medians_s: Sequence[float] = (), **values) -> dict:
+    """A row of `ring` at 8 bytes and 2 ranks; done if it has times."""
+    facts = {
+        "algorithm": "ring",
+        "executor": "sendrecv",
+        "segment": None,
+        "ranks": 2,
+        "dtype": "float32",
+        "op": "sum",
+        "count": 2,
+        "nbytes": 8,
+        "cache": "warm",
+        "groups": "",
+        "state": "done" if medians_s else "skipped",
+        "reason": None if medians_s else "no memory",
+        "time_definition": "barrier_max_local",
+        "time_s": medians_s[0] if medians_s else None,
+        "launch_medians": {f"2r-{number}": time_s for number, time_s in enumerate(medians_s, start=1)},
+    }
+    return {**facts, **values}
+
+
+def compared_run(name: str, *rows: dict, attempts: Sequence[dict] = (), unfinished: Sequence[str] = ()) -> ComparedRun:
+    """A run that holds these rows."""
+    return ComparedRun(name, Plan(("ring", "native"), (8,), (2,), seed=1), rows, attempts, unfinished)
