@@ -42,13 +42,13 @@ class Judgement(NamedTuple):
 
 def parse_limits(quantity: str, text: str) -> tuple[AcceptanceLimit, ...]:
     """The limits of `64M:20,ring@1G:25GB/s` (quantity busbw) or `8:15us` (quantity time). Raises ValueError."""
-    return tuple(_parse_limit(quantity, word.strip()) for word in text.split(","))
+    return tuple(_parse_limit(quantity, limit_text.strip()) for limit_text in text.split(","))
 
 
-def _parse_limit(quantity: str, word: str) -> AcceptanceLimit:
+def _parse_limit(quantity: str, limit_text: str) -> AcceptanceLimit:
     parse = {"busbw": _gigabytes_per_s, "time": _duration_with_unit}[quantity]
     try:
-        match = LIMIT_FORM.fullmatch(word)
+        match = LIMIT_FORM.fullmatch(limit_text)
         if not match:
             raise ValueError("it does not name both a size and a value")
         value = parse(match["value"].strip())
@@ -56,7 +56,7 @@ def _parse_limit(quantity: str, word: str) -> AcceptanceLimit:
             raise ValueError("the value must be above 0")
         return AcceptanceLimit(quantity, parse_size(match["size"]), value, match["algorithm"])
     except ValueError as error:
-        raise ValueError(f"'{word}' is no limit: {error}; expected {EXPECTED[quantity]}") from error
+        raise ValueError(f"'{limit_text}' is no limit: {error}; expected {EXPECTED[quantity]}") from error
 
 
 def _gigabytes_per_s(text: str) -> float:

@@ -45,7 +45,7 @@ def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
     order = list(dict.fromkeys(map(_series_key, compared)))
     alike_rows: dict[tuple, list[SummaryRow]] = {}
     for row in sorted(compared, key=lambda row: order.index(_series_key(row))):
-        facts = (*(row.get(name) for name in (*PROMISED, *BETWEEN)), _names_with_same_bits(row, compared))
+        facts = (*(row.get(name) for name in (*PROMISED, *BETWEEN)), _describe_sharing(row, compared))
         alike_rows.setdefault((_series_key(row), facts), []).append(row)
     return [_agreement_of(alike, compared, sharing) for (_, (*_, sharing)), alike in alike_rows.items()]
 
@@ -62,7 +62,7 @@ def sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def why_not_compared(plan: Plan) -> str:
-    """Why a run with integers has nothing to say of bits."""
+    """Why the bits of a run with integers are not compared, a sentence."""
     return f"{plan.dtype} is exact in any order of reduction: the check of the results covers the bits"
 
 
@@ -101,7 +101,7 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
     )
 
 
-def _names_with_same_bits(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
+def _describe_sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
     """The other algorithms whose results have the bits of this row: `ring, tree`, or `all others` of three or more."""
     cell = row["ranks"], row["cache"], row["nbytes"]
     rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]

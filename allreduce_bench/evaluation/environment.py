@@ -33,7 +33,7 @@ class Field(NamedTuple):
 def environment(attempts: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
     """The keys of FIELDS that launches tell of, in their order; `attempts`: the facts of each launch."""
     values = {field.key: values_of(attempts, field.read) for field in FIELDS}
-    return {key: known for key, known in values.items() if known}
+    return {key: occurring for key, occurring in values.items() if occurring}
 
 
 def values_of(attempts: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Iterable[Any]]) -> Values:
@@ -85,11 +85,11 @@ def _variables(fact: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _command(fact: Mapping[str, Any]) -> list[str]:
     """The command of a launch up to what differs between launches of the same ranks."""
-    text = fact.get("command") or ""
+    command_line = fact.get("command") or ""
     try:
-        command = shlex.split(text) if isinstance(text, str) else text
+        command = shlex.split(command_line) if isinstance(command_line, str) else command_line
     except ValueError:  # no command of ours
-        return [text]
+        return [command_line]
     end = command.index(LAUNCH_OPTION) if LAUNCH_OPTION in command else len(command)
     return [shlex.join(command[:end])] if command else []
 

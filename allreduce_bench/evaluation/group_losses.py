@@ -100,12 +100,12 @@ def _times_and_losses(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
     return f"{row['algorithm']} {_format_group_values(row['group_times_s'], 1e6)} us{alone}{loss}"
 
 
-def _format_group_values(text: str, unit: float) -> str:
+def _format_group_values(column_text: str, unit: float) -> str:
     """The values of a column, one by one, or of many groups the least and the greatest."""
-    values = parse_group_times(text)
+    values = parse_group_times(column_text)
     if len(values) > FEW:
-        known = [value * unit for value in values if value is not None]
-        return f"{three_digits(min(known))} to {three_digits(max(known))}"
+        known_values = [value * unit for value in values if value is not None]
+        return f"{three_digits(min(known_values))} to {three_digits(max(known_values))}"
     return ", ".join(SILENT if value is None else three_digits(value * unit) for value in values)
 
 

@@ -83,8 +83,10 @@ def judged_pairs(measured_pairs: Sequence[MeasuredPair], threshold: float) -> li
     for pair in measured_pairs:
         ratios = {size: time.time_s / medians_s[size] for size, time in pair.times.items()}
         fastest = {size: time.fastest_s / medians_s[size] for size, time in pair.times.items()}
-        slow, seldom_fast = ({size for size in of if of[size] > 1 + threshold} for of in (fastest, ratios))
-        judged.append(JudgedPair(pair, ratios, fastest, frozenset(slow), frozenset(seldom_fast - slow)))
+        slow, often_slow = (
+            {size for size, ratio in sizes.items() if ratio > 1 + threshold} for sizes in (fastest, ratios)
+        )
+        judged.append(JudgedPair(pair, ratios, fastest, frozenset(slow), frozenset(often_slow - slow)))
     return judged
 
 
@@ -129,17 +131,19 @@ def _describe_pairs(pairs: Sequence[JudgedPair]) -> str:
 
 def undecided(pairs: Sequence[JudgedPair], threshold: float) -> list[str]:
     """What so few measured pairs cannot tell, one sentence; none where they are enough."""
-    known = [pair for pair in pairs if pair.ratios]
-    if len(known) >= NEEDED:
+    measured = [pair for pair in pairs if pair.ratios]
+    if len(measured) >= NEEDED:
         return []
-    if len(known) <= 1:
+    if len(measured) <= 1:
         return ["not told: who is slow, since no two pairs could be held against each other; name four nodes or more"]
-    sentence = f"not told: a slow node slows two of {len(known)} pairs, and so the median; name four nodes or more"
-    for pair in known if len(known) == len(pairs) else ():
-        others = [other for other in known if other is not pair]
-        third = next(node for node in others[0].measured.pair if node not in pair.measured.pair)
-        if any(all(other.fastest[size] > pair.ratios[size] * (1 + threshold) for other in others) for size in METRICS):
-            sentence += f"; as {pair.measured.name} is faster than both others, {third} may be slow"
+    sentence = f"not told: a slow node slows two of {len(measured)} pairs, and so the median; name four nodes or more"
+    for pair in measured if len(measured) == len(pairs) else ():
+        other_pairs = [other for other in measured if other is not pair]
+        third_node = next(node for node in other_pairs[0].measured.pair if node not in pair.measured.pair)
+        if any(
+            all(other.fastest[size] > pair.ratios[size] * (1 + threshold) for other in other_pairs) for size in METRICS
+        ):
+            sentence += f"; as {pair.measured.name} is faster than both others, {third_node} may be slow"
     return [sentence]
 
 

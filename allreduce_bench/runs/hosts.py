@@ -44,7 +44,7 @@ def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = Non
 
 def shared(ranks: int, places: int) -> list[int]:
     """`ranks` shared by so many places as evenly as it goes, the first ones getting one more."""
-    return [ranks // places + (place < ranks % places) for place in range(places)]
+    return [ranks // places + (index < ranks % places) for index in range(places)]
 
 
 def filled(slots: Iterable[int], ranks: int) -> list[int]:

@@ -30,7 +30,7 @@ def chosen_launches(plan: Plan, text: str) -> list[Launch]:
     """
     launches, choices = plan.planned_launches(), parse_only(text)
     for word, choice in choices.items():
-        if not any(_fits(launch, choice) for launch in launches):
+        if not any(_is_chosen(launch, choice) for launch in launches):
             ranks = ", ".join(f"{ranks}r" for ranks in plan.ranks)
             numbers = "-1" if plan.launches == 1 else f"-1 to -{plan.launches}"
             raise PlanError(f"--only {word}: the run has no such launch; known: {ranks}, each {numbers}")
@@ -40,9 +40,9 @@ def chosen_launches(plan: Plan, text: str) -> list[Launch]:
 def covers(text: str, launch: Launch) -> bool:
     """Whether `text` chooses the launch. Raises PlanError."""
     choices = parse_only(text)
-    return not choices or any(_fits(launch, choice) for choice in choices.values())
+    return not choices or any(_is_chosen(launch, choice) for choice in choices.values())
 
 
-def _fits(launch: Launch, choice: Choice) -> bool:
+def _is_chosen(launch: Launch, choice: Choice) -> bool:
     ranks, number = choice
     return ranks in (None, launch.ranks) and number in (None, launch.number)

@@ -198,7 +198,7 @@ class Plan:
                 floor_counts = counts if name != "null" else [min(counts)]
                 cells += [Cell(name, FLOOR, count, None, cache, self.kinds[0]) for count in floor_counts]
         random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
-        return [cells[place] for place in random_numbers.argsort()]
+        return [cells[index] for index in random_numbers.argsort()]
 
     def to_json(self) -> dict:
         """The plan as JSON values."""

@@ -103,16 +103,16 @@ def _read_scalar(kind: type, value: Any) -> Any:
 
 def _read_object(kind: Any, value: Any, exact: bool) -> Any:
     hints = get_type_hints(kind, include_extras=True)
-    known, required = _field_names(kind)
-    if isinstance(value, list | tuple) and not is_dataclass(kind) and len(value) <= len(known):
-        value, exact = dict(zip(known, value)), False
+    all_names, required_names = _field_names(kind)
+    if isinstance(value, list | tuple) and not is_dataclass(kind) and len(value) <= len(all_names):
+        value, exact = dict(zip(all_names, value)), False
     if not isinstance(value, dict):
-        raise refusal(value, f"an object that says {', '.join(required or known)}")
-    if missing := sorted(set(known if exact else required) - set(value)):
+        raise refusal(value, f"an object that says {', '.join(required_names or all_names)}")
+    if missing := sorted(set(all_names if exact else required_names) - set(value)):
         raise JsonError(f"it does not say {', '.join(missing)}")
-    if exact and (unknown := sorted(set(value) - set(known))):
+    if exact and (unknown := sorted(set(value) - set(all_names))):
         raise JsonError(f"it says {', '.join(unknown):.60}, which this version does not know")
-    return kind(**{name: _read_field(name, hints[name], value[name], exact) for name in known if name in value})
+    return kind(**{name: _read_field(name, hints[name], value[name], exact) for name in all_names if name in value})
 
 
 def _field_names(kind: Any) -> tuple[list[str], list[str]]:

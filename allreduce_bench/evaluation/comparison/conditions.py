@@ -54,8 +54,8 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         at = f" at {in_ranks(self.ranks)}" if self.ranks else ""
-        one, other = (f"{value} ({run})" for value, run in zip(self.values, self.runs))
-        return f"{LABELS[self.key]}{at}: {one}, {other}"
+        first, second = (f"{value} ({run})" for value, run in zip(self.values, self.runs))
+        return f"{LABELS[self.key]}{at}: {first}, {second}"
 
 
 class Condition(NamedTuple):
@@ -67,12 +67,12 @@ class Condition(NamedTuple):
 
 def parse_despite(text: str) -> frozenset[str]:
     """The words of `library,machine`, with what they imply; `all` is every one. Raises ValueError."""
-    words = {word.strip() for word in text.split(",") if word.strip()}
-    if unknown := sorted(words - {*SAME, "all"}):
+    chosen = {word.strip() for word in text.split(",") if word.strip()}
+    if unknown := sorted(chosen - {*SAME, "all"}):
         raise ValueError(f"unknown '{unknown[0]}'; known: {', '.join(SAME)}, all")
-    if "all" in words:
+    if "all" in chosen:
         return frozenset(SAME)
-    return frozenset(words.union(*(IMPLIED.get(word, ()) for word in words)))
+    return frozenset(chosen.union(*(IMPLIED.get(word, ()) for word in chosen)))
 
 
 def accepted(runs: Sequence[ComparedRun], ranks: Collection[int], despite: Collection[str]) -> list[Difference]:
@@ -86,27 +86,25 @@ def accepted(runs: Sequence[ComparedRun], ranks: Collection[int], despite: Colle
             differences.setdefault(difference.key, difference)
     refused = [difference for difference in differences.values() if difference.word not in despite]
     if refused:
-        words = ",".join(dict.fromkeys(difference.word for difference in refused))
+        missing_words = ",".join(dict.fromkeys(difference.word for difference in refused))
         sentences = "; ".join(map(str, refused))
-        raise RunError(f"not comparable: {sentences}; if that is what you compare, add --despite {words}")
+        raise RunError(f"not comparable: {sentences}; if that is what you compare, add --despite {missing_words}")
     return list(differences.values())
 
 
-def _differences(one: ComparedRun, other: ComparedRun, ranks: Sequence[int]) -> list[Difference]:
+def _differences(run: ComparedRun, other_run: ComparedRun, ranks: Sequence[int]) -> list[Difference]:
     differences = []
-    conditions, other_conditions = ({count: _conditions(run, count) for count in ranks} for run in (one, other))
-    for word, keys in SAME.items():
-        for key in keys:
-            known = {
-                n: (conditions[n][key], other_conditions[n][key])
-                for n in ranks
-                if key in conditions[n] and key in other_conditions[n]
-            }
-            at = tuple(n for n, (before, after) in known.items() if before.value != after.value)
-            if at:
-                before, after = known[at[0]]
-                where = () if len(at) == len(ranks) else at
-                differences.append(Difference(word, key, (before.text, after.text), (one.name, other.name), where))
+    conditions = {n: (_conditions(run, n), _conditions(other_run, n)) for n in ranks}
+    for word, key in ((word, key) for word, keys in SAME.items() for key in keys):
+        unlike = {
+            n: (own[key].text, other[key].text)
+            for n, (own, other) in conditions.items()
+            if key in own and key in other and own[key].value != other[key].value
+        }
+        if unlike:
+            texts = next(iter(unlike.values()))
+            named_ranks = () if len(unlike) == len(ranks) else tuple(unlike)
+            differences.append(Difference(word, key, texts, (run.name, other_run.name), named_ranks))
     return differences
 
 
@@ -117,7 +115,7 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     plan, pretended, definition = run.plan, run.plan.pretend_ranks_per_node, _usual_definition(rows)
     crowded = {fact["oversubscribed"] for fact in attempts} - {None}  # an imported launch does not say
     links = sorted({link for row in rows if (link := row.get("link"))})
-    conditions = _of_environment(attempts) | {
+    conditions = _environment_conditions(attempts) | {
         "groups": Condition(plan.groups, describe(plan.groups, ranks) if plan.groups else "none"),
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
         "interface": Condition(plan.start.interface, plan.start.interface or "none"),
@@ -132,7 +130,7 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     return conditions
 
 
-def _of_environment(attempts: Sequence[Mapping]) -> dict[str, Condition]:
+def _environment_conditions(attempts: Sequence[Mapping]) -> dict[str, Condition]:
     facts = environment(attempts)
     return {
         field.key: Condition(frozenset(facts[field.key]), format_values(facts[field.key], field.text))
@@ -149,9 +147,11 @@ def _usual_definition(rows: Sequence[SummaryRow]) -> str:
 
 def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
     """What else is not the same on both sides and may be the cause, or no matter: `kernel: Linux 6.1 -> Linux 6.2`."""
-    noted = _changed(list(map(_noted, baseline)), list(map(_noted, new)))
+    noted = _changed_conditions(list(map(_noted_conditions, baseline)), list(map(_noted_conditions, new)))
     unset = Condition(None, "not set")
-    variables = _changed(list(map(_variables, baseline)), list(map(_variables, new)), unset)
+    variables = _changed_conditions(
+        list(map(_variable_conditions, baseline)), list(map(_variable_conditions, new)), unset
+    )
     all_changes = [(LABELS[key], texts) for key, texts in noted] + [
         (f"variable {name}", texts) for name, texts in variables
     ]
@@ -161,7 +161,9 @@ def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list
 Conditions = Sequence[Mapping[str, Condition]]  # of each run of a side
 
 
-def _changed(before: Conditions, after: Conditions, absent: Condition | None = None) -> list[tuple[str, list[str]]]:
+def _changed_conditions(
+    before: Conditions, after: Conditions, absent: Condition | None = None
+) -> list[tuple[str, list[str]]]:
     """(key, texts before and after) of what is not the same on both sides; `absent`: of a run that has no such key.
 
     Without `absent` a run that says nothing is not held against its side.
@@ -178,11 +180,11 @@ def _changed(before: Conditions, after: Conditions, absent: Condition | None = N
     return changed
 
 
-def _noted(run: ComparedRun) -> dict[str, Condition]:
-    conditions = _of_environment(run.attempts)
+def _noted_conditions(run: ComparedRun) -> dict[str, Condition]:
+    conditions = _environment_conditions(run.attempts)
     return {key: conditions[key] for key in NOTED if key in conditions}
 
 
-def _variables(run: ComparedRun) -> dict[str, Condition]:
+def _variable_conditions(run: ComparedRun) -> dict[str, Condition]:
     variables = {name: value for fact in run.attempts for name, value in fact.get("variables", {}).items()}
     return {name: Condition(value, value) for name, value in variables.items() if not name.startswith(OF_A_JOB)}
