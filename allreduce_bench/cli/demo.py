@@ -9,7 +9,7 @@ from ..launching.scheduler import idle_scheduler
 from ..measuring.launcher_variables import under_launcher
 from ..runs.plan import Plan
 from .request import Control, Request, algorithm_fields
-from .run import run_from_outside
+from .run_from_outside import run_from_outside
 from .types import DURATION, RANKS, OneLineError, errors_in_one_line, talk
 
 SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes

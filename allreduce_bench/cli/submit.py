@@ -27,7 +27,7 @@ from ..units import aligned, parse_counts
 from .options import plan_options
 from .sections import Sectioned
 from .sweep_of_options import SubmissionRequest, jobs_left, new_sweep, rendering, resumed_sweep, submission_request
-from .types import DURATION, RANKS, OneLineError, errors_in_one_line, parsed, talk
+from .types import DURATION, RANKS, OneLineError, errors_in_one_line, given_options, parsed, talk
 
 SENSELESS = {  # options of `run` that have none here -> why
     "ranks": "ranks are nodes x ranks per node; say --nodes and --ranks-per-node",
@@ -95,10 +95,10 @@ def submit(context: click.Context, **options) -> None:
 
     allreduce-bench submit --nodes 1,2,4,8 --ranks-per-node 4 -- --account=me
     """
-    asked = {name for name in options if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE}
-    for name in sorted(asked & set(SENSELESS)):
+    given = given_options(context)
+    for name in sorted(given & set(SENSELESS)):
         raise OneLineError(f"--{name.replace('_', '-')} for submit: {SENSELESS[name]}")
-    submit_sweep(submission_request(options, asked))
+    submit_sweep(submission_request(options, given))
 
 
 def submit_sweep(asked: SubmissionRequest) -> None:

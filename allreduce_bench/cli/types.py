@@ -1,4 +1,4 @@
-"""Words on the command line: sizes, durations, rank counts; and errors in one line."""
+"""Types of options: sizes, durations, rank counts; errors in one line; what is said on stderr."""
 
 import os
 import sys
@@ -55,7 +55,7 @@ def parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
-def _limits(quantity: str) -> Callable:
+def _limits_parser(quantity: str) -> Callable:
     def parse(text: str) -> tuple:
         from ..evaluation.acceptance import parse_limits  # late: most ranks never see a limit
 
@@ -64,7 +64,7 @@ def _limits(quantity: str) -> Callable:
     return parse
 
 
-def _despite(text: str) -> frozenset[str]:
+def _parse_despite(text: str) -> frozenset[str]:
     from ..evaluation.comparison.conditions import parse_despite  # late: only `compare` asks
 
     return parse_despite(text)
@@ -79,20 +79,20 @@ HOSTS = _Parsed("hosts", parse_hosts)
 RATE = _Parsed("rate", parse_rate)
 SHARE = _Parsed("share", parse_share)
 GROUPS = _Parsed("groups", lambda text: text and parse_groups(text))
-BUSBW_LIMITS = _Parsed("size:rate", _limits("busbw"))
-DESPITE = _Parsed("words", _despite)
-TIME_LIMITS = _Parsed("size:time", _limits("time"))
+BUSBW_LIMITS = _Parsed("size:rate", _limits_parser("busbw"))
+DESPITE = _Parsed("words", _parse_despite)
+TIME_LIMITS = _Parsed("size:time", _limits_parser("time"))
 
 
-def _own(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict:
+def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str, ...]) -> dict:
     """By name the algorithms of the files."""
     from ..algorithms import find  # late: only who models asks
     from ..schedule.algorithm import AlgorithmError
 
-    if names := [word for word in words if not word.endswith(".py")]:
+    if names := [path for path in paths if not path.endswith(".py")]:
         raise OneLineError(f"--own {names[0]}: expected a .py file with an @algorithm")
     try:
-        return find(list(words))
+        return find(list(paths))
     except AlgorithmError as error:
         raise OneLineError(f"--own {error}") from error
 
@@ -100,14 +100,14 @@ def _own(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> 
 own_files = click.option(  # a run names its files, but reading a run must not run what it names
     "--own",
     multiple=True,
-    callback=_own,
+    callback=_own_algorithms,
     metavar="FILE.py",
     help="Your own algorithms among those measured, which have models then, too; may be repeated.",
 )
 
 
 def errors_in_one_line(command: Callable) -> Callable:
-    """Turn what the parts raise for bad input or a failed check into OneLine; no traceback reaches the user."""
+    """Turn what the parts raise for bad input or a failed check into OneLineError; no traceback reaches the user."""
 
     @wraps(command)
     def guarded(*args, **kwargs):
@@ -118,21 +118,27 @@ def errors_in_one_line(command: Callable) -> Callable:
         except KeyboardInterrupt as interrupt:
             raise OneLineError("interrupted", 1) from interrupt
         except (ValueError, OSError, RuntimeError) as error:
-            raise OneLineError(_sentence(error), getattr(error, "exit_code", 2)) from error
+            raise OneLineError(_error_sentence(error), getattr(error, "exit_code", 2)) from error
 
     return guarded
 
 
-def _sentence(error: Exception) -> str:
+def _error_sentence(error: Exception) -> str:
     """`x.xml: no such file or directory` of what the system refused; else what the error says of itself."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
     return str(error)
 
 
-def talk(words: str) -> None:
-    """Say something that is no result."""
-    click.echo(words, err=True)
+def given_options(context: click.Context) -> set[str]:
+    """The names of the parameters that the user gave on the command line."""
+    on_command_line = click.core.ParameterSource.COMMANDLINE
+    return {name for name in context.params if context.get_parameter_source(name) is on_command_line}
+
+
+def talk(sentence: str) -> None:
+    """Say something that is no result, on stderr."""
+    click.echo(sentence, err=True)
 
 
 def display() -> Callable[[LaunchPosition], ProgressLines]:
@@ -144,4 +150,4 @@ def display() -> Callable[[LaunchPosition], ProgressLines]:
     from ..watching.live_line import LiveLine
 
     console = Console(stderr=True)
-    return lambda place: LiveLine(place, console)
+    return lambda position: LiveLine(position, console)

@@ -1,0 +1,64 @@
+"""The end of a run: its summary is written and printed, and judged by the limits that were asked for."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from ..runs.folder import RunFolder
+from ..runs.launch_choice import chosen_launches
+from ..runs.plan import Plan
+from ..runs.rows import RunError
+from ..watching.lifeline import WarningFlag
+from .request import Control
+from .types import talk
+
+if TYPE_CHECKING:
+    from ..evaluation.summary_row import SummaryRow
+
+
+def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
+    """Write the summary, print it as --format says, judge it by the limits; what failed, empty where nothing did.
+
+    With --only what other jobs measure is written, too, but is theirs to print and to judge. Raises RunError where no
+    cell was finished.
+    """
+    from ..evaluation.acceptance import judge
+    from ..evaluation.summary import record_summary
+    from ..report.formats import FORMATS, Result
+
+    rows = record_summary(folder)
+    chosen_ranks = {launch.ranks for launch in chosen_launches(plan, control.only)}
+    plan = replace(plan, ranks=tuple(ranks for ranks in plan.ranks if ranks in chosen_ranks))
+    rows = [row for row in rows if row["ranks"] in chosen_ranks]
+    click.echo(FORMATS[control.format](Result.of(folder, rows)._replace(plan=plan)), nl=False)
+    judgements = judge(control.limits, plan, rows)
+    for judgement in judgements:
+        click.echo(judgement.sentence, err=control.format != "table")
+    talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
+    return _failures(rows, [judgement.cell for judgement in judgements if not judgement.met], control.skip_hung)
+
+
+def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: bool) -> str:
+    """What failed, joined by `; `; with `skip_hung` a cell that hung did not."""
+    from ..evaluation.agreement import broken_promise
+
+    failed_states = {"wrong", "refused"} if skip_hung else {"wrong", "refused", "hung"}
+    failures = ["a check failed, see the table"] if any(row["state"] in failed_states for row in rows) else []
+    if broken := sorted({row["algorithm"] for row in rows if broken_promise(row)}):
+        failures.append(f"bits differ that a proved schedule fixes: {', '.join(broken)}")
+    if unmet_cells:
+        failures.append(f"not accepted: {'; '.join(unmet_cells)}")
+    return "; ".join(failures)
+
+
+def finish_or_warned(control: Control, warned: WarningFlag, folder: RunFolder, plan: Plan) -> str:
+    """What `finish` returns; empty, too, where a warning came before any cell was finished."""
+    try:
+        return finish(control, folder, plan)
+    except RunError:
+        if warned.came:
+            return ""
+        raise

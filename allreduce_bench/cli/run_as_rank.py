@@ -1,0 +1,113 @@
+"""`run` under mpirun or srun: the ranks that were started measure one launch."""
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..launching.interface_variables import interface_variables
+from ..measuring.launcher_variables import rank_of, ranks_on_this_node, size_of, thread_level
+from ..measuring.startup import hold_back_mpi, start_mpi
+from ..measuring.transport import asked_transport
+from ..runs.folder import RunFolder
+from ..runs.launch_choice import chosen_launches
+from ..runs.plan import Launch, Plan, PlanError
+from ..watching.lifeline import WarningFlag
+from ..watching.progress import LaunchPosition
+from .end_of_run import finish_or_warned
+from .plan_of_options import open_run, refuse_under_launcher
+from .request import Control, Request
+from .types import OneLineError, talk
+
+if TYPE_CHECKING:
+    from ..measuring.rank import Task
+
+
+def run_as_rank(request: Request, interface: str, level: str) -> None:
+    """Measure as one of the ranks that were started, then exit.
+
+    `interface` and `level` are those of --interface and --thread-level. Raises OneLineError, PlanError.
+    """
+    if "ranks" in request.asked:
+        raise OneLineError("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
+    refuse_under_launcher(request.asked)
+    os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
+    from ..watching.unattended import fuse
+
+    warned = WarningFlag()
+    warned.listen()  # before MPI starts, and before the fuse burns in a process of its own
+    if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:
+        from .in_job import tell_switches
+
+        tell_switches()  # also before MPI starts, which does not like new processes
+    put_out = fuse(request.control.timeout_s, rank_of(os.environ))
+    hold_back_mpi()
+    from ..measuring.rank import take_part
+
+    with asked_transport() as transport:
+        start_mpi(thread_level(level, ranks_on_this_node(os.environ)))
+    from mpi4py import MPI
+
+    if size_of(os.environ) not in (None, MPI.COMM_WORLD.size):
+        raise OneLineError(
+            f"{size_of(os.environ)} ranks were started, but MPI sees {MPI.COMM_WORLD.size}: "
+            f"{_why_each_is_alone(os.environ)}"
+        )
+    put_out()
+    sys.exit(take_part(_task(request, MPI.COMM_WORLD.size, warned, transport.words)))
+
+
+def _task(request: Request, ranks: int, warned: WarningFlag, transport_words: str | None) -> "Task":
+    """The `Task` of each of `ranks` ranks in this launch."""
+    from ..measuring.rank import Task
+
+    control, started = request.control, time.time()
+    deadline = None if control.within_s is None else started + control.within_s
+    return Task(
+        open_run=partial(_open_as_rank, request, ranks),
+        close_run=partial(_finish_one_launch, control, warned),
+        command=shlex.join(sys.orig_argv),
+        place=LaunchPosition(1, 1, started, ranks, deadline),
+        skip_hung=control.skip_hung,
+        transport=transport_words,
+        warned=warned,
+        timeout_s=control.timeout_s,
+    )
+
+
+def _open_as_rank(request: Request, ranks: int) -> tuple[RunFolder, Plan, Launch | None]:
+    """The run that `ranks` ranks begin or go on with, and its launch that they measure; None: none is left."""
+    one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
+    request = replace(request, make_plan=partial(request.make_plan, ranks=(ranks,), **one_launch))
+    folder, plan = open_run(request)
+    if ranks not in plan.ranks:
+        raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {ranks}")
+    only, skip_hung = request.control.only, request.control.skip_hung
+    launches = [launch for launch in chosen_launches(plan, only) if launch.ranks == ranks]
+    if not launches:
+        raise PlanError(f"--only {only}: none of these launches has {ranks} ranks")
+    return folder, plan, next(iter(folder.pending(plan, skip_hung, launches)), None)
+
+
+def _finish_one_launch(control: Control, warned: WarningFlag, folder: RunFolder, plan: Plan) -> str:
+    """Finish the run as far as it is measured, and say which launches are left; what failed, empty: nothing."""
+    failures = finish_or_warned(control, warned, folder, plan)
+    if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
+        names = ", ".join(launch.name for launch in left)
+        reason = "warned of the end of its time" if warned.came else "each mpirun measures one launch"
+        talk(f"{reason}; left: {names}; start it again with: run --resume -o {shlex.quote(str(folder.path))}")
+    return failures or (f"left: {len(left)} launches" if warned.came and left else "")
+
+
+def _why_each_is_alone(environ: Mapping[str, str]) -> str:
+    """Why MPI sees each rank alone, and what to do."""
+    if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
+        return "the mpirun or srun belongs to another MPI than mpi4py's; put the right one first in PATH"
+    return (
+        "srun and mpi4py's MPI do not understand each other; say srun --mpi=pmix or --mpi=pmi2, or leave srun out; "
+        "allreduce-bench doctor --slurm says what works"
+    )

@@ -1,0 +1,97 @@
+"""`run` outside of mpirun: every launch that is left is started, watched and ended."""
+
+import signal
+import time
+from contextlib import suppress
+
+import click
+
+from ..launching.driver import drive
+from ..launching.find import find_launcher
+from ..launching.staging import stage
+from ..launching.supervision import LaunchFailed, LaunchRefused, SupervisedRun
+from ..runs.folder import RunFolder
+from ..runs.recorder import discard_run
+from ..runs.rows import RunError
+from ..watching.lifeline import WarningFlag
+from .end_of_run import finish, finish_or_warned
+from .in_job import InJob
+from .plan_of_options import begin_run, planned_run
+from .request import Control, Request
+from .types import OneLineError, display, talk
+
+
+def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
+    """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong.
+
+    Raises as `planned_run`, LaunchError where there is no launcher, RunError where the Slurm job around is too small.
+    """
+    control, started, warned = request.control, time.time(), WarningFlag()
+    warned.listen()
+    for number in (signal.SIGTERM, signal.SIGHUP):  # a scheduler's end of the job, or of the connection
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    with InJob(control) as job:
+        folder, plan = planned_run(request)
+        job.choose(folder, plan)
+        launcher = find_launcher(plan.start)
+        staged = stage(control.stage, folder.path, plan.start)
+        if staged:
+            click.get_current_context().call_on_close(staged.close)
+            talk(staged.words)
+        folder, plan = begin_run(folder, plan, request)
+        job.begin(folder, plan, staged.facts if staged else None)
+        launch_count = f"launches: {len(job.launches)}"
+        talk(f"{launcher.library}, {launcher.program}; {launch_count}; results in {folder.path}")
+        run = SupervisedRun(
+            folder=folder,
+            plan=plan,
+            launches=job.launches,
+            launcher=launcher,
+            timeout_s=control.timeout_s,
+            within_s=control.within_s,
+            started=started,
+            skip_hung=control.skip_hung,
+            show=display(),
+            warned=warned,
+            program=staged.program if staged else (),
+        )
+        failure = _drive_and_finish(run, control, job)
+        job.report(folder)
+    return folder, failure
+
+
+def _drive_and_finish(run: SupervisedRun, control: Control, job: InJob) -> OneLineError | None:
+    """Drive the run as far as it goes, and print what came of it; what went wrong."""
+    try:
+        unstarted = drive(run)
+    except (LaunchRefused, LaunchFailed, KeyboardInterrupt) as error:
+        return _stopped(run, control, job, error)
+    folder, plan = run.folder, run.plan
+    left_out = ""
+    if unstarted and not run.warned.came:
+        left_out = f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up"
+        talk(f"{left_out}; {job.go_on(folder)}")
+    failures = finish_or_warned(control, run.warned, folder, plan)
+    if left := job.warned(folder, plan) if run.warned.came else "":
+        return OneLineError("; ".join(filter(None, [left, failures])), 1)
+    job.ends("done", failures or left_out or None)
+    return OneLineError(f"{failures}; results in {folder.path}", 1) if failures else None
+
+
+def _stopped(run: SupervisedRun, control: Control, job: InJob, error: BaseException) -> OneLineError:
+    """What is said of a run that was refused, failed or was interrupted; what is finished of it is printed."""
+    folder, reason, is_refused = run.folder, str(error) or "interrupted", isinstance(error, LaunchRefused)
+    job.ends("refused" if is_refused else "stopped", reason)
+    if not control.resume and not any(folder.launches.iterdir()):
+        discard_run(folder)  # no rank came as far as writing: nothing to go on with
+        return OneLineError(reason, 2 if is_refused else 1)
+    with suppress(OSError, RunError):  # a full disk has no room for the summary either
+        finish(control, folder, run.plan)
+    if is_refused:
+        return OneLineError(reason)
+    return OneLineError(f"{reason}; finished cells are kept; {job.go_on(folder)}", 1)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
