@@ -58,7 +58,7 @@ def _collect(path: Path, output: Path | None) -> None:
     if overview.tasks:
         keep_states(overview.told, overview.sweep)
     missing = [overview.missing(run) for run in overview.runs]
-    broken = [name for run, of in zip(overview.runs, missing) for name in _summarised(run, of)]
+    broken = [name for run, cells in zip(overview.runs, missing) for name in _summarise(run, cells)]
     for line in account(overview, missing):
         click.echo(line)
     if measured := [run.folder for run in overview.runs if run.marks]:
@@ -74,8 +74,8 @@ def _collect(path: Path, output: Path | None) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _summarised(run: "SweepRun", missing: "list[MissingCell]") -> list[str]:
-    """Write the summary of a run; the algorithms that broke a promise of their schedule."""
+def _summarise(run: "SweepRun", missing: "list[MissingCell]") -> list[str]:
+    """Write the summary of a run; return the algorithms that broke a promise of their schedule."""
     from ..evaluation.agreement import broken_promise
     from ..evaluation.missing import explain_rows
     from ..evaluation.summary import record_summary

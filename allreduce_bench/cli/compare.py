@@ -9,14 +9,14 @@ from .types import DESPITE, NAMES, SHARE, SIZES, OneLineError, errors_in_one_lin
 SEPARATOR = "\0--"  # stands for `--`, which click would drop; no path is called so
 
 
-class _Sides(click.Command):
+class _CommandOfSides(click.Command):
     """A command that is told where `--` stood among its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
 
 
-@click.command(cls=_Sides)
+@click.command(cls=_CommandOfSides)
 @click.argument("runs", nargs=-1, required=True, metavar="BASELINE... [--] NEW...")
 @click.option("--threshold", type=SHARE, default="5%", show_default=True, help="A difference that is smaller is none.")
 @click.option("-a", "--algorithms", type=NAMES, help="Compare these only [default: all].")
@@ -54,31 +54,32 @@ def compare(runs, threshold, algorithms, sizes, despite, format_, output) -> Non
     from ..evaluation.comparison import FORMATS, read_sides
     from ..evaluation.comparison import compare as judge
 
-    before, after = _sides(runs)
-    found = judge(*read_sides(before, after), threshold, despite, algorithms or (), sizes or ())
+    baselines, new_runs = _sides(runs)
+    comparison = judge(*read_sides(baselines, new_runs), threshold, despite, algorithms or (), sizes or ())
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(FORMATS[format_](found), encoding="utf-8")
+        output.write_text(FORMATS[format_](comparison), encoding="utf-8")
         format_ = "table"
-    click.echo(FORMATS[format_](found), nl=False)
+    click.echo(FORMATS[format_](comparison), nl=False)
     if format_ in ("junit", "json"):
-        talk(found.sentence)
-    if found.failure:
-        raise OneLineError(found.failure, 1)
+        talk(comparison.sentence)
+    if comparison.failure:
+        raise OneLineError(comparison.failure, 1)
 
 
 def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
     """The folders of the baseline and the new ones."""
-    words = list(runs)
-    if words.count(SEPARATOR) > 1:
+    arguments = list(runs)
+    if arguments.count(SEPARATOR) > 1:
         raise OneLineError("'--' stands once, between the baseline and the new runs")
-    if SEPARATOR not in words:
-        if len(words) != 2:
+    if SEPARATOR not in arguments:
+        if len(arguments) != 2:
             raise OneLineError(
-                f"compare takes two runs, found {len(words)}; for more put '--' between baseline and new ones"
+                f"compare takes two runs, found {len(arguments)}; for more put '--' between baseline and new ones"
             )
-        words.insert(1, SEPARATOR)
-    place = words.index(SEPARATOR)
-    if not words[:place] or not words[place + 1 :]:
-        raise OneLineError(f"no run {'before' if not words[:place] else 'behind'} '--': expected BASELINE... -- NEW...")
-    return [Path(word) for word in words[:place]], [Path(word) for word in words[place + 1 :]]
+        arguments.insert(1, SEPARATOR)
+    separator = arguments.index(SEPARATOR)
+    baselines, new_runs = arguments[:separator], arguments[separator + 1 :]
+    if not baselines or not new_runs:
+        raise OneLineError(f"no run {'before' if not baselines else 'behind'} '--': expected BASELINE... -- NEW...")
+    return [Path(path) for path in baselines], [Path(path) for path in new_runs]

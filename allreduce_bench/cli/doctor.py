@@ -45,7 +45,7 @@ def doctor(no_launch, slurm, words) -> None:
     for check in of_slurm(words, launch, node) if slurm else chain(of_machine(node), of_mpi(node, launch)):
         levels.append(check.level)
         click.echo(f"{check.level:<8} {check.name:<10}  {check.text}")
-        for what, said in (("effect", check.effect), ("advice", check.advice)):
-            if said:
-                click.echo(f"{'':21}{what}: {said}")
+        for label, sentence in (("effect", check.effect), ("advice", check.advice)):
+            if sentence:
+                click.echo(f"{'':21}{label}: {sentence}")
     sys.exit(1 if "severe" in levels else 0)

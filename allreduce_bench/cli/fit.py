@@ -14,7 +14,7 @@ from ..algorithms import builtin, find
 from ..runs.schema import FLOOR
 from .types import NAMES, OneLineError, errors_in_one_line, own_files, talk
 
-OWN = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
+OWN_FILE_REASON = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
 FORMATS = ("table", "csv", "json")
 
 
@@ -44,20 +44,20 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
     from ..models.listing import Listing
     from ..models.series import FittedSeries, UnfittedSeries, fit_series
 
-    everything = _points(runs)
-    points = _of_names(everything[everything["executor"] != FLOOR], algorithms)
+    points_and_floors = _points(runs)
+    points = _points_of(points_and_floors[points_and_floors["executor"] != FLOOR], algorithms)
     if ranks_per_node:
         points["nodes"] = points["nodes"].fillna(-(-points["ranks"] // ranks_per_node))
-    found = list(fit_series(points, _names(priced_as, points), own))
-    fitted = [one for one in found if isinstance(one, FittedSeries)]
-    unfit = [one for one in found if isinstance(one, UnfittedSeries)]
+    all_series = list(fit_series(points, _priced_as(priced_as, points), own))
+    fitted = [series for series in all_series if isinstance(series, FittedSeries)]
+    unfit = [series for series in all_series if isinstance(series, UnfittedSeries)]
     if not fitted:
-        raise OneLineError(_nothing(unfit))
-    joint, refused = joints(fitted)
-    listing = Listing(fitted, unfit, joint, refused, local_gammas(everything))
+        raise OneLineError(_reason_for_no_fit(unfit))
+    joint_fits, refusals = joints(fitted)
+    listing = Listing(fitted, unfit, joint_fits, refusals, local_gammas(points_and_floors))
     if output:
-        for words in _write(output, points, listing):
-            talk(f"{output}: {words}")
+        for sentence in _write_machine_file(output, points, listing):
+            talk(f"{output}: {sentence}")
     click.echo(getattr(listing, format_)(), nl=False)
 
 
@@ -83,58 +83,62 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
     return pd.concat([*([points_of_runs(runs, floors=True)] if runs else []), *frames], ignore_index=True)
 
 
-def _of_names(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
-    """The points of these algorithms. Raises OneLine where there is none of a name."""
-    known = sorted(set(points["algorithm"].dropna().astype(str)))
+def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
+    """The points of these algorithms. Raises OneLineError where there is none of a name."""
+    measured = sorted(set(points["algorithm"].dropna().astype(str)))
     for name in names or ():
-        if not any(fnmatchcase(one, name) for one in known):
-            raise OneLineError(f"-a {name}: not among the measured ones: {', '.join(known) or 'there are none'}")
+        if not any(fnmatchcase(algorithm, name) for algorithm in measured):
+            raise OneLineError(f"-a {name}: not among the measured ones: {', '.join(measured) or 'there are none'}")
     if not names:
         return points.copy()
-    wanted = [any(fnmatchcase(str(one), name) for name in names) for one in points["algorithm"]]
-    return points[wanted].copy()
+    is_named = [any(fnmatchcase(str(algorithm), name) for name in names) for algorithm in points["algorithm"]]
+    return points[is_named].copy()
 
 
-def _names(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
-    """By name of a log the algorithm of `--as`. Raises AlgorithmError for one that is not known."""
-    found = {}
+def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
+    """By name of a log the algorithm of `--as`. Raises OneLineError; AlgorithmError for one that is not known."""
+    algorithms = {}
     for word in words:
         name, equals, algorithm = word.partition("=")
         if not equals or not name or not algorithm:
             raise OneLineError(f"--as {word}: expected NAME=ALGORITHM, such as ring_over=ring")
         if name not in set(points["algorithm"].astype(str)):
             raise OneLineError(f"--as {word}: no points of '{name}'")
-        (found[name],) = find([algorithm]) if not algorithm.endswith(".py") else ("",)
-        if not found[name]:
+        (algorithms[name],) = find([algorithm]) if not algorithm.endswith(".py") else ("",)
+        if not algorithms[name]:
             raise OneLineError(f"--as {word}: expected a name of 'allreduce-bench list'")
-    return found
+    return algorithms
 
 
-def _nothing(unfit) -> str:
-    """Why nothing could be fitted."""
+def _reason_for_no_fit(unfit) -> str:
+    """Why nothing could be fitted, as a sentence."""
     if not unfit:
         return "nothing to fit: there is no all-reduce with a time above 0"
-    first, more = unfit[0], len(unfit) - 1
-    return f"{first.algorithm}: {first.reason}" + (f" (and {more} more series that cannot be fitted)" if more else "")
+    first, others = unfit[0], len(unfit) - 1
+    return f"{first.algorithm}: {first.reason}" + (
+        f" (and {others} more series that cannot be fitted)" if others else ""
+    )
 
 
-def _write(path: Path, points: pd.DataFrame, listing) -> list[str]:
-    """Write the machine file; return what to say of it."""
+def _write_machine_file(path: Path, points: pd.DataFrame, listing) -> list[str]:
+    """Write the machine file; return the sentences about it."""
     from ..models.machine import Machine, write_machine
 
     runs = []
     for run, rows in points.groupby("run", sort=False, dropna=False):
-        known = {name: sorted({int(value) for value in rows[name].dropna()}) for name in ("ranks", "nodes")}
-        runs.append({"run": str(run), **known})
-    notes = [f"{one.algorithm}: {one.reason}" for one in listing.unfit] + list(listing.refused)
-    for one in listing.joint:
-        gamma = one.gamma
+        counts = {name: sorted({int(value) for value in rows[name].dropna()}) for name in ("ranks", "nodes")}
+        runs.append({"run": str(run), **counts})
+    notes = [f"{series.algorithm}: {series.reason}" for series in listing.unfit] + list(listing.refused)
+    for joint in listing.joint:
+        gamma = joint.gamma
         notes.append(
-            f"gamma {gamma.value:.3g} s/byte ({gamma.low:.2g} to {gamma.high:.2g}): {', '.join(one.algorithms)}"
+            f"gamma {gamma.value:.3g} s/byte ({gamma.low:.2g} to {gamma.high:.2g}): {', '.join(joint.algorithms)}"
         )
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    models = tuple(one.model for one in listing.fitted if one.model.parts[0].priced_as in builtin())
-    left_out = [f"{one.model.algorithm}: {OWN}" for one in listing.fitted if one.model not in models]
+    models = tuple(series.model for series in listing.fitted if series.model.parts[0].priced_as in builtin())
+    left_out = [
+        f"{series.model.algorithm}: {OWN_FILE_REASON}" for series in listing.fitted if series.model not in models
+    ]
     notes += left_out
     write_machine(Machine(models, f"allreduce-bench {__version__}", created, tuple(runs), notes=tuple(notes)), path)
     return [f"{len(models)} models", *left_out]

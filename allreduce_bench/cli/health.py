@@ -4,7 +4,7 @@ import os
 import shlex
 import sys
 import time
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ import click
 from ..measuring.launcher_variables import under_launcher
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
+from ..runs.recorder import create_run, discard_run
 from ..runs.rows import RunError
 from ..runs.start import Start
 from ..watching.lifeline import WarningFlag
@@ -54,7 +55,7 @@ PLANNED = frozenset(  # options of `run` in which runs that are there must agree
 @click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
 @click.option("--interface", default=Start.interface, metavar="IF", help="As of run.")
 @errors_in_one_line
-def health(hosts, output, threshold, launches, timeout, **how) -> None:
+def health(hosts, output, threshold, launches, timeout, **start_options) -> None:
     """Find the node or the link that is slower than its peers.
 
     Pairs of nodes, one after the other, all-reduce with one rank on each: 8 bytes for the latency, 4 MiB for the
@@ -69,31 +70,31 @@ def health(hosts, output, threshold, launches, timeout, **how) -> None:
     if under_launcher(os.environ):
         raise OneLineError("health starts its own ranks; run it without mpirun or srun")
     refuse_short_timeout(timeout)
-    pairs, start = pairs_of(_nodes(hosts)), Start(ranks_per_node=1, **how)
+    pairs, start = pairs_of(_nodes_to_check(hosts)), Start(ranks_per_node=1, **start_options)
     output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
     planned = [
-        _planned(output / "+".join(pair), pair, launches, start) for pair in pairs
+        _planned_pair(output / "+".join(pair), pair, launches, start) for pair in pairs
     ]  # all, before anything is started
     find_launcher(start)  # what no pair could do need not be said of each
-    found, warned = [], WarningFlag()
+    measured_pairs, warned = [], WarningFlag()
     warned.listen()
     for number, (pair, (folder, plan)) in enumerate(zip(pairs, planned), start=1):
         talk(f"{'+'.join(pair)}, pair {number} of {len(pairs)}")
-        found.append(_measured(pair, folder, plan, timeout, warned))
+        measured_pairs.append(_measure_pair(pair, folder, plan, timeout, warned))
         if warned.came and (number < len(pairs) or folder.pending(plan)):
             left = f"{len(pairs) - number} of {len(pairs)} pairs not begun"
-            on = f"go on with the same words and -o {shlex.quote(str(output))}"
-            raise OneLineError(f"warned of the end of its time: {left}; {on}", 1)
-    compared = judged_pairs(found, threshold)
-    named = judge(compared)
-    fine = [] if named else [f"nothing is slower than the median by more than {threshold:.0%} in every launch"]
-    click.echo("\n".join([*table(compared), "", *named, *fine, *undecided(compared, threshold)]))
+            advice = f"go on with the same words and -o {shlex.quote(str(output))}"
+            raise OneLineError(f"warned of the end of its time: {left}; {advice}", 1)
+    judged = judged_pairs(measured_pairs, threshold)
+    accused = judge(judged)
+    all_clear = [] if accused else [f"nothing is slower than the median by more than {threshold:.0%} in every launch"]
+    click.echo("\n".join([*table(judged), "", *accused, *all_clear, *undecided(judged, threshold)]))
     talk(f"the runs of the pairs: {output}")
-    if named:
+    if accused:
         raise click.exceptions.Exit(1)
 
 
-def _nodes(hosts: tuple[str, ...] | None) -> list[str]:
+def _nodes_to_check(hosts: tuple[str, ...] | None) -> list[str]:
     from ..runs.hosts import slots_of
     from ..slurm.nodelist import expand
 
@@ -102,7 +103,7 @@ def _nodes(hosts: tuple[str, ...] | None) -> list[str]:
     return [slots_of(host)[0] for host in hosts] if hosts else expand(os.environ[NODELIST])
 
 
-def _planned(folder: Path, pair: tuple[str, ...], launches: int, start: Start) -> tuple[RunFolder, Plan]:
+def _planned_pair(folder: Path, pair: tuple[str, ...], launches: int, start: Start) -> tuple[RunFolder, Plan]:
     """The run of a pair, as `run` itself would plan it."""
     from ..evaluation.node_pairs import ALGORITHMS, METRICS
 
@@ -118,45 +119,51 @@ def _planned(folder: Path, pair: tuple[str, ...], launches: int, start: Start) -
     return planned_run(Request(lambda: plan, Control(output=folder, resume=True), PLANNED))
 
 
-def _measured(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warned: WarningFlag):
-    """Measure what is left of the pair's run; what it gave, or why it failed."""
+def _measure_pair(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warned: WarningFlag):
+    """Measure what is left of the pair's run; its `MeasuredPair`, with the reason where it failed."""
     from ..evaluation.node_pairs import MeasuredPair, measured_pair
     from ..evaluation.summary import record_summary
-    from ..launching.driver import drive
-    from ..launching.find import find_launcher
     from ..launching.launcher import LaunchError
-    from ..launching.supervision import LaunchFailed, LaunchRefused, SupervisedRun
-    from ..runs.recorder import create_run, discard_run
-    from ..watching.progress import ProgressLines
+    from ..launching.supervision import LaunchFailed, LaunchRefused
 
-    why = ""
+    failure = ""
     try:
         if not folder.path.exists() or folder.pending(plan):
-            launcher = find_launcher(plan.start)
-            if not folder.path.exists():
-                create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
-            launches = plan.planned_launches()
-            run = SupervisedRun(
-                folder=folder,
-                plan=plan,
-                launches=launches,
-                launcher=launcher,
-                timeout_s=timeout_s,
-                within_s=None,
-                started=time.time(),
-                skip_hung=False,
-                show=ProgressLines,
-                warned=warned,
-            )
-            drive(run)
+            _drive(folder, plan, timeout_s, warned)
         if warned.came and folder.pending(plan):
-            why = "warned of the end of its time"
+            failure = "warned of the end of its time"
     except (LaunchError, LaunchRefused, LaunchFailed) as error:
-        why = str(error)
-    if why and not list(folder.launches.glob("*.cells.csv")):
-        if folder.path.exists():
-            discard_run(folder)  # no rank came as far as writing
-        return MeasuredPair(pair, {}, why)
-    with suppress(RunError) if why else nullcontext():  # where no cell was finished there is nothing to sum up
-        rows = record_summary(folder)
-    return MeasuredPair(pair, {}, why) if why else measured_pair(pair, rows)
+        failure = str(error)
+    if not failure:
+        return measured_pair(pair, record_summary(folder))
+    if list(folder.launches.glob("*.cells.csv")):
+        with suppress(RunError):  # where no cell was finished there is nothing to sum up
+            record_summary(folder)
+    elif folder.path.exists():
+        discard_run(folder)  # no rank came as far as writing
+    return MeasuredPair(pair, {}, failure)
+
+
+def _drive(folder: RunFolder, plan: Plan, timeout_s: float, warned: WarningFlag) -> None:
+    """Start what is left of the run, which is made if it is new. Raises LaunchError, LaunchRefused, LaunchFailed."""
+    from ..launching.driver import drive
+    from ..launching.find import find_launcher
+    from ..launching.supervision import SupervisedRun
+    from ..watching.progress import ProgressLines
+
+    launcher = find_launcher(plan.start)
+    if not folder.path.exists():
+        create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
+    run = SupervisedRun(
+        folder=folder,
+        plan=plan,
+        launches=plan.planned_launches(),
+        launcher=launcher,
+        timeout_s=timeout_s,
+        within_s=None,
+        started=time.time(),
+        skip_hung=False,
+        show=ProgressLines,
+        warned=warned,
+    )
+    drive(run)

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from ..importers import Imported
 
 
-def _counts(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
+def _counts_of_logs(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
     """The numbers of `64` or `2,4,8`: one for all logs, or one for each in their order."""
-    words = [word.strip() for word in value.split(",")] if value else []
-    if not all(word.isascii() and word.isdigit() and 0 < int(word[:9]) <= MAX_RANKS for word in words):
+    numbers = [number.strip() for number in value.split(",")] if value else []
+    if not all(number.isascii() and number.isdigit() and 0 < int(number[:9]) <= MAX_RANKS for number in numbers):
         raise OneLineError(
             f"--{param.name} {value}: expected a whole number above 0, or one for each log such as 2,4,8"
         )
-    return tuple(map(int, words))
+    return tuple(map(int, numbers))
 
 
-def _pairs(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> dict[str, str]:
     """{NAME: VALUE} of every NAME=VALUE."""
     for value in values:
         if not all(value.partition("=")[::2]) and param.name == "columns" or not value.partition("=")[1]:
@@ -40,9 +40,11 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The run's folder; must be new.")
 @click.option(
-    "-n", "--ranks", callback=_counts, metavar="N[,N...]", help="Of all logs, or of each, if they do not say."
+    "-n", "--ranks", callback=_counts_of_logs, metavar="N[,N...]", help="Of all logs, or of each, if they do not say."
 )
-@click.option("--nodes", callback=_counts, metavar="N[,N...]", help="Of all logs, or of each, if they do not say.")
+@click.option(
+    "--nodes", callback=_counts_of_logs, metavar="N[,N...]", help="Of all logs, or of each, if they do not say."
+)
 @click.option("-d", "--dtype", help="Element type, e.g. float32, if the logs do not say.")
 @click.option("--op", type=click.Choice(("sum", "avg", "prod", "max", "min")), help="If the logs do not say.")
 @click.option("--in-place", is_flag=True, help="Take the in-place half of nccl-tests [default: out of place].")
@@ -51,14 +53,14 @@ def _pairs(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     "--column",
     "columns",
     multiple=True,
-    callback=_pairs,
+    callback=_named_values,
     metavar="NAME=COLUMN",
     help="Column of a CSV that holds ranks, nbytes, time_us, busbw_GBps, ...; may be repeated.",
 )
 @click.option(
     "--where",
     multiple=True,
-    callback=_pairs,
+    callback=_named_values,
     metavar="COLUMN=VALUE",
     help="Take only rows with this value; * and ? stand for anything; may be repeated.",
 )
@@ -79,55 +81,62 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
         raise RunError(f"{output}: exists already; choose another folder with -o")
     if dtype is not None and dtype.lower() not in (*ITEMSIZES, *SPELLINGS):
         raise OneLineError(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")
-    same = {"dtype": dtype, "op": op, "in_place": in_place, "algorithm": algorithm, "columns": columns, "where": where}
-    given = zip(_for_each("ranks", ranks, logs), _for_each("nodes", nodes, logs))
-    found: list[tuple[Path, list[Imported]]] = []
-    with warnings.catch_warnings(record=True) as heard:
+    common = {
+        "dtype": dtype,
+        "op": op,
+        "in_place": in_place,
+        "algorithm": algorithm,
+        "columns": columns,
+        "where": where,
+    }
+    counts = zip(_for_each("ranks", ranks, logs), _for_each("nodes", nodes, logs))
+    rows_of_logs: list[tuple[Path, list[Imported]]] = []
+    with warnings.catch_warnings(record=True) as log_warnings:
         warnings.simplefilter("always", LogWarning)
-        for log, (of_ranks, of_nodes) in zip(logs, given):
-            found.append((log, read(log, Asked(ranks=of_ranks, nodes=of_nodes, **same))))
-    said = {"ranks": list(ranks), "nodes": list(nodes), **same}
+        for log, (rank_count, node_count) in zip(logs, counts):
+            rows_of_logs.append((log, read(log, Asked(ranks=rank_count, nodes=node_count, **common))))
+    options = {"ranks": list(ranks), "nodes": list(nodes), **common}
     command = ["allreduce-bench", *sys.argv[1:]]
-    keep([row for _, rows in found for row in rows], RunFolder(output), command, _without_nothing(said))
-    for warning in heard:
+    keep([row for _, rows in rows_of_logs for row in rows], RunFolder(output), command, _without_empty(options))
+    for warning in log_warnings:
         talk(f"warning: {warning.message}")
-    for log, rows in found:
-        click.echo(_sentence(log, rows))
+    for log, rows in rows_of_logs:
+        click.echo(_sentence_of_log(log, rows))
     talk(f"{output}      next: allreduce-bench report {output}")
 
 
 def _for_each(name: str, values: Sequence[int], logs: Sequence[Path]) -> list[int | None]:
-    """One value a log."""
+    """One value for each log; None: not given. Raises OneLineError for another number of values."""
     if len(values) not in (0, 1, len(logs)):
         raise OneLineError(f"--{name}: {len(values)} numbers for {len(logs)} logs; expected one, or one for each")
     return [*values] * len(logs) if len(values) == 1 else [*values] or [None] * len(logs)
 
 
-def _without_nothing(said: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if value}
+def _without_empty(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value}
 
 
-def _on(nodes: Sequence[int]) -> str:
+def _on_nodes(nodes: Sequence[int]) -> str:
     """` on 1 node`, ` on 2, 4 nodes`; nothing where they are not said."""
     return f" on {', '.join(map(str, nodes))} node{'s' if nodes != [1] else ''}" if nodes else ""
 
 
-def _sentence(log: Path, rows: "Sequence[Imported]") -> str:
+def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
     """`19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype not said: osu.txt`."""
     sizes = sorted({row.nbytes for row in rows})
-    ends = dict.fromkeys(map(format_size, (sizes[0], sizes[-1])))
+    smallest_and_largest = dict.fromkeys(map(format_size, (sizes[0], sizes[-1])))
     nodes = sorted({row.nodes for row in rows if row.nodes})
     versions = sorted({row.version for row in rows if row.version})
     launches = {(row.ranks, row.launch) for row in rows}
-    unsaid = [name for name in ("nodes", "dtype", "op") if all(getattr(row, name) is None for row in rows)]
+    missing = [name for name in ("nodes", "dtype", "op") if all(getattr(row, name) is None for row in rows)]
     untimed = sum(row.time_s is None for row in rows)
-    words = [
+    facts = [
         f"{len(rows)} row{'s' if len(rows) != 1 else ''}",
         *([f"{untimed} without a time"] if untimed else []),
-        in_ranks(row.ranks for row in rows if row.ranks) + _on(nodes),
+        in_ranks(row.ranks for row in rows if row.ranks) + _on_nodes(nodes),
         *([f"{len(launches)} launches"] if len(launches) > 1 else []),
-        " to ".join(ends),
+        " to ".join(smallest_and_largest),
         " ".join([rows[0].tool, *versions]),
-        *([f"{', '.join(unsaid)} not said"] if unsaid else []),
+        *([f"{', '.join(missing)} not said"] if missing else []),
     ]
-    return f"{', '.join(words)}: {log}"
+    return f"{', '.join(facts)}: {log}"

@@ -18,10 +18,10 @@ class InJob:
     """The job around a run, if there is one. As a context it keeps how the run ended, whatever ended it."""
 
     def __init__(self, control: Control):
-        self.control, self.here = control, allocation(os.environ)
+        self.control, self.allocation = control, allocation(os.environ)
         self.record: JobRecord | None = None
         self.launches: list[Launch] = []  # that this start shall see to
-        self._planned = self._left = 0  # cells of them
+        self._planned_cells = self._cells_left = 0  # of them, when this start began
         self._ended = False
 
     def __enter__(self) -> "InJob":
@@ -31,18 +31,19 @@ class InJob:
         """What was raised is how it ended, unless it was said before."""
         if error is None or self._ended:
             return
-        interrupted, output = isinstance(error, KeyboardInterrupt), self.control.output
-        refused = self.record is None and not interrupted
-        if self.record is None and self.here and output and RunFolder(output).run_json.is_file():
-            self.record = JobRecord(output, self.here, self.control.only)
-        self.ends("refused" if refused else "stopped", "interrupted" if interrupted else str(error))
+        is_interrupted, output = isinstance(error, KeyboardInterrupt), self.control.output
+        is_refused = self.record is None and not is_interrupted
+        if self.record is None and self.allocation and output and RunFolder(output).run_json.is_file():
+            self.record = JobRecord(output, self.allocation, self.control.only)
+        self.ends("refused" if is_refused else "stopped", "interrupted" if is_interrupted else str(error))
 
     def choose(self, folder: RunFolder, plan: Plan) -> None:
         """Which launches of the run this start sees to. Raises PlanError; RunError where the job is too small."""
         self.launches, skip_hung = chosen_launches(plan, self.control.only), self.control.skip_hung
         missing = {launch: folder.missing(plan, launch, skip_hung) for launch in self.launches}
-        refuse_few_nodes(self.here, plan, [launch for launch, cells in missing.items() if cells])
-        self._planned, self._left = sum(len(plan.cells(launch)) for launch in missing), sum(missing.values())
+        refuse_few_nodes(self.allocation, plan, [launch for launch, cells in missing.items() if cells])
+        self._planned_cells = sum(len(plan.cells(launch)) for launch in missing)
+        self._cells_left = sum(missing.values())
 
     def begin(self, folder: RunFolder, plan: Plan, staged: dict | None) -> None:
         """Keep that the job is at work, what was `staged`, and tell the ranks which switches are above their nodes.
@@ -50,16 +51,16 @@ class InJob:
         Raises as `choose`.
         """
         self.choose(folder, plan)  # another job may have begun the run meanwhile, by another plan
-        if self.here is None:
+        if self.allocation is None:
             return
-        self.record = JobRecord(folder.path, self.here, self.control.only)
+        self.record = JobRecord(folder.path, self.allocation, self.control.only)
         self.record.add(stage=staged, switches=tell_switches())
 
-    def ends(self, end: str, why: str | None = None, requeued: bool = False) -> None:
+    def ends(self, end: str, reason: str | None = None, requeued: bool = False) -> None:
         """Keep how the run ended; see `JobRecord.end`."""
         self._ended = True
         if self.record is not None:
-            self.record.end(end, why, requeued)
+            self.record.end(end, reason, requeued)
 
     def go_on(self, folder: RunFolder) -> str:
         """`go on with: ...`, the command for what is left."""
@@ -75,28 +76,31 @@ class InJob:
         left = sum(folder.missing(plan, launch, self.control.skip_hung) for launch in self.launches)
         if not left:
             return ""
-        cells, words = f"{left} of {self._planned} cells left", self.go_on(folder)
-        why_not = self._why_not_requeued(left, cells) if self.control.requeue else ""
-        if why_not is None:
-            return f"job {self.here.name if self.here else ''} requeued: {cells}"
-        sentence = f"warned of the end of its time: {cells}{why_not and f'; not requeued: {why_not}'}; {words}"
+        cells = f"{left} of {self._planned_cells} cells left"
+        refusal = self._requeue(left, cells) if self.control.requeue else ""
+        if refusal is None:
+            return f"job {self.allocation.name if self.allocation else ''} requeued: {cells}"
+        sentence = (
+            f"warned of the end of its time: {cells}{refusal and f'; not requeued: {refusal}'}; {self.go_on(folder)}"
+        )
         self.ends("warned", sentence)
         return sentence
 
-    def _why_not_requeued(self, left: int, cells: str) -> str | None:
-        """Requeue the job; None: done, and Slurm is about to end it."""
-        if self.here is None:
+    def _requeue(self, left: int, cells: str) -> str | None:
+        """Requeue the job; why not, or None: it is requeued, and Slurm is about to end it."""
+        if self.allocation is None:
             return "this is no Slurm job"
-        if left >= self._left:
+        if left >= self._cells_left:
             return "no cell was finished since this start: give it more time"
         from ..slurm.commands import SlurmError, requeue
 
-        self.ends("warned", f"job {self.here.name} requeued: {cells}", requeued=True)
-        before = signal.signal(signal.SIGTERM, signal.SIG_IGN)  # by which Slurm ends this process and scontrol, too
+        self.ends("warned", f"job {self.allocation.name} requeued: {cells}", requeued=True)
+        # Slurm ends this process by it, and scontrol, too
+        former_handler = signal.signal(signal.SIGTERM, signal.SIG_IGN)
         try:
-            requeue(self.here.number)
+            requeue(self.allocation.number)
         except SlurmError as refusal:
-            signal.signal(signal.SIGTERM, before)
+            signal.signal(signal.SIGTERM, former_handler)
             return str(refusal)
         return None
 
@@ -119,7 +123,7 @@ def tell_switches() -> dict[str, str]:
     """Ask Slurm for the switches above the nodes of this job, and tell rank 0; node -> path, empty: not known."""
     from ..slurm.commands import switches
 
-    here = allocation(os.environ)
-    above = switches(here.nodes) if here else {}
-    os.environ.update(as_variables(above))
-    return above
+    job = allocation(os.environ)
+    paths = switches(job.nodes) if job else {}
+    os.environ.update(as_variables(paths))
+    return paths

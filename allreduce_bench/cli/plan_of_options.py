@@ -48,13 +48,13 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     from ..evaluation.acceptance import refuse_unplanned  # late: a rank that was started by us opens no run
 
     control = request.control
-    _refuse_nonsense(control)
-    there = control.output is not None and control.output.exists()
-    if there and not control.resume:
+    _refuse_contradictions(control)
+    is_there = control.output is not None and control.output.exists()
+    if is_there and not control.resume:
         raise RunError(f"{control.output}: exists already; choose another folder with -o, or go on with it by --resume")
     plan = request.make_plan()
     folder = RunFolder(control.output or _default_output(plan))
-    if there:
+    if is_there:
         plan = _stored_plan(folder, plan, request.asked)
     refuse_unplanned(control.limits, plan)
     chosen_launches(plan, control.only)
@@ -62,7 +62,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     return folder, plan
 
 
-def _refuse_nonsense(control: Control) -> None:
+def _refuse_contradictions(control: Control) -> None:
     if control.resume and not control.output:
         raise PlanError("--resume needs the folder of the run: -o FOLDER")
     if control.within_s is not None and control.within_s <= 0:
@@ -83,15 +83,14 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Pla
 
 
 def refuse_short_timeout(timeout_s: float) -> None:
-    """Raises PlanError for a time without any move that launches take which are well."""
+    """Raises PlanError for a time that launches may stand still which are well."""
     if timeout_s < SHORTEST_TIMEOUT_S:
         raise PlanError(f"--timeout: {timeout_s:g} s would end launches that are well; give it 1s at least")
 
 
 def refuse_under_launcher(asked: Collection[str]) -> None:
     """Raises PlanError where the user asked for a way to start ranks that are started already."""
-    given = [f"--{name.replace('_', '-')}" for name in STARTED_NAMES if name in asked]
-    if given:
+    if given := [f"--{name.replace('_', '-')}" for name in STARTED_NAMES if name in asked]:
         raise PlanError(
             f"{', '.join(given)} under a launcher: the ranks are started already; say it to mpirun or srun instead"
         )
@@ -103,15 +102,15 @@ def refuse_under_launcher(asked: Collection[str]) -> None:
 
 
 def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Collection[str]) -> None:
-    """A resumed run keeps its plan; an option that was given and says something else is an error."""
+    """Raises PlanError where an option that the user gave differs from the plan of the run that is resumed."""
     asked = {*asked}
     if asked & {"minbytes", "maxbytes", "stepfactor"}:
         asked.add("sizes")
     if "hostfile" in asked:
         asked.add("hosts")
-    ours, theirs = _flat(stored), _flat(wanted)
-    for name, value in ours.items():
-        other = theirs[name]
+    stored_fields, wanted_fields = _fields_of(stored), _fields_of(wanted)
+    for name, value in stored_fields.items():
+        other = wanted_fields[name]
         if OPTION_OF.get(name, name) in asked and other != value:
             raise PlanError(
                 f"{folder.path}: --resume keeps the run's {name} {value or 'none'}, found {other or 'none'}; "
@@ -128,9 +127,10 @@ def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
         )
 
 
-def _flat(plan: Plan) -> dict:
-    values = plan.to_json()
-    return values | values.pop("start")
+def _fields_of(plan: Plan) -> dict:
+    """The fields of the plan and of its start, by name."""
+    fields = plan.to_json()
+    return fields | fields.pop("start")
 
 
 def _default_output(plan: Plan) -> Path:

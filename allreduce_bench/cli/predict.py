@@ -52,12 +52,12 @@ def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, 
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
     layout = _format(layout, as_map, output)
-    found, source = _from_file(machine, prices) if machine else _from_prices(prices, ranks_per_node)
-    segment = segment or (BEST if found.bare else None)
-    competing = competing_models(found, algorithms, Layout(ranks_per_node, segment))
-    asked = forecast.Forecast(found, source, competing, ranks, sizes)
+    priced, source = _from_file(machine, prices) if machine else _from_prices(prices, ranks_per_node)
+    segment = segment or (BEST if priced.bare else None)
+    competing = competing_models(priced, algorithms, Layout(ranks_per_node, segment))
+    requested = forecast.Forecast(priced, source, competing, ranks, sizes)
     forms = {"table": forecast.as_tables, "map": forecast.as_map, "csv": forecast.as_csv, "json": forecast.as_json}
-    text = forms["map" if as_map else layout](asked).rstrip("\n")
+    text = forms["map" if as_map else layout](requested).rstrip("\n")
     if output:
         write_atomically(output, text + "\n")
     else:
@@ -84,6 +84,7 @@ def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
 
 
 def _format(layout, as_map, output) -> str:
+    """The format that was asked for, or that the name of the output says. Raises OneLineError where they differ."""
     if as_map and layout not in (None, "table"):
         raise OneLineError(f"--map is a table; leave out --format {layout}")
     if output is None:
@@ -99,17 +100,18 @@ def _format(layout, as_map, output) -> str:
 
 
 def _from_file(path: Path, prices: dict):
+    """The machine of the file that `fit` wrote, and its source as a sentence. Raises OneLineError beside prices."""
     from ..models.machine import read_machine
     from ..report.forecast import source_of
 
-    given = [name for name, value in prices.items() if value is not None]
-    if given:
+    if given := [name for name, value in prices.items() if value is not None]:
         raise OneLineError(f"{path} says what messages cost; leave out --{given[0].replace('_', '-')}, or the file")
-    found = read_machine(path)
-    return found, source_of(found, str(path))
+    machine = read_machine(path)
+    return machine, source_of(machine, str(path))
 
 
 def _from_prices(prices: dict, ranks_per_node: int | None):
+    """A machine of these prices alone, and its source as a sentence. Raises OneLineError where a price lacks."""
     from ..models.machine import Prices, bare_machine
     from ..report.forecast import prices_in_words
 
@@ -124,21 +126,22 @@ def _from_prices(prices: dict, ranks_per_node: int | None):
                 f"--{name} {price:g}: {price:g} s, more than {most:g} s; is the unit missing, as in 5us?"
             )
     between = Prices(prices["alpha"], beta)
-    words = prices_in_words(*between)
+    source = prices_in_words(*between)
     within = None
     if prices["alpha_within"] is not None or beta_within is not None:
         if ranks_per_node is None:
             raise OneLineError("prices within a node need --ranks-per-node")
         within = Prices(prices["alpha_within"] or between.alpha_s, beta_within or between.beta_s_per_byte)
-        words += f" between nodes; {prices_in_words(*within)} within"
+        source += f" between nodes; {prices_in_words(*within)} within"
     gamma = prices["gamma"] or 0.0
-    words += f"; reductions at {1 / gamma / 1e9:.3g} GB/s" if gamma else "; reductions cost nothing"
-    return bare_machine(*between, gamma, within), words
+    source += f"; reductions at {1 / gamma / 1e9:.3g} GB/s" if gamma else "; reductions cost nothing"
+    return bare_machine(*between, gamma, within), source
 
 
-def _beta(prices: dict, where: str) -> float | None:
-    beta, bandwidth = prices[f"beta{where}"], prices[f"bandwidth{where}"]
+def _beta(prices: dict, suffix: str) -> float | None:
+    """Seconds a byte, from beta or from bandwidth; `suffix` of their names: empty or `_within`."""
+    beta, bandwidth = prices[f"beta{suffix}"], prices[f"bandwidth{suffix}"]
     if beta is not None and bandwidth is not None:
-        option = where.replace("_", "-")
+        option = suffix.replace("_", "-")
         raise OneLineError(f"--beta{option} and --bandwidth{option} say the same; give one of them")
     return 1 / bandwidth if bandwidth is not None else beta

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class Control:
     within_s: float | None = None  # None: until all is measured
     timeout_s: float = 60.0  # without any move, until a launch is ended
     stage: str = ""  # folder of each node for the Python environment; empty: it is not staged
-    only: str = ""  # see `only.chosen`
+    only: str = ""  # see `chosen_launches`
     requeue: bool = False
     report: bool = False
     format: str = "table"
@@ -64,7 +65,7 @@ class Request:
 
 def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
     """The run that `options` of the command line ask for, of which the user gave `asked`."""
-    limits = [limit for given in (*options["min_busbw"], *options["max_time"]) for limit in given]
+    limits = chain.from_iterable((*options["min_busbw"], *options["max_time"]))
     control = Control(
         output=options["output"],
         resume=options["resume"],
@@ -78,10 +79,10 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
         format=options["format"],
         limits=tuple(limits),
     )
-    return Request(partial(_plan, options), control, frozenset(asked))
+    return Request(partial(_plan_of, options), control, frozenset(asked))
 
 
-def _plan(options: Mapping[str, Any], **decided: Any) -> Plan:
+def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
     options = {**options, **decided}
     itemsize = DTYPES.get(options["dtype"], 1)
     sizes = options["sizes"] or geometric_sizes(
@@ -97,21 +98,21 @@ def _plan(options: Mapping[str, Any], **decided: Any) -> Plan:
     )
 
 
-def algorithm_fields(words: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """The fields of a plan for these algorithms: names, native, paths of own files; None: native and all built-in.
+def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
+    """The fields of a plan for `names`: of algorithms, native, paths of own files; None: native and all built-in.
 
     Raises AlgorithmError.
     """
-    asked = words or ("native", *builtin())
-    found = find([word for word in asked if word != "native"], also="native")
-    files = [str(Path(word).resolve()) for word in asked if word.endswith(".py")]
-    native = ["native"] if "native" in asked else []
+    requested = names or ("native", *builtin())
+    algorithms = find([name for name in requested if name != "native"], also="native")
+    files = [str(Path(name).resolve()) for name in requested if name.endswith(".py")]
+    native = ["native"] if "native" in requested else []
     return {
-        "algorithms": tuple(native + list(found)),
+        "algorithms": tuple(native + list(algorithms)),
         "files": tuple(files),
         "file_digests": tuple(map(digest_of, files)),
-        "segmented": tuple(name for name, algorithm in found.items() if algorithm.segmented),
-        "bounded": tuple(name for name, algorithm in found.items() if algorithm.bounded and not words),
+        "segmented": tuple(name for name, algorithm in algorithms.items() if algorithm.segmented),
+        "bounded": tuple(name for name, algorithm in algorithms.items() if algorithm.bounded and not names),
     }
 
 

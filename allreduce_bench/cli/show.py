@@ -59,17 +59,17 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
     _refuse_too_many(ranks)
     topology = Topology.filled(size, ranks_per_node) if ranks_per_node else Topology.one_node(size)
     count = size if count is None else count
-    texts = []
-    for found in find([algorithm]).values():
-        _refuse_unmet(found, size, topology)
-        schedules = found.schedules(size, topology, count, segment or max(count, 1))
+    pages = []
+    for chosen in find([algorithm]).values():
+        _refuse_unmet(chosen, size, topology)
+        schedules = chosen.schedules(size, topology, count, segment or max(count, 1))
         try:
             proof = prove(schedules, count)
-            cost = f"{found.formula} ({'exact' if found.exact else 'bound'})"
-            texts.append(f"{rounds(found.name, schedules, count, cost)}\n{_promises(proof)}")
+            cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
+            pages.append(f"{rounds(chosen.name, schedules, count, cost)}\n{_promises(proof)}")
         except Refusal as refusal:
-            raise OneLineError(f"{found.name}, {size} ranks: {refusal}", 1) from refusal
-    text = "\n".join(texts)
+            raise OneLineError(f"{chosen.name}, {size} ranks: {refusal}", 1) from refusal
+    text = "\n".join(pages)
     if output:
         with open(output, "w", encoding="utf-8") as file:
             file.write(text + "\n")
@@ -78,6 +78,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
 
 
 def _promises(proof: Proof) -> str:
+    """What holds of every result, as a line below the rounds."""
     same, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
     return (
         f"same bits on all ranks: {same}, rank order: {order}, roundings on the way of an input: at most {proof.depth}"
@@ -108,9 +109,9 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node) -> None:
     from ..schedule.verify_all import prove_all
 
     _refuse_too_many(ranks)
-    found = find(list(algorithms)) if algorithms else builtin()
+    proved = find(list(algorithms)) if algorithms else builtin()
     refused = 0
-    for line in prove_all(found, ranks, tuple(counts), tuple(segment), ranks_per_node):
+    for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node):
         click.echo(line.text)
         refused += line.refused
     if refused:
@@ -123,5 +124,5 @@ def _refuse_too_many(ranks: Sequence[int]) -> None:
 
 
 def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
-    if why := algorithm.unmet(size, topology):
-        raise OneLineError(why)
+    if reason := algorithm.unmet(size, topology):
+        raise OneLineError(reason)

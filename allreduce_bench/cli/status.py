@@ -28,14 +28,14 @@ def status(sweep: Path | None) -> None:
     from ..slurm.status import lines, next_step, text
     from ..slurm.sweep import look
 
-    overview = look(sweep or _newest())
+    overview = look(sweep or _newest_sweep())
     if not overview.tasks:
         raise OneLineError(f"{overview.sweep}: no job was ever submitted for it, nor wrote into it; expected a sweep")
     if overview.told.silence:
         talk(f"{overview.told.silence}; states are those that the jobs wrote of themselves")
     table = lines(overview)
     if sys.stdout.isatty():
-        _show(table)
+        _print_wrapped(table)
     else:
         click.echo(text(table), nl=False)
     click.echo(next_step(overview, _is_collected(overview)))
@@ -48,25 +48,25 @@ def _is_collected(overview: "Overview") -> bool:
     return report.is_file() and report.stat().st_mtime >= max(marks, default=0.0)
 
 
-def _newest() -> Path:
+def _newest_sweep() -> Path:
     """The sweep in RESULTS whose jobs were submitted, or began, last."""
-    found = [path for path in RESULTS.glob("*/jobs") if path.is_dir()]
-    if not found:
+    jobs_folders = [path for path in RESULTS.glob("*/jobs") if path.is_dir()]
+    if not jobs_folders:
         raise OneLineError(f"no sweep in {RESULTS}/; name its folder")
-    return max(found, key=lambda path: path.stat().st_mtime).parent
+    return max(jobs_folders, key=lambda path: path.stat().st_mtime).parent
 
 
-def _show(table: "Sequence[StatusLine]") -> None:
-    """The table on a terminal, where long reasons are wrapped."""
+def _print_wrapped(table: "Sequence[StatusLine]") -> None:
+    """Print the table on a terminal, with long reasons wrapped."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from ..slurm.status import HEADER
 
-    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    columns = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in HEADER:
-        shown.add_column(name, no_wrap=name != HEADER[-1])
+        columns.add_column(name, no_wrap=name != HEADER[-1])
     for line in table:
-        shown.add_row(*map(Text, line))
-    Console().print(shown)
+        columns.add_row(*map(Text, line))
+    Console().print(columns)

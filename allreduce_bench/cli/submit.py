@@ -1,4 +1,4 @@
-"""`submit`."""
+"""`submit`: the jobs of a sweep, on a Slurm cluster."""
 
 import shlex
 import sys
@@ -104,32 +104,32 @@ def submit(context: click.Context, **options) -> None:
 def submit_sweep(asked: SubmissionRequest) -> None:
     """Submit what is left of the sweep that is asked for, or say what would be submitted."""
     resuming = asked.run.control.resume
-    sweep, again, runs = resumed_sweep(asked) if resuming else new_sweep(asked)
-    shared = rendering(sweep, again)
-    jobs = jobs_left(sweep, again, runs, asked)
+    sweep, choices, runs = resumed_sweep(asked) if resuming else new_sweep(asked)
+    shared = rendering(sweep, choices)
+    jobs = jobs_left(sweep, choices, runs, asked)
     if not jobs:
         talk(f"nothing is left to be measured; next: allreduce-bench collect {shlex.quote(str(asked.output))}")
         return
     scripts = [shared.script(job) for job in jobs]
-    new = [] if resuming else runs
-    order = SubmissionOrder(sweep, new, scripts, shared.collect_script(jobs), again.arguments, shared.command)
-    if words := overrun_sentence(shared, jobs):
-        talk(f"warning: {words}")
+    new_runs = [] if resuming else runs
+    order = SubmissionOrder(sweep, new_runs, scripts, shared.collect_script(jobs), choices.arguments, shared.command)
+    if overrun := overrun_sentence(shared, jobs):
+        talk(f"warning: {overrun}")
     if asked.dry_run:
-        _print([*aligned(order_rows(shared, jobs, ())), *commands_of(order), node_hours_sentence(shared, jobs)])
+        _print_lines([*aligned(order_rows(shared, jobs, ())), *commands_of(order), node_hours_sentence(shared, jobs)])
         return
-    _look_at_slurm(sweep)
-    _ask(asked, node_hours(shared, jobs)[1])
+    _refuse_queued_jobs(sweep)
+    _refuse_many_node_hours(asked, node_hours(shared, jobs)[1])
     try:
-        ids, collect = submit_all(order, lambda *ids: submission_facts(shared, jobs, again, now(), *ids))
+        ids, collect = submit_all(order, lambda *ids: submission_facts(shared, jobs, choices, now(), *ids))
     except KeyboardInterrupt as interrupt:
         raise OneLineError("interrupted; nothing was submitted", 1) from interrupt
-    _print([*aligned(order_rows(shared, jobs, [*ids, collect])), node_hours_sentence(shared, jobs)])
+    _print_lines([*aligned(order_rows(shared, jobs, [*ids, collect])), node_hours_sentence(shared, jobs)])
     talk(f"next: allreduce-bench status {shlex.quote(str(asked.output))}")
 
 
-def _look_at_slurm(sweep: Path) -> None:
-    """Raises OneLine where jobs of the sweep are in the queue, SlurmError where there is no queue to look at."""
+def _refuse_queued_jobs(sweep: Path) -> None:
+    """Raises OneLineError where jobs of the sweep are in the queue, SlurmError where there is no queue to look at."""
     commands.ping(PING_S)
     submitted = [job for submission in read_submissions(sweep) for job in submission.jobs]
     if not submitted:
@@ -139,23 +139,23 @@ def _look_at_slurm(sweep: Path) -> None:
     if busy:
         states = [f"{names.get(id_parts(job.id)[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
         numbers = " ".join(sorted({id_parts(job.id)[0] for job in busy}))
-        said = f"{sweep}: jobs of the sweep are in the queue: {', '.join(states)}"
-        raise OneLineError(f"{said}; wait for them, or end them: scancel {numbers}")
+        sentence = f"{sweep}: jobs of the sweep are in the queue: {', '.join(states)}"
+        raise OneLineError(f"{sentence}; wait for them, or end them: scancel {numbers}")
 
 
-def _ask(asked: SubmissionRequest, most: float) -> None:
-    """Raises OneLine unless the node-hours are few, or the user wants them."""
-    if most <= asked.max_node_hours or asked.yes:
+def _refuse_many_node_hours(asked: SubmissionRequest, most_node_hours: float) -> None:
+    """Raises OneLineError unless the node-hours are few, or the user wants them."""
+    if most_node_hours <= asked.max_node_hours or asked.yes:
         return
-    words = f"the jobs may take {most:.1f} node-hours, above --max-node-hours {asked.max_node_hours:g}"
+    sentence = f"the jobs may take {most_node_hours:.1f} node-hours, above --max-node-hours {asked.max_node_hours:g}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise OneLineError(f"{words}; nothing was submitted; say --yes, or allow more")
+        raise OneLineError(f"{sentence}; nothing was submitted; say --yes, or allow more")
     with suppress(click.Abort):
-        if click.confirm(f"{words}; submit them?", err=True):
+        if click.confirm(f"{sentence}; submit them?", err=True):
             return
     raise OneLineError("nothing was submitted", 1)
 
 
-def _print(lines: Iterable[str]) -> None:
+def _print_lines(lines: Iterable[str]) -> None:
     for line in lines:
         click.echo(line)

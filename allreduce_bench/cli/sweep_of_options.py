@@ -83,22 +83,22 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
     if not asked.nodes:
         raise PlanError("--nodes: expected numbers of nodes, a job each, such as --nodes 1,2,4,8")
     system = find_system(asked.system or GENERIC)
-    again = _chosen(SubmissionChoices(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
-    check_job_name(again.job_name)
+    choices = _updated(SubmissionChoices(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
+    check_job_name(choices.job_name)
     sweep = check_folder(asked.output.absolute())
     if sweep.exists():
         raise RunError(f"{asked.output}: exists already; choose another folder with -o, or go on by --resume")
     site = {name: getattr(system, name) for name in OF_THE_SITE if name not in asked.run.asked}
     site = {name: value for name, value in site.items() if value}
-    per_node = asked.ranks_per_node or (system.ranks_per_node or 1,)
+    rank_counts = asked.ranks_per_node or (system.ranks_per_node or 1,)
     runs = []
-    for each in per_node:
-        name = name_of_run(each, several=len(per_node) > 1)
-        ranks = tuple(each * number for number in asked.nodes)
-        plan = partial(asked.run.make_plan, ranks=ranks, ranks_per_node=each, **site)
+    for ranks_per_node in rank_counts:
+        name = name_of_run(ranks_per_node, several=len(rank_counts) > 1)
+        ranks = tuple(ranks_per_node * nodes for nodes in asked.nodes)
+        plan = partial(asked.run.make_plan, ranks=ranks, ranks_per_node=ranks_per_node, **site)
         control = replace(asked.run.control, output=asked.output / name)
         runs.append((RunFolder(sweep / name), planned_run(replace(asked.run, make_plan=plan, control=control))[1]))
-    return sweep, again, runs
+    return sweep, choices, runs
 
 
 def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
@@ -118,11 +118,11 @@ def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, li
         asked.run.asked - {"nodes", "ranks_per_node"},
     )
     runs = [planned_run(replace(run, control=replace(run.control, output=folder.path))) for folder in folders]
-    return sweep, _chosen(last, asked), runs
+    return sweep, _updated(last, asked), runs
 
 
-def _chosen(before: SubmissionChoices, asked: SubmissionRequest) -> SubmissionChoices:
-    """The choices of the command line in the place of those before."""
+def _updated(before: SubmissionChoices, asked: SubmissionRequest) -> SubmissionChoices:
+    """The choices before, with those of the command line in their place."""
     changed: dict[str, Any] = {
         "job_name": asked.job_name,
         "template": str(asked.template.absolute()) if asked.template else None,
@@ -135,25 +135,25 @@ def _chosen(before: SubmissionChoices, asked: SubmissionRequest) -> SubmissionCh
     return replace(before, **{name: value for name, value in changed.items() if value is not None})
 
 
-def rendering(sweep: Path, again: SubmissionChoices) -> Rendering:
-    """What the scripts of these choices have in common. Raises SystemFileError, ScriptError, OSError, OneLine."""
-    system = find_system(again.system)
-    own = again.template or jobs_folder() / "sweep.sbatch"
+def rendering(sweep: Path, choices: SubmissionChoices) -> Rendering:
+    """What the scripts of these choices have in common. Raises SystemFileError, ScriptError, OSError, OneLineError."""
+    system = find_system(choices.system)
+    template = choices.template or jobs_folder() / "sweep.sbatch"
     return Rendering(
         sweep=sweep,
-        job_name=again.job_name,
+        job_name=choices.job_name,
         system=system,
-        template=Template.read(Path(own)),
+        template=Template.read(Path(template)),
         collecting=Template.read(jobs_folder() / "collect.sbatch"),
-        venv=system.venv or _own_environment(),
+        venv=system.venv or _this_environment(),
         command=["allreduce-bench", *sys.argv[1:]],
-        stage=again.stage,
-        steering=again.steering,
-        time_s=again.time_s,
+        stage=choices.stage,
+        steering=choices.steering,
+        time_s=choices.time_s,
     )
 
 
-def _own_environment() -> str:
+def _this_environment() -> str:
     """The Python environment that this runs in: its jobs run in it, too."""
     if not (Path(sys.prefix) / "bin" / "allreduce-bench").exists():
         raise OneLineError(
@@ -164,15 +164,15 @@ def _own_environment() -> str:
 
 
 def jobs_left(
-    sweep: Path, again: SubmissionChoices, runs: list[tuple[RunFolder, Plan]], asked: SubmissionRequest
+    sweep: Path, choices: SubmissionChoices, runs: list[tuple[RunFolder, Plan]], asked: SubmissionRequest
 ) -> list[SweepJob]:
     """The jobs for what is left, of those nodes and ranks per node that were asked for."""
-    left = jobs_of(sweep, runs, again.array, "--skip-hung" in again.steering, asked.run.control.within_s)
-    nodes, per_node = asked.nodes, asked.ranks_per_node
+    left = jobs_of(sweep, runs, choices.array, "--skip-hung" in choices.steering, asked.run.control.within_s)
+    nodes, rank_counts = asked.nodes, asked.ranks_per_node
     wanted = [
         job
         for job in left
-        if (not nodes or job.nodes in nodes) and (not per_node or job.start.ranks_per_node in per_node)
+        if (not nodes or job.nodes in nodes) and (not rank_counts or job.start.ranks_per_node in rank_counts)
     ]
     if left and not wanted:
         names = ", ".join(f"{job.nodes} x {job.start.ranks_per_node}" for job in left)
@@ -186,6 +186,6 @@ def _steering(run: Request) -> tuple[str, ...]:
     if "timeout" in run.asked:
         refuse_short_timeout(control.timeout_s)
     times = {"within": control.within_s, "timeout": control.timeout_s}
-    words = [f"--{name}={value:g}s" for name, value in times.items() if name in run.asked]
+    given_times = [f"--{name}={value:g}s" for name, value in times.items() if name in run.asked]
     limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
-    return (*words, *limits, *["--skip-hung"] * control.skip_hung)
+    return (*given_times, *limits, *["--skip-hung"] * control.skip_hung)
