@@ -26,7 +26,7 @@ def words_only(monkeypatch):
     """Figures and models take long."""
     monkeypatch.setattr(report, "time_pictures", lambda *_: [])
     monkeypatch.setattr(report, "model_pictures", lambda *_: ([], []))
-    monkeypatch.setattr(report, "fit_series", lambda *_: [])
+    monkeypatch.setattr(report, "fit_series", lambda *_, **__: [])
 
 
 @pytest.fixture

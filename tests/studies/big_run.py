@@ -94,14 +94,16 @@ def _facts(plan: Plan, launch: Launch, cell: Cell) -> dict:
 def _lines(facts: dict, time_s: np.ndarray) -> list[str]:
     """The calls of a cell as REPETITIONS has them, by a template: a million dictionaries take their time."""
     varying = ("repetition", "warmup", "time_s", "slowest_rank", *SHARES, "last_rank")
-    known = {name: str(value) for name, value in facts.items() if value is not None}
-    line = ",".join("{" + name + "}" if name in varying else known.get(name, "") for name in names(REPETITIONS))
-    p, found = facts["ranks"], []
-    for number, one_s in enumerate(time_s.tolist()):
-        shares = {name: share * one_s for name, share in SHARES.items()}
+    constant = {name: str(value) for name, value in facts.items() if value is not None}
+    line = ",".join("{" + name + "}" if name in varying else constant.get(name, "") for name in names(REPETITIONS))
+    p, lines = facts["ranks"], []
+    for number, call_s in enumerate(time_s.tolist()):
+        shares = {name: share * call_s for name, share in SHARES.items()}
         who = {"slowest_rank": number % p, "last_rank": (number + 1) % p}
-        found.append(line.format(repetition=number, warmup=int(number < WARMUPS), time_s=one_s, **who, **shares) + "\n")
-    return found
+        lines.append(
+            line.format(repetition=number, warmup=int(number < WARMUPS), time_s=call_s, **who, **shares) + "\n"
+        )
+    return lines
 
 
 def load(folder: RunFolder) -> str:
@@ -146,10 +148,10 @@ PARTS = {"load points": load, "load and fit": fit, "repetitions": frame, "summar
 def part(name: str, path: Path) -> None:
     """Do one part in this process, and print what it took."""
     start_s, start_cpu_s = time.perf_counter(), time.process_time()
-    what = PARTS[name](RunFolder(path))
+    outcome = PARTS[name](RunFolder(path))
     wall_s, cpu_s = time.perf_counter() - start_s, time.process_time() - start_cpu_s
     peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20)  # Linux counts in KiB
-    print(f"{name:12} {wall_s:6.1f} s {cpu_s:6.1f} s of processor {peak_gib:6.2f} GiB   {what}", flush=True)
+    print(f"{name:12} {wall_s:6.1f} s {cpu_s:6.1f} s of processor {peak_gib:6.2f} GiB   {outcome}", flush=True)
 
 
 def everything(path: Path) -> None:

@@ -25,7 +25,10 @@ def file_calls(interpreter: str) -> tuple[int, int]:
 
 
 def rank_command(interpreter: str, folder: Path) -> list[str]:
-    """The command of the rank of a launch that has its cells to do; the launch before it byte-compiled the package."""
+    """The command of the rank of a launch that has its cells to do; the launch before it byte-compiled the package.
+
+    `interpreter` is an absolute path, as the run notes it.
+    """
     words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--no-floors", "--iters", "1", "--launches", "2"]
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     run = [interpreter, "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
@@ -56,4 +59,4 @@ def main(interpreters: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or [sys.executable])
+    main([os.path.abspath(path) for path in sys.argv[1:]] or [sys.executable])

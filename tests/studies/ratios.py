@@ -25,8 +25,8 @@ COLD_SIZES = "8,4K,64K,256K,1M,16M"
 COLD_COLUMNS = {"native": "time_s", "copy": "copy_floor_s", "reduction": "reduce_floor_s", "no call": "call_floor_s"}
 ASK = (
     "import sys; from allreduce_bench.launching.find import find_launcher, mpirun_command; "
-    "from allreduce_bench.runs.start import Start; found = find_launcher(); "
-    "print(found.library, *mpirun_command(found, int(sys.argv[1]), Start(), sys.argv[2:]), sep='\\0')"
+    "from allreduce_bench.runs.start import Start; launcher = find_launcher(); "
+    "print(launcher.library, *mpirun_command(launcher, int(sys.argv[1]), Start(), sys.argv[2:]), sep='\\0')"
 )
 BARE = "from mpi4py import MPI; import numpy as n; a = n.ones(1); MPI.COMM_WORLD.Allreduce(a, a.copy())"
 
@@ -99,9 +99,9 @@ def measure_definition() -> None:
             plain += plain_loop(comm, *messages, calls + 1)[1:]
             arrays += plain_loop(comm, send, recv, calls + 1)[1:]
         if comm.rank == 0:
-            ours, theirs, of_arrays = (median(times) * 1e6 for times in (suite, plain, arrays))
-            figures = f"suite {ours:9.2f}   plain loop {theirs:9.2f}   ratio {ours / theirs:.3f}"
-            print(f"{label:>8}  {figures}   (plain loop of bare arrays {of_arrays:9.2f})")
+            suite_us, plain_us, arrays_us = (median(times) * 1e6 for times in (suite, plain, arrays))
+            figures = f"suite {suite_us:9.2f}   plain loop {plain_us:9.2f}   ratio {suite_us / plain_us:.3f}"
+            print(f"{label:>8}  {figures}   (plain loop of bare arrays {arrays_us:9.2f})")
 
 
 def plain_loop(comm, send, recv, calls: int) -> list[float]:
@@ -124,8 +124,8 @@ def start_everything(interpreters: list[str]) -> None:
     for interpreter in interpreters:
         for ranks in (2, 4):
             library, command = mpirun_of(interpreter, ranks, [interpreter, __file__, "--ranks-part"])
-            with watched_by(ranks) as told:
-                texts = [output(command, "single"), output(command, "single", told), output(command, "multiple")]
+            with watched_by(ranks) as variables:
+                texts = [output(command, "single"), output(command, "single", variables), output(command, "multiple")]
             lines = [line for text in texts for line in text.splitlines()]
             print_ratios(f"{library}, {ranks} ranks", lines)
         warm_and_cold(interpreter)
@@ -156,8 +156,8 @@ def print_ratios(title: str, lines: list[str]) -> None:
 
 def mpirun_of(interpreter: str, ranks: int, program: list[str]) -> tuple[str, list[str]]:
     """The MPI library of `interpreter`, and the command that starts `program` with it."""
-    asked = subprocess.run([interpreter, "-c", ASK, str(ranks), *program], capture_output=True, text=True, check=True)
-    library, *command = asked.stdout.rstrip("\n").split("\0")
+    answer = subprocess.run([interpreter, "-c", ASK, str(ranks), *program], capture_output=True, text=True, check=True)
+    library, *command = answer.stdout.rstrip("\n").split("\0")
     return library, command
 
 
@@ -172,9 +172,9 @@ def watched_by(ranks: int):
     monitor.close()
 
 
-def output(command: list[str], level: str, told: dict[str, str] | None = None) -> str:
+def output(command: list[str], level: str, variables: dict[str, str] | None = None) -> str:
     """What `command` prints when its ranks ask for this thread level, with further variables."""
-    environ = {**os.environ, **(told or {}), "MPI4PY_RC_THREAD_LEVEL": level}
+    environ = {**os.environ, **(variables or {}), "MPI4PY_RC_THREAD_LEVEL": level}
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
@@ -211,9 +211,10 @@ def start_of_ranks(interpreter: str) -> None:
     print(f"\n{library}, 8 ranks, start to end, s: bare {middle['bare']:.2f}, cell {middle['suite']:.2f} ({ratio:.2f})")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Under mpirun the part of the ranks; else start them with every interpreter, or with this one."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("interpreters", nargs="*")
+    parser.add_argument("interpreters", nargs="*", type=os.path.abspath)
     parser.add_argument("--ranks-part", action="store_true")
     parser.add_argument("--definition-part", action="store_true")
     arguments = parser.parse_args()
@@ -223,3 +224,7 @@ if __name__ == "__main__":
         measure_definition()
     else:
         start_everything(arguments.interpreters or [sys.executable])
+
+
+if __name__ == "__main__":
+    main()

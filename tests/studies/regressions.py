@@ -61,22 +61,22 @@ def cells(baseline: Path, new: Path) -> list[dict]:
 
 def same_thing(place: Path, comparisons: int, launches: int) -> bool:
     """A/A: whether no more is slower or faster than promised."""
-    found: list[dict] = []
+    compared: list[dict] = []
     for i in range(comparisons):
         for launch in range(launches):
             for side in ("ab", "ba")[launch % 2]:
                 measure(place / f"{side}{i}", SIZES_AA, launches)
-        found += cells(place / f"a{i}", place / f"b{i}")
-    wrong = [cell for cell in found if cell["verdict"] in ("slower", "faster")]
-    print(f"A/A, {comparisons} comparisons of {launches} launches a side: {told(found)}")
+        compared += cells(place / f"a{i}", place / f"b{i}")
+    wrong = [cell for cell in compared if cell["verdict"] in ("slower", "faster")]
+    print(f"A/A, {comparisons} comparisons of {launches} launches a side: {verdict_counts(compared)}")
     for cell in wrong:
         print("  false:", line(cell))
-    return len(wrong) <= FALSE_ALARMS * len(found)
+    return len(wrong) <= FALSE_ALARMS * len(compared)
 
 
 def slower_thing(place: Path, comparisons: int, launches: int) -> bool:
     """A/B: whether each slow-down is found as promised."""
-    found: dict[float, list[dict]] = {share: [] for share in SLOWDOWNS}
+    compared: dict[float, list[dict]] = {share: [] for share in SLOWDOWNS}
     for i in range(comparisons):
         for _ in range(3):
             measure(place / f"first{i}", SIZES_AB, 3)
@@ -88,27 +88,30 @@ def slower_thing(place: Path, comparisons: int, launches: int) -> bool:
                 delays_s = {name: share * time_s for name, time_s in usual_s.items()}
                 measure(place / f"slow{i}_{share}", SIZES_AB, launches, delays_s)
         for share in SLOWDOWNS:
-            found[share] += cells(place / f"fast{i}", place / f"slow{i}_{share}")
+            compared[share] += cells(place / f"fast{i}", place / f"slow{i}_{share}")
     good = True
-    for share, of in found.items():
-        count = Counter(cell["verdict"] for cell in of)
-        print(f"A/B, slowed by {share:.0%}, {comparisons} comparisons of {launches} launches a side: {told(of)}")
-        for cell in of:
+    for share, slowed_cells in compared.items():
+        count = Counter(cell["verdict"] for cell in slowed_cells)
+        title = f"A/B, slowed by {share:.0%}, {comparisons} comparisons of {launches} launches a side"
+        print(f"{title}: {verdict_counts(slowed_cells)}")
+        for cell in slowed_cells:
             print("  ", line(cell))
         good &= not count["same"] + count["faster"]
-        good &= all(cell["reason"] for cell in of if cell["verdict"] == "undecided")
-        good &= share < max(SLOWDOWNS) or count["slower"] >= FOUND * len(of)
+        good &= all(cell["reason"] for cell in slowed_cells if cell["verdict"] == "undecided")
+        good &= share < max(SLOWDOWNS) or count["slower"] >= FOUND * len(slowed_cells)
     return good
 
 
-def told(found: list[dict]) -> str:
-    count = Counter(cell["verdict"] for cell in found)
-    return f"{len(found)} cells: " + ", ".join(
+def verdict_counts(compared: list[dict]) -> str:
+    """`60 cells: 0 slower, 1 faster, 59 same, 0 undecided, 0 failed`."""
+    count = Counter(cell["verdict"] for cell in compared)
+    return f"{len(compared)} cells: " + ", ".join(
         f"{count[kind]} {kind}" for kind in ("slower", "faster", "same", "undecided", "failed")
     )
 
 
 def line(cell: dict) -> str:
+    """A cell with its verdict, its ratio and its interval."""
     numbers = f"{cell['ratio']:.3f} [{cell['low']:.3f}, {cell['high']:.3f}]" if cell["low"] else ""
     return f"{cell['name']}: {cell['verdict']} {numbers} {cell['reason'] or ''}"
 
@@ -120,12 +123,12 @@ def main() -> None:
     parser.add_argument("--launches-aa", type=int, default=5, help="a side [5]")
     parser.add_argument("--launches-ab", type=int, default=10, help="a side [10]")
     parser.add_argument("-o", "--output", type=Path, help="keep the runs there")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        place = asked.output or Path(folder)
-        kept = [not asked.aa or same_thing(place, asked.aa, asked.launches_aa)]
-        kept.append(not asked.ab or slower_thing(place, asked.ab, asked.launches_ab))
-    sys.exit(0 if all(kept) else "the promises were not kept, see above")
+        place = options.output or Path(folder)
+        promises_kept = [not options.aa or same_thing(place, options.aa, options.launches_aa)]
+        promises_kept.append(not options.ab or slower_thing(place, options.ab, options.launches_ab))
+    sys.exit(0 if all(promises_kept) else "the promises were not kept, see above")
 
 
 if __name__ == "__main__":
