@@ -2,9 +2,11 @@
 # Each makes its virtual environment and installs what it needs, an MPI from PyPI included, and does nothing twice.
 PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
-STUDY = PYTHONPATH=tests/support:tests/ranks .venv/bin/python
+STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/evaluation/comparison .venv/bin/python
+INTERPRETERS = .venv/bin/python .venv-mpich/bin/python
+STUDIES = error_rates mutations damaged_runs regressions big_run
 
-.PHONY: demo test test-full slurm-test lint ratios regressions big notebooks clean
+.PHONY: demo test test-full slurm-test lint studies ratios regressions big notebooks clean
 
 demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
@@ -27,10 +29,17 @@ lint: .venv/test.stamp
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 
+# All that takes long, one after the other: tests/studies/README.md says what each asks. Hours
+studies: .venv/test.stamp .venv-mpich/test.stamp
+	@for study in $(STUDIES) "ratios $(INTERPRETERS)" "kills $(INTERPRETERS)"; do \
+	    set -- $$study; name=$$1; shift; echo "== $$name"; \
+	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
+	done; [ -z "$$failed" ] || { echo "not as promised:$$failed"; exit 1; }
+
 # Side by side, from one run: native at each thread level, the schedule's ring, a plain mpi4py ring, a warm and a cold cache,
 # native as the suite times it and as a plain loop does, the start of a rank, and the file-system calls it makes
 ratios: .venv/test.stamp .venv-mpich/test.stamp
-	$(STUDY) tests/studies/ratios.py .venv/bin/python .venv-mpich/bin/python
+	$(STUDY) tests/studies/ratios.py $(INTERPRETERS)
 
 # Does `compare` find real slow-downs of 10 and 30 %, and nothing in two runs of the same thing? About ten minutes
 regressions: .venv/test.stamp

@@ -15,16 +15,19 @@ ASK = "from allreduce_bench.launching.find import find_launcher; print(find_laun
 @lru_cache(maxsize=1)
 def interpreters() -> list[Path]:
     """Those that find an MPI. Raises RuntimeError for one that was named but finds none."""
-    named = [Path(word) for word in os.environ.get("ALLREDUCE_BENCH_PYTHONS", "").split(os.pathsep) if word]
-    for python in named:
-        if not _has_mpi(python):
+    named = [Path(path) for path in os.environ.get("ALLREDUCE_BENCH_PYTHONS", "").split(os.pathsep) if path]
+    candidates = [Path(sys.executable), *named]
+    questions = [_ask(python) for python in candidates]  # at the same time: every collection waits for them
+    has_mpi = [question.wait() == 0 for question in questions]
+    for python, answer in zip(named, has_mpi[1:]):
+        if not answer:
             raise RuntimeError(f"ALLREDUCE_BENCH_PYTHONS: {python} finds no MPI")
-    own = Path(sys.executable)
-    return ([own] if _has_mpi(own) else []) + named
+    return [python for python, answer in zip(candidates, has_mpi) if answer]
 
 
-def _has_mpi(python: Path) -> bool:
-    return subprocess.run([str(python), "-c", ASK], capture_output=True, check=False).returncode == 0
+def _ask(python: Path) -> subprocess.Popen:
+    """The process that ends with status 0 where the interpreter finds an MPI."""
+    return subprocess.Popen([str(python), "-c", ASK], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def in_turn(number: int, python: Path) -> None:
