@@ -1,6 +1,7 @@
 """What the times say.
 
 In: a run folder. Out: a row per cell, and facts about rows. Read in this order: `cell_times` (the calls of a cell,
-read back), `summary` (a row per cell), `verdict` (who is fastest where), `link_limit`, `agreement` (bits),
-`group_losses`, `node_pairs`, `acceptance`, `frames` (the same as data frames); `comparison` holds runs against runs.
+read back), `marks` (how it ended), `summary` (a row per cell), `verdict` (who is fastest where), `link_limit`,
+`agreement` (bits), `group_losses`, `node_pairs`, `acceptance`, `missing` (cells without a time), `environment` (what
+launches ran on), `frames` (the same as data frames); `comparison` holds runs against runs.
 """

@@ -68,7 +68,7 @@ def _losses_of_group(number: int, together: Timed, alone: Timed, stand_ins_of: M
     return losses
 
 
-def worst(row: SummaryRow) -> dict[str, float]:
+def worst_losses(row: SummaryRow) -> dict[str, float]:
     """Launch -> the loss of the group that loses most; nothing where none is known."""
     return max(filter(None, row.get("losses") or ()), key=lambda by_launch: median(by_launch.values()), default={})
 
@@ -113,11 +113,13 @@ def _largest_losses(measured: Sequence[SummaryRow]) -> str:
     """`ring 1.31 (64 KiB), native 1.04 (8 B, not sure)`."""
     losses = []
     for name in dict.fromkeys(row["algorithm"] for row in measured):
-        rows = [row for row in measured if row["algorithm"] == name and worst(row)]
+        rows = [row for row in measured if row["algorithm"] == name and worst_losses(row)]
         if rows:
-            row = max(rows, key=lambda row: median(worst(row).values()))
-            sure = "" if is_sure(worst(row)) else ", not sure"
-            losses.append(f"{name} {three_digits(median(worst(row).values()))} ({format_size(row['nbytes'])}{sure})")
+            row = max(rows, key=lambda row: median(worst_losses(row).values()))
+            sure = "" if is_sure(worst_losses(row)) else ", not sure"
+            losses.append(
+                f"{name} {three_digits(median(worst_losses(row).values()))} ({format_size(row['nbytes'])}{sure})"
+            )
     return ", ".join(losses)
 
 
@@ -149,7 +151,7 @@ def lines(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
                 "alone": alone_row and alone_row["time_s"],
                 "times": _format_group_values(row["group_times_s"], 1e6),
                 "losses": _format_group_values(row["group_loss"], 1) if row.get("group_loss") else "",
-                "is_sure": is_sure(worst(row)),
+                "is_sure": is_sure(worst_losses(row)),
                 "spread": max(times_s) / min(times_s),
             }
         )

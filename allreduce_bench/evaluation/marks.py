@@ -8,7 +8,10 @@ from ..stats import median
 from .cell_times import join_values, known_median
 from .summary_row import Accident, SummaryRow
 
-FAILED = ("wrong", "refused")  # a check failed in some launch: no launch hides that
+FAILED = (
+    "wrong",
+    "refused",
+)  # a check failed in some launch: no other launch hides that, no further attempt changes it
 
 
 def outcome(marks: Sequence[Row]) -> SummaryRow:

@@ -8,9 +8,9 @@ from ..runs.plan import Cell, Launch, Plan
 from ..runs.schema import FLOORS
 from ..units import format_size, in_ranks, spans
 from .cell_label import cell_of, qualifiers
+from .marks import FAILED
 from .summary_row import SummaryRow
 
-FAILED = ("wrong", "refused")  # a check failed: no further attempt changes that
 AGAIN = ("hung", "left out")  # the next attempt measures the cell
 MISSING = "missing"  # nobody said anything of the cell
 

@@ -90,7 +90,12 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
     order = {name: i for i, name in enumerate(plan.algorithms)}
     return sorted(
         cells,
-        key=lambda cell: (cell.count, order[cell.algorithm], CACHES.index(cell.cache), plan.kinds.index(cell.groups)),
+        key=lambda cell: (
+            cell.count,
+            order[cell.algorithm],
+            CACHES.index(cell.cache),
+            plan.group_kinds.index(cell.groups),
+        ),
     )
 
 
@@ -99,7 +104,7 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
     smallest = min(plan.sizes) // plan.itemsize
 
     def time_s(name: str, count: int) -> float | None:
-        floor = Cell(name, FLOOR, count, None, cell.cache, plan.kinds[0])
+        floor = Cell(name, FLOOR, count, None, cell.cache, plan.group_kinds[0])
         return cell_times.cell_time_s(timed.get((ranks, floor.key), {}))
 
     null, copy, reduce = FLOORS

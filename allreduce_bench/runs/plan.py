@@ -175,7 +175,7 @@ class Plan:
         return CACHES if self.cache == "both" else (self.cache,)
 
     @property
-    def kinds(self) -> tuple[str, ...]:
+    def group_kinds(self) -> tuple[str, ...]:
         """What a cell may say of groups; the first is what competes."""
         return (TOGETHER, ALONE) if self.groups else (NO_GROUPS,)
 
@@ -193,10 +193,12 @@ class Plan:
             for name in self.algorithms:
                 executor = "native" if name == "native" else "sendrecv"
                 segment = self.segment_nbytes // self.itemsize if name in self.segmented else None
-                cells += [Cell(name, executor, count, segment, cache, kind) for count in counts for kind in self.kinds]
+                cells += [
+                    Cell(name, executor, count, segment, cache, kind) for count in counts for kind in self.group_kinds
+                ]
             for name in FLOORS if self.floors else ():
                 floor_counts = counts if name != "null" else [min(counts)]
-                cells += [Cell(name, FLOOR, count, None, cache, self.kinds[0]) for count in floor_counts]
+                cells += [Cell(name, FLOOR, count, None, cache, self.group_kinds[0]) for count in floor_counts]
         random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
         return [cells[index] for index in random_numbers.argsort()]
 

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 from made_runs import build_run
 
 from allreduce_bench.cli import main
-from allreduce_bench.evaluation.group_losses import is_sure, worst
+from allreduce_bench.evaluation.group_losses import is_sure, worst_losses
 from allreduce_bench.evaluation.summary import by_size, summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.models.points import points
@@ -41,7 +41,7 @@ def test_a_loss_is_made_within_a_launch(folder):
         if row["groups"] == "together":
             assert parse_group_times(row["group_loss"]) == pytest.approx(LOSS, rel=1e-3)
             assert [times[1] / times[0]] == pytest.approx([LOSS[1] / LOSS[0]], rel=1e-3)
-            assert list(worst(row).values()) == pytest.approx([2.0] * 3, rel=1e-3) and is_sure(worst(row))
+            assert list(worst_losses(row).values()) == pytest.approx([2.0] * 3, rel=1e-3) and is_sure(worst_losses(row))
         else:
             assert times[1] is None and row.get("group_loss") is None
 

@@ -18,7 +18,7 @@ def json_text(comparison: Comparison) -> str:
         "threshold": comparison.threshold,
         "confidence": 1 - ERROR_SHARE,
         "correction": "Bonferroni",
-        "counts": {kind: len(comparison.of(kind)) for kind in (*VERDICTS, "failed")},
+        "counts": {kind: len(comparison.cells_with(kind)) for kind in (*VERDICTS, "failed")},
         "failed": bool(comparison.failure),
         "sentence": comparison.sentence,
         "notes": list(comparison.notes),

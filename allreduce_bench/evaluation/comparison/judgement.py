@@ -42,7 +42,7 @@ class ComparedCell(NamedTuple):
         return self.new_s / self.baseline_s if self.new_s and self.baseline_s else None
 
     @property
-    def words(self) -> str:
+    def outcome(self) -> str:
         """The numbers and the reason: `1.31 times the baseline [1.22, 1.41], 0.952 us -> 1.25 us`."""
         if not (self.ratio and self.baseline_s and self.new_s):
             return self.reason
@@ -62,14 +62,14 @@ class Comparison(NamedTuple):
     one_sided: Sequence[UnjudgedCell]
     notes: Sequence[str]  # what a reader must know
 
-    def of(self, kind: str) -> list[ComparedCell]:
+    def cells_with(self, kind: str) -> list[ComparedCell]:
         """The cells of one verdict."""
         return [cell for cell in self.cells if cell.verdict == kind]
 
     @property
     def failure(self) -> str:
         """Which cells fail the gate; empty where none does."""
-        parts = [(kind, [cell.name for cell in self.of(kind)]) for kind in ("failed", "slower")]
+        parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in ("failed", "slower")]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
 
     @property
@@ -78,7 +78,7 @@ class Comparison(NamedTuple):
         count = Counter(cell.verdict for cell in self.cells)
         counts = [f"{count['failed']} failed"] if count["failed"] else []
         counts += [f"{count[kind]} {kind}" for kind in VERDICTS]
-        return f"{len(self.cells)} cells: {', '.join(counts)}{_more_sentence(self.of('undecided'))}"
+        return f"{len(self.cells)} cells: {', '.join(counts)}{_more_sentence(self.cells_with('undecided'))}"
 
 
 def compare(

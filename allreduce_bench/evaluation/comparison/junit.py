@@ -16,8 +16,8 @@ NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  #
 
 def junit(comparison: Comparison) -> str:
     """The XML document, UTF-8."""
-    failures = len(comparison.of("slower")) + len(comparison.of("failed"))
-    skipped = len(comparison.of("undecided")) + len(comparison.one_sided)
+    failures = len(comparison.cells_with("slower")) + len(comparison.cells_with("failed"))
+    skipped = len(comparison.cells_with("undecided")) + len(comparison.one_sided)
     tests = len(comparison.cells) + len(comparison.one_sided)
     counts = {"tests": tests, "failures": failures, "errors": 0, "skipped": skipped}
     suites = _add_element(None, "testsuites", name="allreduce-bench compare", **counts)
@@ -42,7 +42,7 @@ def _add_case(suite: ElementTree.Element, cell: ComparedCell) -> None:
     case = _add_element(
         suite, "testcase", classname=f"allreduce.{cell.key.algorithm}", name=cell.name, time=_format_time([cell])
     )
-    message = f"{cell.verdict}: {cell.words}"
+    message = f"{cell.verdict}: {cell.outcome}"
     if cell.verdict in ("slower", "failed"):
         _add_element(case, "failure", type=cell.verdict, message=message).text = _clean(message)
     elif cell.verdict == "undecided":

@@ -18,8 +18,8 @@ def test_slower_and_faster_are_told():
     assert [cell.verdict for cell in comparison.cells] == ["slower", "faster"]
     assert comparison.failure == "slower: ring 8 B, 2 ranks"
     assert comparison.sentence == "2 cells: 1 slower, 1 faster, 0 same, 0 undecided"
-    slower = comparison.of("slower")[0]
-    assert slower.ratio == pytest.approx(2) and slower.words.startswith("2.000 times the baseline [")
+    slower = comparison.cells_with("slower")[0]
+    assert slower.ratio == pytest.approx(2) and slower.outcome.startswith("2.000 times the baseline [")
 
 
 def test_too_few_launches_are_undecided():
@@ -51,9 +51,9 @@ def test_times_of_several_kinds_are_judged_only_if_wanted():
     before, after = [row(FASTER), row(FASTER, **NATIVE)], [row(SLOWER), row(SLOWER, **NATIVE)]
     after += [row(SLOWER, count=count, nbytes=4 * count) for count in (4, 8)]
     after[0]["time_definition"] = "round_time_max_local"
-    undecided = judged(before, after).of("undecided")
+    undecided = judged(before, after).cells_with("undecided")
     assert [cell.name for cell in undecided] == ["ring 8 B, 2 ranks"] and "--despite time" in undecided[0].reason
-    assert not judged(before, after, despite=["time"]).of("undecided")
+    assert not judged(before, after, despite=["time"]).cells_with("undecided")
 
 
 def test_unfinished_runs_are_named():
