@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 
 COMMAND_VARIABLE = "ALLREDUCE_BENCH_COMMAND"  # tells rank 0 how it was started
-MONITOR_VARIABLE = "ALLREDUCE_BENCH_MONITOR"  # tells every rank where the monitor listens
-SWITCHES_VARIABLE = "ALLREDUCE_BENCH_SWITCHES"  # tells rank 0 of the switches above the nodes, see switches
+MONITOR_VARIABLE = "ALLREDUCE_BENCH_MONITOR"  # tells every rank where the supervisor listens
+SWITCHES_VARIABLE = "ALLREDUCE_BENCH_SWITCHES"  # tells rank 0 of the switches above the nodes
 STAGE_VARIABLE = "ALLREDUCE_BENCH_STAGE"  # tells rank 0 what was unpacked on the nodes, as JSON
 TERMINATE, KILL = 15, 9  # by POSIX, without the module signal
 SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
@@ -17,7 +17,7 @@ SET_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
 def end_with_parent(number: int = TERMINATE) -> None:
     """Have the kernel send this process `number` when its parent dies (Linux; elsewhere nothing happens).
 
-    Otherwise an mpirun whose starter was killed, or ranks whose mpirun was, would measure on for nobody.
+    Otherwise an mpirun whose starter was killed, or ranks whose mpirun was killed, would measure on.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, number)
@@ -30,21 +30,21 @@ def as_variables(switches: Mapping[str, str]) -> dict[str, str]:
     """The environment that tells rank 0 of `switches`, node -> path such as `s0/s1`; none where there is nothing to
     tell, or more than fits.
     """
-    below: dict[str, list[str]] = {}
+    nodes_below: dict[str, list[str]] = {}
     for node, path in switches.items():
-        below.setdefault(path, []).append(node)
-    text = json.dumps({path: " ".join(nodes) for path, nodes in below.items()})
-    return {SWITCHES_VARIABLE: text} if below and len(text) <= MOST_NBYTES else {}
+        nodes_below.setdefault(path, []).append(node)
+    value = json.dumps({path: " ".join(nodes) for path, nodes in nodes_below.items()})
+    return {SWITCHES_VARIABLE: value} if nodes_below and len(value) <= MOST_NBYTES else {}
 
 
-def of_hosts(text: str, hosts: Iterable[str]) -> dict[str, str]:
-    """Host -> path, for those `hosts` that the variable's `text` knows, with their domain or without."""
+def of_hosts(value: str, hosts: Iterable[str]) -> dict[str, str]:
+    """Host -> path, for those `hosts` that are in the variable's `value`, with their domain or without."""
     try:
-        paths = {node: path for path, nodes in json.loads(text).items() for node in nodes.split()}
+        paths = {node: path for path, nodes in json.loads(value).items() for node in nodes.split()}
     except (ValueError, AttributeError):  # somebody else's variable
         return {}
-    found = ((host, paths.get(host) or paths.get(host.partition(".")[0])) for host in dict.fromkeys(hosts))
-    return {host: path for host, path in found if path}
+    path_of_host = {host: paths.get(host) or paths.get(host.partition(".")[0]) for host in hosts}
+    return {host: path for host, path in path_of_host.items() if path}
 
 
 class WarningFlag:
@@ -52,20 +52,20 @@ class WarningFlag:
 
     def __init__(self) -> None:
         self.came = False
-        self._pass_on: Callable[[], object] | None = None
+        self._listener: Callable[[], object] | None = None
 
     def listen(self) -> None:
         """From here on SIGUSR1, which would end this process, is the warning; in the main thread only."""
         signal.signal(signal.SIGUSR1, lambda number, frame: self.tell())
 
     def tell(self) -> None:
-        """The warning came; whoever it is passed on to hears of it every time."""
+        """The warning came; the function of `pass_on_to` is called every time."""
         self.came = True
-        if self._pass_on is not None:
-            self._pass_on()
+        if self._listener is not None:
+            self._listener()
 
-    def pass_on_to(self, hear: Callable[[], object] | None) -> None:
-        """Call `hear` when the warning comes, at once if it came before; None: nobody. It may run in a signal."""
-        self._pass_on = hear
-        if self.came and hear is not None:
-            hear()
+    def pass_on_to(self, listener: Callable[[], object] | None) -> None:
+        """Call `listener` when the warning comes, at once if it came before; None: nothing. It may run in a signal."""
+        self._listener = listener
+        if self.came and listener is not None:
+            listener()

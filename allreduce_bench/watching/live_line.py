@@ -13,45 +13,45 @@ REFRESHES_PER_S = 2  # the ranks may need this processor
 
 
 class LiveLine(ProgressLines):
-    """The same as Lines, but the line stays in its place; whatever else is said appears above it."""
+    """The same as ProgressLines in one line that stays where it is; everything else is printed above it."""
 
-    def __init__(self, place: LaunchPosition, console: Console):
-        super().__init__(place)
-        self.ended = 0, 0  # cells, of all cells of the launch
+    def __init__(self, position: LaunchPosition, console: Console):
+        super().__init__(position)
+        self.cells_ended = 0, 0  # cells, of all cells of the launch
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             TaskProgressColumn(),
-            _Times(self),
+            _GoneAndLeft(self),
             TextColumn("now {task.fields[now]}   last {task.fields[result]}", markup=False),
         )
         self.progress = Progress(*columns, console=console, transient=True, refresh_per_second=REFRESHES_PER_S)
         self.task = self.progress.add_task(self.where(), total=None, now="starting", result="-")
         self.progress.start()
 
-    def begin(self, words: str) -> None:
+    def begin(self, cell: str) -> None:
         """Show which cell is being measured."""
-        super().begin(words)
-        self.progress.update(self.task, now=words)
+        super().begin(cell)
+        self.progress.update(self.task, now=cell)
 
-    def cell(self, done: int, cells: int, words: str, failed: bool) -> None:
+    def cell(self, done: int, cells: int, result: str, failed: bool) -> None:
         """Move the line on; a failed check stays on the screen."""
-        self.ended = done, cells
-        whole, before = cells * self.place.planned, cells * (self.place.number - 1)
-        self.progress.update(self.task, total=whole, completed=before + done, result=words)
+        self.cells_ended = done, cells
+        planned_cells, cells_before = cells * self.position.planned, cells * (self.position.number - 1)
+        self.progress.update(self.task, total=planned_cells, completed=cells_before + done, result=result)
         if failed:
-            self.say(f"{self.where()}  cell {done}/{cells}  {words}")
+            self.say(f"{self.where()}  cell {done}/{cells}  {result}")
 
-    def say(self, words: str) -> None:
+    def say(self, line: str) -> None:
         """Say something at once, above the line."""
-        self.progress.console.print(words, markup=False, highlight=False, soft_wrap=True)
+        self.progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def close(self) -> None:
         """Take the line away."""
         self.progress.stop()
 
 
-class _Times(ProgressColumn):
+class _GoneAndLeft(ProgressColumn):
     """The time gone and left, as it is whenever the line is drawn."""
 
     def __init__(self, live: LiveLine):
@@ -60,7 +60,7 @@ class _Times(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """`1:12 gone, 0:46 left`; nothing can be said of what is left before a cell has ended."""
-        done, cells = self.live.ended
+        done, cells = self.live.cells_ended
         if not done:
-            return Text(f"{format_duration(time.time() - self.live.place.started)} gone")
+            return Text(f"{format_duration(time.time() - self.live.position.started)} gone")
         return Text(self.live.times(done, cells))

@@ -47,7 +47,7 @@ class Rank:
     host: str
     pid: int
     starting: bool = False  # in MPI_Init, which holds Python's lock: it cannot answer
-    over: bool = False  # it said that it ends
+    ended: bool = False  # it said that it ends
     failure: str | None = None  # and why
     died: bool = False
     answered: int = 0  # number of the question
@@ -57,8 +57,8 @@ class Rank:
 class Patience:
     """What `size` ranks have said since `now`, and whether they are still waited for.
 
-    A broken line is taken for a death only `grace_s` after it. `pulse()` gives something else whenever there was
-    progress that ranks cannot tell of; `is_stopped(rank)` says whether a signal is known to have stopped its process.
+    A broken line is taken for a death only `grace_s` after it. `pulse()` returns another value after every
+    progress that ranks cannot report; `is_stopped(rank)` says whether a signal is known to have stopped its process.
     """
 
     def __init__(
@@ -72,29 +72,31 @@ class Patience:
         is_stopped: Callable[[Rank], bool] = lambda rank: False,
     ):
         self.size, self.timeout_s, self.grace_s = size, timeout_s, grace_s
-        self.pulse, self.is_stopped, self._beat = pulse, is_stopped, pulse()
+        self.pulse, self.is_stopped, self._last_pulse = pulse, is_stopped, pulse()
         self.ranks: list[Rank] = []  # that were heard of
         self.cell: dict[str, Any] | None = None  # the last that rank 0 named
         self.refusal: str | None = None  # why the ranks would not measure this launch
-        self._news = now
-        self._asked = 0  # number of the last question
-        self._asks: list[int] = []  # questions since there was news
+        self._last_news = now
+        self._last_question = 0  # number of the last question
+        self._open_questions: list[int] = []  # questions since there was news
         self._hurried = False
         self._hurried_since: float | None = None
-        self._first: Rank | None = None  # whose line broke first
-        self._broken = 0.0  # and when
-        self._aborting = float("inf")  # when a rank that failed ends the others: from then on broken lines say nothing
-        self._suspect: int | None = None
+        self._first_broken: Rank | None = None  # the rank whose line broke first
+        self._broken_at = 0.0  # and when
+        self._aborting_at = float(
+            "inf"
+        )  # when a rank that failed ends the others: from then on broken lines say nothing
+        self._suspect_pid: int | None = None
 
     @property
     def all_over(self) -> bool:
         """Whether every rank has said that it ends well."""
-        return len(self.ranks) >= self.size and all(rank.over and not rank.failure for rank in self.ranks)
+        return len(self.ranks) >= self.size and all(rank.ended and not rank.failure for rank in self.ranks)
 
     @property
     def all_gone(self) -> bool:
         """Whether every rank that was heard of has ended or died."""
-        return all(rank.over or rank.died for rank in self.ranks)
+        return all(rank.ended or rank.died for rank in self.ranks)
 
     @property
     def failure(self) -> str | None:
@@ -104,16 +106,16 @@ class Patience:
     @property
     def first_to_go(self) -> str | None:
         """`rank 2 on n1`: whose line broke first."""
-        return f"rank {self._first.rank} on {self._first.host}" if self._first else None
+        return f"rank {self._first_broken.rank} on {self._first_broken.host}" if self._first_broken else None
 
     @property
     def pause_s(self) -> float:
-        """How long nobody need judge while ranks say nothing."""
-        return 0.2 if self._first or self._asks or self._hurried else min(5.0, self.timeout_s / 8)
+        """How long `judge` need not be called while ranks say nothing."""
+        return 0.2 if self._first_broken or self._open_questions or self._hurried else min(5.0, self.timeout_s / 8)
 
     def suspect(self, pid: int) -> None:
         """The launcher says that this process died first; it kills the others, and their lines may break before."""
-        self._suspect = self._suspect or pid
+        self._suspect_pid = self._suspect_pid or pid
 
     def hurry(self) -> None:
         """From now on a rank that does not answer within ANSWER_S is trouble."""
@@ -125,76 +127,76 @@ class Patience:
         self._note_news(now)
 
     def hear(self, rank: Rank, message: dict[str, Any], now: float) -> None:
-        """What a rank says unasked. Raises KeyError, TypeError or ValueError for what no rank says."""
+        """A message that is no answer. Raises KeyError, TypeError or ValueError for one that no rank sends."""
         kind = message["kind"]
         self._note_news(now)
         rank.starting = kind == "starting"
         if kind == "bye":
-            rank.over = True
+            rank.ended = True
         elif kind == "failed":
-            self._aborting = min(self._aborting, now + 0.8 * float(message["pause_s"]))
-            rank.over, rank.failure = True, str(message["why"])
+            self._aborting_at = min(self._aborting_at, now + 0.8 * float(message["pause_s"]))
+            rank.ended, rank.failure = True, str(message["why"])
             self.refusal = rank.failure if message.get("refused") else self.refusal
         elif kind == "cell":
             self.cell = message
 
     def take_answer(self, rank: Rank, message: dict[str, Any], now: float) -> None:
         """Where a rank is: news where it was elsewhere when it answered before. Raises KeyError for no answer."""
-        moved = message["at"] != rank.answer.get("at") and rank.answered in self._asks
-        rank.answered, rank.answer = message["asked"], message
+        moved = message["at"] != rank.answer.get("at") and rank.answered in self._open_questions
+        rank.answered, rank.answer = message["question"], message
         if moved:
             self._note_news(now)
 
     def lose(self, rank: Rank, now: float) -> None:
         """The line of a rank broke."""
-        if not rank.over:
+        if not rank.ended:
             rank.died = True
-            if self._first is None and now < self._aborting:
-                self._first, self._broken = rank, now
+            if self._first_broken is None and now < self._aborting_at:
+                self._first_broken, self._broken_at = rank, now
 
     def judge(self, now: float) -> Question | Trouble | None:
-        """What is to be done now; None: to wait on."""
+        """What is to be done now; None: go on waiting."""
         if self.all_over:
             return None
-        if self._first and now - self._broken > self.grace_s:
+        if self._first_broken and now - self._broken_at > self.grace_s:
             return self.death()
         if self._hurried:
             return self._judge_hurried(now)
         patience_s = self.timeout_s * (1 if self.cell else START_FACTOR)
-        silence_s = now - self._news
-        if silence_s > patience_s / 2 and len(self._asks) < (2 if silence_s > patience_s else 1):
+        silence_s = now - self._last_news
+        if silence_s > patience_s / 2 and len(self._open_questions) < (2 if silence_s > patience_s else 1):
             return self._question()
-        if len(self._asks) == 2 and (silence_s > patience_s + ANSWER_S or self._all_answered()):
-            beat, self._beat = self._beat, self.pulse()
-            if beat == self._beat:
+        if len(self._open_questions) == 2 and (silence_s > patience_s + ANSWER_S or self._all_answered()):
+            pulse, self._last_pulse = self._last_pulse, self.pulse()
+            if pulse == self._last_pulse:
                 return self._hung(patience_s, "--timeout" if self.cell else f"{START_FACTOR} times --timeout")
             self._note_news(now)
         return None
 
     def death(self) -> Trouble | None:
         """That a rank died; None: none is known to."""
-        return self._trouble(blame(self._reports())) if self._first or self._named() else None
+        return self._trouble(blame(self._reports())) if self._first_broken or self._confirmed_suspect() else None
 
     def _judge_hurried(self, now: float) -> Question | Trouble | None:
         if self._hurried_since is None:
             self._hurried_since = now
-            self._asks.clear()
+            self._open_questions.clear()
             return self._question()
         if now - self._hurried_since > ANSWER_S and not self._all_answered():
-            return self._hung(now - self._news, "--within")
+            return self._hung(now - self._last_news, "--within")
         return None
 
     def _note_news(self, now: float) -> None:
-        self._news = now
-        self._asks.clear()
+        self._last_news = now
+        self._open_questions.clear()
 
     def _question(self) -> Question:
-        self._asked += 1
-        self._asks.append(self._asked)
-        return Question(self._asked)
+        self._last_question += 1
+        self._open_questions.append(self._last_question)
+        return Question(self._last_question)
 
     def _all_answered(self) -> bool:
-        return all(rank.answered == self._asked or rank.over for rank in self.ranks)
+        return all(rank.answered == self._last_question or rank.ended for rank in self.ranks)
 
     def _hung(self, silence_s: float, option: str) -> Trouble:
         reason = f"nothing for {silence_s:.3g} s ({option}); {blame(self._reports())}"
@@ -204,22 +206,22 @@ class Patience:
         ranks = "1 rank" if self.size == 1 else f"{self.size} ranks"
         return Trouble(f"{self.cell['words']}, {ranks}" if self.cell else f"start of {ranks}", reason)
 
-    def _named(self) -> Rank | None:
+    def _confirmed_suspect(self) -> Rank | None:
         """The rank that the launcher named, where its line did break."""
-        return next((rank for rank in self.ranks if rank.died and rank.pid == self._suspect), None)
+        return next((rank for rank in self.ranks if rank.died and rank.pid == self._suspect_pid), None)
 
     def _reports(self) -> dict[int, Report]:
         reports = {rank: Report(None, "absent") for rank in range(self.size)}
         return reports | {rank.rank: self._report(rank) for rank in self.ranks}
 
     def _report(self, rank: Rank) -> Report:
-        if rank is (self._named() or self._first):
+        if rank is (self._confirmed_suspect() or self._first_broken):
             return Report(rank.host, "died")
-        if rank.over:
+        if rank.ended:
             return Report(rank.host, "there", AHEAD, "at its end")
-        if self._asks and rank.answered not in self._asks:
+        if self._open_questions and rank.answered not in self._open_questions:
             if rank.starting and not self.is_stopped(rank):
                 return Report(rank.host, "there", [], "in MPI_Init")
             return Report(rank.host, "silent")
-        answer = rank.answer if rank.answered in self._asks else {}
+        answer = rank.answer if rank.answered in self._open_questions else {}
         return Report(rank.host, "there", answer.get("place", []), answer.get("doing", ""), answer.get("call"))

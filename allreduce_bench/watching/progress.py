@@ -20,38 +20,41 @@ class LaunchPosition(NamedTuple):
 class ProgressLines:
     """Says at most once a second how far the run is; a failed check is said at once."""
 
-    def __init__(self, place: LaunchPosition):
-        self.place = place
+    def __init__(self, position: LaunchPosition):
+        self.position = position
         self.began: float | None = None  # the first cell, seconds since the epoch
-        self.said = 0.0
+        self.printed = 0.0  # the last line, seconds since the epoch
 
-    def begin(self, words: str) -> None:
+    def begin(self, cell: str) -> None:
         """A cell begins; with the first of them the clock starts by which the time left is estimated."""
         self.began = self.began or time.time()
 
-    def cell(self, done: int, cells: int, words: str, failed: bool) -> None:
-        """Cell `done` of `cells` has ended with the result `words`."""
-        if time.time() - self.said >= 1 or done == cells or failed:
-            self.said = time.time()
-            self.say(f"{self.where()}  cell {done}/{cells}  {self.times(done, cells)}  {words}")
+    def cell(self, done: int, cells: int, result: str, failed: bool) -> None:
+        """Cell `done` of `cells` has ended with `result`."""
+        if time.time() - self.printed >= 1 or done == cells or failed:
+            self.printed = time.time()
+            self.say(f"{self.where()}  cell {done}/{cells}  {self.times(done, cells)}  {result}")
 
-    def say(self, words: str) -> None:
+    def say(self, line: str) -> None:
         """Say something at once."""
-        print(words, file=sys.stderr, flush=True)
+        print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """The launch has ended."""
 
     def where(self) -> str:
         """`launch 2/3 (4 ranks)`."""
-        ranks = "1 rank" if self.place.ranks == 1 else f"{self.place.ranks} ranks"
-        return f"launch {self.place.number}/{self.place.planned} ({ranks})"
+        ranks = "1 rank" if self.position.ranks == 1 else f"{self.position.ranks} ranks"
+        return f"launch {self.position.number}/{self.position.planned} ({ranks})"
 
     def times(self, done: int, cells: int) -> str:
         """`1:12 gone, 0:46 left`; what is left is estimated from the cells of this launch."""
         now = time.time()
-        each = (now - (self.began or now)) / done
-        this, others = each * (cells - done), each * cells * (self.place.planned - self.place.number)
-        if self.place.deadline is not None:
-            this = min(this, max(0.0, self.place.deadline - now))
-        return f"{format_duration(now - self.place.started)} gone, {format_duration(this + others)} left"
+        cell_s = (now - (self.began or now)) / done
+        this_s, others_s = (
+            cell_s * (cells - done),
+            cell_s * cells * (self.position.planned - self.position.number),
+        )
+        if self.position.deadline is not None:
+            this_s = min(this_s, max(0.0, self.position.deadline - now))
+        return f"{format_duration(now - self.position.started)} gone, {format_duration(this_s + others_s)} left"

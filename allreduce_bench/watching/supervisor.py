@@ -1,4 +1,4 @@
-"""Listens to all ranks of a launch: sockets and messages; `patience` judges what they say.
+"""Listens to all ranks of a launch: sockets and messages; `patience` judges the messages.
 
 It runs in a thread: of the process that starts mpirun, or of rank 0 where the ranks were started by somebody else. It
 asks nothing as long as cells come and go. What ranks send is JSON, bounded in length, and only with the launch's token.
@@ -32,11 +32,11 @@ class _Peer:
 
 
 class Supervisor:
-    """Watches `size` ranks; `heard(message)` is called for every message that is no answer, in the thread.
+    """Watches `size` ranks; `on_message(message)` is called in the thread for every message that is no answer.
 
-    `pulse()` gives something else whenever there was progress that ranks who do not get through cannot tell of.
-    `trouble` is None until something went wrong; then `alarm` is called once, in the thread. `in_rank_0` it also
-    lets the ranks hear regularly that it lives. What the ranks have said is in `patience`.
+    `pulse()` returns another value after every progress that ranks without a connection cannot report.
+    `trouble` is None until something went wrong; then `on_trouble` is called once, in the thread. `in_rank_0` it also
+    tells the ranks regularly that it lives. What the ranks have said is in `patience`.
     """
 
     def __init__(
@@ -45,12 +45,13 @@ class Supervisor:
         timeout_s: float,
         *,
         local: bool,
-        heard: Callable[[dict], object] = lambda message: None,
-        alarm: Callable[[Trouble], object] = lambda trouble: None,
+        on_message: Callable[[dict], object] = lambda message: None,
+        on_trouble: Callable[[Trouble], object] = lambda trouble: None,
         pulse: Callable[[], object] = lambda: None,
         in_rank_0: bool = False,
     ):
-        self.timeout_s, self.heard, self.alarm, self.in_rank_0 = timeout_s, heard, alarm, in_rank_0
+        self.timeout_s, self.in_rank_0 = timeout_s, in_rank_0
+        self.on_message, self.on_trouble = on_message, on_trouble
         grace_s = 0.0 if in_rank_0 else ANSWER_S  # its launcher ends rank 0 too, so it must be quick
         self.patience = Patience(
             size, timeout_s, time.monotonic(), grace_s=grace_s, pulse=pulse, is_stopped=is_stopped_here
@@ -63,7 +64,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._peers: list[_Peer] = []  # that are ranks
-        self._kept = 0.0  # when the ranks last heard that it lives
+        self._alive_sent = 0.0  # when the ranks last heard that it lives
         self._closing = threading.Event()
         self._waker, self._waked = socket.socketpair()
         self._selector.register(self._waked, selectors.EVENT_READ)
@@ -85,7 +86,7 @@ class Supervisor:
     def warn(self) -> None:
         """Tell all ranks, those that are still to come included, to end after the cell in progress; also in a signal.
 
-        Ranks that do not reach the monitor hear nothing: who sent the warning ends them when their time is over.
+        Ranks without a connection hear nothing: the scheduler that sent the warning ends them when their time is over.
         """
         self._warned = True
         with contextlib.suppress(OSError):  # closed: they are gone
@@ -101,7 +102,7 @@ class Supervisor:
         while self.trouble is None and time.monotonic() < deadline and not self.patience.all_gone:
             time.sleep(0.01)
         if self.trouble is None and (trouble := self.patience.death()):
-            self._raise(trouble)
+            self._report(trouble)
 
     def close(self) -> None:
         """Stop listening."""
@@ -111,9 +112,9 @@ class Supervisor:
 
     def _serve(self) -> None:
         while not self._closing.is_set():
-            looked = time.monotonic()
+            asleep_since = time.monotonic()
             events = self._selector.select(timeout=self.patience.pause_s)
-            if self.in_rank_0 and time.monotonic() - looked > self.timeout_s:
+            if self.in_rank_0 and time.monotonic() - asleep_since > self.timeout_s:
                 break  # rank 0 was stopped: the others have said so, and ended
             for key, _ in events:
                 if key.fileobj is self._waked:
@@ -143,13 +144,13 @@ class Supervisor:
             data = b""
         peer.received += data
         *lines, peer.received = peer.received.split(b"\n")
-        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # whatever somebody sends
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # a stranger may send anything
             for line in lines:
-                self._take(peer, json.loads(line))
+                self._dispatch(peer, json.loads(line))
         if not data or len(peer.received) > LONGEST_LINE or (lines and peer.rank is None):
             self._drop(peer)
 
-    def _take(self, peer: _Peer, message: dict[str, Any]) -> None:
+    def _dispatch(self, peer: _Peer, message: dict[str, Any]) -> None:
         kind = message["kind"]
         if peer.rank is None:
             self._welcome(peer, message)
@@ -157,7 +158,7 @@ class Supervisor:
             self.patience.take_answer(peer.rank, message, time.monotonic())
         else:
             self.patience.hear(peer.rank, message, time.monotonic())
-            self.heard(message)
+            self.on_message(message)
 
     def _welcome(self, peer: _Peer, message: dict[str, Any]) -> None:
         if message["kind"] == "hello" and hmac.compare_digest(str(message["token"]), self.token):
@@ -186,18 +187,18 @@ class Supervisor:
             self._tell(peer, **message)
 
     def _judge(self, now: float) -> None:
-        if self.in_rank_0 and now - self._kept > self.timeout_s / 2:
-            self._kept = now
+        if self.in_rank_0 and now - self._alive_sent > self.timeout_s / 2:
+            self._alive_sent = now
             self._tell_all(kind="alive")
-        found = self.patience.judge(now)
-        if isinstance(found, Question):
-            self._tell_all(kind="where", asked=found.number)
-        elif found is not None:
-            self._raise(found)
+        judgement = self.patience.judge(now)
+        if isinstance(judgement, Question):
+            self._tell_all(kind="where", question=judgement.number)
+        elif judgement is not None:
+            self._report(judgement)
 
-    def _raise(self, trouble: Trouble) -> None:
+    def _report(self, trouble: Trouble) -> None:
         self.trouble = trouble
-        self.alarm(trouble)
+        self.on_trouble(trouble)
 
 
 def is_stopped_here(rank: Rank) -> bool:
@@ -207,9 +208,9 @@ def is_stopped_here(rank: Rank) -> bool:
 
 
 def names_of_this_node() -> list[str]:
-    """Under which other nodes may find this one: its addresses, those of hardware first, and its name."""
-    found = sorted(interfaces(), key=lambda interface: interface.virtual)
-    addresses = [interface.address for interface in found if interface.up and interface.address]
+    """Names by which other nodes may reach this one: its addresses, those of hardware first, and its host name."""
+    hardware_first = sorted(interfaces(), key=lambda interface: interface.virtual)
+    addresses = [interface.address for interface in hardware_first if interface.up and interface.address]
     return [*(address for address in addresses if not address.startswith("127.")), socket.gethostname()]
 
 

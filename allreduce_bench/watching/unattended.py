@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
 from ..runs.recorder import mark
-from .watch import LAST_WORDS_S, START_FACTOR, Watch, speak
+from .watch import LAST_WORDS_S, START_FACTOR, Watch, print_error
 
 if TYPE_CHECKING:
     from mpi4py import MPI  # the import would start MPI, which `fuse` comes before
@@ -26,14 +26,16 @@ def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
     """
     if rank:
         return lambda: None
-    heard, lifeline = os.pipe()  # it closes when this process calls, or dies
+    reading_end, lifeline = os.pipe()  # it closes when this process calls, or dies
     if os.fork() == 0:
         os.close(lifeline)
-        if not select.select([heard], [], [], START_FACTOR * timeout_s)[0]:
-            speak(f"start: MPI did not come up in {START_FACTOR * timeout_s:g} s ({START_FACTOR} times --timeout)")
+        if not select.select([reading_end], [], [], START_FACTOR * timeout_s)[0]:
+            print_error(
+                f"start: MPI did not come up in {START_FACTOR * timeout_s:g} s ({START_FACTOR} times --timeout)"
+            )
             os.kill(os.getppid(), signal.SIGKILL)
         os._exit(0)
-    os.close(heard)
+    os.close(reading_end)
 
     def put_out() -> None:
         os.close(lifeline)
@@ -48,25 +50,25 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
     `local`: all of them are on one node.
     """
     address = None
-    kept = f"; finished cells are kept; go on with: run --resume -o {folder.path}"
+    how_to_go_on = f"; finished cells are kept; go on with: run --resume -o {folder.path}"
     if comm.rank == 0:
         from .patience import Trouble
         from .supervisor import Supervisor, names_of_this_node  # late, both: rank 0 only
 
-        def alarm(trouble: Trouble) -> None:
-            speak(trouble.sentence + kept)
+        def end_all(trouble: Trouble) -> None:
+            print_error(trouble.sentence + how_to_go_on)
             if trouble.row:
                 mark(folder, launch, trouble.row)
-            monitor.end_ranks()
+            supervisor.end_ranks()
             time.sleep(LAST_WORDS_S)
             os._exit(1)
 
-        monitor = Supervisor(comm.size, timeout_s, local=local, alarm=alarm, in_rank_0=True)
-        address = monitor.address(names_of_this_node())
+        supervisor = Supervisor(comm.size, timeout_s, local=local, on_trouble=end_all, in_rank_0=True)
+        address = supervisor.address(names_of_this_node())
 
-    def deserted(why: str) -> None:
+    def end_without_rank_0(reason: str) -> None:
         if comm.rank == 1:
-            speak(f"rank 0 of {comm.size} {why}: it died, was stopped, or its node is gone{kept}")
+            print_error(f"rank 0 of {comm.size} {reason}: it died, was stopped, or its node is gone{how_to_go_on}")
         time.sleep(LAST_WORDS_S)
 
-    return Watch(comm.bcast(address), comm.rank, deserted)
+    return Watch(comm.bcast(address), comm.rank, end_without_rank_0)

@@ -1,7 +1,7 @@
-"""A rank's line to the monitor: a thread that sleeps until it is asked where the main thread is.
+"""A rank's line to the supervisor: a thread that sleeps until it is asked where the main thread is.
 
 Nothing is added to what is timed: the thread waits in recv, and only a run that makes no progress is asked. What the
-main thread says (cells begun and finished) is said between cells.
+main thread reports (cells begun and finished) is sent between cells.
 """
 
 import contextlib
@@ -18,38 +18,38 @@ from typing import Any
 from .whereabouts import where
 
 HIGH_NUMBER = 900  # of a file; the usual limit is 1024
-CONNECT_S = 5.0  # for each address of the monitor
+CONNECT_S = 5.0  # for each address of the supervisor
 START_FACTOR = 5  # the start of many ranks may take longer than a cell
 LAST_WORDS_S = 3.0  # for the rank that speaks, before the others end and their launcher ends it
 
 
 class Watch:
-    """Connects to the monitor at `address` (`TOKEN@HOST:PORT,HOST:PORT`) in a thread of its own.
+    """Connects to the supervisor at `address` (`TOKEN@HOST:PORT,HOST:PORT`) in a thread of its own.
 
-    `deserted` is called in that thread when the monitor is gone or, where it promised to be heard, silent; after it
-    the process ends with status 1, as it does when the monitor says so. `warned` is called there when the monitor says
-    that the launch shall end after the cell in progress.
+    `on_loss` is called in that thread when the supervisor is gone or, where it promised to be heard, silent; after it
+    the process ends with status 1, as it does when the supervisor says so. `warned` is called there when the
+    supervisor says that the launch shall end after the cell in progress.
     """
 
     def __init__(
         self,
         address: str,
         rank: int,
-        deserted: Callable[[str], object] = lambda why: None,
+        on_loss: Callable[[str], object] = lambda reason: None,
         warned: Callable[[], object] = lambda: None,
     ):
-        self.rank, self.deserted, self.warned = rank, deserted, warned
+        self.rank, self.on_loss, self.warned = rank, on_loss, warned
         self.token, _, hosts = address.partition("@")
         self.hosts = hosts.split(",")
         self._socket: socket.socket | None = None
         self._unsent: list[bytes] = []
         self._lock = threading.Lock()
-        self._over = False
+        self._has_ended = False
         self.connected = threading.Event()
         threading.Thread(target=self._attend, daemon=True).start()
 
     def say(self, kind: str, **facts: Any) -> None:
-        """Tell the monitor; what is said before it was reached is said later, or never where it cannot be reached."""
+        """Send a message; what is sent before the supervisor was reached goes out later, or never."""
         line = json.dumps({"kind": kind, **facts}).encode() + b"\n"
         with self._lock:
             if self._socket is None:
@@ -60,23 +60,29 @@ class Watch:
 
     def close(self) -> None:
         """Say that this rank has ended well."""
-        self._over = True
+        self._has_ended = True
         self.say("bye")
 
     def _attend(self) -> None:
         connection = self._connect()
         if connection is None:
             return
-        hello = {"kind": "hello", "token": self.token, "rank": self.rank, "host": _host(), "pid": os.getpid()}
+        hello = {
+            "kind": "hello",
+            "token": self.token,
+            "rank": self.rank,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+        }
         with self._lock:
             connection.sendall(b"".join([json.dumps(hello).encode() + b"\n", *self._unsent]))
             self._socket = connection
         self.connected.set()
-        why = "broke off"
+        reason = "broke off"
         with contextlib.suppress(OSError, ValueError):
-            why = self._listen(connection)
-        if not self._over:
-            self.deserted(why)
+            reason = self._listen(connection)
+        if not self._has_ended:
+            self.on_loss(reason)
             os._exit(1)
 
     def _connect(self) -> socket.socket | None:
@@ -85,21 +91,21 @@ class Watch:
             with contextlib.suppress(OSError, ValueError):
                 connection = socket.create_connection((name, int(port)), timeout=CONNECT_S)
                 connection.settimeout(None)
-                return _closed_first(connection)
+                return _with_high_number(connection)
         return None
 
     def _listen(self, connection: socket.socket) -> str:
-        """Answer until the monitor is gone; how it went."""
+        """Answer until the supervisor is gone; return how it went."""
         try:
             for line in connection.makefile("rb"):
-                asked = json.loads(line)
-                if asked["kind"] == "where":
-                    self.say("at", asked=asked["asked"], **where())
-                elif asked["kind"] == "welcome":
-                    connection.settimeout(asked["silence_s"])
-                elif asked["kind"] == "warned":
+                message = json.loads(line)
+                if message["kind"] == "where":
+                    self.say("at", question=message["question"], **where())
+                elif message["kind"] == "welcome":
+                    connection.settimeout(message["silence_s"])
+                elif message["kind"] == "warned":
                     self.warned()
-                elif asked["kind"] == "end":
+                elif message["kind"] == "end":
                     time.sleep(0.1)  # for the launcher, which else reports the first to go
                     os._exit(1)
         except TimeoutError:
@@ -107,7 +113,7 @@ class Watch:
         return "broke off"
 
 
-def _closed_first(connection: socket.socket) -> socket.socket:
+def _with_high_number(connection: socket.socket) -> socket.socket:
     """The same connection under a high number, so that it breaks first when this process dies.
 
     Linux closes the files of a dying process from the highest number down. The launcher learns of the death from one of
@@ -121,10 +127,6 @@ def _closed_first(connection: socket.socket) -> socket.socket:
     return socket.socket(fileno=number)
 
 
-def speak(words: str) -> None:
+def print_error(sentence: str) -> None:
     """The last words of a launch that stands still."""
-    print(f"error: {words}", file=sys.stderr, flush=True)
-
-
-def _host() -> str:
-    return socket.gethostname()
+    print(f"error: {sentence}", file=sys.stderr, flush=True)

@@ -21,7 +21,7 @@ Partners = tuple[int, int]  # destination and source of a step; negative: none
 class _Activity(NamedTuple):
     """What a function does, and which of its variables tell how far it is."""
 
-    text: str = ""  # empty: nothing that whoever asks need know
+    text: str = ""  # empty: nothing worth telling
     counts: str = ""  # the counter of its loop
     polls: bool = False  # it looks again and again: its lines are no progress
     times: tuple[str, str] | None = None  # its readings of the clock right before and after a call
@@ -38,7 +38,7 @@ class _Stepping(NamedTuple):
 _activities: dict[CodeType, _Activity] = {}
 _stepping: dict[CodeType, _Stepping] = {}
 _excluded: set[str] = set()  # names of modules and packages
-_called: Sequence[int] = ()  # what the ranks of this rank's group are called among all; none: the same
+_group_ranks: Sequence[int] = ()  # the ranks of this rank's group among all; empty: the same numbers
 
 
 def doing(
@@ -80,31 +80,35 @@ def exclude(*modules: str) -> None:
 
 
 def call_ranks(ranks: Sequence[int]) -> None:
-    """From now on the partners of steps are ranks of a group, and these are their names among all ranks."""
-    global _called
-    _called = ranks
+    """From now on the partners of steps are ranks of a group, and these are their numbers among all ranks."""
+    global _group_ranks
+    _group_ranks = ranks
 
 
 def where() -> dict[str, Any]:
     """The place of the main thread and what it does there, as JSON values.
 
     `place` is [[function, count of its loop, line], ...] without the call itself; `at` changes whenever there was
-    progress; `doing` says it in words; `call` is None outside an all-reduce, and inside one the step, see `_call`.
+    progress; `doing` says it in words; `call` is None outside an all-reduce, else see `_current_step`.
     """
     stack = _stack(sys._current_frames().get(threading.main_thread().ident or 0))
     call = next((frame for frame in stack if frame.f_code in _stepping), None)
     outside = stack[: stack.index(call)] if call else stack
     if call is None and stack and _is_timing(stack[-1]):
         call = stack[-1]
-    place = [_entry(frame) for frame in outside]
+    place = [_place_entry(frame) for frame in outside]
     inner = stack[-1] if stack else None
-    known = [activity.text for activity in map(_activity, outside) if activity.text]
+    activities = [activity.text for activity in map(_activity, outside) if activity.text]
     name = inner.f_code.co_name if inner else "start"
-    step = _call(call) if call else None
+    step = _current_step(call) if call else None
     return {
         "place": place,
         "at": [*place, -1 if inner is None or _activity(inner).polls else inner.f_lasti, step and step["step"]],
-        "doing": known[-1] if known else "starting" if name.startswith("<") or name == "start" else f"in {name}",
+        "doing": activities[-1]
+        if activities
+        else "starting"
+        if name.startswith("<") or name == "start"
+        else f"in {name}",
         "call": step,
     }
 
@@ -114,7 +118,7 @@ def step_of(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code in _stepping:
-            call = _call(trace.tb_frame)
+            call = _current_step(trace.tb_frame)
             return f" in step {call['step']} (to {call['dest']}, from {call['source']})" if call["step"] else ""
         trace = trace.tb_next
     return ""
@@ -130,18 +134,18 @@ def _refuse_unknown(function: Callable[..., Any], names: Iterable[str]) -> None:
 
 def _stack(frame: FrameType | None) -> list[FrameType]:
     """Our own frames, outermost first."""
-    found = []
+    frames = []
     while frame is not None:
-        if _is_ours(frame.f_globals):
-            found.append(frame)
+        if _counts_in_place(frame.f_globals):
+            frames.append(frame)
         frame = frame.f_back
-    return found[::-1]
+    return frames[::-1]
 
 
-def _is_ours(names: dict[str, Any]) -> bool:
+def _counts_in_place(module_globals: dict[str, Any]) -> bool:
     """Whether the module of these globals counts in a place; `__package__` also of a module that is run as a script."""
-    package, module = (f"{names.get(name) or ''}." for name in ("__package__", "__name__"))
-    if not package.startswith(f"{PACKAGE}.") or names is globals():
+    package, module = (f"{module_globals.get(name) or ''}." for name in ("__package__", "__name__"))
+    if not package.startswith(f"{PACKAGE}.") or module_globals is globals():
         return False
     return not any(module.startswith(f"{excluded}.") for excluded in _excluded)
 
@@ -155,46 +159,46 @@ def _is_timing(frame: FrameType) -> bool:
     times = _activity(frame).times
     if times is None:
         return False
-    (entry, exit), names = times, frame.f_locals
-    return entry in names and (exit not in names or names[entry] > names[exit])
+    (entry, exit), values = times, frame.f_locals
+    return entry in values and (exit not in values or values[entry] > values[exit])
 
 
-def _entry(frame: FrameType) -> list:
+def _place_entry(frame: FrameType) -> list:
     activity = _activity(frame)
     count = frame.f_locals.get(activity.counts, 0) if activity.counts else 0
     return [frame.f_code.co_name, count, 0 if activity.polls else frame.f_lineno]
 
 
-def _call(frame: FrameType) -> dict[str, Any]:
+def _current_step(frame: FrameType) -> dict[str, Any]:
     """The step that this rank is in: its number from 1, its partners, and how many messages each was sent so far.
 
-    `sent` and `received` count the messages to and from each rank, the current step included: whoever is asked can be
-    told apart from those who wait for him. Of the library's own all-reduce no step is known.
+    `sent` and `received` count the messages to and from each rank, the current step included: that tells a rank which
+    keeps others waiting from those that wait for it. Of the library's own all-reduce no step is known.
     """
-    names, variables = frame.f_locals, _stepping.get(frame.f_code)
+    values, stepping_of = frame.f_locals, _stepping.get(frame.f_code)
     partners: list[Partners | None] = []
-    here = 0
-    if variables is not None:
-        calls, current = names.get(variables.calls, ()), names.get(variables.current)
-        here = next((i for i, call in enumerate(calls) if call is current), 0)
-        partners = [variables.partners(call) for call in calls]
-    steps = [pair for pair in partners[: here + 1] if pair is not None]
+    position = 0
+    if stepping_of is not None:
+        calls, current = values.get(stepping_of.calls, ()), values.get(stepping_of.current)
+        position = next((i for i, call in enumerate(calls) if call is current), 0)
+        partners = [stepping_of.partners(call) for call in calls]
+    steps = [pair for pair in partners[: position + 1] if pair is not None]
     if not steps:
         return {"step": 0, "of": 0, "dest": None, "source": None, "sent": {}, "received": {}}
-    dest, source = (_name(partner) if partner >= 0 else None for partner in steps[-1])
-    sent, received = (_counts(side) for side in zip(*steps))
-    every = sum(pair is not None for pair in partners)
-    return {"step": len(steps), "of": every, "dest": dest, "source": source, "sent": sent, "received": received}
+    dest, source = (_rank_among_all(partner) if partner >= 0 else None for partner in steps[-1])
+    sent, received = (_count_by_rank(side) for side in zip(*steps))
+    steps_of_call = sum(pair is not None for pair in partners)
+    return {"step": len(steps), "of": steps_of_call, "dest": dest, "source": source, "sent": sent, "received": received}
 
 
-def _counts(partners: Iterable[int]) -> dict[str, int]:
+def _count_by_rank(partners: Iterable[int]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for partner in partners:
         if partner >= 0:  # MPI_PROC_NULL is negative
-            name = str(_name(partner))
-            counts[name] = counts.get(name, 0) + 1
+            rank = str(_rank_among_all(partner))
+            counts[rank] = counts.get(rank, 0) + 1
     return counts
 
 
-def _name(partner: int) -> int:
-    return _called[partner] if _called else partner
+def _rank_among_all(partner: int) -> int:
+    return _group_ranks[partner] if _group_ranks else partner

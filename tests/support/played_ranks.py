@@ -1,10 +1,8 @@
-"""Ranks that a test plays by plain sockets, and the monitor that hears them."""
+"""Ranks that a test plays by plain sockets, and the supervisor that hears them."""
 
 import json
 import socket
 import time
-
-import pytest
 
 from allreduce_bench.watching.supervisor import Supervisor
 
@@ -14,8 +12,8 @@ CELL = {"kind": "cell", "words": "ring 4 KiB", "facts": {"algorithm": "ring"}}
 class Rank:
     """One rank's line, answered by hand."""
 
-    def __init__(self, monitor: Supervisor, rank: int, token: str | None = None, pid: int = 100):
-        given, _, host = monitor.address(["127.0.0.1"]).partition("@")
+    def __init__(self, supervisor: Supervisor, rank: int, token: str | None = None, pid: int = 100):
+        given, _, host = supervisor.address(["127.0.0.1"]).partition("@")
         name, _, port = host.rpartition(":")
         self.connection = socket.create_connection((name, int(port)), timeout=10)
         self.lines = self.connection.makefile("rb")
@@ -32,19 +30,6 @@ class Rank:
         self.connection.close()
 
 
-@pytest.fixture
-def monitor():
-    made = []
-
-    def make(size: int, timeout_s: float = 0.4, **options) -> Supervisor:
-        made.append(Supervisor(size, timeout_s, local=True, **options))
-        return made[-1]
-
-    yield make
-    for monitor in made:
-        monitor.close()
-
-
 def until(condition) -> None:
     deadline = time.monotonic() + 20
     while not condition():
@@ -52,7 +37,7 @@ def until(condition) -> None:
         time.sleep(0.01)
 
 
-def enter(monitor: Supervisor, rank: int, **options) -> Rank:
-    line = Rank(monitor, rank, **options)
+def enter(supervisor: Supervisor, rank: int, **options) -> Rank:
+    line = Rank(supervisor, rank, **options)
     assert line.hear()["kind"] == "welcome"
     return line

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters
 from measured_runs import LONG_RUN, bench, done, mpirun, ranks, wait_for_cells, wait_until_nobody_measures
-from played_ranks import enter, monitor, until  # noqa: F401  # monitor is a fixture
+from played_ranks import enter, until
 
 from allreduce_bench.watching.lifeline import WarningFlag
 
@@ -60,27 +60,27 @@ def test_the_signal_is_the_warning():
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_ranks_hear_of_it_those_that_come_later_too(monitor):  # noqa: F811
-    watching = monitor(2, 60.0)
-    early = enter(watching, 0)
-    watching.warn()
+def test_ranks_hear_of_it_those_that_come_later_too(supervise):
+    supervisor = supervise(2, 60.0)
+    early = enter(supervisor, 0)
+    supervisor.warn()
     assert early.hear() == {"kind": "warned"}
-    assert enter(watching, 1).hear() == {"kind": "warned"}
-    watching.close()
-    watching.warn()  # nobody is there any more
+    assert enter(supervisor, 1).hear() == {"kind": "warned"}
+    supervisor.close()
+    supervisor.warn()  # nobody is there any more
 
 
-def test_what_ranks_heard_themselves_and_why_they_refuse_is_passed_on(monitor):  # noqa: F811
+def test_what_ranks_heard_themselves_and_why_they_refuse_is_passed_on(supervise):
     heard = []
-    watching = monitor(2, 60.0, heard=heard.append)
-    first, second = enter(watching, 0), enter(watching, 1)
+    supervisor = supervise(2, 60.0, on_message=heard.append)
+    first, second = enter(supervisor, 0), enter(supervisor, 1)
     first.say(kind="warned")
     until(lambda: {"kind": "warned"} in heard)
-    assert watching.patience.refusal is None
+    assert supervisor.patience.refusal is None
     second.say(kind="failed", why="too few nodes", pause_s=0.0, refused=True)
     first.say(kind="failed", why="another reason", pause_s=0.0)
-    until(lambda: watching.patience.failure is not None and len(heard) == 3)
-    assert watching.patience.refusal == "too few nodes"
+    until(lambda: supervisor.patience.failure is not None and len(heard) == 3)
+    assert supervisor.patience.refusal == "too few nodes"
 
 
 @needs_mpi

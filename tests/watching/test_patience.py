@@ -19,15 +19,15 @@ def watched(size: int, cell: bool = True, **options) -> Patience:
     return patience
 
 
-def answer(patience: Patience, rank: int, asked: Question, at: list, now: float) -> None:
-    said = {"at": at, "asked": asked.number, "place": [["repeat", 0, 9]], "doing": "between calls", "call": None}
+def answer(patience: Patience, rank: int, question: Question, at: list, now: float) -> None:
+    said = {"at": at, "question": question.number, "place": [["repeat", 0, 9]], "doing": "between calls", "call": None}
     patience.take_answer(patience.ranks[rank], said, now)
 
 
 def ask(patience: Patience, now: float) -> Question:
-    found = patience.judge(now)
-    assert isinstance(found, Question)
-    return found
+    question = patience.judge(now)
+    assert isinstance(question, Question)
+    return question
 
 
 def test_ranks_are_asked_at_half_of_the_patience_and_at_its_end_and_then_one_is_to_blame():
@@ -77,8 +77,8 @@ def test_progress_that_no_rank_can_tell_of_is_asked_for_last():
     for begin in (0.0, 20.0):
         ask(patience, begin + 5.1)
         ask(patience, begin + 10.1)
-        found = patience.judge(begin + TIMEOUT_S + ANSWER_S + 0.1 if begin else 20.0)
-        assert (found is None) == (begin == 0.0)
+        trouble = patience.judge(begin + TIMEOUT_S + ANSWER_S + 0.1 if begin else 20.0)
+        assert (trouble is None) == (begin == 0.0)
 
 
 @pytest.mark.parametrize(("stopped", "words"), [(False, "in MPI_Init"), (True, "does not answer: stopped")])
@@ -93,12 +93,12 @@ def test_a_rank_in_mpi_init_cannot_answer_unless_it_is_stopped(stopped, words):
 def test_in_a_hurry_only_silence_is_trouble():
     patience = watched(2)
     patience.hurry()
-    asked = ask(patience, 1.0)
-    answer(patience, 0, asked, [1], 1.1)
+    question = ask(patience, 1.0)
+    answer(patience, 0, question, [1], 1.1)
     assert patience.judge(1.0 + ANSWER_S) is None
     reason = patience.judge(1.1 + ANSWER_S).reason
     assert reason.startswith("nothing for 4.1 s (--within); rank 1 on n1 does not answer")
-    answer(patience, 1, asked, [1], 4.2)
+    answer(patience, 1, question, [1], 4.2)
     assert patience.judge(1000.0) is None
 
 
@@ -148,8 +148,8 @@ def test_when_all_have_ended_nothing_is_asked_any_more():
 def test_one_that_was_never_heard_of_keeps_the_others():
     patience = Patience(2, TIMEOUT_S, 0.0)
     patience.enter(Rank(0, "n0", 100), 0.0)
-    asked = [ask(patience, 25.1), ask(patience, 50.1)]
-    answer(patience, 0, asked[1], [1], 50.2)
+    questions = [ask(patience, 25.1), ask(patience, 50.1)]
+    answer(patience, 0, questions[1], [1], 50.2)
     assert patience.judge(50.3).sentence == "start of 2 ranks: nothing for 50 s (5 times --timeout); " + (
         "rank 1 was never heard of"
     )

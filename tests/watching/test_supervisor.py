@@ -1,4 +1,4 @@
-"""The monitor hears ranks that are played here by plain sockets: when it asks, whom it names, whom it turns away."""
+"""The supervisor hears ranks that are played here by plain sockets: when it asks, whom it names, whom it turns away."""
 
 import contextlib
 import socket
@@ -11,103 +11,111 @@ from allreduce_bench.watching.supervisor import LONGEST_LINE
 
 
 def answer(rank: Rank, at, **more) -> None:
-    asked = rank.hear()
-    assert asked["kind"] == "where"
-    rank.say(kind="at", asked=asked["asked"], at=at, place=[["repeat", 0, 9]], doing="between calls", call=None, **more)
+    message = rank.hear()
+    assert message["kind"] == "where"
+    rank.say(
+        kind="at",
+        question=message["question"],
+        at=at,
+        place=[["repeat", 0, 9]],
+        doing="between calls",
+        call=None,
+        **more,
+    )
 
 
-def test_nothing_is_asked_while_cells_come_and_go(monitor):
-    watching = monitor(1)
-    rank = enter(watching, 0)
+def test_nothing_is_asked_while_cells_come_and_go(supervise):
+    supervisor = supervise(1)
+    rank = enter(supervisor, 0)
     for _ in range(10):
         rank.say(**CELL)
         time.sleep(0.1)
     rank.connection.settimeout(0.01)
     with pytest.raises(TimeoutError):
         rank.hear()
-    assert watching.trouble is None
+    assert supervisor.trouble is None
 
 
-def test_a_rank_that_does_not_answer_is_named_after_the_timeout_and_the_cell_is_hung(monitor):
+def test_a_rank_that_does_not_answer_is_named_after_the_timeout_and_the_cell_is_hung(supervise):
     alarms = []
-    watching = monitor(2, alarm=alarms.append)
-    ranks = [enter(watching, 0), enter(watching, 1)]
+    supervisor = supervise(2, on_trouble=alarms.append)
+    ranks = [enter(supervisor, 0), enter(supervisor, 1)]
     ranks[0].say(**CELL)
     answer(ranks[0], [1])
     answer(ranks[0], [1])
-    until(lambda: watching.trouble)
-    sentence = watching.trouble.sentence
+    until(lambda: supervisor.trouble)
+    sentence = supervisor.trouble.sentence
     assert sentence.startswith("ring 4 KiB, 2 ranks: nothing for 0.4 s (--timeout); rank 1 on n1 does not answer")
-    assert watching.trouble.hung["facts"] == {"algorithm": "ring"} and alarms == [watching.trouble]
+    assert supervisor.trouble.hung["facts"] == {"algorithm": "ring"} and alarms == [supervisor.trouble]
 
 
-def test_a_rank_that_moves_is_progress(monitor):
-    watching = monitor(1)
-    rank = enter(watching, 0)
+def test_a_rank_that_moves_is_progress(supervise):
+    supervisor = supervise(1)
+    rank = enter(supervisor, 0)
     rank.say(**CELL)
     for step in range(6):
         answer(rank, [step])
-    assert watching.trouble is None
+    assert supervisor.trouble is None
     for _ in range(2):
         answer(rank, ["stuck"])
-    until(lambda: watching.trouble)
-    assert "all ranks are between calls" in watching.trouble.sentence
+    until(lambda: supervisor.trouble)
+    assert "all ranks are between calls" in supervisor.trouble.sentence
 
 
-def test_progress_that_no_rank_can_tell_of_counts(monitor):
+def test_progress_that_no_rank_can_tell_of_counts(supervise):
     written = iter(range(10**9))
-    unreached = monitor(1, timeout_s=0.1, pulse=lambda: next(written))
+    unreached = supervise(1, timeout_s=0.1, pulse=lambda: next(written))
     time.sleep(3)
     assert unreached.trouble is None
-    stuck = monitor(1, timeout_s=0.1, pulse=lambda: 7)
+    stuck = supervise(1, timeout_s=0.1, pulse=lambda: 7)
     until(lambda: stuck.trouble)
     assert stuck.trouble.sentence == (
         "start of 1 rank: nothing for 0.5 s (5 times --timeout); rank 0 was never heard of"
     )
 
 
-def test_the_first_line_that_breaks_is_the_rank_that_died(monitor):
-    watching = monitor(3)
-    ranks = [enter(watching, rank) for rank in range(3)]
+def test_the_first_line_that_breaks_is_the_rank_that_died(supervise):
+    supervisor = supervise(3)
+    ranks = [enter(supervisor, rank) for rank in range(3)]
     ranks[1].close()
-    until(lambda: watching.patience.first_to_go)
+    until(lambda: supervisor.patience.first_to_go)
     ranks[0].close(), ranks[2].close()
-    watching.settle()
-    assert watching.trouble.sentence == "start of 3 ranks: rank 1 on n1 died" and watching.trouble.hung is None
+    supervisor.settle()
+    assert supervisor.trouble.sentence == "start of 3 ranks: rank 1 on n1 died" and supervisor.trouble.hung is None
 
 
-def test_the_launcher_knows_better_which_rank_died_first(monitor):
-    watching = monitor(3)
-    ranks = [enter(watching, rank) for rank in range(3)]
+def test_the_launcher_knows_better_which_rank_died_first(supervise):
+    supervisor = supervise(3)
+    ranks = [enter(supervisor, rank) for rank in range(3)]
     ranks[1].close()
-    watching.patience.suspect(102)
+    supervisor.patience.suspect(102)
     for rank in ranks:
         rank.close()
-    until(lambda: all(rank.died for rank in watching.patience.ranks))
-    watching.settle()
-    assert "rank 2 on n2 died" in watching.trouble.sentence
+    until(lambda: all(rank.died for rank in supervisor.patience.ranks))
+    supervisor.settle()
+    assert "rank 2 on n2 died" in supervisor.trouble.sentence
 
 
-def test_who_ends_well_or_says_why_it_failed_did_not_die(monitor):
-    watching = monitor(2)
-    ranks = [enter(watching, rank) for rank in range(2)]
+def test_who_ends_well_or_says_why_it_failed_did_not_die(supervise):
+    supervisor = supervise(2)
+    ranks = [enter(supervisor, rank) for rank in range(2)]
     ranks[0].say(kind="failed", why="OSError: no space", pause_s=0.0)
-    until(lambda: watching.patience.failure)
+    until(lambda: supervisor.patience.failure)
     for rank in ranks:
         rank.close()
-    watching.settle()
-    assert watching.trouble is None and watching.patience.failure == "rank 0: OSError: no space"
-    assert not watching.patience.all_over
+    supervisor.settle()
+    assert supervisor.trouble is None and supervisor.patience.failure == "rank 0: OSError: no space"
+    assert not supervisor.patience.all_over
 
 
-def test_all_over_when_everyone_has_said_so(monitor):
-    watching = monitor(2)
-    ranks = [enter(watching, rank) for rank in range(2)]
+def test_all_over_when_everyone_has_said_so(supervise):
+    supervisor = supervise(2)
+    ranks = [enter(supervisor, rank) for rank in range(2)]
     ranks[0].say(kind="bye")
     time.sleep(0.05)
-    assert not watching.patience.all_over
+    assert not supervisor.patience.all_over
     ranks[1].say(kind="bye")
-    until(lambda: watching.patience.all_over)
+    until(lambda: supervisor.patience.all_over)
 
 
 @pytest.mark.parametrize(
@@ -115,15 +123,15 @@ def test_all_over_when_everyone_has_said_so(monitor):
     [b"GET / HTTP/1.0\r\n\r\n", b'{"kind": "hello"}\n', b"[1]\n", b"null\n", b"x" * (LONGEST_LINE + 70000), b"\xff\n"],
     ids=["http", "no-token", "list", "null", "endless", "no-text"],
 )
-def test_strangers_are_turned_away(monitor, said):
-    watching = monitor(1, timeout_s=5)
-    _, _, host = watching.address([]).partition("@")
+def test_strangers_are_turned_away(supervise, said):
+    supervisor = supervise(1, timeout_s=5)
+    _, _, host = supervisor.address([]).partition("@")
     name, _, port = host.rpartition(":")
     with socket.create_connection((name, int(port)), timeout=10) as stranger, contextlib.suppress(ConnectionError):
         stranger.sendall(said)
         assert stranger.recv(1) == b""
-    wrong = Rank(watching, 0, token="0" * 32)
+    wrong = Rank(supervisor, 0, token="0" * 32)
     with contextlib.suppress(ConnectionError):
         assert wrong.hear() is None
-    assert watching.patience.ranks == [] and watching.trouble is None
-    assert enter(watching, 0) is not None
+    assert supervisor.patience.ranks == [] and supervisor.trouble is None
+    assert enter(supervisor, 0) is not None

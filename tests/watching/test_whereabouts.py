@@ -85,8 +85,8 @@ def own_frame(package: str, module: str) -> dict:
 def test_places_have_our_own_frames_only_and_none_of_an_algorithm():
     from allreduce_bench.measuring import schedules  # noqa: F401 - excludes them
 
-    assert whereabouts._is_ours(own_frame("allreduce_bench", "allreduce_bench.measuring.repeat"))
-    assert whereabouts._is_ours(own_frame("allreduce_bench", "__main__"))
+    assert whereabouts._counts_in_place(own_frame("allreduce_bench", "allreduce_bench.measuring.repeat"))
+    assert whereabouts._counts_in_place(own_frame("allreduce_bench", "__main__"))
     for package, module in (
         ("allreduce_bench.algorithms", "allreduce_bench.algorithms.ring"),
         ("allreduce_bench.algorithms", "allreduce_bench.algorithms"),
@@ -94,8 +94,8 @@ def test_places_have_our_own_frames_only_and_none_of_an_algorithm():
         ("", "mine"),
         ("mpi4py", "mpi4py.run"),
     ):
-        assert not whereabouts._is_ours(own_frame(package, module))
-    assert not whereabouts._is_ours({}) and not whereabouts._is_ours(vars(whereabouts))
+        assert not whereabouts._counts_in_place(own_frame(package, module))
+    assert not whereabouts._counts_in_place({}) and not whereabouts._counts_in_place(vars(whereabouts))
 
 
 def test_outside_of_everything_it_says_so():
