@@ -23,7 +23,7 @@ from .launchers.srun import kinds_for, kinds_of
 
 MARK = "allreduce-bench check: "  # begins the line, among whatever else is printed
 PATIENCE_S = 40.0  # for one launcher
-QUICKER = 0.7  # of the time that auto's takes: worth a word
+QUICKER = 0.7  # of the time that auto's launcher takes: below, the quicker one is mentioned
 
 
 class Way(NamedTuple):
@@ -41,26 +41,26 @@ class Way(NamedTuple):
 
 def of_launchers() -> Iterator[Check]:
     """The nodes of the Slurm job that we are in, two ranks on two of them by each launcher, and which to take."""
-    number, names = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")), os.environ.get("SLURM_JOB_NODELIST", "unknown")
-    if number > 1:
-        yield Check("ok", "nodes", f"job {os.environ['SLURM_JOB_ID']}: {names}")
+    nodes, nodelist = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")), os.environ.get("SLURM_JOB_NODELIST", "unknown")
+    if nodes > 1:
+        yield Check("ok", "nodes", f"job {os.environ['SLURM_JOB_ID']}: {nodelist}")
     else:
         effect = "whether ranks on two nodes find each other is unknown"
-        yield Check("info", "nodes", f"only one, {names}", effect, "try a job of two nodes")
+        yield Check("info", "nodes", f"only one, {nodelist}", effect, "try a job of two nodes")
     try:
         auto = find_launcher()
     except LaunchError as error:
         yield no_launcher(error)
         return
-    taken, took_s = _name(auto), dict[str, float]()
+    taken_by_auto, took_s = _way_name(auto), dict[str, float]()
     ways = _ways(auto.library)
     for way in ways:
         started = time.perf_counter()
-        check = _tried(way, number)
+        check = _check_of_way(way, nodes)
         if check.level == "ok":
             took_s[way.name] = time.perf_counter() - started
-        yield check if way.name == taken or check.level != "severe" else check._replace(level="caution")
-    yield _choice(taken, took_s, {way.name: way for way in ways})
+        yield check if way.name == taken_by_auto or check.level != "severe" else check._replace(level="caution")
+    yield _check_of_choice(taken_by_auto, took_s, {way.name: way for way in ways})
 
 
 def _ways(library: str) -> list[Way]:
@@ -68,18 +68,19 @@ def _ways(library: str) -> list[Way]:
     own = next((kind for kind, family in FAMILIES.items() if library.startswith(family)), AUTO)
     if not shutil.which("srun"):
         return [Way("mpirun", Start(launcher=own))]
-    known = kinds_of("srun")
-    srun = [Way(f"srun {kind}", Start("srun", f"--mpi={kind}")) for kind in kinds_for(library) if kind in known]
+    known_to_srun = kinds_of("srun")
+    kinds = [kind for kind in kinds_for(library) if kind in known_to_srun]
+    srun = [Way(f"srun {kind}", Start("srun", f"--mpi={kind}")) for kind in kinds]
     return [Way("mpirun", Start(launcher=own)), *(srun if kinds_for(library) else [Way("srun", Start("srun"))])]
 
 
-def _name(launcher: Launcher) -> str:
-    """The name of the way that this is."""
+def _way_name(launcher: Launcher) -> str:
+    """The name of the way by which `launcher` starts ranks."""
     return " ".join(["srun", *launcher.options]).replace("--mpi=", "") if launcher.kind == "srun" else "mpirun"
 
 
-def _tried(way: Way, nodes: int) -> Check:
-    """Two ranks started that way, on two nodes where the job has them, or one where it has room for one only."""
+def _check_of_way(way: Way, nodes: int) -> Check:
+    """Two ranks are started that way, on two nodes where the job has them; one where it has room for one only."""
     ranks = 2 if nodes > 1 or os.environ.get("SLURM_NTASKS", "1") != "1" else 1
     start = Start(way.start.launcher, way.start.launcher_args, ranks_per_node=1 if nodes > 1 else ranks)
     try:
@@ -99,23 +100,23 @@ def _tried(way: Way, nodes: int) -> Check:
     if nodes > 1 and len(hosts) < 2:
         text = f"2 ranks were to be on two nodes, but both are on {hosts[0]}"
         return Check("severe", way.name, text, "a run would not measure what it says", by_hand)
-    over = hello["transport"] or "a transport that the MPI does not tell"
-    seen = f"2 ranks on {', '.join(hosts)} see each other, over {over}" if ranks > 1 else f"1 rank on {hosts[0]}"
-    return Check("ok", way.name, f"{seen}; {took} from start to end")
+    transport = hello["transport"] or "a transport that the MPI does not tell"
+    met = f"2 ranks on {', '.join(hosts)} see each other, over {transport}" if ranks > 1 else f"1 rank on {hosts[0]}"
+    return Check("ok", way.name, f"{met}; {took} from start to end")
 
 
-def _choice(taken: str, took_s: dict[str, float], ways: dict[str, Way]) -> Check:
+def _check_of_choice(taken_by_auto: str, took_s: dict[str, float], ways: dict[str, Way]) -> Check:
     """Which launcher `auto` takes, and which to take."""
     if not took_s:
         advice = "look at what each says by hand; is this the MPI that the site means for Slurm?"
         return Check("severe", "launcher", "none works here", "nothing can be measured", advice)
     quickest = min(took_s, key=lambda name: took_s[name])
-    if taken not in took_s:
-        text = f"auto takes {taken}, which does not work here; {quickest} does"
+    if taken_by_auto not in took_s:
+        text = f"auto takes {taken_by_auto}, which does not work here; {quickest} does"
         return Check("severe", "launcher", text, "a run would fail", f"say {ways[quickest].options}")
-    much = took_s[quickest] < QUICKER * took_s[taken]
-    also = f"; {quickest} starts quicker: {ways[quickest].options}" if much else ""
-    return Check("ok", "launcher", f"auto takes {taken}, which works{also}")
+    is_much_quicker = took_s[quickest] < QUICKER * took_s[taken_by_auto]
+    hint = f"; {quickest} starts quicker: {ways[quickest].options}" if is_much_quicker else ""
+    return Check("ok", "launcher", f"auto takes {taken_by_auto}, which works{hint}")
 
 
 def main() -> None:

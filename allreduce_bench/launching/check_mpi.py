@@ -60,7 +60,7 @@ def of_mpi(node: dict, launch: bool) -> Iterator[Check]:
         text = f"not started: this looks like a login node ({scheduler} exists, no job runs)"
         yield Check("info", "ranks", text, "transport and start-up are unknown", "run doctor inside a job")
     else:
-        yield from _of_ranks(launcher, node)
+        yield from _rank_checks(launcher, node)
 
 
 def no_launcher(error: LaunchError) -> Check:
@@ -71,73 +71,73 @@ def no_launcher(error: LaunchError) -> Check:
 def library() -> dict | Check:
     """What the library says of itself, or the check that it cannot be loaded."""
     try:
-        asked = subprocess.run(
+        child = subprocess.run(
             [sys.executable, "-c", ASK], capture_output=True, text=True, check=False, timeout=PATIENCE_S
         )
     except subprocess.TimeoutExpired:
         return _no_mpi(f"loading it took more than {PATIENCE_S:.0f} s", INSTALL)
-    if asked.returncode == 0:
-        return json.loads(asked.stdout.strip().splitlines()[-1])
-    if asked.returncode < 0:
-        why = f"loading it ended the interpreter (signal {-asked.returncode})"
-        return _no_mpi(why, "on some login nodes that is so: run doctor inside a job")
-    return _no_mpi((asked.stderr.strip().splitlines() or ["it does not say why"])[-1], INSTALL)
+    if child.returncode == 0:
+        return json.loads(child.stdout.strip().splitlines()[-1])
+    if child.returncode < 0:
+        reason = f"loading it ended the interpreter (signal {-child.returncode})"
+        return _no_mpi(reason, "on some login nodes that is so: run doctor inside a job")
+    return _no_mpi((child.stderr.strip().splitlines() or ["it does not say why"])[-1], INSTALL)
 
 
-def _no_mpi(why: str, advice: str) -> Check:
+def _no_mpi(reason: str, advice: str) -> Check:
     effect = "nothing can be measured here; list, explain, verify and report work"
-    return Check("severe", "MPI", f"no MPI found: {why}", effect, advice)
+    return Check("severe", "MPI", f"no MPI found: {reason}", effect, advice)
 
 
 def of_library(mpi: dict, node: dict) -> Iterator[Check]:
     """`mpi` is what `library` gives, `node` what `checks.machine` gives."""
-    place = mpi["path"] or "its file is unknown without /proc/self/maps"
-    yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {place}{' (PyPI)' * bool(mpi['from_pypi'])}")
+    path = mpi["path"] or "its file is unknown without /proc/self/maps"
+    yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {path}{' (PyPI)' * bool(mpi['from_pypi'])}")
     if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):
         yield from from_findings("MPI", [findings.pypi(mpi["library"], "on a cluster", node["fabric_devices"])])
 
 
-def _of_ranks(launcher: Launcher, node: dict) -> Iterator[Check]:
+def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
     """Start two ranks that say hello."""
     command = mpirun_command(launcher, 2, Start(), HELLO)
     by_hand = BY_HAND + shlex.join(command)
     outcome = say_hello(command, PATIENCE_S)
     if outcome.hung:
-        name = way_between([node])
-        advice = f"perhaps they wait on an interface that leads nowhere: --interface {name or 'NAME'}; {by_hand}"
+        interface = way_between([node])
+        advice = f"perhaps they wait on an interface that leads nowhere: --interface {interface or 'NAME'}; {by_hand}"
         yield Check("severe", "ranks", f"two ranks were started, and {outcome.why}", "a run would hang", advice)
         return
     if outcome.why:
         yield Check("severe", "ranks", f"two ranks were started and {outcome.why}", "a run would fail", by_hand)
         return
     (hello, *_) = outcome.hellos
-    alone = findings.singletons(2, hello["seen"])
-    if alone:
-        yield from from_findings("ranks", alone)
+    singletons = findings.singletons(2, hello["seen"])
+    if singletons:
+        yield from from_findings("ranks", singletons)
     else:
-        yield from _of_hello(hello)
+        yield from _hello_checks(hello)
 
 
 def say_hello(command: list[str], patience_s: float) -> HelloOutcome:
     """Run `command`, which starts ranks of HELLO, to its end; it is ended when it has taken longer than that."""
-    status, said, complained = _ended(command, patience_s)
+    status, output, errors = _run_to_end(command, patience_s)
     if status is None:
         return HelloOutcome([], f"nothing came back for {patience_s:.0f} s", hung=True)
-    hellos = [json.loads(line.partition(MARK)[2]) for line in said.splitlines() if MARK in line]
+    hellos = [json.loads(line.partition(MARK)[2]) for line in output.splitlines() if MARK in line]
     if status or not hellos:
-        why = next((line for line in complained.splitlines() if re.search(r"\w", line)), "without a word").strip()
-        return HelloOutcome([], f"ended with status {status}: {why}")
+        reason = next((line for line in errors.splitlines() if re.search(r"\w", line)), "without a word").strip()
+        return HelloOutcome([], f"ended with status {status}: {reason}")
     return HelloOutcome(hellos)
 
 
-def _ended(command: list[str], patience_s: float) -> tuple[int | None, str, str]:
+def _run_to_end(command: list[str], patience_s: float) -> tuple[int | None, str, str]:
     """Exit status, stdout and stderr of `command`; the status is None where it had to be ended."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace"
     ) as process:
         try:
-            said, complained = process.communicate(timeout=patience_s)
+            output, errors = process.communicate(timeout=patience_s)
         except subprocess.TimeoutExpired:
             process.terminate()  # mpirun then ends its ranks, which a kill would leave behind
             try:
@@ -145,10 +145,10 @@ def _ended(command: list[str], patience_s: float) -> tuple[int | None, str, str]
             except subprocess.TimeoutExpired:
                 process.kill()
             return None, "", ""
-    return process.returncode, said, complained
+    return process.returncode, output, errors
 
 
-def _of_hello(hello: dict) -> Iterator[Check]:
+def _hello_checks(hello: dict) -> Iterator[Check]:
     transport = hello["transport"] or "a transport that the MPI does not tell"
     yield Check("ok", "ranks", f"two see each other, over {transport}; thread level {hello['thread_level']}")
     times = {key: format_time(hello[key]) for key in ("import_s", "init_s", "first_s", "call_s", "sendrecv_s")}

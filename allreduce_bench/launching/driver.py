@@ -1,4 +1,4 @@
-"""Without a launcher around it: starts mpirun itself for every planned launch that has cells left."""
+"""Without a launcher around this process: starts mpirun itself for every planned launch that has cells left."""
 
 import time
 
@@ -13,25 +13,24 @@ START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so 
 def drive(run: SupervisedRun) -> list[Launch]:
     """Start the pending launches one after the other; return those for which `within_s` or a warning left no time.
 
-    Raises Stopped when a launch fails: what was measured is kept; Refused when its ranks refuse to begin.
+    Raises LaunchFailed when a launch fails: what was measured is kept; LaunchRefused when its ranks refuse to begin.
     """
-    launches, left_out = _that_fit(run, run.folder.pending(run.plan, run.skip_hung, run.launches))
+    launches, left_out = _split_by_time(run, run.folder.pending(run.plan, run.skip_hung, run.launches))
     for number, launch in enumerate(launches):
         if run.warned.came:
             return launches[number:] + left_out
         deadline = None
         if run.within_s is not None:
-            left = run.started + run.within_s - time.time()
-            if left <= 0:
+            left_s = run.started + run.within_s - time.time()
+            if left_s <= 0:
                 return launches[number:] + left_out
-            deadline = time.time() + left / (len(launches) - number)
-        SupervisedLaunch(
-            run, launch, LaunchPosition(number + 1, len(launches), run.started, launch.ranks, deadline)
-        ).measure()
+            deadline = time.time() + left_s / (len(launches) - number)
+        position = LaunchPosition(number + 1, len(launches), run.started, launch.ranks, deadline)
+        SupervisedLaunch(run, launch, position).measure()
     return left_out
 
 
-def _that_fit(run: SupervisedRun, launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
+def _split_by_time(run: SupervisedRun, launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
     """The launches worth starting, one for every rank count at least, and the others."""
     if run.within_s is None or not launches:
         return launches, []

@@ -30,14 +30,13 @@ def find_launcher(start: Start = UNASKED) -> Launcher:
     """
     library = _library()
     if start.launcher == AUTO:
-        launcher = _auto(library, start)
+        launcher = _automatic(library, start)
     elif start.launcher in FAMILIES:
         launcher = _of_family(start.launcher, library)
     elif start.launcher == "srun":
         launcher = _srun(library, start)
     else:
-        program = shlex.split(start.launcher)[0]
-        launcher = Launcher(_found(program), library, "template")
+        launcher = Launcher(_path_of(shlex.split(start.launcher)[0]), library, "template")
     mpirun_command(launcher, 1, start, [])
     refuse_silent_hosts(start)
     return launcher
@@ -50,14 +49,14 @@ def mpirun_command(launcher: Launcher, ranks: int, start: Start, program: list[s
 
 def _library() -> str:
     """The library that mpi4py loads. It is asked in a child, since loading it ends the interpreter on some nodes."""
-    asked = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=False)
-    if asked.returncode != 0 or not asked.stdout.strip():
-        why = (asked.stderr.strip().splitlines() or [f"exit status {asked.returncode}"])[-1]
-        raise LaunchError(f"no MPI found ({why})", INSTALL)
-    return library_name(asked.stdout)
+    child = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=False)
+    if child.returncode != 0 or not child.stdout.strip():
+        reason = (child.stderr.strip().splitlines() or [f"exit status {child.returncode}"])[-1]
+        raise LaunchError(f"no MPI found ({reason})", INSTALL)
+    return library_name(child.stdout)
 
 
-def _auto(library: str, start: Start) -> Launcher:
+def _automatic(library: str, start: Start) -> Launcher:
     kind = next((kind for kind, family in FAMILIES.items() if library.startswith(family)), "plain")
     try:
         return Launcher(_mpirun(library), library, kind)
@@ -77,15 +76,16 @@ def _of_family(kind: str, library: str) -> Launcher:
 
 
 def _srun(library: str, start: Start) -> Launcher:
-    program = _found("srun")
-    return Launcher(program, library, "srun", options_for(program, library, start.launcher_args))
+    path = _path_of("srun")
+    return Launcher(path, library, "srun", options_for(path, library, start.launcher_args))
 
 
-def _found(program: str) -> str:
-    found = shutil.which(program)
-    if not found:
+def _path_of(program: str) -> str:
+    """The program's path. Raises LaunchError where PATH has no such program."""
+    path = shutil.which(program)
+    if not path:
         raise LaunchError(f"--launcher: there is no program '{program}' in PATH")
-    return found
+    return path
 
 
 def _mpirun(library: str) -> str:
@@ -107,16 +107,17 @@ def _mpirun(library: str) -> str:
 def _candidates() -> list[str]:
     """Every mpirun and mpiexec: beside this interpreter first, then along PATH."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    found = [shutil.which(name, path=folder) for folder in path.split(os.pathsep) for name in ("mpirun", "mpiexec")]
-    return list(dict.fromkeys(program for program in found if program))
+    names = ("mpirun", "mpiexec")
+    programs = [shutil.which(name, path=folder) for folder in path.split(os.pathsep) for name in names]
+    return list(dict.fromkeys(program for program in programs if program))
 
 
 def _family(program: str) -> str | None:
     """`Open MPI`, `MPICH`, or None where the launcher does not say."""
-    text = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    if "Open MPI" in text or "prte" in text.lower():
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    if "Open MPI" in version or "prte" in version.lower():
         return "Open MPI"
-    return "MPICH" if "HYDRA" in text and "Intel" not in text else None
+    return "MPICH" if "HYDRA" in version and "Intel" not in version else None
 
 
 def program() -> list[str]:

@@ -1,4 +1,4 @@
-"""The network interface that shall carry the messages, in the words of MPIs and of what they are built on."""
+"""The network interface that shall carry the messages: the variables of MPIs and of the libraries under them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ NETWORKS = Path("/sys/class/net")
 
 
 class InterfaceError(ValueError):
-    """An interface that does not exist, or that somebody else decided already, in words."""
+    """An interface that does not exist, or that a variable of the environment already sets otherwise, in words."""
 
 
 def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str, str]:
@@ -19,19 +19,19 @@ def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str,
         return {}
     import socket  # late: few ranks need it
 
-    known = sorted(name for _, name in socket.if_nameindex())
-    if interface not in known:
-        raise InterfaceError(f"--interface {interface}: this node has no such interface; it has: {', '.join(known)}")
+    names = sorted(name for _, name in socket.if_nameindex())
+    if interface not in names:
+        raise InterfaceError(f"--interface {interface}: this node has no such interface; it has: {', '.join(names)}")
     variables = variables_of(interface, ucx_device(interface))
-    said = {name: environ[name] for name, value in variables.items() if environ.get(name, value) != value}
-    said |= {name: environ[name] for name in ("OMPI_MCA_btl_tcp_if_exclude",) if name in environ}
-    for name, value in said.items():
+    conflicting = {name: environ[name] for name, value in variables.items() if environ.get(name, value) != value}
+    conflicting |= {name: environ[name] for name in ("OMPI_MCA_btl_tcp_if_exclude",) if name in environ}
+    for name, value in conflicting.items():
         raise InterfaceError(f"--interface {interface}, but {name}={value} in the environment: say one of them")
     return variables
 
 
 def variables_of(interface: str, device: str) -> dict[str, str]:
-    """What each library calls its interface; `device` is UCX's name of it."""
+    """What each library calls its interface; `device` is UCX's name of the interface."""
     return {
         "OMPI_MCA_btl_tcp_if_include": interface,  # Open MPI's own TCP
         "OMPI_MCA_oob_tcp_if_include": interface,  # how its daemons talk, up to 4
@@ -53,3 +53,13 @@ def ucx_device(interface: str, networks: Path = NETWORKS) -> str:
     except (OSError, ValueError):
         port = 1
     return f"{devices[0]}:{port}"
+
+
+def suggested_interface() -> str:
+    """`interfaces here: eth0 10.0.0.1/24: try --interface eth0`, of this node."""
+    from ..machine.interfaces import interfaces  # late, both: only a launch that failed asks
+    from ..machine.networks import reachable, way_between
+
+    node = {"interfaces": [interface._asdict() for interface in interfaces()]}
+    ways = [f"{interface['name']} {interface['address']}/{interface['prefix']}" for interface in reachable(node)]
+    return f"interfaces here: {', '.join(ways) or 'none'}: try --interface {way_between([node]) or 'NAME'}"

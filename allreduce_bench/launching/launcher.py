@@ -32,10 +32,10 @@ class Launcher(NamedTuple):
 
 
 def on_one_node(launcher: Launcher, ranks: int, start: Start, environ: Mapping[str, str]) -> bool:
-    """Whether all ranks are surely started on this node, so that nobody else need reach the monitor."""
-    elsewhere = start.launcher_args or any(name in environ for name in SCHEDULERS.values())
-    elsewhere = elsewhere or any("hostfile" in name.lower() for name in environ)
-    return launcher.kind in ON_ONE_NODE and ranks_a_node(ranks, start) == ranks and not elsewhere
+    """Whether all ranks are surely started on this node, so that no other node need reach the supervisor."""
+    may_be_elsewhere = start.launcher_args or any(name in environ for name in SCHEDULERS.values())
+    may_be_elsewhere = may_be_elsewhere or any("hostfile" in name.lower() for name in environ)
+    return launcher.kind in ON_ONE_NODE and ranks_a_node(ranks, start) == ranks and not may_be_elsewhere
 
 
 def with_variables(start: Start, program: list[str]) -> list[str]:
@@ -44,15 +44,15 @@ def with_variables(start: Start, program: list[str]) -> list[str]:
     Raises InterfaceError.
     """
     variables = interface_variables(start.interface, os.environ)
-    given = [f"{name}={value}" for name, value in variables.items()]
-    return ["env", *given, *program] if given else program
+    settings = [f"{name}={value}" for name, value in variables.items()]
+    return ["env", *settings, *program] if settings else program
 
 
 def refuse(start: Start, names: tuple[str, ...], who: str, advice: str) -> None:
     """Raises LaunchError where `start` asks for one of the fields `names`, naming the option."""
-    asked = [name for name in names if getattr(start, name) != getattr(UNASKED, name)]
-    if asked:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in asked)
+    requested = [name for name in names if getattr(start, name) != getattr(UNASKED, name)]
+    if requested:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in requested)
         raise LaunchError(f"{options}: {who} is not told such things here", advice)
 
 
@@ -64,7 +64,7 @@ def remote_shell(start: Start) -> list[str] | None:
     if start.remote_shell == SSH:
         return None
     program, *arguments = shlex.split(start.remote_shell)
-    found = shutil.which(program)
-    if not found:
+    path = shutil.which(program)
+    if not path:
         raise LaunchError(f"--remote-shell: there is no program '{program}' in PATH")
-    return [os.path.abspath(found), *arguments]
+    return [os.path.abspath(path), *arguments]

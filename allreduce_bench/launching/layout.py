@@ -21,16 +21,16 @@ def nodes_for(ranks: int, start: Start) -> int | None:
 def ranks_of_job(environ: Mapping[str, str], ranks_per_node: int | None = None) -> int | None:
     """The ranks that a Slurm job has room for: as many on each of its nodes, or its tasks; None: no job says so."""
     nodes, tasks = environ.get("SLURM_JOB_NUM_NODES", ""), environ.get("SLURM_NTASKS", "")
-    each = str(ranks_per_node or environ.get("SLURM_NTASKS_PER_NODE", ""))
-    if nodes.isdigit() and each.isdigit() and (ranks_per_node or not tasks):
-        return int(nodes) * int(each) or None
+    per_node = str(ranks_per_node or environ.get("SLURM_NTASKS_PER_NODE", ""))
+    if nodes.isdigit() and per_node.isdigit() and (ranks_per_node or not tasks):
+        return int(nodes) * int(per_node) or None
     return int(tasks) or None if tasks.isdigit() else sum(_slots_of_job(environ)) or None
 
 
 def _slots_of_job(environ: Mapping[str, str]) -> list[int]:
     """The tasks on each node of a Slurm job, where it says so: such as 4(x2),3."""
-    said = re.findall(r"(\d+)(?:\(x(\d+)\))?", environ.get("SLURM_TASKS_PER_NODE", ""))
-    return [int(tasks) for tasks, times in said for _ in range(int(times or 1))]
+    matches = re.findall(r"(\d+)(?:\(x(\d+)\))?", environ.get("SLURM_TASKS_PER_NODE", ""))
+    return [int(tasks) for tasks, nodes in matches for _ in range(int(nodes or 1))]
 
 
 def _ranks_of_nodes(ranks: int, start: Start) -> list[int]:

@@ -33,36 +33,37 @@ def refuse_silent_hosts(start: Start) -> None:
     if Path(shell[0]).name == SSH:
         shell += ["-o", f"ConnectTimeout={CONNECT_S}", "-o", "BatchMode=yes"]
     with ThreadPoolExecutor(min(AT_ONCE, len(names))) as pool:
-        answers = pool.map(lambda name: _why_silent(shell, name), names)
-        silent = {name: why for name, why in zip(names, answers) if why}
-    if silent:
-        who = Path(shell[0]).name
-        why = next(iter(silent.values()))
-        raise LaunchError(f"{_words(list(silent))} ({who}: {why})", f"check the name and that {who} needs no password")
+        reasons = pool.map(lambda name: _why_silent(shell, name), names)
+        reason_of = {name: reason for name, reason in zip(names, reasons) if reason}
+    if reason_of:
+        program, reason = Path(shell[0]).name, next(iter(reason_of.values()))
+        silent = _silent_hosts(list(reason_of))
+        raise LaunchError(f"{silent} ({program}: {reason})", f"check the name and that {program} needs no password")
 
 
 def other_hosts(start: Start) -> list[str]:
     """The names of the hosts of `start` that are not this node."""
-    here = {host(), host().split(".")[0], "localhost", "127.0.0.1"}
-    return [name for name in dict(map(slots_of, start.hosts)) if name not in here]
+    own_names = {host(), host().split(".")[0], "localhost", "127.0.0.1"}
+    return [name for name in dict(map(slots_of, start.hosts)) if name not in own_names]
 
 
-def _words(silent: list[str]) -> str:
-    if len(silent) == 1:
-        return f"host '{silent[0]}' does not answer"
-    more = f" and {len(silent) - SHOWN} more" if len(silent) > SHOWN else ""
-    return f"hosts {', '.join(map(repr, silent[:SHOWN]))}{more} do not answer"
+def _silent_hosts(names: list[str]) -> str:
+    """`hosts 'a', 'b' do not answer`."""
+    if len(names) == 1:
+        return f"host '{names[0]}' does not answer"
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"hosts {', '.join(map(repr, names[:SHOWN]))}{more} do not answer"
 
 
 def _why_silent(shell: Sequence[str], name: str) -> str:
-    """What the remote shell says against this host; empty: it answers."""
+    """Why the remote shell does not reach this host; empty: it does."""
     try:
-        asked = subprocess.run(
+        child = subprocess.run(
             [*shell, name, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False
         )
     except subprocess.TimeoutExpired:
         return f"nothing within {PATIENCE_S} s"
-    if asked.returncode == 0:
+    if child.returncode == 0:
         return ""
-    said = asked.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {asked.returncode}"]
-    return said[-1].strip().removeprefix(f"{Path(shell[0]).name}: ")
+    lines = child.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {child.returncode}"]
+    return lines[-1].strip().removeprefix(f"{Path(shell[0]).name}: ")

@@ -7,16 +7,16 @@ CONTROLLER_S = 5.0
 
 
 def idle_scheduler(environ: Mapping[str, str]) -> str | None:
-    """The command of a scheduler that exists here while no job runs, as on a login node; None: no such node.
+    """The command of a scheduler that exists here while no job runs, as on a login node; None: there is none.
 
-    A Slurm of which only the programs are here, and no controller answers, is none.
+    A Slurm whose programs are here but whose controller does not answer does not count.
     """
     if any(environ.get(name) for name in SCHEDULERS.values()):
         return None
     import shutil  # late: no rank asks
 
-    found = [name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))]
-    return next((name for name in found if name != "sbatch" or _controller_answers(environ)), None)
+    commands = [name for name in SCHEDULERS if shutil.which(name, path=environ.get("PATH"))]
+    return next((name for name in commands if name != "sbatch" or _controller_answers(environ)), None)
 
 
 def _controller_answers(environ: Mapping[str, str]) -> bool:

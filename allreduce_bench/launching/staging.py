@@ -39,7 +39,8 @@ from .scheduler import SCHEDULERS
 STORE = ".staged"  # beside the run folder: hidden, since it is no run
 PATIENCE_S = 900.0  # for the slowest node
 REMOVING_S = 60.0
-ODD = re.compile(r"[\x00-\x1f\x7f:=]")  # a colon parts the folders in a variable, env takes what has = for one
+# a colon separates the folders in a variable, env takes a word with = for a variable:
+FORBIDDEN = re.compile(r"[\x00-\x1f\x7f:=]")
 HOLD = r"""
 umask 077
 parent=$1 folder=$1/$2 nbytes=$3 need=$(($3 / 1024 + 1)) python=$1/$2/$4 archive=$5
@@ -87,15 +88,15 @@ class StageError(RuntimeError):
 class Stage:
     """The environment on every node, until it is closed or this process ends."""
 
-    def __init__(self, parent: Path, archive: Archive, what: PackedEnvironment):
+    def __init__(self, parent: Path, archive: Archive, packed: PackedEnvironment):
         """Unpack the archive below `parent`, an absolute path, on every node of the job. Raises StageError."""
         job = os.environ.get("SLURM_JOB_ID")
-        words = ["allreduce-bench", os.geteuid(), job or os.getpid(), token_hex(4)]  # a name that nobody can guess
-        self.folder = parent / "-".join(map(str, words))
-        self.what = what
+        parts = ["allreduce-bench", os.geteuid(), job or os.getpid(), token_hex(4)]  # a name that nobody can guess
+        self.folder = parent / "-".join(map(str, parts))
+        self.packed = packed
         nodes = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")) if job else 1
-        told = map(str, (parent, self.folder.name, archive.nbytes, what.python, archive.path.absolute()))
-        command = [*(_everywhere(nodes) if job else []), "sh", "-c", HOLD, "stage", *told]
+        arguments = map(str, (parent, self.folder.name, archive.nbytes, packed.python, archive.path.absolute()))
+        command = [*(_on_every_node(nodes) if job else []), "sh", "-c", HOLD, "stage", *arguments]
         began = time.perf_counter()
         self._holder = subprocess.Popen(  # a session of its own: what a user types at a terminal is not meant for it
             command,
@@ -118,16 +119,16 @@ class Stage:
     @property
     def words(self) -> str:
         """`staged in /tmp/allreduce-bench-0-12-…: 545 MiB, packed in 6.1 s, unpacked in 5.4 s`."""
-        packed = "packed before" if self.facts["pack_s"] is None else f"packed in {self.facts['pack_s']:.1f} s"
+        packing = "packed before" if self.facts["pack_s"] is None else f"packed in {self.facts['pack_s']:.1f} s"
         size = format_size(self.facts["archive_nbytes"])
-        return f"staged in {self.folder}: {size}, {packed}, unpacked in {self.facts['unpack_s']:.1f} s"
+        return f"staged in {self.folder}: {size}, {packing}, unpacked in {self.facts['unpack_s']:.1f} s"
 
     @property
     def program(self) -> list[str]:
         """What `environment.program` gives, there."""
-        words = [f"{name}={value}" for name, value in self._variables(os.environ).items()]
-        program = [str(self.folder / self.what.python), str(self.folder / self.what.package / "__main__.py")]
-        return ["env", *words, *program]
+        settings = [f"{name}={value}" for name, value in self._variables(os.environ).items()]
+        program = [str(self.folder / self.packed.python), str(self.folder / self.packed.package / "__main__.py")]
+        return ["env", *settings, *program]
 
     def close(self) -> None:
         """Remove the folder on every node."""
@@ -148,67 +149,67 @@ class Stage:
         others = [path for path in paths if not (Path(path) / PACKAGE.name).is_dir()]
         if others != paths:
             variables["PYTHONPATH"] = os.pathsep.join(others)
-        if any((self.what.prefix / "lib").glob("libopen-pal.*")):
+        if any((self.packed.prefix / "lib").glob("libopen-pal.*")):
             variables |= {"OPAL_PREFIX": str(self.folder), "PMIX_PREFIX": str(self.folder)}
-            found = [str(self.folder / "lib"), environ.get("LD_LIBRARY_PATH")]
-            variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, found))
+            library_folders = [str(self.folder / "lib"), environ.get("LD_LIBRARY_PATH")]
+            variables["LD_LIBRARY_PATH"] = os.pathsep.join(filter(None, library_folders))
         return variables
 
     def _wait(self, nodes: int) -> None:
         """Until all nodes are ready. Raises StageError, naming the first that is not, or how many are silent."""
-        ready, said = 0, ""
-        late = threading.Timer(PATIENCE_S, self._signal, [signal.SIGTERM])
-        late.start()
+        ready, last_line = 0, ""
+        timer = threading.Timer(PATIENCE_S, self._signal, [signal.SIGTERM])
+        timer.start()
         try:
             for line in self._holder.stdout or ():
-                kind, _, words = line.strip().partition(" ")
+                kind, _, message = line.strip().partition(" ")
                 if kind == "failed":
-                    raise StageError(f"--stage: {words}")
+                    raise StageError(f"--stage: {message}")
                 ready += kind == "ready"
-                said = said if kind == "ready" else line.strip() or said
+                last_line = last_line if kind == "ready" else line.strip() or last_line
                 if ready == nodes:
                     return
         finally:
-            late.cancel()
-        raise StageError(f"--stage: {ready} of {nodes} nodes were ready{f'; {said}' if said else ''}")
+            timer.cancel()
+        raise StageError(f"--stage: {ready} of {nodes} nodes were ready{f'; {last_line}' if last_line else ''}")
 
     def _signal(self, number: int) -> None:
         with suppress(OSError):
             os.killpg(self._holder.pid, number)
 
 
-def stage(asked: str, run: Path, start: Start) -> Stage | None:
-    """Unpack this environment below the folder `asked`, for the ranks of the run in the folder `run`; empty: None.
+def stage(parent: str, run: Path, start: Start) -> Stage | None:
+    """Unpack this environment below the folder `parent`, for the ranks of the run in the folder `run`; empty: None.
 
     Raises StageError before anything is started on a node, or with nothing left there.
     """
-    if not asked:
+    if not parent:
         return None
-    if ODD.search(asked):
-        raise StageError(f"--stage {asked!r}: colons, equal signs and control characters cannot stand in that name")
+    if FORBIDDEN.search(parent):
+        raise StageError(f"--stage {parent!r}: colons, equal signs and control characters cannot stand in that name")
     job = os.environ.get("SLURM_JOB_ID")
     if not job:
         _refuse_other_nodes(start)
     elif not shutil.which("srun"):
         raise StageError("--stage reaches the nodes of the job by srun, but there is no program 'srun' in PATH")
     try:
-        what = environment()
-        archive = archive_of(what, run.absolute().parent / STORE)
+        packed = environment()
+        archive = archive_of(packed, run.absolute().parent / STORE)
     except PackError as error:
         raise StageError(f"--stage: {error}") from error
-    return Stage(Path(asked).absolute(), archive, what)
+    return Stage(Path(parent).absolute(), archive, packed)
 
 
 def _refuse_other_nodes(start: Start) -> None:
     """Raises StageError where ranks would start on nodes that only a Slurm job lets us stage."""
     scheduler = next((name for name in SCHEDULERS.values() if os.environ.get(name)), None)
     if scheduler or other_hosts(start):
-        where = f"{scheduler} is set" if scheduler else f"--hosts names {other_hosts(start)[0]}"
-        raise StageError(f"--stage unpacks on this node, or on those of a Slurm job, but {where}; leave it out")
+        evidence = f"{scheduler} is set" if scheduler else f"--hosts names {other_hosts(start)[0]}"
+        raise StageError(f"--stage unpacks on this node, or on those of a Slurm job, but {evidence}; leave it out")
 
 
-def _everywhere(nodes: int) -> list[str]:
+def _on_every_node(nodes: int) -> list[str]:
     """The words that start one process on each node of the job, beside whatever else runs there."""
-    asked = subprocess.run(["srun", "--help"], capture_output=True, text=True, check=False)
-    overlap = ["--overlap"] if "--overlap" in asked.stdout + asked.stderr else []  # before 20.11 steps share by default
+    usage = subprocess.run(["srun", "--help"], capture_output=True, text=True, check=False)
+    overlap = ["--overlap"] if "--overlap" in usage.stdout + usage.stderr else []  # before 20.11 steps share by default
     return ["srun", *overlap, f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1", "--mpi=none"]

@@ -1,4 +1,4 @@
-"""One launch: its mpirun is started, watched through the monitor, and ended."""
+"""One launch: its mpirun is started, watched through the supervisor, and ended."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from ..machine.interfaces import interfaces
+from ..measuring.command import RankArguments
 from ..measuring.launcher_variables import thread_level
 from ..runs.folder import RunFolder
 from ..runs.plan import LEFT_OUT, Launch, Plan
@@ -20,8 +20,10 @@ from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.supervisor import Supervisor, names_of_this_node
 from .find import mpirun_command, program
+from .interface_variables import suggested_interface
 from .launcher import Launcher, on_one_node
 from .layout import ranks_a_node
+from .rank_options import rank_options
 
 GRACE_S = 1.5  # beyond its time, for the cell in progress
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)")  # Open MPI's words; MPICH names a rank that it killed
@@ -55,31 +57,32 @@ class SupervisedRun:
 
 
 class SupervisedLaunch:
-    """One launch: mpirun, the monitor that its ranks report to, and what the user sees of it."""
+    """One launch: mpirun, the supervisor that its ranks report to, and what the user sees of it."""
 
-    def __init__(self, run: SupervisedRun, launch: Launch, place: LaunchPosition):
-        self.run, self.launch, self.place = run, launch, place
-        self.lines = run.show(place)
+    def __init__(self, run: SupervisedRun, launch: Launch, position: LaunchPosition):
+        self.run, self.launch, self.position = run, launch, position
+        self.lines = run.show(position)
         self.woken = threading.Event()  # mpirun has ended, or something is wrong
-        self.muted = self.named = False  # named: mpirun told which rank died
+        self.is_muted = False
+        self.names_dead_rank = False  # mpirun said which rank died
         self.local = on_one_node(run.launcher, launch.ranks, run.plan.start, os.environ)
-        self.monitor = Supervisor(
+        self.supervisor = Supervisor(
             launch.ranks,
             run.timeout_s,
             local=self.local,
-            heard=self._hear,
-            alarm=lambda trouble: self.woken.set(),
-            pulse=self._written,
+            on_message=self._take_message,
+            on_trouble=lambda trouble: self.woken.set(),
+            pulse=self._written_nbytes,
         )
-        self.patience = self.monitor.patience
+        self.patience = self.supervisor.patience
 
     def measure(self) -> None:
-        """Start it and wait for its end. Raises Stopped."""
+        """Start it and wait for its end. Raises LaunchFailed, LaunchRefused."""
         command = self._command()
-        if self.place.number <= len({launch.ranks for launch in self.run.launches}):
+        if self.position.number <= len({launch.ranks for launch in self.run.launches}):
             self.lines.say(shlex.join(command))
         process = self._start(command)
-        self.run.warned.pass_on_to(self.monitor.warn)
+        self.run.warned.pass_on_to(self.supervisor.warn)
         try:
             self._wait(process)
             status = process.poll()
@@ -88,33 +91,37 @@ class SupervisedLaunch:
             if status and self.patience.all_over:
                 self.lines.say(f"warning: all ranks ended well, then their launcher {how_it_ended(status)}")
                 status = 0
-            by_itself = status and status > 0  # below, it was mpirun that a signal ended, and with it its ranks
-            if by_itself and (self.named or status != ENDED_BY_TERM.get(self.run.launcher.kind)):
-                self.monitor.settle()
+            # below 0, a signal ended mpirun and with it its ranks: no rank died before
+            if status and status > 0 and (self.names_dead_rank or status != ENDED_BY_TERM.get(self.run.launcher.kind)):
+                self.supervisor.settle()
             self._end(process)
             self._conclude(status)
         finally:
             self._end(process)
             self.run.warned.pass_on_to(None)
-            self.monitor.close()
+            self.supervisor.close()
             self.lines.close()
 
     def _command(self) -> list[str]:
-        plan, place = self.run.plan, self.place
-        inner = [*(self.run.program or program()), "measure", "--launch", self.launch.name]
-        inner += ["--place", f"{place.number}/{place.planned}", "--started", f"{place.started:.0f}"]
-        inner += ["--thread-level", thread_level(plan.thread_level, ranks_a_node(self.launch.ranks, plan.start))]
-        if place.deadline is not None:
-            inner += ["--deadline", f"{place.deadline:.1f}"]
-        inner += ["--skip-hung", "yes"] if self.run.skip_hung else []
-        inner += ["--", str(self.run.folder.path)]  # a name may begin with a dash
-        return mpirun_command(self.run.launcher, self.launch.ranks, plan.start, inner)
+        plan, position = self.run.plan, self.position
+        arguments = RankArguments(
+            folder=self.run.folder.path,
+            launch=self.launch.name,
+            place=f"{position.number}/{position.planned}",
+            started=f"{position.started:.0f}",
+            thread_level=thread_level(plan.thread_level, ranks_a_node(self.launch.ranks, plan.start)),
+            deadline=None if position.deadline is None else f"{position.deadline:.1f}",
+            skip_hung="yes" if self.run.skip_hung else None,
+        )
+        rank_command = [*(self.run.program or program()), "measure", *rank_options(arguments)]
+        return mpirun_command(self.run.launcher, self.launch.ranks, plan.start, rank_command)
 
     def _start(self, command: list[str]) -> subprocess.Popen:
-        told = {COMMAND_VARIABLE: shlex.join(command), MONITOR_VARIABLE: self.monitor.address(names_of_this_node())}
+        address = self.supervisor.address(names_of_this_node())
+        variables = {COMMAND_VARIABLE: shlex.join(command), MONITOR_VARIABLE: address}
         process = subprocess.Popen(  # without stdin: mpirun would swallow what is meant for others
             command,
-            env={**os.environ, **told},
+            env={**os.environ, **variables},
             preexec_fn=end_with_parent,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -130,17 +137,17 @@ class SupervisedLaunch:
     def _forward(self, process: subprocess.Popen) -> None:
         """Pass on what mpirun and the ranks say, until the end is near: then mpirun only complains."""
         for line in process.stdout or ():
-            if named := DEAD_PROCESS.search(line):
-                self.patience.suspect(int(named[1]))
-                self.named = True
-            if not self.muted:
+            if match := DEAD_PROCESS.search(line):
+                self.patience.suspect(int(match[1]))
+                self.names_dead_rank = True
+            if not self.is_muted:
                 self.lines.say(line.rstrip("\n"))
 
     def _await_end(self, process: subprocess.Popen) -> None:
         process.wait()
         self.woken.set()
 
-    def _hear(self, message: dict) -> None:
+    def _take_message(self, message: dict) -> None:
         if message["kind"] == "cell":
             self.lines.begin(message["words"])
         elif message["kind"] == "result":
@@ -150,15 +157,15 @@ class SupervisedLaunch:
         elif message["kind"] == "bye" and self.patience.all_over:
             self.woken.set()
 
-    def _written(self) -> int:
-        """Bytes that rank 0 has written so far: progress even where no rank reaches the monitor."""
+    def _written_nbytes(self) -> int:
+        """Bytes that rank 0 has written so far: progress even where no rank reaches the supervisor."""
         return sum(path.stat().st_size for path in self.run.folder.launches.glob(f"{self.launch.name}.*.csv"))
 
     def _wait(self, process: subprocess.Popen) -> None:
         """Until mpirun ends, trouble comes up, or the time of the launch is long over."""
-        deadline = self.place.deadline
+        deadline = self.position.deadline
         if not self.woken.wait(None if deadline is None else max(0.0, deadline + GRACE_S - time.time())):
-            self.monitor.ask_now()  # is the cell only long, or does a rank keep it from ending?
+            self.supervisor.ask_now()  # is the cell only long, or does a rank keep it from ending?
             self.woken.wait(ANSWER_S + 0.5)
         if self.patience.all_over:
             patience_s = ENDING_S if self.run.warned.came else self.run.timeout_s
@@ -168,11 +175,11 @@ class SupervisedLaunch:
                 self.lines.say(f"warning: all ranks had ended, their launcher had not after {patience_s:g} s")
 
     def _end(self, process: subprocess.Popen) -> None:
-        """End mpirun and, through it and through the monitor, all ranks."""
-        self.muted = True
+        """End mpirun and, through it and through the supervisor, all ranks."""
+        self.is_muted = True
         if process.poll() is not None:
             return
-        self.monitor.end_ranks()
+        self.supervisor.end_ranks()
         process.terminate()
         try:
             process.wait(ENDING_S)
@@ -183,9 +190,9 @@ class SupervisedLaunch:
     def _conclude(self, status: int | None) -> None:
         """Keep what is known of cells that did not end.
 
-        Raises Stopped unless the launch ended well or for its time, Refused where its ranks would not measure it.
+        Raises LaunchFailed unless the launch ended well or for its time, LaunchRefused where its ranks refused it.
         """
-        trouble = self.monitor.trouble
+        trouble = self.supervisor.trouble
         if status is not None and status < 0:
             raise LaunchFailed(f"launch {self.launch.name}: its launcher {how_it_ended(status)}")
         if self.patience.refusal:
@@ -199,15 +206,15 @@ class SupervisedLaunch:
         elif status:
             failure = self.patience.failure
             first = f"; the first to go was {self.patience.first_to_go}" if self.patience.first_to_go else ""
-            words = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
-            raise LaunchFailed(f"launch {self.launch.name} {words}")
+            ending = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
+            raise LaunchFailed(f"launch {self.launch.name} {ending}")
         elif missing := self._missing():
-            words = f"its launcher ended as if all were well, but {missing} cells are missing"
-            raise LaunchFailed(f"launch {self.launch.name}: {words}: a node may be gone")
+            reason = f"its launcher ended as if all were well, but {missing} cells are missing: a node may be gone"
+            raise LaunchFailed(f"launch {self.launch.name}: {reason}")
 
     def _missing(self) -> int:
         """How many cells a launch left that should have left none: some launchers call the loss of a node a success."""
-        in_haste = self.place.deadline is not None and not self.patience.first_to_go
+        in_haste = self.position.deadline is not None and not self.patience.first_to_go
         if self.patience.all_over or self.run.warned.came or in_haste:
             return 0
         return self.run.folder.missing(self.run.plan, self.launch, self.run.skip_hung)
@@ -216,28 +223,25 @@ class SupervisedLaunch:
         """Where several nodes did not finish a single cell, an MPI often waits on an interface that leads nowhere."""
         if self.local or self.run.plan.start.interface or self.run.folder.finished(self.launch):
             return ""
-        from ..machine.networks import reachable, way_between
-
-        here = {"interfaces": [one._asdict() for one in interfaces()]}
-        names = ", ".join(f"{one['name']} {one['address']}/{one['prefix']}" for one in reachable(here))
-        return f"; interfaces here: {names or 'none'}: try --interface {way_between([here]) or 'NAME'}"
+        return f"; {suggested_interface()}"
 
     def _mark_left_out(self) -> None:
         """The ranks had no time left to say so themselves."""
-        common = (self.patience.cell or {}).get("facts")
-        if common is None:
+        facts_of_launch = (self.patience.cell or {}).get("facts")
+        if facts_of_launch is None:
             return
         done = self.run.folder.finished(self.launch, self.run.skip_hung)
         for cell in self.run.plan.cells(self.launch):
             if cell.key not in done:
-                own = {**asdict(cell), "nbytes": cell.count * self.run.plan.itemsize}
-                mark(self.run.folder, self.launch, {**common, **own, "state": "left out", "reason": LEFT_OUT})
+                facts_of_cell = {**asdict(cell), "nbytes": cell.count * self.run.plan.itemsize}
+                facts = {**facts_of_launch, **facts_of_cell}
+                mark(self.run.folder, self.launch, {**facts, "state": "left out", "reason": LEFT_OUT})
 
 
 def how_it_ended(status: int) -> str:
     """`was ended by SIGKILL`, or `ended with status 3`."""
-    number = -status if status < 0 else status - 128
+    signal_number = -status if status < 0 else status - 128
     try:
-        return f"was ended by {signal.Signals(number).name}"
+        return f"was ended by {signal.Signals(signal_number).name}"
     except ValueError:
         return f"ended with status {status}"

@@ -20,7 +20,7 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
         words += ["-hosts", ",".join(f"{name}:{number}" for name, number in slots)]
         if agent := remote_shell(start):
             words += ["-launcher", "ssh", "-launcher-exec", agent[0]]
-            words = [*_extra(agent[1:]), *words]
+            words = [*_extra_arguments(agent[1:]), *words]
     if start.ranks_per_node:
         words += ["-ppn", str(start.ranks_per_node)]
     if start.map_by:
@@ -29,11 +29,11 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
         words += ["-bind-to", start.bind_to]
     if variables := interface_variables(start.interface, os.environ):
         words += ["-iface", start.interface]
-        theirs = [(name, value) for name, value in variables.items() if "_MCA_" not in name]  # not Open MPI's
-        words += [word for name, value in theirs for word in ("-genv", name, value)]
+        settings = [(name, value) for name, value in variables.items() if "_MCA_" not in name]  # not Open MPI's
+        words += [word for name, value in settings for word in ("-genv", name, value)]
     return [*words, *shlex.split(start.launcher_args), *program]
 
 
-def _extra(arguments: list[str]) -> list[str]:
+def _extra_arguments(arguments: list[str]) -> list[str]:
     """Arguments of the remote shell, for which Hydra has a variable only."""
     return ["env", f"HYDRA_LAUNCHER_EXTRA_ARGS={' '.join(arguments)}"] if arguments else []

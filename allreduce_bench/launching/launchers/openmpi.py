@@ -22,64 +22,69 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
 
     As root it says so, and with more ranks than cores, too, and then lets waiting ranks give way.
     """
-    new = _major(launcher.library) >= NEW_DAEMONS
+    has_new_daemons = _major_version(launcher.library) >= NEW_DAEMONS
     words = [launcher.program, "-n", str(ranks)]
     if os.geteuid() == 0:
         words.append("--allow-run-as-root")
     variables = interface_variables(start.interface, os.environ)
     if start.hosts:
-        words += _hosts(ranks, start, new)
-        words += [word for name in _to_remote_ranks() if name not in variables for word in ("-x", name)]
-    words += _placed(ranks, start) + _interface(variables, new)
+        words += _host_options(ranks, start, has_new_daemons)
+        words += [word for name in _variables_for_remote_ranks() if name not in variables for word in ("-x", name)]
+    words += _placement_options(ranks, start) + _interface_options(variables, has_new_daemons)
     return [*words, *shlex.split(start.launcher_args), *program]
 
 
-def _placed(ranks: int, start: Start) -> list[str]:
+def _placement_options(ranks: int, start: Start) -> list[str]:
     if start.map_by and start.ranks_per_node:
         raise LaunchError(
             "--map-by and --ranks-per-node: Open MPI takes one of them",
             f"say --map-by ppr:{start.ranks_per_node}:node",
         )
-    mapped, words = start.map_by, []
+    map_by, words = start.map_by, []
     if start.ranks_per_node:
-        mapped = f"ppr:{start.ranks_per_node}:node"
+        map_by = f"ppr:{start.ranks_per_node}:node"
     if ranks_a_node(ranks, start) > cores():
         words = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
         if ranks_a_node(ranks, start) < ranks and "map-by" not in start.launcher_args:
-            mapped = mapped or "slot"  # its default would put all of them on the first node
-    if mapped:
-        words += ["--map-by", mapped]
+            map_by = map_by or "slot"  # its default would put all of them on the first node
+    if map_by:
+        words += ["--map-by", map_by]
     return words + (["--bind-to", start.bind_to] if start.bind_to else [])
 
 
-def _hosts(ranks: int, start: Start, new: bool) -> list[str]:
+def _host_options(ranks: int, start: Start, has_new_daemons: bool) -> list[str]:
     hosts = ",".join(f"{name}:{slots}" for name, slots in slots_for(start.hosts, ranks, start.ranks_per_node))
     agent = remote_shell(start)
     if agent is None:
         return ["--host", hosts]
-    return ["--host", hosts, *(["--prtemca", "plm_ssh_agent"] if new else ["--mca", "plm_rsh_agent"]), " ".join(agent)]
+    return [
+        "--host",
+        hosts,
+        *(["--prtemca", "plm_ssh_agent"] if has_new_daemons else ["--mca", "plm_rsh_agent"]),
+        " ".join(agent),
+    ]
 
 
-def _to_remote_ranks() -> list[str]:
+def _variables_for_remote_ranks() -> list[str]:
     """The names of variables that ranks on other hosts do not get by themselves."""
     steering = [name for name in allowed_variables(os.environ) if not name.startswith(OWN)]
     return [*steering, *(name for name in NEEDED if name in os.environ), COMMAND_VARIABLE, MONITOR_VARIABLE]
 
 
-def _interface(variables: dict[str, str], new: bool) -> list[str]:
+def _interface_options(variables: dict[str, str], has_new_daemons: bool) -> list[str]:
     """The variables of the interface, those of this MPI as parameters, which its daemons hear, too."""
     words = []
     for name, value in variables.items():
-        whose, is_parameter, parameter = name.partition("_MCA_")
-        if not is_parameter:
+        program, mca, parameter = name.partition("_MCA_")
+        if not mca:
             words += ["-x", f"{name}={value}"]
         elif parameter.startswith("btl"):
             words += ["--mca", parameter, value]
-        elif new == (whose == "PRTE"):
-            words += ["--prtemca" if new else "--mca", parameter, value]
+        elif has_new_daemons == (program == "PRTE"):
+            words += ["--prtemca" if has_new_daemons else "--mca", parameter, value]
     return words
 
 
-def _major(library: str) -> int:
+def _major_version(library: str) -> int:
     match = re.search(r"(\d+)\.", library)
     return int(match[1]) if match else NEW_DAEMONS

@@ -39,15 +39,16 @@ def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ..
 
     Raises LaunchError where srun has nothing that the library understands.
     """
-    wanted = kinds_for(library)
-    if not wanted or "--mpi" in launcher_args:
+    understood = kinds_for(library)
+    if not understood or "--mpi" in launcher_args:
         return ()
-    known = kinds_of(program)
-    for kind in wanted:
-        if kind in known:
+    known_to_srun = kinds_of(program)
+    for kind in understood:
+        if kind in known_to_srun:
             return (f"--mpi={kind}",)
     raise LaunchError(
-        f"{library} needs {' or '.join(wanted)}, but 'srun --mpi=list' knows {', '.join(sorted(known)) or 'nothing'}",
+        f"{library} needs {' or '.join(understood)}, "
+        f"but 'srun --mpi=list' knows {', '.join(sorted(known_to_srun)) or 'nothing'}",
         "use mpirun, or say --launcher-args '--mpi=…'",
     )
 
@@ -60,7 +61,9 @@ def kinds_for(library: str) -> tuple[str, ...]:
 def kinds_of(program: str) -> set[str]:
     """The kinds that this srun says it knows; none where it does not answer."""
     try:
-        asked = subprocess.run([program, "--mpi=list"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        listing = subprocess.run(
+            [program, "--mpi=list"], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
     except subprocess.TimeoutExpired:
         return set()
-    return set(re.findall(r"^(?:srun:)?\s*(\w+)$", asked.stdout + asked.stderr, re.MULTILINE))
+    return set(re.findall(r"^(?:srun:)?\s*(\w+)$", listing.stdout + listing.stderr, re.MULTILINE))
