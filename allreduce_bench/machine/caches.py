@@ -6,7 +6,7 @@ from ..units import format_size, parse_size
 from . import kernel
 
 FOLDERS = "sys/devices/system/cpu/cpu[0-9]*/cache/index[0-9]*"
-TIMES = 2  # of a rank's share of a cache: caches do not replace the oldest line first
+TOUCHED_TIMES = 2  # a rank's share of a cache: caches do not replace the oldest line first
 
 
 class Cache(NamedTuple):
@@ -22,25 +22,25 @@ UNKNOWN = Cache(level=3, nbytes=64 * 1024**2, number=1)  # where the system does
 
 def caches() -> list[Cache]:
     """The data caches of this node from level 2 on, the last level at the end; empty where the system does not tell."""
-    found: dict[tuple[int, int], set[str]] = {}
+    cpus_of_cache: dict[tuple[int, int], set[str]] = {}
     for folder in kernel.matching_paths(FOLDERS):
-        level, nbytes = kernel.read_int(f"{folder}/level") or 0, _nbytes(kernel.read(f"{folder}/size"))
+        level, nbytes = kernel.read_int(f"{folder}/level") or 0, _parsed_nbytes(kernel.read(f"{folder}/size"))
         if level >= 2 and nbytes and kernel.read(f"{folder}/type") != "Instruction":
-            found.setdefault((level, nbytes), set()).add(kernel.read(f"{folder}/shared_cpu_list") or folder)
-    return [Cache(level, nbytes, len(places)) for (level, nbytes), places in sorted(found.items())]
+            cpus_of_cache.setdefault((level, nbytes), set()).add(kernel.read(f"{folder}/shared_cpu_list") or folder)
+    return [Cache(level, nbytes, len(cpus)) for (level, nbytes), cpus in sorted(cpus_of_cache.items())]
 
 
-def cold_region(known: list[Cache], ranks: int) -> int:
+def cold_region(node_caches: list[Cache], ranks: int) -> int:
     """Bytes that each of `ranks` ranks of a node has to touch: twice its share of whichever level takes most.
 
-    `known` are the caches of the node; where there are none, UNKNOWN is supposed.
+    Where `node_caches` is empty, UNKNOWN is supposed.
     """
-    return max(TIMES * cache.nbytes // max(1, ranks // cache.number) for cache in known or [UNKNOWN])
+    return max(TOUCHED_TIMES * cache.nbytes // max(1, ranks // cache.number) for cache in node_caches or [UNKNOWN])
 
 
-def findings_of(known: list[Cache]) -> list[dict]:
+def findings_of(node_caches: list[Cache]) -> list[dict]:
     """The finding that labels cold calls on a node whose caches are not known; empty where they are."""
-    if known:
+    if node_caches:
         return []
     size = format_size(UNKNOWN.nbytes)
     return [
@@ -54,7 +54,7 @@ def findings_of(known: list[Cache]) -> list[dict]:
     ]
 
 
-def _nbytes(text: str | None) -> int:
+def _parsed_nbytes(text: str | None) -> int:
     try:
         return parse_size(text or "")
     except ValueError:

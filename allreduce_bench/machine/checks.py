@@ -11,7 +11,7 @@ from .networks import bridges, reachable
 
 
 class Check(NamedTuple):
-    """One line, and two more where it is not ok."""
+    """One line of `doctor`, and two more where it is not ok."""
 
     level: str  # ok, missing (not to be known here), or a level of findings
     name: str
@@ -20,77 +20,78 @@ class Check(NamedTuple):
     advice: str = ""
 
 
-def from_findings(name: str, found: list[dict]) -> list[Check]:
+def from_findings(name: str, findings_of_check: list[dict]) -> list[Check]:
     """The findings as checks."""
-    return [Check(one["level"], name, one["text"], one["effect"], one["advice"]) for one in found]
+    fields = ("text", "effect", "advice")
+    return [Check(finding["level"], name, *(finding[field] for field in fields)) for finding in findings_of_check]
 
 
 def machine() -> dict:
-    """This node as findings want it, for ranks that may use what this process may use."""
+    """The facts of this node that `findings` takes, for ranks that may use what this process may use."""
     return {**environment.machine(), "cpus_of_ranks": len(environment.affinity() or ()) or None}
 
 
 def of_machine(node: dict) -> Iterator[Check]:
     """Everything but MPI, for as many ranks as `run` starts by default; `node` is what `machine` gives."""
-    found = findings.findings([node], [max(2, node["cores"])], {}, None, True)
-    looks = (
-        (("oversubscribed", "hyperthreads", "quota"), _processor),
-        (("loaded",), _load),
-        (("governor",), _frequency),
-        (("timer",), _timer),
-        ((), _memory),
-        (("huge pages",), _pages),
-        ((), _container),
-        ((), _interfaces),
+    node_findings = findings.findings([node], [max(2, node["cores"])], {}, None, True)
+    checks_of_codes = (
+        (("oversubscribed", "hyperthreads", "quota"), _processor_checks),
+        (("loaded",), _load_checks),
+        (("governor",), _frequency_checks),
+        (("timer",), _timer_checks),
+        ((), _memory_checks),
+        (("huge pages",), _page_checks),
+        ((), _container_checks),
+        ((), _interface_checks),
     )
-    for codes, look in looks:
-        said, good = [one for one in found if one["code"] in codes], list(look(node))
-        yield from from_findings(good[0].name, said)
-        yield from [check for check in good if not said or check.level != "ok"]
+    for codes, checks_of in checks_of_codes:
+        bad, checks = [finding for finding in node_findings if finding["code"] in codes], list(checks_of(node))
+        yield from from_findings(checks[0].name, bad)
+        yield from [check for check in checks if not bad or check.level != "ok"]
 
 
-def _processor(node: dict) -> Iterator[Check]:
-    words = [node["processor"], f"{node['cores']} cores with {node['threads']} hardware threads"]
+def _processor_checks(node: dict) -> Iterator[Check]:
+    facts = [node["processor"], f"{node['cores']} cores with {node['threads']} hardware threads"]
     if node["cpus_of_ranks"] is not None:
-        words.append(f"{node['cpus_of_ranks']} of them for this process")
+        facts.append(f"{node['cpus_of_ranks']} of them for this process")
     if node["cpu_quota"] is not None:
-        words.append(f"limited to the time of {three_digits(node['cpu_quota'])} cores")
-    yield Check("ok", "processor", ", ".join(words))
+        facts.append(f"limited to the time of {three_digits(node['cpu_quota'])} cores")
+    yield Check("ok", "processor", ", ".join(facts))
     if not kernel.matching_paths(f"{environment.PROCESSORS}/topology/thread_siblings_list"):
         yield Check("missing", "processor", "no cpu*/topology in /sys, so hardware threads count as cores")
     if node["cpus_of_ranks"] is None:
         yield Check("missing", "processor", "no affinity, so which cores ranks may use is unknown")
 
 
-def _load(node: dict) -> Iterator[Check]:
+def _load_checks(node: dict) -> Iterator[Check]:
     if node["load_1min"] is None:
         yield Check("missing", "load", "no load average, so whether others are at work is unknown")
     else:
         yield Check("ok", "load", f"load average {node['load_1min']:.1f}")
 
 
-def _frequency(node: dict) -> Iterator[Check]:
+def _frequency_checks(node: dict) -> Iterator[Check]:
     if node["governors"]:
         yield Check("ok", "frequency", f"governor {', '.join(node['governors'])}")
     else:
         yield Check("missing", "frequency", "no cpufreq/scaling_governor in /sys, so whether clocks vary is unknown")
 
 
-def _timer(node: dict) -> Iterator[Check]:
+def _timer_checks(node: dict) -> Iterator[Check]:
     nanoseconds = {key: value and f"{three_digits(value * 1e9)} ns" for key, value in node["timer"].items()}
     text = "a reading takes {cost_s}, smallest step seen {step_s}, declared {resolution_s}"
     yield Check("ok", "timer", text.format(**nanoseconds))
 
 
-def _memory(node: dict) -> Iterator[Check]:
+def _memory_checks(node: dict) -> Iterator[Check]:
     if node["free_memory_nbytes"] is None:
         yield Check("missing", "memory", "no /proc/meminfo, so sizes beyond the memory cannot be left out")
     else:
-        of = "" if node["memory_nbytes"] is None else f" of {format_size(node['memory_nbytes'])}"
-        yield Check("ok", "memory", f"{format_size(node['free_memory_nbytes'])}{of} free")
+        of_all = "" if node["memory_nbytes"] is None else f" of {format_size(node['memory_nbytes'])}"
+        yield Check("ok", "memory", f"{format_size(node['free_memory_nbytes'])}{of_all} free")
 
 
-def _pages(node: dict) -> Iterator[Check]:
+def _page_checks(node: dict) -> Iterator[Check]:
     pages = node["huge_pages"]
     if pages is None:
         yield Check("missing", "huge pages", "no /proc/meminfo and none in /sys, so which pages vectors get is unknown")
@@ -99,18 +100,18 @@ def _pages(node: dict) -> Iterator[Check]:
         yield Check("ok", "huge pages", f"transparent: {pages['transparent'] or 'unknown'}; {reserved} reserved")
 
 
-def _container(node: dict) -> Iterator[Check]:
-    inside = node["container"]
-    yield Check("info" if inside else "ok", "container", inside or "none")
+def _container_checks(node: dict) -> Iterator[Check]:
+    container = node["container"]
+    yield Check("info" if container else "ok", "container", container or "none")
     if not kernel.exists("proc/self/cgroup"):
         yield Check("missing", "container", "no /proc/self/cgroup, so limits of memory and processor time are unknown")
 
 
-def _interfaces(node: dict) -> Iterator[Check]:
+def _interface_checks(node: dict) -> Iterator[Check]:
     ways = reachable(node)
-    words = [f"{one['name']} {one['address']}/{one['prefix']} {_rate(one)}" for one in ways]
-    words += [f"fabric {device}" for device in node["fabric_devices"]]
-    yield Check("ok", "interfaces", ", ".join(words) or "none but the loopback: enough for ranks on this node")
+    names = [f"{way['name']} {way['address']}/{way['prefix']} {_format_rate_of(way)}" for way in ways]
+    names += [f"fabric {device}" for device in node["fabric_devices"]]
+    yield Check("ok", "interfaces", ", ".join(names) or "none but the loopback: enough for ranks on this node")
     yield from from_findings("interfaces", bridges(node))
     if not kernel.matching_paths("sys/class/net/*"):
         yield Check("missing", "interfaces", "no /sys/class/net, so their rates are unknown")
@@ -118,8 +119,9 @@ def _interfaces(node: dict) -> Iterator[Check]:
         yield Check("missing", "interfaces", "no /proc/net/dev, so the bytes that they send are unknown")
 
 
-def _rate(one: dict) -> str:
-    rate = one["rate_bytes_per_s"]
+def _format_rate_of(interface: dict) -> str:
+    """`(25 GB/s)`, `(virtual)` or `(rate unknown)`."""
+    rate = interface["rate_bytes_per_s"]
     if rate is not None:
         return f"({format_rate(rate)})"
-    return "(virtual)" if one["virtual"] else "(rate unknown)"
+    return "(virtual)" if interface["virtual"] else "(rate unknown)"

@@ -12,9 +12,9 @@ def finding(code: str, level: str, text: str, effect: str, advice: str) -> dict:
     return {"code": code, "level": level, "text": text, "effect": effect, "advice": advice}
 
 
-def on_nodes(some: Sequence[dict], machines: Sequence[dict]) -> str:
-    """` on n1, n2` for `some` of the `machines`; nothing where there is one node only."""
-    return f" on {few(some)}" if len(machines) > 1 else ""
+def on_nodes(concerned: Sequence[dict], machines: Sequence[dict]) -> str:
+    """` on n1, n2` for those `machines` that are `concerned`; empty where there is one node only."""
+    return f" on {few(concerned)}" if len(machines) > 1 else ""
 
 
 def few(machines: Sequence[dict]) -> str:

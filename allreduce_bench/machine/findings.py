@@ -14,30 +14,30 @@ def findings(
 ) -> list[dict]:
     """What a launch must say, the worst first. `machines` and `ranks_of_node` go node by node.
 
-    A machine is what `environment.machine` gives, `cpus_of_ranks` added: the hardware threads that its ranks may use.
-    `mpi` is what `environment.mpi_facts` gives; `declared_nodes` are pretended ones. Load counts in the `first` launch
+    A machine is what `node.machine` gives, `cpus_of_ranks` added: the hardware threads that its ranks may use.
+    `mpi` is what `mpi.mpi_facts` gives; `declared_nodes` are pretended ones. Load counts in the `first` launch
     of a run only: later the run's own launches are in it.
     """
     nodes = list(zip(machines, ranks_of_node))
     crowded = _crowded(nodes)
-    found = [
-        *crowded,
-        *([] if crowded else _hyperthreads(nodes)),
-        *_quota(nodes),
-        *(_loaded(machines) if first and not crowded else []),
-        *_governor(machines),
-        *_timer(machines),
-        *_pages(machines),
-        *_pypi(machines, mpi),
+    candidates = [
+        crowded,
+        None if crowded else _hyperthreads(nodes),
+        _quota(nodes),
+        _loaded(machines) if first and not crowded else None,
+        _governor(machines),
+        _timer(machines),
+        _pages(machines),
+        _pypi(machines, mpi),
         *(_between(machines) if len(machines) > 1 else []),
-        *_pretended(declared_nodes),
+        _pretended(declared_nodes),
     ]
-    return sorted(found, key=lambda finding: -LEVELS.index(finding["level"]))
+    return sorted(filter(None, candidates), key=lambda finding: -LEVELS.index(finding["level"]))
 
 
 def oversubscribed(machine: dict, ranks: int) -> bool:
     """Whether so many ranks are more than the hardware threads that they may use on this node."""
-    return ranks > _room(machine)
+    return ranks > _ranks_with_a_thread(machine)
 
 
 def singletons(started: int, seen: int) -> list[dict]:
@@ -57,7 +57,7 @@ def singletons(started: int, seen: int) -> list[dict]:
 
 
 def together(way: str, why: str, earlier: str | None) -> dict:
-    """The finding that the ranks of a launch enter its calls by `way`, which one would not expect; `why` in a sentence.
+    """The finding that the ranks of a launch enter its calls by `way`, which is unusual; `why` is half a sentence.
 
     `earlier`: the launch of as many ranks that chose another way; None: there is none.
     """
@@ -71,123 +71,110 @@ def together(way: str, why: str, earlier: str | None) -> dict:
     )
 
 
-def _room(machine: dict) -> int:
-    told = [machine.get("threads") or machine["cores"], machine.get("cpus_of_ranks")]
-    return min(number for number in told if number)
+def _ranks_with_a_thread(machine: dict) -> int:
+    """How many ranks have a hardware thread each on this node."""
+    limits = [machine.get("threads") or machine["cores"], machine.get("cpus_of_ranks")]
+    return min(limit for limit in limits if limit)
 
 
-def _crowded(nodes: list[tuple[dict, int]]) -> list[dict]:
-    machine, ranks = max(nodes, key=lambda node: node[1] / _room(node[0]))
-    cores, threads, room = machine["cores"], machine.get("threads") or machine["cores"], _room(machine)
-    if ranks > room:
-        where = f"a node of {_counted(cores, 'core')}"
-        if room < min(cores, threads):
-            where = f"{_counted(room, 'hardware thread')}, all that their affinity lets them use on {where}"
-        return [
-            finding(
-                "oversubscribed",
-                "severe",
-                f"oversubscribed: {ranks} ranks on {where}",
-                "ranks wait for each other's turns; the times are the scheduler's, at small sizes above all",
-                f"start at most {_counted(min(room, cores), 'rank')} a node, or use the times to try things out only",
-            )
-        ]
-    return []
+def _crowded(nodes: list[tuple[dict, int]]) -> dict | None:
+    machine, ranks = max(nodes, key=lambda node: node[1] / _ranks_with_a_thread(node[0]))
+    cores, threads, limit = machine["cores"], machine.get("threads") or machine["cores"], _ranks_with_a_thread(machine)
+    if ranks > limit:
+        where = f"a node of {_with_noun(cores, 'core')}"
+        if limit < min(cores, threads):
+            where = f"{_with_noun(limit, 'hardware thread')}, all that their affinity lets them use on {where}"
+        return finding(
+            "oversubscribed",
+            "severe",
+            f"oversubscribed: {ranks} ranks on {where}",
+            "ranks wait for each other's turns; the times are the scheduler's, at small sizes above all",
+            f"start at most {_with_noun(min(limit, cores), 'rank')} a node, or use the times to try things out only",
+        )
+    return None
 
 
-def _hyperthreads(nodes: list[tuple[dict, int]]) -> list[dict]:
+def _hyperthreads(nodes: list[tuple[dict, int]]) -> dict | None:
     machine, ranks = max(nodes, key=lambda node: node[1] / node[0]["cores"])
     cores, threads = machine["cores"], machine.get("threads") or machine["cores"]
     if ranks > cores:
-        return [
-            finding(
-                "hyperthreads",
-                "caution",
-                f"{ranks} ranks on a node of {_counted(cores, 'core')} with {threads} hardware threads",
-                "two ranks share the units of one core, and both are slower",
-                f"start at most {_counted(cores, 'rank')} a node, bound to cores (--bind-to core)",
-            )
-        ]
+        return finding(
+            "hyperthreads",
+            "caution",
+            f"{ranks} ranks on a node of {_with_noun(cores, 'core')} with {threads} hardware threads",
+            "two ranks share the units of one core, and both are slower",
+            f"start at most {_with_noun(cores, 'rank')} a node, bound to cores (--bind-to core)",
+        )
     if threads > cores and ranks > 1 and ranks * (threads // cores) < (machine.get("cpus_of_ranks") or 0):
-        return [
-            finding(
-                "hyperthreads",
-                "info",
-                f"{_counted(cores, 'core')} with {threads} hardware threads, and ranks may move between them",
-                "two ranks may meet on one core for a while",
-                "bind ranks to cores (--bind-to core)",
-            )
-        ]
-    return []
+        return finding(
+            "hyperthreads",
+            "info",
+            f"{_with_noun(cores, 'core')} with {threads} hardware threads, and ranks may move between them",
+            "two ranks may meet on one core for a while",
+            "bind ranks to cores (--bind-to core)",
+        )
+    return None
 
 
-def _quota(nodes: list[tuple[dict, int]]) -> list[dict]:
+def _quota(nodes: list[tuple[dict, int]]) -> dict | None:
     short = [(machine["cpu_quota"], ranks) for machine, ranks in nodes if ranks > (machine.get("cpu_quota") or ranks)]
     if not short:
-        return []
+        return None
     quota, ranks = min(short, key=lambda pair: pair[0] / pair[1])
-    return [
-        finding(
-            "quota",
-            "severe",
-            f"{ranks} ranks on a node whose control group allows the time of {three_digits(quota)} cores",
-            "the kernel stops ranks for milliseconds at a time, and the others wait for them",
-            "raise the CPU limit of the container or the job, or start fewer ranks",
-        )
-    ]
+    return finding(
+        "quota",
+        "severe",
+        f"{ranks} ranks on a node whose control group allows the time of {three_digits(quota)} cores",
+        "the kernel stops ranks for milliseconds at a time, and the others wait for them",
+        "raise the CPU limit of the container or the job, or start fewer ranks",
+    )
 
 
-def _loaded(machines: Sequence[dict]) -> list[dict]:
+def _loaded(machines: Sequence[dict]) -> dict | None:
     busy = [machine for machine in machines if (machine.get("load_1min") or 0) > BUSY * machine["cores"]]
     if not busy:
-        return []
+        return None
     worst = max(busy, key=lambda machine: machine["load_1min"] / machine["cores"])
-    return [
-        finding(
-            "loaded",
-            "caution",
-            f"load average {worst['load_1min']:.1f} on {_counted(worst['cores'], 'core')} at the start"
-            f"{on_nodes(busy, machines)}",
-            "others were at work: times are longer and vary more",
-            "look who (top), and measure again on nodes of your own (sbatch --exclusive)",
-        )
-    ]
+    return finding(
+        "loaded",
+        "caution",
+        f"load average {worst['load_1min']:.1f} on {_with_noun(worst['cores'], 'core')} at the start"
+        f"{on_nodes(busy, machines)}",
+        "others were at work: times are longer and vary more",
+        "look who (top), and measure again on nodes of your own (sbatch --exclusive)",
+    )
 
 
-def _governor(machines: Sequence[dict]) -> list[dict]:
+def _governor(machines: Sequence[dict]) -> dict | None:
     slow = [machine for machine in machines if set(machine.get("governors") or ()) - {"performance"}]
     if not slow:
-        return []
+        return None
     kinds = sorted({kind for machine in slow for kind in machine["governors"]} - {"performance"})
-    return [
-        finding(
-            "governor",
-            "caution",
-            f"the frequency governor is {', '.join(kinds)}{on_nodes(slow, machines)}",
-            "clocks rise only under load: small messages and first calls look slower and vary more",
-            "choose performance: srun --cpu-freq=performance, or as root cpupower frequency-set -g performance",
-        )
-    ]
+    return finding(
+        "governor",
+        "caution",
+        f"the frequency governor is {', '.join(kinds)}{on_nodes(slow, machines)}",
+        "clocks rise only under load: small messages and first calls look slower and vary more",
+        "choose performance: srun --cpu-freq=performance, or as root cpupower frequency-set -g performance",
+    )
 
 
-def _timer(machines: Sequence[dict]) -> list[dict]:
+def _timer(machines: Sequence[dict]) -> dict | None:
     coarse, reasons = [], []
     for machine in machines:
         timer = machine.get("timer")
-        if timer and (why := _why_coarse(timer)):
+        if timer and (reason := _why_coarse(timer)):
             coarse.append(machine)
-            reasons.append(why)
+            reasons.append(reason)
     if not coarse:
-        return []
-    return [
-        finding(
-            "timer",
-            "caution",
-            f"the clock {reasons[0]}{on_nodes(coarse, machines)}",
-            "times of a few microseconds are mostly the clock's own",
-            "have the kernel use the processor's clock (clocksource tsc), and trust sizes above 64 KiB only",
-        )
-    ]
+        return None
+    return finding(
+        "timer",
+        "caution",
+        f"the clock {reasons[0]}{on_nodes(coarse, machines)}",
+        "times of a few microseconds are mostly the clock's own",
+        "have the kernel use the processor's clock (clocksource tsc), and trust sizes above 64 KiB only",
+    )
 
 
 def _why_coarse(timer: dict) -> str | None:
@@ -199,20 +186,18 @@ def _why_coarse(timer: dict) -> str | None:
     return f"counts in steps of {three_digits(step_s * 1e6)} us" if step_s > SLOW_CLOCK_S else None
 
 
-def _pages(machines: Sequence[dict]) -> list[dict]:
+def _pages(machines: Sequence[dict]) -> dict | None:
     pages = [(machine, machine.get("huge_pages") or {}) for machine in machines]
     small = [machine for machine, kind in pages if kind.get("transparent") == "never" and not kind.get("reserved")]
     if not small:
-        return []
-    return [
-        finding(
-            "huge pages",
-            "info",
-            f"transparent huge pages are switched off{on_nodes(small, machines)}",
-            "large vectors lie in many small pages: reducing and copying them is somewhat slower",
-            "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-        )
-    ]
+        return None
+    return finding(
+        "huge pages",
+        "info",
+        f"transparent huge pages are switched off{on_nodes(small, machines)}",
+        "large vectors lie in many small pages: reducing and copying them is somewhat slower",
+        "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+    )
 
 
 def _between(machines: Sequence[dict]) -> list[dict]:
@@ -222,11 +207,11 @@ def _between(machines: Sequence[dict]) -> list[dict]:
     return [*mixed_nodes(machines), *same_address(machines), *shared_range(machines)]
 
 
-def _pypi(machines: Sequence[dict], mpi: dict) -> list[dict]:
+def _pypi(machines: Sequence[dict], mpi: dict) -> dict | None:
     if len(machines) < 2 or not mpi.get("from_pypi"):
-        return []
+        return None
     fabric = sorted({device for machine in machines for device in machine.get("fabric_devices") or ()})
-    return [pypi(mpi["library"], f"on {len(machines)} nodes", fabric)]
+    return pypi(mpi["library"], f"on {len(machines)} nodes", fabric)
 
 
 def pypi(library: str, where: str, fabric: Sequence[str]) -> dict:
@@ -241,19 +226,18 @@ def pypi(library: str, where: str, fabric: Sequence[str]) -> dict:
     )
 
 
-def _pretended(declared_nodes: int | None) -> list[dict]:
+def _pretended(declared_nodes: int | None) -> dict | None:
     if declared_nodes is None:
-        return []
-    return [
-        finding(
-            "pretended",
-            "severe",
-            f"{declared_nodes} nodes were declared, not real",
-            "times between them are times inside one machine",
-            "compare schedules with them, not networks",
-        )
-    ]
+        return None
+    return finding(
+        "pretended",
+        "severe",
+        f"{declared_nodes} nodes were declared, not real",
+        "times between them are times inside one machine",
+        "compare schedules with them, not networks",
+    )
 
 
-def _counted(number: int, noun: str) -> str:
+def _with_noun(number: int, noun: str) -> str:
+    """`1 core`, `2 cores`."""
     return f"{number} {noun}" + ("" if number == 1 else "s")

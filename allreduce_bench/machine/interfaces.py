@@ -1,4 +1,4 @@
-"""The network interfaces of this node: addresses, nominal rates, bytes sent. Nothing is started to ask for them."""
+"""The network interfaces of this node: addresses, nominal rates, bytes sent. No program is started to ask for them."""
 
 import re
 import socket
@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from . import kernel
-from .traffic import INVENTED
+from .traffic import VIRTUAL_INTERFACE
 
 GET_FLAGS, GET_ADDRESS, GET_MASK = 0x8913, 0x8915, 0x891B  # SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFNETMASK of Linux
 IS_UP = 0x1  # IFF_UP
@@ -31,8 +31,8 @@ class Interface(NamedTuple):
 
 def interfaces() -> list[Interface]:
     """The interfaces that this process sees, loopback included, in the system's order; none where it tells of none."""
-    with suppress(OSError, AttributeError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
-        return [_interface(asker, name) for _, name in socket.if_nameindex()]
+    with suppress(OSError, AttributeError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as query_socket:
+        return [_interface(query_socket, name) for _, name in socket.if_nameindex()]
     return []
 
 
@@ -41,17 +41,17 @@ def sent_bytes() -> dict[str, int]:
 
     Bonds, VLANs, bridges and IP over InfiniBand are left out: what they send is counted by what they stand on.
     """
-    counted = {}
+    sent_nbytes = {}
     for line in (kernel.read("proc/net/dev") or "").splitlines()[2:]:
         name, _, numbers = line.partition(":")
-        counted[name.strip()] = int(numbers.split()[8])  # the first of those that count what was sent
-    for path in [] if counted else kernel.matching_paths("sys/class/net/*/statistics/tx_bytes"):
-        counted[path.split("/")[3]] = kernel.read_int(path) or 0
+        sent_nbytes[name.strip()] = int(numbers.split()[8])  # the first of the columns that count what was sent
+    for path in [] if sent_nbytes else kernel.matching_paths("sys/class/net/*/statistics/tx_bytes"):
+        sent_nbytes[path.split("/")[3]] = kernel.read_int(path) or 0
     for path in _port_counters(kernel.ROOT):
         words, parts = kernel.read_int(path), path.split("/")
         if words is not None:
-            counted[f"{parts[3]}:{parts[5]}"] = words * WORD_NBYTES
-    return {name: nbytes for name, nbytes in counted.items() if name not in _stacked(kernel.ROOT)}
+            sent_nbytes[f"{parts[3]}:{parts[5]}"] = words * WORD_NBYTES
+    return {name: nbytes for name, nbytes in sent_nbytes.items() if name not in _counted_elsewhere(kernel.ROOT)}
 
 
 def port_rates() -> dict[str, float]:
@@ -66,20 +66,20 @@ def port_rates() -> dict[str, float]:
 
 @cache
 def _port_counters(root: object) -> tuple[str, ...]:
-    """The files in which InfiniBand ports count; asked once for `root`."""
+    """The files in which InfiniBand ports count; read once for `root`."""
     return tuple(kernel.matching_paths("sys/class/infiniband/*/ports/*/counters/port_xmit_data"))
 
 
 @cache
-def _stacked(root: object) -> frozenset[str]:
-    """The interfaces whose bytes others count too: those below them, or the InfiniBand port; asked once for `root`."""
+def _counted_elsewhere(root: object) -> frozenset[str]:
+    """The interfaces whose bytes those below them, or an InfiniBand port, count too; read once for `root`."""
     names = [path.split("/")[3] for path in kernel.matching_paths("sys/class/net/*")]
     over_infiniband = [name for name in names if kernel.read_int(f"sys/class/net/{name}/type") == OVER_INFINIBAND]
-    return frozenset([*over_infiniband, *(name for name in names if _below(root, name))])
+    return frozenset([*over_infiniband, *(name for name in names if _interfaces_below(root, name))])
 
 
 @cache
-def _below(root: object, name: str) -> tuple[str, ...]:
+def _interfaces_below(root: object, name: str) -> tuple[str, ...]:
     """The interfaces that it stands on, as under a bond, a VLAN or a bridge; hardware stands on none."""
     if kernel.exists(f"sys/class/net/{name}/device"):
         return ()
@@ -96,9 +96,11 @@ def fabric_devices() -> list[str]:
     return [path.rsplit("/", 1)[1] for path in kernel.matching_paths("sys/class/infiniband/*")]
 
 
-def _interface(asker: socket.socket, name: str) -> Interface:
-    flags, address, mask = (_asked(asker, name, what) for what in (GET_FLAGS, GET_ADDRESS, GET_MASK))
-    virtual = not _has_device(name) if kernel.exists("sys/class/net") else bool(INVENTED.match(name))
+def _interface(query_socket: socket.socket, name: str) -> Interface:
+    flags, address, mask = (
+        _ioctl_answer(query_socket, name, request) for request in (GET_FLAGS, GET_ADDRESS, GET_MASK)
+    )
+    virtual = not _has_device(name) if kernel.exists("sys/class/net") else bool(VIRTUAL_INTERFACE.match(name))
     return Interface(
         name=name,
         address=socket.inet_ntoa(address[4:8]) if address else None,
@@ -109,10 +111,10 @@ def _interface(asker: socket.socket, name: str) -> Interface:
     )
 
 
-def _asked(asker: socket.socket, name: str, what: int) -> bytes | None:
+def _ioctl_answer(query_socket: socket.socket, name: str, request: int) -> bytes | None:
     """What follows the name in the answer (struct ifreq); None: no answer."""
     try:
-        return ioctl(asker.fileno(), what, struct.pack("16s24x", name.encode()))[16:]
+        return ioctl(query_socket.fileno(), request, struct.pack("16s24x", name.encode()))[16:]
     except OSError:
         return None
 
@@ -121,7 +123,7 @@ def _has_device(name: str) -> bool:
     """Whether it is hardware, or a bond, a VLAN or a bridge over some."""
     if kernel.exists(f"sys/class/net/{name}/device"):
         return True
-    return any(map(_has_device, _below(kernel.ROOT, name)))
+    return any(map(_has_device, _interfaces_below(kernel.ROOT, name)))
 
 
 def _rate(name: str) -> float | None:

@@ -46,7 +46,7 @@ def library_place() -> dict:
 
 
 def library_name(version_text: str) -> str:
-    """`Open MPI 5.0.11`, `MPICH 5.0.2` or the first line of what another library says of itself."""
+    """`Open MPI 5.0.11`, `MPICH 5.0.2` or the first line of another library's version text."""
     for name, pattern in (("Open MPI", r"Open MPI v?(\S+?),"), ("MPICH", r"MPICH Version:\s*(\S+)")):
         if match := re.search(pattern, version_text):
             return f"{name} {match[1]}"

@@ -12,23 +12,24 @@ BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # what container engi
 
 def same_address(machines: Sequence[dict]) -> list[dict]:
     """Addresses that several nodes have: bridges of each node, such as docker0, that only look like one network."""
-    apart = _with_own_networks(machines)
-    owners: dict[tuple, list[dict]] = {}
-    for machine in apart:
-        for one in reachable(machine):
-            owners.setdefault((one["name"], one["address"], one["prefix"]), []).append(machine)
-    shared = {what: having for what, having in owners.items() if len(having) > 1}
+    separate = _with_own_networks(machines)
+    owners_of: dict[tuple, list[dict]] = {}
+    for machine in separate:
+        for interface in reachable(machine):
+            key = interface["name"], interface["address"], interface["prefix"]
+            owners_of.setdefault(key, []).append(machine)
+    shared = {key: owners for key, owners in owners_of.items() if len(owners) > 1}
     if not shared:
         return []
     names = ", ".join(f"{name} ({address}/{prefix})" for name, address, prefix in shared)
-    having = max(shared.values(), key=len)
+    owners = max(shared.values(), key=len)
     return [
         finding(
             "interfaces",
             "caution",
-            f"{names} has the same address on {len(having)} nodes ({few(having)}): not a network between them",
+            f"{names} has the same address on {len(owners)} nodes ({few(owners)}): not a network between them",
             "an MPI that uses TCP may send there, and hang",
-            _name_one(apart),
+            _advice(separate),
         )
     ]
 
@@ -37,38 +38,38 @@ def shared_range(machines: Sequence[dict]) -> list[dict]:
     """Two interfaces of a node in one address range: which of them carries a message is chance."""
     if len(machines) < 2:
         return []
-    found: dict[tuple, list[dict]] = {}
+    owners_of: dict[tuple, list[dict]] = {}
     for machine in machines:
-        for one, other in combinations(reachable(machine), 2):
-            if _network(one).overlaps(_network(other)):
-                found.setdefault((one["name"], other["name"]), []).append(machine)
-    if not found:
+        for first, second in combinations(reachable(machine), 2):
+            if _network(first).overlaps(_network(second)):
+                owners_of.setdefault((first["name"], second["name"]), []).append(machine)
+    if not owners_of:
         return []
-    (one, other), having = max(found.items(), key=lambda item: len(item[1]))
+    (first_name, second_name), owners = max(owners_of.items(), key=lambda item: len(item[1]))
     return [
         finding(
             "interfaces",
             "caution",
-            f"{one} and {other} share an address range{on_nodes(having, machines)}",
+            f"{first_name} and {second_name} share an address range{on_nodes(owners, machines)}",
             "messages may take either, or wait for answers that come over the other",
-            _name_one(machines),
+            _advice(machines),
         )
     ]
 
 
 def bridges(machine: dict) -> list[dict]:
     """Bridges that every node may have alike, as far as one node shows."""
-    inside = [one for one in reachable(machine) if one["virtual"] and BRIDGE.match(one["name"])]
-    if not inside:
+    bridge_interfaces = [way for way in reachable(machine) if way["virtual"] and BRIDGE.match(way["name"])]
+    if not bridge_interfaces:
         return []
-    names = ", ".join(f"{one['name']} ({one['address']}/{one['prefix']})" for one in inside)
+    names = ", ".join(f"{bridge['name']} ({bridge['address']}/{bridge['prefix']})" for bridge in bridge_interfaces)
     return [
         finding(
             "interfaces",
             "info",
             f"{names}: leads nowhere outside this node",
             "where other nodes have the same address, an MPI that uses TCP may send there, and hang",
-            _name_one([machine]),
+            _advice([machine]),
         )
     ]
 
@@ -76,22 +77,24 @@ def bridges(machine: dict) -> list[dict]:
 def reachable(machine: dict) -> list[dict]:
     """The interfaces that an MPI could take for a way to other nodes."""
     return [
-        one
-        for one in machine.get("interfaces") or ()
-        if one["up"] and one["address"] and one["prefix"] and not one["address"].startswith("127.")
+        interface
+        for interface in machine.get("interfaces") or ()
+        if interface["up"] and interface["address"] and interface["prefix"]
+        if not interface["address"].startswith("127.")
     ]
 
 
 def _with_own_networks(machines: Sequence[dict]) -> list[dict]:
     """One machine for each network stack: containers on one host that share its network have all addresses alike."""
-    return list({frozenset(one["address"] for one in reachable(machine)): machine for machine in machines}.values())
+    machine_of = {frozenset(way["address"] for way in reachable(machine)): machine for machine in machines}
+    return list(machine_of.values())
 
 
-def _network(one: dict) -> ipaddress.IPv4Network:
-    return ipaddress.IPv4Interface(f"{one['address']}/{one['prefix']}").network
+def _network(interface: dict) -> ipaddress.IPv4Network:
+    return ipaddress.IPv4Interface(f"{interface['address']}/{interface['prefix']}").network
 
 
-def _name_one(machines: Sequence[dict]) -> str:
+def _advice(machines: Sequence[dict]) -> str:
     name = way_between(machines)
     return f"name the interface that joins the nodes: --interface {name or 'NAME'}"
 
@@ -100,11 +103,12 @@ def way_between(machines: Sequence[dict]) -> str | None:
     """The fastest interface that lies in one network on all nodes and has another address on each; None: none does."""
     of_name: dict[str, list[dict]] = {}
     for machine in machines:
-        for one in reachable(machine):
-            of_name.setdefault(one["name"], []).append(one)
+        for interface in reachable(machine):
+            of_name.setdefault(interface["name"], []).append(interface)
     joining = [
-        (not of[0]["virtual"], of[0]["rate_bytes_per_s"] or 0, name)
-        for name, of in of_name.items()
-        if len(of) == len({one["address"] for one in of}) == len(machines) and len(set(map(_network, of))) == 1
+        (not interfaces[0]["virtual"], interfaces[0]["rate_bytes_per_s"] or 0, name)
+        for name, interfaces in of_name.items()
+        if len({interface["address"] for interface in interfaces}) == len(interfaces) == len(machines)
+        if len(set(map(_network, interfaces))) == 1
     ]
     return max(joining)[2] if joining else None

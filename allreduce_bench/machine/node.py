@@ -12,6 +12,7 @@ from .. import __version__
 from . import container, kernel
 
 PROCESSORS = "sys/devices/system/cpu/cpu[0-9]*"
+READINGS, BLOCK = 1000, 100  # of the clock, see `timer`
 # Of Open MPI's launcher:
 INTERNAL = frozenset({f"OMPI_MCA_{name}" for name in ("PREFIXES", "initial_wdir", "num_procs", "cpu_type")})
 # Everything else in the environment stays unread: it may hold secrets.
@@ -43,10 +44,8 @@ def host() -> str:
 
 
 def machine() -> dict:
-    """This node: host name, processor, memory, network, what encloses and loads it, versions; None: not to be known."""
+    """This node: host name, processor, memory, network, what encloses and loads it, versions; None: unknown."""
     from .interfaces import fabric_devices, interfaces, port_rates  # late: one rank of a node asks
-
-    pass
 
     return {
         "host": host(),
@@ -62,7 +61,7 @@ def machine() -> dict:
         "huge_pages": huge_pages(),
         "timer": timer(),
         "port_rates_bytes_per_s": port_rates(),
-        "interfaces": [one._asdict() for one in interfaces() if one.address or not one.virtual],
+        "interfaces": [way._asdict() for way in interfaces() if way.address or not way.virtual],
         "fabric_devices": fabric_devices(),
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
@@ -78,14 +77,14 @@ def cores() -> int:
 
 
 def affinity() -> frozenset[int] | None:
-    """The hardware threads that this process may use; None where the system does not tell."""
+    """The hardware threads that this process may use; None: unknown."""
     with suppress(AttributeError, OSError):
         return frozenset(os.sched_getaffinity(0))
     return None
 
 
 def load() -> float | None:
-    """The load average of the last minute; None where the system does not tell."""
+    """The load average of the last minute; None: unknown."""
     with suppress(AttributeError, OSError):
         return os.getloadavg()[0]
     return None
@@ -97,41 +96,40 @@ def _processor() -> str:
 
 
 def _governors() -> list[str]:
-    """The frequency governors of its processors, each once; empty where the system does not tell."""
-    said = {kernel.read(path) or "" for path in kernel.matching_paths(f"{PROCESSORS}/cpufreq/scaling_governor")}
-    return sorted(said - {""})
+    """The frequency governors of its processors, each once; empty: unknown."""
+    governors = {kernel.read(path) or "" for path in kernel.matching_paths(f"{PROCESSORS}/cpufreq/scaling_governor")}
+    return sorted(governors - {""})
 
 
 def memory() -> int | None:
-    """Bytes of this node; None where the system does not tell."""
-    return _meminfo("MemTotal")
+    """Bytes of this node; None: unknown."""
+    return _meminfo_nbytes("MemTotal")
 
 
 def free_memory() -> int | None:
-    """Bytes that new buffers can take without swapping and within the control group; None where nothing tells."""
-    told = [nbytes for nbytes in (_meminfo("MemAvailable"), container.memory_left()) if nbytes is not None]
-    return min(told, default=None)
+    """Bytes that new buffers can take without swapping and within the control group; None: unknown."""
+    limits_nbytes = [
+        nbytes for nbytes in (_meminfo_nbytes("MemAvailable"), container.memory_left()) if nbytes is not None
+    ]
+    return min(limits_nbytes, default=None)
 
 
 def huge_pages() -> dict | None:
-    """{"transparent": `always`, `madvise` or `never`, "reserved": number of pages}; None where nothing tells."""
-    chosen = re.search(r"\[(\w+)\]", kernel.read("sys/kernel/mm/transparent_hugepage/enabled") or "")
+    """{"transparent": `always`, `madvise` or `never`, "reserved": number of pages}; None: unknown."""
+    transparent = re.search(r"\[(\w+)\]", kernel.read("sys/kernel/mm/transparent_hugepage/enabled") or "")
     reserved = re.search(r"HugePages_Total:\s*(\d+)", kernel.read("proc/meminfo") or "")
-    if not chosen and not reserved:
+    if not transparent and not reserved:
         return None
-    return {"transparent": chosen and chosen[1], "reserved": reserved and int(reserved[1])}
+    return {"transparent": transparent and transparent[1], "reserved": reserved and int(reserved[1])}
 
 
-def _meminfo(key: str) -> int | None:
+def _meminfo_nbytes(key: str) -> int | None:
     match = re.search(rf"{key}:\s*(\d+) kB", kernel.read("proc/meminfo") or "")
     return int(match[1]) * 1024 if match else None
 
 
-READINGS, BLOCK = 1000, 100
-
-
 def timer() -> dict:
-    """Of perf_counter, in seconds: `resolution_s` as declared, `step_s` the smallest step seen, `cost_s` of a call.
+    """Facts about perf_counter, in seconds: `resolution_s` as declared, `step_s` the smallest step seen, `cost_s` of a call.
 
     `step_s` is None where it did not move during READINGS calls. The cost is that of the fastest BLOCK: a process that
     had to wait for its turn in between says nothing about the clock.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 LOOPBACK = "lo"
-INVENTED = re.compile(r"lo$|docker|veth|virbr|br-|cni|flannel|cali|tap|tun|wg|ifb|dummy|sit|gre")  # virtual interfaces'
+VIRTUAL_INTERFACE = re.compile(r"lo$|docker|veth|virbr|br-|cni|flannel|cali|tap|tun|wg|ifb|dummy|sit|gre")
 
 
 def per_call(before: Mapping[str, int] | None, after: Mapping[str, int] | None, calls: int) -> dict[str, int]:
@@ -28,7 +28,7 @@ def total_traffic(nodes: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def format_traffic(counts: Mapping[str, int]) -> str:
     """`hsn0=8388608 eth0=0`, the busiest first; virtual interfaces that sent nothing are left out."""
-    names = [name for name, nbytes in counts.items() if nbytes or not INVENTED.match(name)]
+    names = [name for name, nbytes in counts.items() if nbytes or not VIRTUAL_INTERFACE.match(name)]
     return " ".join(f"{name}={counts[name]}" for name in sorted(names, key=lambda name: (-counts[name], name)))
 
 

@@ -1,4 +1,4 @@
-"""The archive of the environment: packed it holds, and that it is used again only when it is whole and ours."""
+"""The archive of the environment: what it holds, and that it is used again only when it is whole and of this user."""
 
 import os
 import subprocess
