@@ -129,7 +129,7 @@ def _meminfo_nbytes(key: str) -> int | None:
 
 
 def timer() -> dict:
-    """Facts about perf_counter, in seconds: `resolution_s` as declared, `step_s` the smallest step seen, `cost_s` of a call.
+    """In seconds, of perf_counter: `resolution_s` as declared, `step_s` the smallest step seen, `cost_s` of a call.
 
     `step_s` is None where it did not move during READINGS calls. The cost is that of the fastest BLOCK: a process that
     had to wait for its turn in between says nothing about the clock.

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from allreduce_bench.machine import interfaces as module
-from allreduce_bench.machine import kernel
 from allreduce_bench.machine.interfaces import fabric_devices, interfaces, sent_bytes
 
 ASK = """
@@ -28,12 +27,6 @@ def net(root: Path, name: str, **files: str) -> Path:
     for file, text in files.items():
         (folder / file).write_text(text + "\n")
     return folder
-
-
-@pytest.fixture
-def root(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setattr(kernel, "ROOT", tmp_path)
-    return tmp_path
 
 
 @pytest.fixture

@@ -1,0 +1,43 @@
+"""The lines of `doctor` about the node."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from allreduce_bench.machine import checks
+
+
+@pytest.fixture
+def bare(root, monkeypatch) -> Path:
+    """A machine that tells nothing."""
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.delattr(os, "getloadavg")
+    monkeypatch.delattr("socket.if_nameindex")
+    return root
+
+
+def test_a_machine_that_tells_nothing_is_missing_everything_in_words(bare):
+    found = list(checks.of_machine(checks.machine()))
+    assert [check.name for check in found if check.level == "missing"] == [
+        *["processor", "processor", "load", "frequency", "memory", "huge pages", "container"],
+        *["interfaces", "interfaces"],
+    ]
+    assert {check.level for check in found} <= {"missing", "ok"}
+
+
+def test_a_finding_takes_the_place_of_what_is_in_order(bare):
+    node = {
+        **checks.machine(),
+        "load_1min": 99.0,
+        "governors": ["powersave"],
+        "threads": 2,
+        "cpus_of_ranks": 1,
+        "cores": 2,
+    }
+    bad = {check.name: check for check in checks.of_machine(node) if check.level not in ("missing", "ok")}
+    assert bad["processor"].level == "severe" and bad["processor"].text.startswith(
+        "oversubscribed: 2 ranks on 1 hardware"
+    )
+    assert bad["frequency"].level == "caution" and "cpupower" in bad["frequency"].advice
+    assert not any(check.level == "ok" for check in checks.of_machine(node) if check.name in bad)
