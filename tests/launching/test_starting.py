@@ -71,21 +71,6 @@ def test_a_run_by_a_template_carries_the_interface(tmp_path):
     assert facts["variables"]["UCX_NET_DEVICES"] == facts["variables"]["OMPI_MCA_btl_tcp_if_include"] == LO
 
 
-def test_inside_a_slurm_job_without_a_fitting_mpirun_srun_starts_the_ranks(tmp_path):
-    code = (
-        "from allreduce_bench.launching import find; from allreduce_bench.runs.start import UNASKED; "
-        "find._candidates = lambda: []; print(find.find_launcher(UNASKED))"
-    )
-    script(tmp_path / "srun", "#!/bin/sh\nprintf '\\tpmix\\n\\tpmi2\\n'\n")
-    root = str(ROOT)
-    environ = {**os.environ, "PYTHONPATH": root, "PATH": f"{tmp_path}:/usr/bin:/bin"}
-    command = [str(interpreters()[0]), "-c", code]
-    inside = subprocess.run(command, env={**environ, "SLURM_JOB_ID": "7"}, capture_output=True, text=True)
-    assert "kind='srun'" in inside.stdout and f"{tmp_path}/srun" in inside.stdout, inside.stderr
-    outside = subprocess.run(command, env=environ, capture_output=True, text=True)
-    assert "there is no mpirun or mpiexec" in outside.stderr
-
-
 @pytest.mark.parametrize(
     "words, says",
     [
@@ -117,17 +102,6 @@ def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
     said = one_line_error(bench(interpreters()[0], "run", *words, cwd=tmp_path, env=with_package()))
     assert says in said
     assert {path.name for path in tmp_path.iterdir()} == {"broken", "deaf"}
-
-
-def test_the_launcher_of_another_mpi_is_refused(tmp_path):
-    for python in interpreters():
-        library = subprocess.run(
-            [str(python), "-c", "from allreduce_bench.launching.find import _library; print(_library())"],
-            capture_output=True, text=True, env=with_package(),
-        ).stdout  # fmt: skip
-        other = "mpich" if library.startswith("Open MPI") else "openmpi"
-        said = one_line_error(bench(python, "run", "--launcher", other, cwd=tmp_path, env=with_package()))
-        assert f"--launcher {other}, but mpi4py uses {library.strip()}" in said
 
 
 def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):

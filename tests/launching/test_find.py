@@ -1,0 +1,67 @@
+"""Which launcher is found: the one of the MPI that mpi4py loads, or srun inside a job."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+from measured_runs import bench, one_line_error
+from places import ROOT
+
+from allreduce_bench.launching import find
+
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def with_package() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+@pytest.mark.parametrize(
+    ("version", "family"),
+    [
+        ("mpirun (Open MPI) 4.1.6", "Open MPI"),
+        ("prterun (PRRTE) 3.0.11", "Open MPI"),
+        ("HYDRA build details:\n    Version: 5.0.2", "MPICH"),
+        ("Intel(R) MPI Library, HYDRA build", None),
+        ("OpenRTE of somebody", None),
+    ],
+)
+def test_a_launcher_says_to_which_mpi_it_belongs(tmp_path, version, family):
+    program = script(tmp_path / "mpirun", f"#!/bin/sh\necho '{version}'\n")
+    assert find._family(str(program)) == family
+
+
+@needs_mpi
+def test_inside_a_slurm_job_without_a_fitting_mpirun_srun_starts_the_ranks(tmp_path):
+    code = (
+        "from allreduce_bench.launching import find; from allreduce_bench.runs.start import UNASKED; "
+        "find._candidates = lambda: []; print(find.find_launcher(UNASKED))"
+    )
+    script(tmp_path / "srun", "#!/bin/sh\nprintf '\\tpmix\\n\\tpmi2\\n'\n")
+    root = str(ROOT)
+    environ = {**os.environ, "PYTHONPATH": root, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    command = [str(interpreters()[0]), "-c", code]
+    inside = subprocess.run(command, env={**environ, "SLURM_JOB_ID": "7"}, capture_output=True, text=True)
+    assert "kind='srun'" in inside.stdout and f"{tmp_path}/srun" in inside.stdout, inside.stderr
+    outside = subprocess.run(command, env=environ, capture_output=True, text=True)
+    assert "there is no mpirun or mpiexec" in outside.stderr
+
+
+@needs_mpi
+def test_the_launcher_of_another_mpi_is_refused(tmp_path):
+    for python in interpreters():
+        library = subprocess.run(
+            [str(python), "-c", "from allreduce_bench.launching.find import _library; print(_library())"],
+            capture_output=True, text=True, env=with_package(),
+        ).stdout  # fmt: skip
+        other = "mpich" if library.startswith("Open MPI") else "openmpi"
+        said = one_line_error(bench(python, "run", "--launcher", other, cwd=tmp_path, env=with_package()))
+        assert f"--launcher {other}, but mpi4py uses {library.strip()}" in said
