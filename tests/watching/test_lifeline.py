@@ -1,4 +1,4 @@
-"""SIGUSR1, by which a scheduler warns of a time limit: the cell in progress is finished, and nothing after it."""
+"""What ties ranks to their starter: the variable of the switches, and SIGUSR1, the warning of a time limit."""
 
 import json
 import os
@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters
 from measured_runs import LONG_RUN, bench, done, mpirun, ranks, wait_for_cells, wait_until_nobody_measures
-from played_ranks import enter, until
 
-from allreduce_bench.watching.lifeline import WarningFlag
+from allreduce_bench.watching.lifeline import WarningFlag, as_variables, of_hosts
 
 MINE = """from pathlib import Path
 from allreduce_bench.algorithms import Cost, algorithm, find
@@ -60,27 +59,11 @@ def test_the_signal_is_the_warning():
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_ranks_hear_of_it_those_that_come_later_too(supervise):
-    supervisor = supervise(2, 60.0)
-    early = enter(supervisor, 0)
-    supervisor.warn()
-    assert early.hear() == {"kind": "warned"}
-    assert enter(supervisor, 1).hear() == {"kind": "warned"}
-    supervisor.close()
-    supervisor.warn()  # nobody is there any more
-
-
-def test_what_ranks_heard_themselves_and_why_they_refuse_is_passed_on(supervise):
-    heard = []
-    supervisor = supervise(2, 60.0, on_message=heard.append)
-    first, second = enter(supervisor, 0), enter(supervisor, 1)
-    first.say(kind="warned")
-    until(lambda: {"kind": "warned"} in heard)
-    assert supervisor.patience.refusal is None
-    second.say(kind="failed", why="too few nodes", pause_s=0.0, refused=True)
-    first.say(kind="failed", why="another reason", pause_s=0.0)
-    until(lambda: supervisor.patience.failure is not None and len(heard) == 3)
-    assert supervisor.patience.refusal == "too few nodes"
+def test_switches_reach_rank_0_by_host_with_or_without_its_domain():
+    (value,) = as_variables({"n1": "s0/s1", "n2": "s0/s1", "n3": "s0/s2"}).values()
+    assert of_hosts(value, ["n1", "n3.site.org", "n1", "n9"]) == {"n1": "s0/s1", "n3.site.org": "s0/s2"}
+    assert as_variables({}) == {} and as_variables({f"node{i:06}": "s" for i in range(20_000)}) == {}
+    assert of_hosts("", ["n1"]) == of_hosts("[1]", ["n1"]) == of_hosts('{"s": 1}', ["n1"]) == {}
 
 
 @needs_mpi

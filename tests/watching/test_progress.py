@@ -1,25 +1,16 @@
-"""How far a run is: plain lines in a log, one live line in a terminal."""
+"""How far a run is: plain lines in a log."""
 
-import io
-import os
-import pty
-import subprocess
 import time
 
-import pytest
-from interpreters import interpreters
-from rich.console import Console
-
-from allreduce_bench.watching.live_line import LiveLine
 from allreduce_bench.watching.progress import LaunchPosition, ProgressLines
 
 
-def place(**changed) -> LaunchPosition:
+def position(**changed) -> LaunchPosition:
     return LaunchPosition(2, 3, time.time() - 72, 4)._replace(**changed)
 
 
 def test_lines_say_launch_cell_time_gone_and_left_and_the_result(capsys):
-    lines = ProgressLines(place())
+    lines = ProgressLines(position())
     lines.began = time.time() - 20
     lines.cell(10, 20, "ring 8 B  1.00 us", False)
     lines.cell(11, 20, "ring 16 B  1.00 us", False)  # within a second of the last
@@ -30,41 +21,7 @@ def test_lines_say_launch_cell_time_gone_and_left_and_the_result(capsys):
 
 
 def test_what_is_left_is_at_most_what_within_left(capsys):
-    lines = ProgressLines(place(number=3, deadline=time.time() + 5))
+    lines = ProgressLines(position(number=3, deadline=time.time() + 5))
     lines.began = time.time() - 100
     lines.cell(1, 20, "ring 8 B", False)
     assert "0:05 left" in capsys.readouterr().err
-
-
-def test_the_live_line_shows_what_is_measured_now_and_leaves_nothing_behind():
-    screen = io.StringIO()
-    live = LiveLine(place(), Console(file=screen, force_terminal=True, width=160))
-    live.begin("ring [8] B")
-    live.cell(10, 20, "tree 8 B  1.00 us", False)
-    live.progress.refresh()
-    live.say("warning: [red]a host[/red]")
-    live.close()
-    text = screen.getvalue()
-    assert "launch 2/3 (4 ranks)" in text and "50%" in text and "gone" in text
-    assert "now ring [8] B" in text and "last tree 8 B  1.00 us" in text
-    assert "[red]a host[/red]" in text  # a name is no markup
-    assert text.rstrip("\n").endswith(("\x1b[2K", "\x1b[?25h", "\x1b[1A\x1b[2K"))
-
-
-@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-def test_on_a_terminal_the_line_lives_on_stderr_and_the_table_is_clean(tmp_path):
-    ours, theirs = pty.openpty()
-    words = ["run", "-n", "2", "--sizes", "8,4K", "-a", "ring,native", "--launches", "1", "-o", str(tmp_path / "run")]
-    command = [str(interpreters()[0]), "-m", "allreduce_bench", *words]
-    environ = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environ, text=True) as process:
-        os.close(theirs)
-        said = b""
-        try:
-            while part := os.read(ours, 65536):
-                said += part
-        except OSError:  # what Linux says when the other end is closed
-            pass
-        table = process.stdout.read()
-    assert process.returncode == 0 and "4 of 4 cells done" in table and "\x1b" not in table
-    assert b"launch 1/1 (2 ranks)" in said and b"now " in said and b"gone" in said

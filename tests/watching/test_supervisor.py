@@ -1,13 +1,16 @@
 """The supervisor hears ranks that are played here by plain sockets: when it asks, whom it names, whom it turns away."""
 
 import contextlib
+import signal
 import socket
+import subprocess
 import time
 
 import pytest
 from played_ranks import CELL, Rank, enter, until
 
-from allreduce_bench.watching.supervisor import LONGEST_LINE
+from allreduce_bench.watching import patience
+from allreduce_bench.watching.supervisor import LONGEST_LINE, is_stopped_here, names_of_this_node
 
 
 def answer(rank: Rank, at, **more) -> None:
@@ -135,3 +138,45 @@ def test_strangers_are_turned_away(supervise, said):
         assert wrong.hear() is None
     assert supervisor.patience.ranks == [] and supervisor.trouble is None
     assert enter(supervisor, 0) is not None
+
+
+def test_ranks_hear_of_a_warning_those_that_come_later_too(supervise):
+    supervisor = supervise(2, 60.0)
+    early = enter(supervisor, 0)
+    supervisor.warn()
+    assert early.hear() == {"kind": "warned"}
+    assert enter(supervisor, 1).hear() == {"kind": "warned"}
+    supervisor.close()
+    supervisor.warn()  # nobody is there any more
+
+
+def test_what_ranks_heard_themselves_and_why_they_refuse_is_passed_on(supervise):
+    heard = []
+    supervisor = supervise(2, 60.0, on_message=heard.append)
+    first, second = enter(supervisor, 0), enter(supervisor, 1)
+    first.say(kind="warned")
+    until(lambda: {"kind": "warned"} in heard)
+    assert supervisor.patience.refusal is None
+    second.say(kind="failed", why="too few nodes", pause_s=0.0, refused=True)
+    first.say(kind="failed", why="another reason", pause_s=0.0)
+    until(lambda: supervisor.patience.failure is not None and len(heard) == 3)
+    assert supervisor.patience.refusal == "too few nodes"
+
+
+def test_a_process_that_a_signal_stopped_is_known_on_this_node_only():
+    process = subprocess.Popen(["sleep", "60"])
+    rank = patience.Rank(0, socket.gethostname(), process.pid)
+    try:
+        assert not is_stopped_here(rank)
+        process.send_signal(signal.SIGSTOP)
+        until(lambda: is_stopped_here(rank))
+        assert not is_stopped_here(patience.Rank(0, "elsewhere", process.pid))
+    finally:
+        process.kill()
+        process.wait()
+    assert not is_stopped_here(rank)
+
+
+def test_this_node_is_named_by_addresses_and_its_own_name():
+    *addresses, name = names_of_this_node()
+    assert name == socket.gethostname() and not any(address.startswith("127.") for address in addresses)

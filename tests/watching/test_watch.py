@@ -1,0 +1,96 @@
+"""A rank's end of the line, and what it does when the other end is gone."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+from played_ranks import CELL, until
+
+from allreduce_bench.watching.watch import HIGH_NUMBER, Watch
+
+RANK = """import sys, time
+from allreduce_bench.watching.watch import Watch
+watch = Watch(sys.argv[1], 0, lambda reason: print(reason, flush=True))
+watch.connected.wait(20)
+print('here', flush=True)
+time.sleep(60)
+"""
+
+
+def rank_process(address: str) -> subprocess.Popen:
+    """A process that is rank 0, once it is connected."""
+    process = subprocess.Popen([sys.executable, "-c", RANK, address], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "here\n"
+    return process
+
+
+def test_what_is_said_before_and_after_it_is_connected_arrives_in_order(supervise):
+    heard = []
+    supervisor = supervise(1, 60.0, on_message=heard.append)
+    watch = Watch(supervisor.address([]), 0)
+    watch.say(**CELL)
+    watch.connected.wait(20)
+    watch.say("result", done=1)
+    watch.close()
+    until(lambda: supervisor.patience.all_over)
+    assert [message["kind"] for message in heard] == ["cell", "result", "bye"]
+    (rank,) = supervisor.patience.ranks
+    assert (rank.rank, rank.host, rank.pid) == (0, socket.gethostname(), os.getpid())
+
+
+def test_a_warning_reaches_the_rank(supervise):
+    supervisor, warned = supervise(1, 60.0), threading.Event()
+    watch = Watch(supervisor.address([]), 0, warned=warned.set)
+    supervisor.warn()
+    assert warned.wait(20)
+    watch.close()
+    until(lambda: supervisor.patience.all_over)
+
+
+def test_a_question_is_answered_while_the_main_thread_does_something_else(supervise):
+    supervisor = supervise(1, 60.0)
+    watch = Watch(supervisor.address([]), 0)
+    watch.connected.wait(20)
+    until(lambda: supervisor.patience.ranks)
+    supervisor.ask_now()
+    (rank,) = supervisor.patience.ranks
+    until(lambda: rank.answered)
+    assert rank.answer["doing"] == "starting" and rank.answer["call"] is None
+    watch.close()
+    until(lambda: supervisor.patience.all_over)
+
+
+def test_a_rank_that_is_told_to_end_ends_with_status_1(supervise):
+    supervisor = supervise(1, 60.0)
+    process = rank_process(supervisor.address([]))
+    until(lambda: supervisor.patience.ranks)
+    supervisor.end_ranks()
+    assert process.wait(20) == 1
+
+
+def test_without_its_supervisor_a_rank_says_why_and_ends(supervise):
+    supervisor = supervise(1, 60.0)
+    process = rank_process(supervisor.address([]))
+    until(lambda: supervisor.patience.ranks)
+    supervisor.close()
+    assert process.communicate(timeout=20)[0] == "broke off\n" and process.returncode == 1
+
+
+def test_a_supervisor_that_promised_to_be_heard_and_is_silent_is_gone(supervise):
+    supervisor = supervise(1, 0.2, in_rank_0=True)
+    supervisor.patience.judge = lambda now: None
+    process = rank_process(supervisor.address([]))
+    supervisor._tell_all = lambda **message: None
+    assert process.communicate(timeout=20)[0] == "does not answer\n" and process.returncode == 1
+
+
+def test_the_line_has_a_high_number_so_that_it_breaks_first(supervise):
+    supervisor = supervise(1, 60.0)
+    process = rank_process(supervisor.address([]))
+    numbers = [int(number) for number in os.listdir(f"/proc/{process.pid}/fd")]
+    assert max(numbers) >= HIGH_NUMBER
+    process.send_signal(signal.SIGKILL)
+    process.wait()
