@@ -18,8 +18,8 @@ def template_command(launcher: Launcher, ranks: int, start: Start, program: list
         raise LaunchError(
             f"launcher template '{start.launcher}': the number of nodes is unknown", "say --ranks-per-node"
         )
-    words = [word.format(ranks=ranks, nodes=nodes) for word in shlex.split(start.launcher)]
-    return [launcher.program, *words[1:], *shlex.split(start.launcher_args), *with_variables(start, program)]
+    argv = [word.format(ranks=ranks, nodes=nodes) for word in shlex.split(start.launcher)]
+    return [launcher.program, *argv[1:], *shlex.split(start.launcher_args), *with_variables(start, program)]
 
 
 def plain_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
@@ -28,6 +28,6 @@ def plain_command(launcher: Launcher, ranks: int, start: Start, program: list[st
     Raises LaunchError, InterfaceError.
     """
     names = ("hosts", "remote_shell", "ranks_per_node", "map_by", "bind_to")
-    refuse(start, names, f"the mpirun of {launcher.library}", "say it in its own words by --launcher-args")
-    words = [launcher.program, "-n", str(ranks), *shlex.split(start.launcher_args)]
-    return [*words, *with_variables(start, program)]
+    refuse(start, names, f"the mpirun of {launcher.library}", "say it in its own argv by --launcher-args")
+    argv = [launcher.program, "-n", str(ranks), *shlex.split(start.launcher_args)]
+    return [*argv, *with_variables(start, program)]

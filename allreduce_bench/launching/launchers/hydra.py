@@ -14,24 +14,24 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
 
     Hydra takes its whole environment to the ranks, so that nothing need be said about variables.
     """
-    words = [launcher.program, "-n", str(ranks)]
+    argv = [launcher.program, "-n", str(ranks)]
     if start.hosts:
         slots = slots_for(start.hosts, ranks, start.ranks_per_node)
-        words += ["-hosts", ",".join(f"{name}:{number}" for name, number in slots)]
+        argv += ["-hosts", ",".join(f"{name}:{number}" for name, number in slots)]
         if agent := remote_shell(start):
-            words += ["-launcher", "ssh", "-launcher-exec", agent[0]]
-            words = [*_extra_arguments(agent[1:]), *words]
+            argv += ["-launcher", "ssh", "-launcher-exec", agent[0]]
+            argv = [*_extra_arguments(agent[1:]), *argv]
     if start.ranks_per_node:
-        words += ["-ppn", str(start.ranks_per_node)]
+        argv += ["-ppn", str(start.ranks_per_node)]
     if start.map_by:
-        words += ["-map-by", start.map_by]
+        argv += ["-map-by", start.map_by]
     if start.bind_to:
-        words += ["-bind-to", start.bind_to]
+        argv += ["-bind-to", start.bind_to]
     if variables := interface_variables(start.interface, os.environ):
-        words += ["-iface", start.interface]
+        argv += ["-iface", start.interface]
         settings = [(name, value) for name, value in variables.items() if "_MCA_" not in name]  # not Open MPI's
-        words += [word for name, value in settings for word in ("-genv", name, value)]
-    return [*words, *shlex.split(start.launcher_args), *program]
+        argv += [word for name, value in settings for word in ("-genv", name, value)]
+    return [*argv, *shlex.split(start.launcher_args), *program]
 
 
 def _extra_arguments(arguments: list[str]) -> list[str]:

@@ -23,15 +23,15 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
     As root it says so, and with more ranks than cores, too, and then lets waiting ranks give way.
     """
     has_new_daemons = _major_version(launcher.library) >= NEW_DAEMONS
-    words = [launcher.program, "-n", str(ranks)]
+    argv = [launcher.program, "-n", str(ranks)]
     if os.geteuid() == 0:
-        words.append("--allow-run-as-root")
+        argv.append("--allow-run-as-root")
     variables = interface_variables(start.interface, os.environ)
     if start.hosts:
-        words += _host_options(ranks, start, has_new_daemons)
-        words += [word for name in _variables_for_remote_ranks() if name not in variables for word in ("-x", name)]
-    words += _placement_options(ranks, start) + _interface_options(variables, has_new_daemons)
-    return [*words, *shlex.split(start.launcher_args), *program]
+        argv += _host_options(ranks, start, has_new_daemons)
+        argv += [word for name in _variables_for_remote_ranks() if name not in variables for word in ("-x", name)]
+    argv += _placement_options(ranks, start) + _interface_options(variables, has_new_daemons)
+    return [*argv, *shlex.split(start.launcher_args), *program]
 
 
 def _placement_options(ranks: int, start: Start) -> list[str]:
@@ -40,16 +40,16 @@ def _placement_options(ranks: int, start: Start) -> list[str]:
             "--map-by and --ranks-per-node: Open MPI takes one of them",
             f"say --map-by ppr:{start.ranks_per_node}:node",
         )
-    map_by, words = start.map_by, []
+    map_by, argv = start.map_by, []
     if start.ranks_per_node:
         map_by = f"ppr:{start.ranks_per_node}:node"
     if ranks_a_node(ranks, start) > cores():
-        words = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+        argv = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
         if ranks_a_node(ranks, start) < ranks and "map-by" not in start.launcher_args:
             map_by = map_by or "slot"  # its default would put all of them on the first node
     if map_by:
-        words += ["--map-by", map_by]
-    return words + (["--bind-to", start.bind_to] if start.bind_to else [])
+        argv += ["--map-by", map_by]
+    return argv + (["--bind-to", start.bind_to] if start.bind_to else [])
 
 
 def _host_options(ranks: int, start: Start, has_new_daemons: bool) -> list[str]:
@@ -73,16 +73,16 @@ def _variables_for_remote_ranks() -> list[str]:
 
 def _interface_options(variables: dict[str, str], has_new_daemons: bool) -> list[str]:
     """The variables of the interface, those of this MPI as parameters, which its daemons hear, too."""
-    words = []
+    argv = []
     for name, value in variables.items():
         program, mca, parameter = name.partition("_MCA_")
         if not mca:
-            words += ["-x", f"{name}={value}"]
+            argv += ["-x", f"{name}={value}"]
         elif parameter.startswith("btl"):
-            words += ["--mca", parameter, value]
+            argv += ["--mca", parameter, value]
         elif has_new_daemons == (program == "PRTE"):
-            words += ["--prtemca" if has_new_daemons else "--mca", parameter, value]
-    return words
+            argv += ["--prtemca" if has_new_daemons else "--mca", parameter, value]
+    return argv
 
 
 def _major_version(library: str) -> int:

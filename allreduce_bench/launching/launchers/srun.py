@@ -20,18 +20,18 @@ PATIENCE_S = 60.0
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
     """The command that starts `ranks` ranks. Raises LaunchError, InterfaceError."""
     refuse(start, ("remote_shell",), "srun", "it reaches the nodes by itself")
-    words = [launcher.program, "-n", str(ranks), *launcher.options, "--kill-on-bad-exit=1"]
+    argv = [launcher.program, "-n", str(ranks), *launcher.options, "--kill-on-bad-exit=1"]
     if nodes := nodes_for(ranks, start):
-        words += ["-N", str(nodes), f"--ntasks-per-node={ranks_a_node(ranks, start)}"]
+        argv += ["-N", str(nodes), f"--ntasks-per-node={ranks_a_node(ranks, start)}"]
     if start.hosts:
         if any(slots_of(host)[1] for host in start.hosts):
             raise LaunchError("--hosts with slots: srun knows none", "name the hosts alone and say --ranks-per-node")
-        words += ["-w", ",".join(start.hosts[:nodes])]
+        argv += ["-w", ",".join(start.hosts[:nodes])]
     if start.map_by:
-        words.append(f"--distribution={start.map_by}")
+        argv.append(f"--distribution={start.map_by}")
     if start.bind_to:
-        words.append(f"--cpu-bind={start.bind_to}")
-    return [*words, *shlex.split(start.launcher_args), *with_variables(start, program)]
+        argv.append(f"--cpu-bind={start.bind_to}")
+    return [*argv, *shlex.split(start.launcher_args), *with_variables(start, program)]
 
 
 def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ...]:
