@@ -28,6 +28,6 @@ def plain_command(launcher: Launcher, ranks: int, start: Start, program: list[st
     Raises LaunchError, InterfaceError.
     """
     names = ("hosts", "remote_shell", "ranks_per_node", "map_by", "bind_to")
-    refuse(start, names, f"the mpirun of {launcher.library}", "say it in its own argv by --launcher-args")
+    refuse(start, names, f"the mpirun of {launcher.library}", "say it in its own words by --launcher-args")
     argv = [launcher.program, "-n", str(ranks), *shlex.split(start.launcher_args)]
     return [*argv, *with_variables(start, program)]
