@@ -1,11 +1,12 @@
 """Which column of a CSV holds what: by its name, its unit by the end of its name, or as --column says."""
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .row import LogError
-from .values import listed
+from .row import Asked, Imported, LogError, LogWarning
+from .values import is_number, listed, shown
 
 SECONDS = {"ns": 1e-9, "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
 RATES = {"bytes_per_s": 1.0, "B/s": 1.0, "MBps": 1e6, "MB/s": 1e6, "GBps": 1e9, "GB/s": 1e9, "Gbps": 1e9 / 8}
@@ -23,7 +24,7 @@ TIMES: tuple[str, ...] = (
     "average",
 )
 TIMES += ("avg_time", "average_time", "avg_latency", "average_latency", "latency", "t_max", "duration", "runtime")
-ALIASES = {  # our name -> what others call it, in small letters; the first one that the file has is taken
+ALIASES = {  # field of a row -> what others call it, in small letters; the first one that the file has is taken
     "ranks": ("ranks", "nranks", "num_ranks", "n_ranks", "np", "nprocs", "procs", "processes", "ngpus", "gpus", "p"),
     "nodes": ("nodes", "nnodes", "num_nodes", "n_nodes"),
     "ranks_per_node": ("ranks_per_node", "ppn", "tasks_per_node", "procs_per_node"),
@@ -45,7 +46,8 @@ ALIASES = {  # our name -> what others call it, in small letters; the first one 
     "library": ("library", "mpi", "mpi_lib"),
     "library_version": ("mpi_version", "mpi_lib_version"),
 }
-MEASURES = ("time", "busbw", "algbw")
+MEASURES = {"time": SECONDS, "busbw": RATES, "algbw": RATES}  # -> its units, in order of preference
+BASES = {"time": TIMES, "busbw": ("busbw",), "algbw": ("algbw",)}  # names without a unit
 
 
 class LogColumn(NamedTuple):
@@ -57,21 +59,26 @@ class LogColumn(NamedTuple):
 
 def recognised_columns(header: Sequence[str], asked: Mapping[str, str], place: str) -> dict[str, LogColumn]:
     """Our names, and time, busbw and algbw, -> the columns of a header. Raises LogError for what cannot be meant."""
-    given = dict(_given(header, asked, place))
+    given = dict(_asked_columns(header, asked, place))
     lower = {name.strip().lower(): name for name in reversed(header)}
-    for ours, theirs in ALIASES.items():
-        name = next((lower[alias] for alias in theirs if alias in lower), None)
+    for field, aliases in ALIASES.items():
+        name = next((lower[alias] for alias in aliases if alias in lower), None)
         if name is not None and name not in {column.name for column in given.values()}:
-            given.setdefault(ours, LogColumn(name))
-    for measure, bases, units in (("time", TIMES, SECONDS), ("busbw", ("busbw",), RATES), ("algbw", ("algbw",), RATES)):
-        if measure not in given:
-            measured = {
-                base: (name, units[unit]) for name in reversed(header) for base, unit in [split(name, units)] if unit
-            }
-            base = next((base for base in bases if base in measured), None)
-            if base:
-                given[measure] = LogColumn(*measured[base])
+            given.setdefault(field, LogColumn(name))
+    for measure in MEASURES:
+        if measure not in given and (column := _measured_column(header, measure)):
+            given[measure] = column
     return given
+
+
+def _measured_column(header: Sequence[str], measure: str) -> LogColumn | None:
+    """The column of a time or a bandwidth whose name says its unit; the first one of BASES, and of the header."""
+    units, column_of = MEASURES[measure], {}
+    for name in reversed(header):
+        base, unit = split(name, units)
+        if unit:
+            column_of[base] = LogColumn(name, units[unit])
+    return next((column_of[base] for base in BASES[measure] if base in column_of), None)
 
 
 def split(name: str, units: Mapping[str, float]) -> tuple[str, str]:
@@ -83,20 +90,20 @@ def split(name: str, units: Mapping[str, float]) -> tuple[str, str]:
     return name.strip().lower(), ""
 
 
-def _given(header: Sequence[str], asked: Mapping[str, str], place: str):
+def _asked_columns(header: Sequence[str], asked: Mapping[str, str], place: str):
     """What --column says."""
     for wanted, name in asked.items():
         if name not in header:
             raise LogError(f"{place}: no column '{name}' for --column {wanted}={name}; it has: {listed(header, 30)}")
-        for measure, units in (("time", SECONDS), ("busbw", RATES), ("algbw", RATES)):
+        for measure, units in MEASURES.items():
             base, unit = split(wanted, units)
             if base == measure:
-                _, own = split(name, units)
-                if own and unit and units[own] != units[unit] and wanted != "time_s":
-                    raise LogError(f"{place}: --column {wanted}={name}: is it {unit} or {own}?")
-                if not (own or unit):
+                _, unit_of_name = split(name, units)
+                if unit_of_name and unit and units[unit_of_name] != units[unit] and wanted != "time_s":
+                    raise LogError(f"{place}: --column {wanted}={name}: is it {unit} or {unit_of_name}?")
+                if not (unit_of_name or unit):
                     raise LogError(f"{place}: --column {wanted}={name}: of which unit? say {measure}_us or the like")
-                yield measure, LogColumn(name, units[own or unit])
+                yield measure, LogColumn(name, units[unit_of_name or unit])
                 break
         else:
             if wanted not in ALIASES:
@@ -108,3 +115,19 @@ def _given(header: Sequence[str], asked: Mapping[str, str], place: str):
 def are_columns(header: Sequence[str]) -> bool:
     """Whether a header has a size, a time or a bandwidth: then a sentence can say what else a CSV needs."""
     return bool({"nbytes", "count", *MEASURES} & set(recognised_columns(header, {}, "")))
+
+
+def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
+    """Warn of columns that may tell systems apart: of words, with a few values, and read as nothing."""
+    file, header = rows[0].file, list(rows[0].fields)
+    columns = recognised_columns(header, asked.columns, file).values()
+    read = {column.name for column in columns} | set(asked.where)
+    for name in header:
+        values = {row.fields[name] for row in rows if name not in read}
+        if 1 < len(values) <= 8 and not all(is_number(value) for value in values if value):
+            some = listed(sorted(shown(value) for value in values), 4)
+            warnings.warn(
+                f"{file}: column '{name}' is not read and differs between rows: {some}; --where {name}=VALUE takes one",
+                LogWarning,
+                stacklevel=2,
+            )

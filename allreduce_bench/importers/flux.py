@@ -18,20 +18,20 @@ class FluxJob(NamedTuple):
 
 def jobs(lines: Sequence[LogLine]) -> list[FluxJob]:
     """The jobs of a log in order: a jobspec is one line of JSON with `resources` and `tasks`."""
-    found = []
+    jobs_of_log = []
     for line in lines:
         text = line.text.lstrip()
         if text.startswith("{") and '"resources"' in text and '"tasks"' in text:
             try:
-                job = _job(line.number, json.loads(text))
+                job = _job_of_spec(line.number, json.loads(text))
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
                 continue  # cut off or of another version: it says nothing, and --ranks can
             if 0 < job.ranks <= MAX_RANKS and (job.nodes is None or 0 < job.nodes <= job.ranks):
-                found.append(job)
-    return found
+                jobs_of_log.append(job)
+    return jobs_of_log
 
 
-def _job(number: int, spec: dict[str, Any]) -> FluxJob:
+def _job_of_spec(number: int, spec: dict[str, Any]) -> FluxJob:
     (resource,) = spec["resources"]
     nodes = int(resource["count"]) if resource["type"] == "node" else None
     slot = resource["with"][0] if nodes else resource
@@ -43,6 +43,6 @@ def _job(number: int, spec: dict[str, Any]) -> FluxJob:
     return FluxJob(number, nodes, int(count["total"]) if "total" in count else slots * int(count["per_slot"]))
 
 
-def job_of(number: int, found: Sequence[FluxJob]) -> FluxJob | None:
+def job_of(number: int, jobs_of_log: Sequence[FluxJob]) -> FluxJob | None:
     """The job of a table that begins in line `number`: the first one behind it, else the last one before it."""
-    return next((job for job in found if job.number > number), found[-1] if found else None)
+    return next((job for job in jobs_of_log if job.number > number), jobs_of_log[-1] if jobs_of_log else None)

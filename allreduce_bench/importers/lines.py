@@ -15,6 +15,23 @@ PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
 MANGLED = 0.1  # of the characters: beyond, it is no text
 
 
+class Log(NamedTuple):
+    """A log to be read."""
+
+    path: Path
+    text: str
+
+    @property
+    def file(self) -> str:
+        """Its name, for messages and rows."""
+        return str(self.path)
+
+    @property
+    def lines(self) -> "list[LogLine]":
+        """All its lines."""
+        return lines_of(self.text)
+
+
 class LogLine(NamedTuple):
     """One line, its number in the file from 1."""
 
@@ -38,8 +55,8 @@ def read_text(path: Path) -> str:
     text = content.decode(coding, errors="replace")
     strange = sum(letter == "\ufffd" or (letter < " " and letter not in "\t\n\r\f\v\x1b") for letter in text[:100_000])
     if "\0" in text or strange > MANGLED * min(len(text), 100_000):
-        found = re.search(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]", text)
-        number = text.count("\n", 0, found.start() if found else 0) + 1
+        first = re.search(r"[\0-\x08\x0e-\x1a\x1c-\x1f\ufffd]", text)
+        number = text.count("\n", 0, first.start() if first else 0) + 1
         raise LogError(f"{path}, line {number}: binary, not text; expected the log of a benchmark")
     return text
 

@@ -9,7 +9,7 @@ from .values import is_number
 Rates = Iterable[tuple[str, str]]  # algbw and busbw as printed
 
 
-def _bounds(rates: Rates) -> tuple[float, float]:
+def _factor_bounds(rates: Rates) -> tuple[float, float]:
     """Between what busbw / algbw lies, by the digits of every row; (0, inf) where they say nothing."""
     low, high = 0.0, inf
     for printed in rates:
@@ -24,7 +24,7 @@ def _bounds(rates: Rates) -> tuple[float, float]:
 
 def ranks_of_factors(rates: Rates) -> int | None:
     """The number of ranks whose 2(p-1)/p is that of every row; None where none or several are."""
-    low, high = _bounds(rates)
+    low, high = _factor_bounds(rates)
     if not 0 < low <= high < 2:
         return None
     least, most = ceil(2 / (2 - low) - 1e-9), floor(2 / (2 - high) + 1e-9)
@@ -33,7 +33,7 @@ def ranks_of_factors(rates: Rates) -> int | None:
 
 def factor_fits(rates: Rates, ranks: int | None) -> bool:
     """Whether rows may be those of an all-reduce of so many ranks, of any number for None: yes if they do not say."""
-    low, high = _bounds(list(rates))
+    low, high = _factor_bounds(list(rates))
     if low > high or high == inf:
         return True  # rates that contradict each other, or are too small: they say nothing
     if ranks is None:

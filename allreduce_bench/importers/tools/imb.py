@@ -5,19 +5,19 @@ all of them in one mpirun, in which the other ranks wait: launches of one number
 """
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
-from .lines import LogLine, dropped, is_cut
-from .row import Imported, LogError
-from .values import US, dtype_of, is_number, is_whole, listed, op_of, ranks_of, real, seconds, shown, timed, whole
+from ..importer import Importer
+from ..lines import Log, LogLine, dropped, is_cut
+from ..row import Asked, Imported, LogError
+from ..values import US, dtype_of, is_number, is_whole, listed, op_of, ranks_of, real, seconds, shown, timed, whole
 
 TOOL = "Intel MPI Benchmarks"
 BANNER = re.compile(r"Intel ?\(R\) MPI Benchmarks? (?:Suite )?V?([0-9][\w.]*(?: Update [0-9]+)?)", re.ASCII)
 BENCHMARK = re.compile(r"#\s*Benchmarking\s+(\S+)")
 PROCESSES = re.compile(r"#\s*#processes = ([0-9]+)")
 HEADER = re.compile(r"\s*#bytes\s+#repetitions\b")
-SAID = {  # what the head of a log says -> how it begins
+HEAD_LINES = {  # what the head of a log says -> how it begins
     "date": "Date",
     "kernel": "System",
     "release": "Release",
@@ -28,30 +28,40 @@ SAID = {  # what the head of a log says -> how it begins
 COLUMNS = ("t_min[usec]", "t_max[usec]", "t_avg[usec]")
 
 
-def is_imb(text: str) -> bool:
+def recognises(text: str) -> bool:
     """Whether this is a log of the Intel MPI Benchmarks."""
     return BANNER.search(text) is not None or (BENCHMARK.search(text) is not None and "#repetitions" in text)
 
 
-def read_imb(file: str, lines: Sequence[LogLine]) -> list[Imported]:
+def read(log: Log, asked: Asked) -> list[Imported]:
     """The rows of the Allreduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
-    reader = _Reader(file)
-    for line in lines:
+    reader = _Reader(log.file)
+    for line in log.lines:
         reader.take(line)
     if not reader.rows:
         others = [name for name in dict.fromkeys(reader.benchmarks) if name != "Allreduce"]
         what = f"found: {listed(others)}" if others else "the table is empty"
-        raise LogError(f"{file}, line {lines[-1].number}: no row of an Allreduce up to here; {what}")
+        raise LogError(f"{log.file}, line {log.lines[-1].number}: no row of an Allreduce up to here; {what}")
     return reader.rows
 
 
+IMPORTER = Importer(
+    name="imb",
+    title="Intel MPI Benchmarks",
+    turn=30,
+    recognises=recognises,
+    read=read,
+    allreduce=r"# Benchmarking Allreduce",
+)
+
+
 class _Reader:
-    """What was said so far, line by line."""
+    """What was read so far, line by line."""
 
     def __init__(self, file: str):
         self.file, self.rows = file, list[Imported]()
         self.benchmarks: list[str] = []
-        self.said: dict[str, str] = {}
+        self.head: dict[str, str] = {}
         self.ranks: int | None = None
         self.columns: list[str] = []  # of the table that is being read; none: no table of an all-reduce
         self.tables = self.width = 0
@@ -61,7 +71,7 @@ class _Reader:
         """Take in one line."""
         text = line.text
         if match := BANNER.search(text):
-            self.said, self.columns = {"version": match[1]}, []
+            self.head, self.columns = {"version": match[1]}, []
         elif match := BENCHMARK.search(text):
             self.benchmarks.append(match[1])
             self.ranks, self.columns = None, []
@@ -70,62 +80,66 @@ class _Reader:
         elif HEADER.match(text):
             self._begin(text)
         elif text.lstrip().startswith("#"):
-            self._head(text)
+            self._take_head(text)
         elif self.columns and is_whole((text.split() or [""])[0]):
-            self._row(line)
+            self._take_row(line)
 
     def _begin(self, header: str) -> None:
-        ours = self.benchmarks[-1:] == ["Allreduce"]
-        self.columns = header.split() if ours and set(COLUMNS) <= set(header.split()) else []
+        is_allreduce = self.benchmarks[-1:] == ["Allreduce"]
+        self.columns = header.split() if is_allreduce and set(COLUMNS) <= set(header.split()) else []
         self.tables += bool(self.columns)
         self.width = 0
 
-    def _head(self, text: str) -> None:
+    def _take_head(self, text: str) -> None:
         name, colon, value = text.lstrip("# ").partition(":")
-        for key, begins in SAID.items():
+        for key, begins in HEAD_LINES.items():
             if colon and name.strip() == begins and value.strip():
-                self.said[key] = value.strip()
+                self.head[key] = value.strip()
         self.cold = self.cold or bool(re.search(r"-off_cache\s+-?[1-9]", text))
 
-    def _row(self, line: LogLine) -> None:
+    def _take_row(self, line: LogLine) -> None:
         words, place = line.text.split(), f"{self.file}, line {line.number}"
-        said = next((at for at in (1, 2) if at < len(words) and words[at][0].isalpha() and not is_number(words[at])), 0)
+        reason_at = next((at for at in (1, 2) if at < len(words) and _is_word(words[at])), 0)
         needed = 1 + self.columns.index("t_avg[usec]")
-        if not said and (len(words) < needed or is_cut(line, self.width)):
+        if not reason_at and (len(words) < needed or is_cut(line, self.width)):
             dropped(self.file, line, f"{shown(line.text)} is no whole row")
             return
         nbytes = whole(words[0], "the size", place)
-        if said:  # in words why there is no time, behind the size or the number of repetitions
-            reason = " ".join(words[said:])
+        if reason_at:  # in words why there is no time, behind the size or the number of repetitions
+            reason = " ".join(words[reason_at:])
             state = "left out" if reason.startswith("time-out") else "skipped"
             fields: dict[str, Any] = {"state": state, "reason": f"the log says: {reason}"[:200]}
         else:
             self.width = len(line.text)
-            fields = _times(dict(zip(self.columns, words)), place)
+            fields = _times_and_defects(dict(zip(self.columns, words)), place)
         self.rows.append(Imported(line=line.number, nbytes=nbytes, **self._common(), **fields))
 
     def _common(self) -> dict[str, Any]:
-        kernel = " ".join(self.said[key] for key in ("kernel", "release") if key in self.said)
+        kernel = " ".join(self.head[key] for key in ("kernel", "release") if key in self.head)
         facts: dict[str, Any] = {"machines": [{"kernel": kernel}]} if kernel else {}
-        if "date" in self.said:
-            facts["date"] = self.said["date"]
-        if "mpi_standard" in self.said:
-            facts["mpi"] = {"mpi_standard": self.said["mpi_standard"]}
+        if "date" in self.head:
+            facts["date"] = self.head["date"]
+        if "mpi_standard" in self.head:
+            facts["mpi"] = {"mpi_standard": self.head["mpi_standard"]}
         return {
             "file": self.file,
             "tool": TOOL,
-            "version": self.said.get("version"),
+            "version": self.head.get("version"),
             "launch": f"{self.file}, table {self.tables}",
             "ranks": self.ranks,
-            "dtype": dtype_of(self.said.get("dtype", "")),
-            "op": op_of(self.said.get("op", "MPI_SUM")),  # it has no other
+            "dtype": dtype_of(self.head.get("dtype", "")),
+            "op": op_of(self.head.get("op", "MPI_SUM")),  # it has no other
             "cache": "cold" if self.cold else "warm",
             "time_definition": "imb_t_max",
             "facts": facts,
         }
 
 
-def _times(values: dict[str, str], place: str) -> dict[str, Any]:
+def _is_word(field: str) -> bool:
+    return field[0].isalpha() and not is_number(field)
+
+
+def _times_and_defects(values: dict[str, str], place: str) -> dict[str, Any]:
     least, most, mean = (seconds(values[name], US, name, place) for name in COLUMNS)
     fields: dict[str, Any] = timed(most, f"{values['t_max[usec]']} us")
     fields |= {"shortest_s": least, "imb_t_max_s": most, "osu_avg_s": mean}

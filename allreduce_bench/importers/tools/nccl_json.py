@@ -5,32 +5,45 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from .nccl import PROGRAM, TOOL
-from .row import Imported, LogError
-from .values import US, dtype_of, op_of, ranks_of, seconds, timed, whole, wrong_elements
+from ..importer import Importer
+from ..lines import Log
+from ..nccl_table import PROGRAM, TOOL
+from ..row import Asked, Imported, LogError
+from ..values import US, dtype_of, op_of, ranks_of, seconds, timed, whole, wrong_elements
 
 
-def is_nccl_json(text: str) -> bool:
+def recognises(text: str) -> bool:
     """Whether this is, or begins like, such a file."""
     return text.lstrip("\ufeff \t\r\n").startswith("{") and '"out_of_place"' in text and '"results"' in text
 
 
-def read_nccl_json(file: str, text: str, in_place: bool) -> list[Imported]:
+def read(log: Log, asked: Asked) -> list[Imported]:
     """The rows of one half. Raises LogError: damaged, or of another collective."""
+    file = log.file
     try:
-        content = json.loads(text.lstrip("\ufeff"))
+        content = json.loads(log.text.lstrip("\ufeff"))
     except json.JSONDecodeError as error:
         raise LogError(f"{file}, line {error.lineno}: damaged JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets without end
         raise LogError(f"{file}, line 1: damaged JSON") from error
     try:
-        rows = _rows(file, content, "in_place" if in_place else "out_of_place")
+        rows = _rows(file, content, "in_place" if asked.in_place else "out_of_place")
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise LogError(f"{file}, line 1: not the JSON of nccl-tests: {type(error).__name__} at {error}") from error
     if not any(row.times_s for row in rows):
-        which, other = ("in-place", "leave --in-place out") if in_place else ("out-of-place", "try --in-place")
+        which, other = ("in-place", "leave --in-place out") if asked.in_place else ("out-of-place", "try --in-place")
         raise LogError(f"{file}, line 1: no {which} time in its results; {other}")
     return rows
+
+
+IMPORTER = Importer(
+    name="nccl-tests-json",
+    title="",
+    turn=10,
+    recognises=recognises,
+    read=read,
+    has_halves=True,
+)
 
 
 def _rows(file: str, content: Mapping[str, Any], half: str) -> list[Imported]:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..units import MAX_RANKS
-from .lines import LogLine, dropped, lines_of, read_text
-from .row import OTHER, Imported, LogError
-from .values import dtype_of, itemsize_of, op_of, printable, seconds, shown, whole
+from ...units import MAX_RANKS
+from ..importer import Importer
+from ..lines import Log, LogLine, dropped, lines_of, read_text
+from ..row import OTHER, Asked, Imported, LogError
+from ..values import dtype_of, itemsize_of, op_of, printable, seconds, shown, whole
 
 TOOL = "PICO"
 NAME = re.compile(r"([0-9]{1,15})_(.+)_([^_]+)\.csv", re.ASCII)
@@ -23,27 +24,29 @@ NS = 1e-9
 ABOVE = 3  # folders above a result in which its metadata are looked for
 
 
-def is_pico(text: str) -> bool:
+def recognises(text: str) -> bool:
     """Whether this is one of the files with times."""
     first = text.lstrip("\ufeff").partition("\n")[0].strip().lower().split(",")
     return first[0] == "highest" and all(name.startswith("rank") for name in first[1:])
 
 
-def read_pico(path: Path) -> list[Imported]:
+def read(log: Log, asked: Asked) -> list[Imported]:
     """The cells below a folder, or of one of its files. Raises LogError: there is none, or one is damaged."""
-    files = [path] if path.is_file() else sorted(found for found in path.rglob("*.csv") if NAME.fullmatch(found.name))
-    told: dict[Path, dict[str, str] | None] = {}
+    path = log.path
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*.csv") if NAME.fullmatch(file.name))
+    metadata_of = {folder: _metadata(folder) for folder in dict.fromkeys(file.parent for file in files)}
     rows = []
     for file in files:
-        if file.parent not in told:
-            told[file.parent] = _metadata(file.parent)
-        test = told[file.parent]
+        test = metadata_of[file.parent]
         if test is None or _is_allreduce(test):
-            rows.append(_cell(file, test or {}))
+            rows.append(_row_of_file(file, test or {}))
     if not rows:
         what = "the metadata name no all-reduce" if files else "no file <count>_<algorithm>_<type>.csv"
         raise LogError(f"{path}: {what}; expected a result folder of PICO")
     return rows
+
+
+IMPORTER = Importer(name="pico", title="PICO", turn=50, recognises=recognises, read=read, reads_folders=True)
 
 
 def _is_allreduce(test: dict[str, str]) -> bool:
@@ -74,7 +77,7 @@ def _read_metadata(file: Path) -> Iterator[dict[str, str]]:
         raise LogError(f"{file}, line {reader.line_num}: damaged: {error}") from error
 
 
-def _cell(path: Path, test: dict[str, str]) -> Imported:
+def _row_of_file(path: Path, test: dict[str, str]) -> Imported:
     """The calls of one file."""
     match = NAME.fullmatch(path.name)
     if match is None:
@@ -83,21 +86,14 @@ def _cell(path: Path, test: dict[str, str]) -> Imported:
         )
     lines = lines_of(read_text(path))
     header = lines[0].text.strip().lower().split(",")
-    if not is_pico(lines[0].text):
+    if not recognises(lines[0].text):
         raise LogError(f"{path}, line 1: the header is {shown(lines[0].text)}, expected highest[,rank0,...]")
-    times_s = tuple(_times(path, lines[1:], len(header)))
+    times_s = tuple(_times_s(path, lines[1:], len(header)))
     if not times_s:
         raise LogError(f"{path}, line {lines[-1].number}: no calls; expected one time a line")
     dtype = dtype_of(match[3])
     count = whole(match[1], "the count in its name", str(path))
-    fields: dict[str, Any] = (
-        {"times_s": times_s}
-        if all(times_s)
-        else {
-            "state": "left out",
-            "reason": "the log has times of 0",
-        }
-    )
+    state: dict[str, Any] = {"state": "left out", "reason": "the log has times of 0"}
     return Imported(
         file=str(path),
         line=2,
@@ -115,11 +111,11 @@ def _cell(path: Path, test: dict[str, str]) -> Imported:
         time_definition="pico_highest",
         facts=_facts(test),
         **_layout(path, test, len(header) - 1),
-        **fields,
+        **({"times_s": times_s} if all(times_s) else state),
     )
 
 
-def _times(path: Path, lines: list[LogLine], columns: int) -> Iterator[float]:
+def _times_s(path: Path, lines: list[LogLine], columns: int) -> Iterator[float]:
     """The first column in seconds; a row that was cut off is dropped with a warning."""
     for line in lines:
         if not line.text.strip():

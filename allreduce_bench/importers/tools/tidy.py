@@ -7,13 +7,15 @@ the size. Launches are told by a column such as launch, allocation, job or sourc
 import csv
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..runs.schema import CACHES, STATES
-from .columns import MEASURES, LogColumn, are_columns, recognised_columns
-from .row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
-from .values import (
+from ...runs.schema import CACHES, STATES
+from ..columns import MEASURES, LogColumn, are_columns, recognised_columns
+from ..importer import Importer
+from ..lines import Log
+from ..row import NATIVE, OTHER, Asked, Imported, LogError, LogWarning
+from ..values import (
     dtype_of,
     is_number,
     itemsize_of,
@@ -23,7 +25,6 @@ from .values import (
     ranks_of,
     real,
     seconds,
-    shown,
     timed,
     whole,
 )
@@ -34,7 +35,7 @@ ABSENT = ("", "na", "n/a", "nan", "null", "none", "-")
 Table = dict[str, LogColumn]
 
 
-def is_tidy(text: str) -> bool:
+def recognises(text: str) -> bool:
     """Whether the first line that is no comment is a header with the columns of a tidy CSV."""
     _, header = _header(text)
     return len(header) > 1 and are_columns(header)
@@ -70,9 +71,9 @@ def _delimiter(line: str) -> str:
     return max(",;\t", key=line.count)
 
 
-def read_tidy(file: str, text: str, asked: Asked) -> list[Imported]:
+def read(log: Log, asked: Asked) -> list[Imported]:
     """The rows. Raises LogError: a column is missing, or a field is not what its column holds."""
-    text = text.lstrip("\ufeff")
+    file, text = log.file, log.text.lstrip("\ufeff")
     skipped, header = _header(text)
     place = f"{file}, line {skipped + 1}"
     table = recognised_columns(header, asked.columns, place)
@@ -82,13 +83,16 @@ def read_tidy(file: str, text: str, asked: Asked) -> list[Imported]:
         raise LogError(
             f"{place}: no time in a unit that its name says; say --column time_us=COLUMN; it has: {listed(header, 30)}"
         )
-    found = []
-    for number, fields in _records(file, text, skipped, header, table):
-        if _is_ours(fields, table):
-            found.append(_row(file, number, fields, table, asked))
-    if not found:
+    records = _records(file, text, skipped, header, table)
+    rows = [
+        _imported_row(file, number, fields, table, asked) for number, fields in records if _is_allreduce(fields, table)
+    ]
+    if not rows:
         raise LogError(f"{place}: no row of an all-reduce below this header")
-    return found
+    return rows
+
+
+IMPORTER = Importer(name="csv", title="", turn=90, recognises=recognises, read=read, has_columns=True)
 
 
 def _records(
@@ -127,13 +131,13 @@ def _get(fields: Mapping[str, str], table: Table, name: str) -> str | None:
     return None if value.lower() in ABSENT else printable(value)
 
 
-def _is_ours(fields: Mapping[str, str], table: Table) -> bool:
+def _is_allreduce(fields: Mapping[str, str], table: Table) -> bool:
     """Whether a row is of an all-reduce."""
     collective = re.sub(r"\W|_", "", (_get(fields, table, "collective") or "allreduce").lower())
     return collective.removeprefix("mpi") == "allreduce"
 
 
-def _row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked) -> Imported:
+def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, asked: Asked) -> Imported:
     place = f"{file}, line {number}"
 
     def text(name: str) -> str | None:
@@ -157,7 +161,7 @@ def _row(file: str, number: int, fields: dict[str, str], table: Table, asked: As
         ranks = ranks_of(str(nodes * each), place)
     if nodes is None and ranks and each and ranks % each == 0:
         nodes = ranks // each
-    measured = _measured(fields, table, nbytes, ranks or asked.ranks, place)
+    measured = _time_or_reason(fields, table, nbytes, ranks or asked.ranks, place)
     algorithm = text("algorithm") or NATIVE
     library = " ".join(filter(None, (text("library"), text("library_version"))))
     cache = text("cache") or "warm"
@@ -185,7 +189,9 @@ def _row(file: str, number: int, fields: dict[str, str], table: Table, asked: As
     )
 
 
-def _measured(fields: Mapping[str, str], table: Table, nbytes: int, ranks: int | None, place: str) -> dict[str, Any]:
+def _time_or_reason(
+    fields: Mapping[str, str], table: Table, nbytes: int, ranks: int | None, place: str
+) -> dict[str, Any]:
     """Time, definition and state of a row; what has no time says why."""
     state, reason = _get(fields, table, "state"), _get(fields, table, "reason")
     measure = next((name for name in MEASURES if _get(fields, table, name) is not None), None)
@@ -198,30 +204,14 @@ def _measured(fields: Mapping[str, str], table: Table, nbytes: int, ranks: int |
         time_s = seconds(printed, column.factor, column.name, place)
     else:
         rate = real(printed, column.name, place) * column.factor
-        time_s = _of_rate(measure, rate, nbytes, ranks, place)
+        time_s = _time_of_rate(measure, rate, nbytes, ranks, place)
     return {"time_definition": f"csv_{column.name}", **timed(time_s, printed)}
 
 
-def _of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: str) -> float:
+def _time_of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: str) -> float:
     """The seconds of a bandwidth in bytes/s; 0 where it says nothing."""
     if measure == "busbw" and ranks is None:
         raise LogError(f"{place}: a bus bandwidth without a number of ranks says no time; say --column ranks=COLUMN")
     share = 2 * (ranks - 1) / ranks if measure == "busbw" and ranks else 1.0
     time_s = share * nbytes / rate if rate > 0 else 0.0
     return seconds(repr(time_s), 1.0, f"the time of its {measure}", place)
-
-
-def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
-    """Warn of columns that may tell systems apart: of words, with a few values, and read as nothing."""
-    file, header = rows[0].file, list(rows[0].fields)
-    columns = recognised_columns(header, asked.columns, file).values()
-    known = {column.name for column in columns} | set(asked.where)
-    for name in header:
-        values = {row.fields[name] for row in rows if name not in known}
-        if 1 < len(values) <= 8 and not all(is_number(value) for value in values if value):
-            some = listed(sorted(shown(value) for value in values), 4)
-            warnings.warn(
-                f"{file}: column '{name}' is not read and differs between rows: {some}; --where {name}=VALUE takes one",
-                LogWarning,
-                stacklevel=2,
-            )

@@ -1,0 +1,22 @@
+"""What an importer declares of itself: one for each kind of log, in a file of `tools`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .lines import Log
+from .row import Asked, Imported
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Importer:
+    """How the logs of one tool are told from others, and read."""
+
+    name: str  # in messages: nccl-tests
+    title: str  # among the logs that are expected: Intel MPI Benchmarks; empty: not listed
+    turn: int  # those with a low turn are asked first: a text of two kinds goes to the more specific one
+    recognises: Callable[[str], bool]  # whether a text is such a log
+    read: Callable[[Log, Asked], list[Imported]]  # its all-reduces in the order of the log; raises LogError
+    allreduce: str = ""  # a pattern of the line with which an all-reduce begins; empty: any log has one
+    reads_folders: bool = False  # then the text of a Log is empty where its path is a folder
+    has_halves: bool = False  # out of place and in place, chosen by --in-place
+    has_columns: bool = False  # named by --column

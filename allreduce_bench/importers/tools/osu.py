@@ -1,0 +1,181 @@
+"""OSU Micro-Benchmarks, C and Python: osu_allreduce with any of its options, several tables in a file.
+
+time_s is the column Avg Latency, the mean over ranks of each rank's mean over its calls; the Python one has no barrier
+between them. Each banner begins a table, and each table is a launch; so is a table whose sizes begin again, as where a
+script repeats the program.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ..flux import job_of, jobs
+from ..importer import Importer
+from ..lines import Log, LogLine, dropped, is_cut
+from ..row import Asked, Imported, LogError
+from ..values import US, dtype_of, is_number, is_whole, listed, real, seconds, shown, timed, whole
+
+BANNER = re.compile(r"#\s*(OSU|OMB)\s+(.*?)\s*(?:Latency\s+)?Test\b\s*(?:v?([0-9][\w.]*))?")
+HEADER = re.compile(r"#\s*Size\b", re.IGNORECASE)
+DATATYPE = re.compile(r"#\s*Datatype:\s*(\w+)")
+COLLECTIVE = re.compile(r"(?<!Persistent )(?<!Neighborhood )\bAllreduce$")
+NAMES = {"OSU": "OSU Micro-Benchmarks", "OMB": "OMB-Py"}
+DEFINITIONS = {"OSU Micro-Benchmarks": "osu_avg", "OMB-Py": "omb_py_avg"}
+COLUMNS = {
+    "Avg Latency": "avg",
+    "Latency": "avg",
+    "Min Latency": "min",
+    "Max Latency": "max",
+    "Iterations": "iterations",
+}
+CHECKS = ("Pass", "Fail")
+FULL = ("size", "avg", "min", "max", "iterations")  # of -f: version 7.3 prints them below a header of two columns
+
+
+class OsuTable(NamedTuple):
+    """One table of an all-reduce."""
+
+    number: int  # of the line in which it begins
+    tool: str
+    version: str | None
+    dtype: str | None
+    columns: tuple[str, ...]
+    rows: list[LogLine]
+
+
+def recognises(text: str) -> bool:
+    """Whether this is a log of the OSU Micro-Benchmarks."""
+    return BANNER.search(text) is not None
+
+
+def read(log: Log, asked: Asked) -> list[Imported]:
+    """The rows of the all-reduce tables of a log. Raises LogError: there are none, or a row makes no sense."""
+    lines, rows = log.lines, []
+    jobs_of_log = jobs(lines)
+    for number, table in enumerate(_tables(log.file, lines), start=1):
+        job = job_of(table.number, jobs_of_log)
+        common: dict[str, Any] = {
+            "file": log.file,
+            "tool": table.tool,
+            "version": table.version,
+            "launch": f"{log.file}, table {number}",
+            "dtype": table.dtype,
+            "op": "sum",
+            "time_definition": DEFINITIONS[table.tool],
+            **({"ranks": job.ranks, "nodes": job.nodes} if job else {}),
+        }
+        rows += [Imported(**common, **fields) for fields in _table_fields(log.file, table.columns, table.rows)]
+    return rows
+
+
+IMPORTER = Importer(
+    name="osu",
+    title="OSU",
+    turn=20,
+    recognises=recognises,
+    read=read,
+    allreduce=r"# *O\w+ .*\bAllreduce\b",
+)
+
+
+def _tables(file: str, lines: Sequence[LogLine]) -> list[OsuTable]:
+    """The tables of all-reduces that have rows. Raises LogError: there are none."""
+    reader = _Reader()
+    for line in lines:
+        reader.take(line)
+    tables = [table for table in reader.tables if table.rows]
+    if not tables:
+        what = f"found: {listed(dict.fromkeys(reader.others))}" if reader.others else "the table is empty"
+        raise LogError(f"{file}, line {lines[-1].number}: no row of an all-reduce up to here; {what}")
+    return tables
+
+
+class _Reader:
+    """What was read so far, line by line."""
+
+    def __init__(self) -> None:
+        self.tables: list[OsuTable] = []  # of all-reduces
+        self.others: list[str] = []  # names of other benchmarks
+        self.current: OsuTable | None = None  # the table that the next row belongs to
+        self.banner: re.Match | None = None  # of an all-reduce
+        self.dtype: str | None = None
+
+    def take(self, line: LogLine) -> None:
+        """Take in one line."""
+        if match := BANNER.search(line.text):
+            is_allreduce = COLLECTIVE.search(match[2]) is not None
+            self.banner, self.current, self.dtype = match if is_allreduce else None, None, None
+            self.others += [] if is_allreduce else [match[2]]
+        elif self.banner is None:
+            return
+        elif match := DATATYPE.search(line.text):
+            self._take_dtype(dtype_of(match[1]))
+        elif HEADER.match(line.text.lstrip()):
+            self._begin(self.banner, line, _columns(line.text))
+        elif is_whole((line.text.split() or [""])[0]):
+            if self.current is None or _begins_again(self.current.rows, line):
+                self._begin(self.banner, line, self.current.columns if self.current else FULL[:2])
+            self.tables[-1].rows.append(line)
+
+    def _take_dtype(self, dtype: str | None) -> None:
+        self.dtype = dtype
+        if self.current and self.current.rows:
+            self.current = None
+        elif self.current:  # version 7.1 prints it behind the header
+            self.current = self.tables[-1] = self.current._replace(dtype=dtype)
+
+    def _begin(self, banner: re.Match, line: LogLine, columns: tuple[str, ...]) -> None:
+        """Begin a table in `line`."""
+        self.current = OsuTable(line.number, NAMES[banner[1]], banner[3], self.dtype, columns, [])
+        self.tables.append(self.current)
+
+
+def _begins_again(rows: Sequence[LogLine], line: LogLine) -> bool:
+    """Whether the first size of a table comes again."""
+    words = line.text.split()
+    return bool(rows) and len(words) > 1 and rows[0].text.split()[0] == words[0]
+
+
+def _columns(header: str) -> tuple[str, ...]:
+    """What stands in each column of a header: one of FULL, `check`, or its name."""
+    names = re.split(r"\s{2,}", header.lstrip("# ").strip())
+    columns = ["size"]
+    for name in names[1:]:
+        bare = re.sub(r"\s*\(us\)$", "", name)
+        columns.append("check" if bare == "Validation" else COLUMNS.get(bare, bare))
+    return tuple(columns)
+
+
+def _table_fields(file: str, columns: Sequence[str], lines: Sequence[LogLine]) -> Iterator[dict]:
+    """The fields of Imported of each row of a table; rows that were cut off are dropped with a warning."""
+    width = 0
+    for line in lines:
+        words, place = line.text.split(), f"{file}, line {line.number}"
+        numbers = sum(is_number(word) for word in words[:2])
+        if numbers < 2 or is_cut(line, width):
+            dropped(file, line, f"{shown(line.text)} is no whole row of a size and a time")
+            continue
+        width = len(line.text)
+        values = dict(zip(_fitting(columns, words), words))
+        yield {"line": line.number, "nbytes": whole(words[0], "the size", place), **_times_and_check(values, place)}
+
+
+def _fitting(columns: Sequence[str], words: Sequence[str]) -> Sequence[str]:
+    """The columns of a row: those of the header, or of -f where the row is wider."""
+    if len(words) <= len(columns):
+        return columns
+    return (*FULL, "check") if len(words) >= len(FULL) else FULL[:2]
+
+
+def _times_and_check(values: dict[str, str], place: str) -> dict:
+    time_s = seconds(values.get("avg") or "", US, "the time", place)
+    fields: dict = {**timed(time_s, f"{values['avg']} us"), "osu_avg_s": time_s or None}
+    if "iterations" in values:
+        fields["iterations"] = whole(values["iterations"], "the number of iterations", place, 1)
+    for name, column in (("min", "shortest_s"), ("max", "imb_t_max_s")):
+        if name in values:
+            fields[column] = real(values[name], f"the {name} latency", place) * US
+    check = values.get("check")
+    if check in CHECKS:
+        fields |= {"wrong": 0} if check == "Pass" else {"state": "wrong", "reason": "the log says: validation Fail"}
+    return fields
