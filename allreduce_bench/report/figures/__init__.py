@@ -1,5 +1,14 @@
-"""Pictures of a run: they take frames and return Figures that belong to no window, or None: nothing to draw."""
+"""The figures of the report: every `ReportFigure` in a file of this folder, found by scanning.
 
+To add one, copy `scaling.py`. The functions that draw take frames and return Figures that belong to no window, or None:
+nothing to draw. `looks` is what all share.
+"""
+
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from ..figure import ReportFigure
 from .fitted import fitted
 from .looks import styles
 from .scaling import over_ranks, some_sizes
@@ -13,9 +22,19 @@ __all__ = [
     "fitted",
     "latency",
     "over_ranks",
+    "report_figures",
     "some_sizes",
     "speedup",
     "styles",
     "winner_map",
     "winners",
 ]
+
+
+@cache
+def report_figures(section: str) -> tuple[ReportFigure, ...]:
+    """The figures of one section of the page, in their order there."""
+    files = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
+    modules = [import_module(f"{__name__}.{name}") for name in files]
+    figures = [thing for module in modules for thing in vars(module).values() if isinstance(thing, ReportFigure)]
+    return tuple(sorted((figure for figure in figures if figure.section == section), key=lambda figure: figure.turn))

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from ..figure import MODELS, Drawing, FigureData, ReportFigure
 from .looks import COLUMNS, GRID, LEGEND_WIDTH, MARKERS, PANELS_WIDTH, size_axis
 
 TIMES_HEIGHT, RESIDUALS_HEIGHT = 2.6, 1.35  # inches
@@ -18,6 +19,20 @@ BAND = 1.1  # of model over measured, either way
 RATIOS = {1.5: (0.8, 0.9, 1, 1.1, 1.25), 3: (0.5, 0.8, 1, 1.25, 2), 20: (0.1, 0.3, 1, 3, 10)}  # reach -> what is named
 FURTHER = (1e-9, 1e-6, 1e-3, 1, 1e3, 1e6, 1e9)
 BAND_COLOUR, NOISE_COLOUR = "#dddddd", "#9fc5e8"
+CAPTION = (
+    "Models beside the times that they were fitted to. Above: time over size, points measured and lines modelled."
+    " Below: model over measured, with a band of 10 % (grey) and the spread between launches (blue, median over ranks)."
+    " A model that is off by less than the launches differ is as good as can be told."
+)
+
+
+def draw(data: FigureData) -> Drawing | None:
+    """The panels of `fitted`."""
+    figure = fitted(data.compared)
+    return None if figure is None else Drawing(figure, CAPTION, data.compared)
+
+
+FITTED = ReportFigure(stem="models", section=MODELS, turn=10, draw=draw)
 
 
 def fitted(compared: pd.DataFrame) -> Figure | None:
@@ -27,27 +42,27 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
     series = list(compared.groupby(["algorithm", "cache"], sort=False))
     if not series:
         return None
-    looks = _looks(sorted(compared["ranks"].unique()))
-    lines = ceil(len(series) / COLUMNS)
-    columns = ceil(len(series) / lines)
+    looks = _looks_of_ranks(sorted(compared["ranks"].unique()))
+    panel_rows = ceil(len(series) / COLUMNS)
+    columns = ceil(len(series) / panel_rows)
     width = PANELS_WIDTH * (0.6 if columns == 1 else 1) + LEGEND_WIDTH
-    figure = Figure(figsize=(width, lines * (TIMES_HEIGHT + RESIDUALS_HEIGHT)), layout="constrained")
-    heights = [TIMES_HEIGHT, RESIDUALS_HEIGHT] * lines
-    axes = figure.subplots(2 * lines, columns, squeeze=False, sharex=True, height_ratios=heights)
+    figure = Figure(figsize=(width, panel_rows * (TIMES_HEIGHT + RESIDUALS_HEIGHT)), layout="constrained")
+    heights = [TIMES_HEIGHT, RESIDUALS_HEIGHT] * panel_rows
+    axes = figure.subplots(2 * panel_rows, columns, squeeze=False, sharex=True, height_ratios=heights)
     edge = _edge(compared["ratio"])
-    for place in range(lines * columns):
-        above, below = axes[2 * (place // columns) : 2 * (place // columns) + 2, place % columns]
-        if place >= len(series):
+    for number in range(panel_rows * columns):
+        above, below = axes[2 * (number // columns) : 2 * (number // columns) + 2, number % columns]
+        if number >= len(series):
             above.set_visible(False)
             below.set_visible(False)
             continue
-        (name, cache), rows = series[place]
-        _times(above, rows, looks)
+        (name, cache), rows = series[number]
+        _draw_times(above, rows, looks)
         above.set_title(f"{name}{', cold cache' if cache == 'cold' else ''}".replace("$", r"\$"), fontsize=10)
-        _residuals(below, rows, looks, edge)
+        _draw_residuals(below, rows, looks, edge)
         size_axis(below, sorted(compared["nbytes"].unique()))
         above.tick_params(labelsize=8)
-        if place % columns == 0:
+        if number % columns == 0:
             above.set_ylabel("time (us)")
             below.set_ylabel("model /\nmeasured")
         below.tick_params(labelbottom=True)
@@ -56,7 +71,7 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
     return figure
 
 
-def _looks(ranks: list[int]) -> dict[int, dict]:
+def _looks_of_ranks(ranks: list[int]) -> dict[int, dict]:
     """Colour and marker of each number of ranks, dark to light."""
     shades = colormaps["viridis"](np.linspace(0.0, 0.82, len(ranks)))
     return {
@@ -65,7 +80,7 @@ def _looks(ranks: list[int]) -> dict[int, dict]:
     }
 
 
-def _times(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict]) -> None:
+def _draw_times(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict]) -> None:
     axes.set_yscale("log")
     for ranks, group in rows.sort_values("nbytes").groupby("ranks"):
         look = looks[int(str(ranks))]
@@ -73,10 +88,10 @@ def _times(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict]) -> None:
         axes.plot(group["nbytes"], group["model_s"] * 1e6, color=look["color"], linewidth=1.2)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
-    _plain(axes)
+    _plain_axes(axes)
 
 
-def _residuals(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict], edge: float) -> None:
+def _draw_residuals(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict], edge: float) -> None:
     axes.axhspan(1 / BAND, BAND, color=BAND_COLOUR, linewidth=0, zorder=0)
     spread = pd.DataFrame(
         {
@@ -98,7 +113,7 @@ def _residuals(axes: Axes, rows: pd.DataFrame, looks: dict[int, dict], edge: flo
     )
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.yaxis.set_minor_locator(NullLocator())
-    _plain(axes)
+    _plain_axes(axes)
 
 
 def _edge(ratios: pd.Series) -> float:
@@ -106,7 +121,7 @@ def _edge(ratios: pd.Series) -> float:
     return float(max(1.35, 1.1 * np.exp(np.abs(np.log(ratios)).max())))
 
 
-def _plain(axes: Axes) -> None:
+def _plain_axes(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
     axes.grid(True, **GRID)

@@ -5,19 +5,54 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from ...units import format_size
+from ...models import curves as model_curves
+from ...units import format_size, in_ranks
+from ..figure import CELL, MODELS, Drawing, FigureData, ReportFigure
 from .looks import GRID, NOTE, Style, draw_line, grid, legend, styles
 
 BEYOND: Style = {"color": "#555555", "linestyle": (0, (4, 2)), "linewidth": 1.4}
 FAR = 2  # times the largest measured number of ranks: what lies beyond is speculative
+CAPTION = (
+    "Time over ranks at the smallest, the middle and the largest size: points measured, bars from the lowest to the"
+    " highest launch median, lines modelled. Dashed: beyond what was measured, up to"
+    f" {model_curves.REACH} times, with the 90 % prediction interval, which comes from errors where the model was not"
+    " fitted; beyond twice it is speculative."
+)
+
+
+def draw(data: FigureData) -> Drawing | None:
+    """The panels of `over_ranks`."""
+    curves = model_curves.over_ranks(data.models, some_sizes(data.frame), data.own)
+    figure = over_ranks(data.frame, curves)
+    if figure is None:
+        return None
+    return Drawing(figure, f"{CAPTION}{data.warm_sentence}", _with_measured(curves, data.frame))
+
+
+def why_not(data: FigureData) -> str:
+    """At what numbers of ranks there are times."""
+    ranks = data.frame.loc[data.frame["time_s"].notna(), "ranks"]
+    measured = in_ranks(ranks) if len(ranks) else "none"
+    return f"Time over ranks is not drawn: it needs a size measured at two numbers of ranks; found {measured}."
+
+
+SCALING = ReportFigure(stem="ranks", section=MODELS, turn=30, draw=draw, why_not=why_not)
+
+
+def _with_measured(curves: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """`curves` with the measured times at the same sizes, which may have no model."""
+    sizes = some_sizes(frame)
+    timed = frame.loc[frame["time_s"].notna() & frame["nbytes"].isin(sizes) & (frame["ranks"] > 1)]
+    columns = [*CELL, "time_s", "spread_low_s", "spread_high_s"]
+    return curves.drop(columns="measured").merge(timed[columns], how="outer", on=CELL)
 
 
 def some_sizes(rows: pd.DataFrame) -> list[int]:
     """The smallest, the middle and the largest size in bytes that were measured at two numbers of ranks or more."""
     timed = rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)]
-    at = timed.groupby("nbytes")["ranks"].nunique()
-    sizes = sorted(at.index[at > 1])
-    return sorted({int(sizes[place]) for place in (0, len(sizes) // 2, -1)}) if sizes else []
+    rank_counts = timed.groupby("nbytes")["ranks"].nunique()
+    sizes = sorted(rank_counts.index[rank_counts > 1])
+    return sorted({int(sizes[index]) for index in (0, len(sizes) // 2, -1)}) if sizes else []
 
 
 def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
@@ -34,8 +69,8 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
     extended = [curves["ranks"].max()] if len(curves) else []
     ends = min(timed["ranks"]), max([*timed["ranks"], *extended])
     for axes, nbytes in zip(panels, sizes):
-        _panel(axes, timed[timed["nbytes"] == nbytes], curves[curves["nbytes"] == nbytes], styled)
-        _ranks_axis(axes, *ends)
+        _draw_size(axes, timed[timed["nbytes"] == nbytes], curves[curves["nbytes"] == nbytes], styled)
+        _name_ranks(axes, *ends)
         least_s, most_s = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most_s < 1000 * least_s else (1,)))
         axes.set_title(format_size(nbytes), fontsize=10)
@@ -47,7 +82,7 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
     return figure
 
 
-def _panel(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dict[str, Style]) -> None:
+def _draw_size(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dict[str, Style]) -> None:
     """One size: points with their spread, the models' lines, and what lies beyond."""
     for name, group in rows.sort_values("ranks").groupby("algorithm", sort=False):
         style = styled[str(name)]
@@ -70,7 +105,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, curves: pd.DataFrame, styled: dict[st
         axes.text(0.99, 0.015, "speculative", transform=axes.transAxes, ha="right", va="bottom", **NOTE)
 
 
-def _ranks_axis(axes: Axes, least: int, most: int) -> None:
+def _name_ranks(axes: Axes, least: int, most: int) -> None:
     """A logarithmic axis that names powers of two."""
     powers = [1 << n for n in range(64) if least <= 1 << n <= most]
     axes.set_xscale("log", base=2)

@@ -1,6 +1,6 @@
 """Time, bus bandwidth and speed-up over size, a panel for each rank count.
 
-Every function takes rows of one run as `store.summary` gives them and returns a Figure that belongs to no window, or
+Every function takes rows of one run as `frames.summary` gives them and returns a Figure that belongs to no window, or
 None where there is nothing to draw. Sizes of 0 bytes have no place on a logarithmic axis and are left out.
 """
 
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from ...evaluation.summary_row import RealColumn
+from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
 from .looks import BOUND, COLD, GRID, LINK, NOTE, Style, draw_line, grid, legend, panel_title, size_axis, styles
 
 FLOORS: dict[RealColumn, Style] = {  # column -> how it is drawn
@@ -21,10 +22,47 @@ FLOORS: dict[RealColumn, Style] = {  # column -> how it is drawn
 }
 FLOOR: Style = {"color": "#9a9a9a", "linewidth": 0.8, "zorder": 1}
 HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the axis before it is named instead
+BARS = "Bars: from the lowest to the highest launch median (with one launch the interval of its median)."
+FLOORS_SENTENCE = " Thin grey lines: floors, the same measurement of no call, of a local copy and of a local reduction."
+INTERVAL = ("time_low_s", "time_high_s", "spread_low_s", "spread_high_s", "interval")  # columns
+
+
+def draw_latency(data: FigureData) -> Drawing | None:
+    """Time over size, with what floors and bounds there are."""
+    floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
+    caption = f"Time over size. {BARS}{data.bound_sentence}{floors}{_cold_sentence(data)}"
+    return _drawing(data, latency(data.frame, data.limits), caption, ["time_s", *INTERVAL, *FLOORS, "bound_s"])
+
+
+def draw_bandwidth(data: FigureData) -> Drawing | None:
+    """Bus bandwidth over size, with its bound."""
+    caption = f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS}{data.bound_sentence}{_cold_sentence(data)}"
+    columns = ["busbw_bytes_per_s", "busbw_bound_bytes_per_s", "of_limit", "time_s", *INTERVAL[2:4]]
+    return _drawing(data, bandwidth(data.frame, data.limits), caption, columns)
+
+
+def draw_speedup(data: FigureData) -> Drawing | None:
+    """Speed-up over native, over size."""
+    caption = f"Time of native over time of each algorithm: above 1 is faster than native.{_cold_sentence(data)}"
+    return _drawing(data, speedup(data.frame), caption, ["speedup", "time_s"])
+
+
+LATENCY = ReportFigure(stem="latency", section=TIMES, turn=10, draw=draw_latency)
+BANDWIDTH = ReportFigure(stem="bus_bandwidth", section=TIMES, turn=20, draw=draw_bandwidth)
+SPEEDUP = ReportFigure(stem="speedup", section=TIMES, turn=30, draw=draw_speedup)
+
+
+def _cold_sentence(data: FigureData) -> str:
+    return " Hollow and dashed: cold cache." if data.has_both_caches else ""
+
+
+def _drawing(data: FigureData, figure: Figure | None, caption: str, columns: list[str]) -> Drawing | None:
+    """A figure with its caption, and of its numbers the named columns."""
+    return None if figure is None else Drawing(figure, caption, data.bounded[[*CELL, *columns]])
 
 
 def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
-    """Time over size, both logarithmic, with the spread of launches, floors, and `pictures.bound_curves`."""
+    """Time over size, both logarithmic, with the spread of launches, floors, and `bound_curves`."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         low, high = rows["spread_low_s"] * 1e6, rows["spread_high_s"] * 1e6
@@ -39,14 +77,14 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **BOUND)
 
     note = "lower bound with the\nsmallest fitted α and β"
-    words = ("floor: no call", "floor: local copy", "floor: local reduction")
+    labels = ("floor: no call", "floor: local copy", "floor: local reduction")
     measured = [rows[name].notna().any() for name in FLOORS]
-    floors = {word: {**FLOOR, **style} for word, style, known in zip(words, FLOORS.values(), measured) if known}
+    floors = {label: {**FLOOR, **style} for label, style, drawn in zip(labels, FLOORS.values(), measured) if drawn}
     return _panels(rows, bounds, draw, limit, "time (us)", note, more=floors)
 
 
 def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
-    """Bus bandwidth over size, n/t * 2(p-1)/p, with what `pictures.bound_curves` allows; at most 1/beta."""
+    """Bus bandwidth over size, n/t * 2(p-1)/p, with what `bound_curves` allows; at most 1/beta."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         rate = rows["busbw_bytes_per_s"] / 1e9
@@ -59,14 +97,14 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         axes.set_ylim(0, 1.1 * max(measured, bound.clip(upper=HEADROOM * measured).max()))
         if bound.max() > HEADROOM * measured:
             axes.text(0.02, 0.98, f"bound rises to {bound.max():.3g} GB/s", transform=axes.transAxes, va="top", **NOTE)
-        _link(axes, rows)
+        _draw_link(axes, rows)
 
     note = "upper bound with the\nsmallest fitted α and β\n(flat part: 1/β)"
     rows = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
     return _panels(rows, bounds, draw, limit, "bus bandwidth (GB/s)", note, logarithmic=False)
 
 
-def _link(axes: Axes, rows: pd.DataFrame) -> None:
+def _draw_link(axes: Axes, rows: pd.DataFrame) -> None:
     """The bus bandwidth at which the links between the nodes are full, where their rate is known."""
     limited = rows[rows["of_limit"].notna()]
     if limited.empty:

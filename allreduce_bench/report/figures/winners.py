@@ -10,7 +10,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from ...units import format_size
+from ...models.curves import choices
+from ...units import format_size, three_digits
+from ..figure import MODELS, TIMES, Drawing, FigureData, ReportFigure
 from .looks import LEGEND_WIDTH, PANELS_WIDTH, styles
 
 ROW_HEIGHT, MARGIN = 0.42, 1.0  # inches
@@ -28,17 +30,54 @@ class Look(NamedTuple):
     tied: str | None = None  # flag: hatched
 
 
+def draw_winners(data: FigureData) -> Drawing | None:
+    """The map of who was fastest."""
+    won = winners(data.frame)
+    figure = winner_map(data.frame, won)
+    return None if figure is None else Drawing(figure, f"{_caption_of_winners(won)}{data.warm_sentence}", won)
+
+
+def draw_choices(data: FigureData) -> Drawing | None:
+    """The maps of who was fastest and whom the models would choose."""
+    chosen = choices(data.frame, data.compared)
+    figure = choice_map(data.frame, chosen)
+    return None if figure is None else Drawing(figure, f"{_caption_of_choices(chosen)}{data.warm_sentence}", chosen)
+
+
+WINNERS = ReportFigure(stem="winners", section=TIMES, turn=40, draw=draw_winners)
+CHOICES = ReportFigure(stem="choices", section=MODELS, turn=20, draw=draw_choices)
+
+
+def _caption_of_winners(won: pd.DataFrame) -> str:
+    ties = f"{(won['ties'] != '').sum()} of {len(won)}"
+    return (
+        "Who is fastest where. The number: time of native over time of the fastest; where native is fastest, or was not"
+        f" measured, time of the second. Hatched: another cannot be told from the fastest (95 %), {ties} places."
+        " Left blank: fewer than two algorithms measured."
+    )
+
+
+def _caption_of_choices(chosen: pd.DataFrame) -> str:
+    regret, right = chosen["regret"], (chosen["regret"] == 1).sum()
+    return (
+        "Left, who was fastest; right, whom the models would choose, and the regret of it where it is another: time of"
+        f" that choice over time of the fastest, both measured. Regret: median {three_digits(regret.median())}, at most"
+        f" {three_digits(regret.max())}; the choice is the fastest in {right} of {len(chosen)} places. The models were"
+        " fitted to these times."
+    )
+
+
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
     """Who was fastest at each number of ranks and size: columns ranks, nbytes, winner, time_s, ties, over, speedup.
 
-    `rows` are those of one run from `store.summary`. Only what two algorithms or more were measured at has a winner;
+    `rows` are those of one run from `frames.summary`. Only what two algorithms or more were measured at has a winner;
     with a warm cache where that was measured. `ties` are the names that the data cannot tell from the winner, joined
     by spaces. `speedup` is the time of `over` over that of the winner: of native, or of the second where native wins or
     was not measured.
     """
     timed = rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)]
     timed = timed[timed["cache"] == ("warm" if "warm" in set(timed["cache"]) else "cold")]
-    found = []
+    lines = []
     for (ranks, nbytes), group in timed.groupby(["ranks", "nbytes"]):
         if group["algorithm"].nunique() < 2:
             continue
@@ -48,8 +87,8 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
         over, time_s = (second["algorithm"], second["time_s"]) if alone else ("native", native.iloc[0])
         ties = " ".join(group.loc[group["rank_of_best"] == "tie", "algorithm"])
         values = (ranks, nbytes, first["algorithm"], first["time_s"], ties, over, time_s / first["time_s"])
-        found.append(values)
-    return pd.DataFrame(found, columns=["ranks", "nbytes", "winner", "time_s", "ties", "over", "speedup"])
+        lines.append(values)
+    return pd.DataFrame(lines, columns=["ranks", "nbytes", "winner", "time_s", "ties", "over", "speedup"])
 
 
 def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
@@ -80,8 +119,8 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
     panels = figure.subplots(1, len(looks), squeeze=False, sharey=True)[0]
     for axes, look in zip(panels, looks):
         for cell in cells.to_dict("records"):
-            _cell(axes, cell, look, ranks.index(cell["ranks"]), sizes.index(cell["nbytes"]), colours, len(sizes))
-        _axes(axes, ranks, sizes, look.title, ceil(len(sizes) * len(looks) / NAMED))
+            _draw_cell(axes, cell, look, ranks.index(cell["ranks"]), sizes.index(cell["nbytes"]), colours, len(sizes))
+        _name_axes(axes, ranks, sizes, look.title, ceil(len(sizes) * len(looks) / NAMED))
     panels[0].set_ylabel("ranks")
     handles: list[Patch] = [Patch(facecolor=colours[name], label=name) for name in colours if name in names]
     if any(cells[look.tied].any() for look in looks if look.tied):
@@ -92,7 +131,9 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
     return figure
 
 
-def _cell(axes: Axes, cell: dict, look: Look, row: int, column: int, colours: dict[str, str], columns: int) -> None:
+def _draw_cell(
+    axes: Axes, cell: dict, look: Look, row: int, column: int, colours: dict[str, str], columns: int
+) -> None:
     colour, tied = colours[cell[look.winner]], bool(look.tied and cell[look.tied])
     shape = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8)
     if tied:
@@ -107,7 +148,7 @@ def _cell(axes: Axes, cell: dict, look: Look, row: int, column: int, colours: di
         axes.text(column, row, words, ha="center", va="center", color=ink, fontsize=8, bbox=plain)
 
 
-def _axes(axes: Axes, ranks: list[int], sizes: list[int], title: str, every: int) -> None:
+def _name_axes(axes: Axes, ranks: list[int], sizes: list[int], title: str, every: int) -> None:
     axes.set_xlim(-0.5, len(sizes) - 0.5)
     axes.set_ylim(-0.5, len(ranks) - 0.5)
     axes.set_xticks(range(0, len(sizes), every), [format_size(size) for size in sizes[::every]], fontsize=8)

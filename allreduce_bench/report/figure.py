@@ -1,0 +1,82 @@
+"""What a figure of the report declares of itself, what it is drawn from, and what it gives."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ..models.bounds import Bounds
+from ..models.curves import held, lower_bounds
+from ..models.model import Model
+from ..schedule.algorithm import Algorithm
+from .drawn_bounds import bound_curves, bound_sentence, with_bounds
+
+TIMES, MODELS = "times", "models"  # sections of the page: of what was measured, of the models
+CELL = ["ranks", "algorithm", "executor", "cache", "nbytes"]  # columns that name a cell
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """One run: its competing rows, its models, and a user's own algorithms."""
+
+    frame: pd.DataFrame
+    models: Sequence[Model]
+    own: Mapping[str, Algorithm]
+
+    @cached_property
+    def least(self) -> dict[int, Bounds]:
+        """The lower bounds of each number of ranks at which the models hold."""
+        return lower_bounds(self.models, self.frame)
+
+    @cached_property
+    def limits(self) -> pd.DataFrame:
+        """The `bound_curves` over the sizes that were measured, of which there is one."""
+        sizes = self.frame.loc[self.frame["time_s"].notna() & (self.frame["nbytes"] > 0), "nbytes"]
+        return bound_curves(self.least, sizes.min(), sizes.max())
+
+    @cached_property
+    def bounded(self) -> pd.DataFrame:
+        """The rows with their bounds."""
+        return with_bounds(self.frame, self.least)
+
+    @cached_property
+    def compared(self) -> pd.DataFrame:
+        """The measured cells with the times of their models: see `models.curves.held`."""
+        return held(self.frame, self.models, self.own)
+
+    @property
+    def bound_sentence(self) -> str:
+        """From which models the bound comes; with a blank before it."""
+        return bound_sentence(self.frame, self.models, self.least)
+
+    @property
+    def has_both_caches(self) -> bool:
+        """Whether cells were measured with a warm and with a cold cache."""
+        return self.frame["cache"].nunique() > 1
+
+    @property
+    def warm_sentence(self) -> str:
+        """What the caption of a figure of warm cells alone says of it; with a blank before it."""
+        return " Warm cache." if self.has_both_caches else ""
+
+
+class Drawing(NamedTuple):
+    """A figure, its words and its numbers."""
+
+    figure: Figure
+    caption: str
+    numbers: pd.DataFrame  # what is drawn, in SI units
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportFigure:
+    """One figure of the page."""
+
+    stem: str  # of its files
+    section: str  # TIMES, which is drawn where a vector with elements has a time, or MODELS
+    turn: int  # its place in the section: those with a low turn come first
+    draw: Callable[[FigureData], Drawing | None]  # None: there is nothing to draw
+    why_not: Callable[[FigureData], str] | None = None  # what the page says where it is not drawn
