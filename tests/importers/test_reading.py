@@ -1,0 +1,165 @@
+"""Any log: what stands in every file of data/logs, counted by hand, and what logs do to their readers."""
+
+import random
+
+import pytest
+from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result
+from places import LOGS
+
+from allreduce_bench.importers import Asked, LogError, read, recognise
+
+K, M, G = 1024, 1024**2, 1024**3
+CASES = {  # file -> rows, {ranks: nodes}, first and last size, first and last time in us, type, definition
+    "imb_2021.11_check_defects_2ranks.txt": (12, {2: None}, 0, 4 * K, 0.18, 139.81, "float32", "imb_t_max"),
+    "imb_2021.11_real_4ranks_npmin2.txt": (32, {2: None, 4: None}, 0, 64 * K, 0.27, 143391.81, "float32", "imb_t_max"),
+    "nccl_allreduce_old_error_col.log": (34, {8: 1}, 0, 8 * G, 35.20, 63896, "float32", "nccl_tests"),
+    "nccl_cscs_alps_8xGH200_no_hook_bad.txt": (25, {8: 2}, 8, 128 * M, 85.47, 43293, "float32", "nccl_tests"),
+    "nccl_cscs_alps_8xGH200_ofi_hook_good.txt": (25, {8: 2}, 8, 128 * M, 17.93, 1916.4, "float32", "nccl_tests"),
+    "nccl_msccl_leaderboard_headerless.txt": (19, {8: None}, 128, 32 * M, 15.03, 379.5, "float32", "nccl_tests"),
+    "osu_v5.6.2_stackhpc_csd3.txt": (19, {None: None}, 4, M, 5.23, 1570.95, None, "osu_avg"),
+    "osu_v5.8_cuda_flux_16nodes.txt": (19, {128: 16}, 4, M, 337.07, 3982.10, None, "osu_avg"),
+    "osu_v5.8_eks_256nodes_24576ranks.out": (19, {24576: 256}, 4, M, 4162.54, 17038.19, None, "osu_avg"),
+    "osu_v7.4_2ranks_case1.txt": (15, {None: None}, 4, 64 * K, 1.05, 601.88, "char", "osu_avg"),
+    "osu_v7.4_2ranks_case2.txt": (15, {None: None}, 4, 64 * K, 1.15, 21537.05, "char", "osu_avg"),
+    "osu_v7.4_2ranks_case3.txt": (15, {None: None}, 4, 64 * K, 1.06, 356.00, "char", "osu_avg"),
+    "osu_v7.4_2ranks_case5.txt": (15, {None: None}, 4, 64 * K, 0.95, 79.84, "char", "osu_avg"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_log_has_the_rows_ranks_and_units_that_were_counted_by_hand(name):
+    count, layout, first, last, first_us, last_us, dtype, definition = CASES[name]
+    rows = read(LOGS / name)
+    assert len(rows) == count and all(row.time_s for row in rows)
+    assert {row.ranks: row.nodes for row in rows} == layout
+    assert (rows[0].nbytes, rows[-1].nbytes) == (first, last)
+    assert (rows[0].time_s / US, rows[-1].time_s / US) == pytest.approx((first_us, last_us))
+    assert {row.dtype for row in rows} == {dtype} and {row.time_definition for row in rows} == {definition}
+    assert {(row.algorithm, row.executor, row.op) for row in rows} == {("native", "native", "sum")}
+
+
+def test_every_log_is_a_case():
+    assert {path.name for path in LOGS.iterdir()} == {*CASES, "README.md"}
+
+
+def test_versions_are_those_of_the_banners():
+    versions = {name: read(LOGS / name)[0].version for name in CASES}
+    assert versions["osu_v5.6.2_stackhpc_csd3.txt"] == "5.6.3"  # whatever the file is called
+    assert versions["osu_v5.8_cuda_flux_16nodes.txt"] == "5.8"
+    assert versions["imb_2021.11_check_defects_2ranks.txt"] == "2021.11"
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (b"", "line 1: empty"),
+        (b" \n\n", "line 1: empty"),
+        (bytes(range(256)) * 20, "line 1: binary"),
+        (b"\x1f\x8b\x08" + bytes(100), "line 1: compressed by gzip"),
+        ("\nDear diary,\ntoday nothing was reduced\n", "line 2: no log that is known"),
+        (OTHER, r"line \d: no row of an all-reduce up to here; found: MPI Alltoall"),
+        (OSU[: OSU.index("4 ")], "no row of an all-reduce"),
+        ("a,b\n1,2\n", "line 1: no log that is known"),
+        (OSU.replace("Allreduce", "Iallreduce"), "found: MPI Iallreduce"),
+        ("{}", "line 1: no log"),
+    ],
+)
+def test_what_is_no_log_is_refused_in_one_line(tmp_path, text, words):
+    with pytest.raises(LogError, match=words) as refusal:
+        read(log(tmp_path, text))
+    assert str(tmp_path) in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_a_log_that_is_absent_is_named(tmp_path):
+    with pytest.raises(LogError, match="no such file"):
+        read(tmp_path / "none.log")
+
+
+def test_options_fill_in_what_a_log_does_not_say_and_contradict_nothing(tmp_path):
+    path = log(tmp_path, OSU)
+    row = read(path, Asked(ranks=64, nodes=2, dtype="double", algorithm="native:ring", where={"nbytes": "8"}))[0]
+    assert (row.ranks, row.nodes, row.dtype, row.count, row.algorithm) == (64, 2, "float64", 1, "native:ring")
+    with pytest.raises(LogError, match="line 4: 4 bytes are no whole number of elements of float64"):
+        read(path, Asked(dtype="float64"))
+    with pytest.raises(LogError, match="--ranks 2, but the log says 24576"):
+        read(LOGS / "osu_v5.8_eks_256nodes_24576ranks.out", Asked(ranks=2))
+    with pytest.raises(LogError, match="2 ranks on 4 nodes"):
+        read(path, Asked(ranks=2, nodes=4))
+    with pytest.raises(LogError, match="no column 'mood'"):
+        read(path, Asked(where={"mood": "good"}))
+    with pytest.raises(LogError, match="none of its 3 rows has nbytes=5"):
+        read(path, Asked(where={"nbytes": "5"}))
+    with pytest.raises(LogError, match="--in-place"):
+        read(path, Asked(in_place=True))
+
+
+def test_content_and_not_its_name_tells_a_log(tmp_path):
+    told = {recognise((LOGS / name).read_text()) for name in CASES}
+    assert told == {"osu", "imb", "nccl-tests"} and recognise(CSV) == "csv" and recognise("highest\n1\n") == "pico"
+    assert recognise("hello\n") is None and recognise(NCCL + OSU) == "osu"
+    assert recognise(OTHER + IMB) == "imb" and recognise(OTHER) == "osu"
+
+
+@pytest.mark.parametrize("above, below", [("OSU", "IMB"), ("IMB", "OSU"), ("OSU", "NCCL"), ("NCCL", "IMB")])
+def test_all_reduces_of_two_tools_in_one_file_are_not_mixed(above, below, tmp_path):
+    texts = {"OSU": OSU, "IMB": IMB, "NCCL": (LOGS / "nccl_cscs_alps_8xGH200_ofi_hook_good.txt").read_text()}
+    path = tmp_path / "log.txt"
+    path.write_text(texts[above] + texts[below])
+    with pytest.raises(LogError, match=r"line \d+: an all-reduce of [\w-]+ below one of [\w-]+; cut the file in two"):
+        read(path, Asked(ranks=2))
+
+
+MUTATED = 2000
+
+
+NUMBERS = (b"nan", b"inf", b"-1", b"1e999", b"9" * 5000, b"0", b"", b"0x10", b"1.5", "\u0664".encode())
+
+
+def mutilated(content: bytes, draw: random.Random) -> bytes:
+    """The content with lines cut, doubled or shuffled, bytes flipped, or numbers replaced by odd ones."""
+    lines = content.splitlines(keepends=True)
+    for _ in range(draw.randint(1, 4)):
+        place, kind = draw.randrange(len(lines)), draw.randrange(7)
+        if kind == 0:
+            lines = lines[: place + 1]
+            lines[-1] = lines[-1][: draw.randrange(len(lines[-1]) + 1)]
+        elif kind == 1:
+            lines[place:place] = lines[place : place + draw.randint(1, 30)]
+        elif kind == 2:
+            draw.shuffle(lines)
+        elif kind == 3:
+            line = bytearray(lines[place])
+            for _ in range(draw.randint(1, 8) if line else 0):
+                line[draw.randrange(len(line))] ^= 1 << draw.randrange(8)
+            lines[place] = bytes(line)
+        elif kind == 4:
+            words = lines[place].split(b" ")
+            words[draw.randrange(len(words))] = draw.choice(NUMBERS)
+            lines[place] = b" ".join(words)
+        elif kind == 5:
+            del lines[place : place + draw.randint(1, 10)]
+        else:
+            fields = lines[place].split(b",")
+            fields[draw.randrange(len(fields))] = draw.choice(NUMBERS)
+            lines[place] = b",".join(fields)
+        lines = lines or [b""]
+    return b"".join(lines)
+
+
+@pytest.mark.filterwarnings("ignore::allreduce_bench.importers.LogWarning")
+def test_mutilated_logs_end_in_rows_or_in_one_line(tmp_path):
+    good = {"time": 10.5, "alg_bw": 0.8, "bus_bw": 1.4, "nwrong": 0.0}
+    more = [CSV, nccl_json(*(result(8 << i, good) for i in range(9))).replace("{", "\n{"), "highest\n" + "2000\n" * 50]
+    originals = [*((LOGS / name).read_bytes() for name in CASES), *(text.encode() for text in more)]
+    draw, read_well = random.Random(5), 0
+    for number in range(MUTATED):
+        path = log(tmp_path, mutilated(originals[number % len(originals)], draw), "64_ring_int32.csv")
+        try:
+            rows = read(path, Asked(in_place=False, dtype=draw.choice([None, None, "float32"])))
+        except LogError as error:
+            assert str(error).startswith(str(path)) and "\n" not in str(error) and len(str(error)) < 700, str(error)
+            continue
+        read_well += 1
+        assert rows and all(row.time_s is None or 0 < row.time_s < 1e7 for row in rows)
+        assert all(0 <= row.nbytes <= 1e17 and (row.ranks is None or 0 < row.ranks <= 1e6) for row in rows)
+    assert MUTATED / 4 < read_well < MUTATED

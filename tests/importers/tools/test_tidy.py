@@ -1,0 +1,62 @@
+"""CSV files with one row a cell."""
+
+import pytest
+from made_logs import CSV, log, times
+
+from allreduce_bench.importers import Asked, LogError, LogWarning, points, read
+
+
+def test_columns_of_a_csv_are_told_by_their_names(tmp_path):
+    rows = read(log(tmp_path, CSV))
+    assert [(row.ranks, row.nodes, row.launch, row.algorithm, row.count) for row in rows[1:]] == [
+        (8, 4, "1", "tree", 16),
+        (4, 4, "2", "ring", 16),
+    ]
+    assert [row.time_s for row in rows] == pytest.approx([2e-6, 1e-6, 4e-6])
+    assert {row.time_definition for row in rows} == {"csv_median_ns"}
+    means = read(log(tmp_path, CSV), Asked(columns={"time_s": "mean_ns"}))
+    assert [row.time_s for row in means] == pytest.approx([9e-6] * 3)
+    found = points(log(tmp_path, CSV, "a.csv"))
+    assert list(found["run"]) == ["here, 2 ranks per node"] * 2 + ["there, 1 rank per node"]
+
+
+@pytest.mark.parametrize("name, rate", [("busbw_GBps", 1.5e9), ("busbw (GB/s)", 1.5e9), ("busbw_Gbit/s", 1.5e9 / 8)])
+def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
+    (row,) = read(log(tmp_path, f"ranks,nbytes,time_s,{name}\n4,1000,,1.5\n"))
+    assert row.time_s == pytest.approx(1000 * 2 * 3 / 4 / rate)
+    with pytest.raises(LogError, match="line 2: a bus bandwidth without a number of ranks"):
+        read(log(tmp_path, f"nbytes,{name}\n1000,1.5\n"))
+    (row,) = read(log(tmp_path, f"nbytes,{name}\n1000,1.5\n"), Asked(ranks=4))
+    assert row.time_s == pytest.approx(1000 * 2 * 3 / 4 / rate)
+
+
+@pytest.mark.parametrize(
+    "text, columns, words",
+    [
+        ("ranks,nbytes,time\n4,8,2\n", {}, "line 1: no time in a unit that its name says"),
+        ("ranks,time_s\n4,2\n", {}, "line 1: no column of a size"),
+        ("ranks,nbytes,time_s\n4,8,fast\n", {}, "line 2: time_s is 'fast'"),
+        ("ranks,nbytes,time_s\n4.5,8,1\n", {}, "line 2: the number of ranks is '4.5'"),
+        ("ranks,nbytes,time_s\n4,8,1\n4,8\n4,8,1\n", {}, "line 3: 2 fields, expected 3"),
+        ("ranks,nbytes,time_s\n", {}, "line 1: no row"),
+        ("# by hand\nranks,nbytes,time_s\n4,x,1\n", {}, "line 3: nbytes is 'x'"),
+        ("ranks,nbytes,time_s\n4,8,1\n", {"time_us": "speed"}, "no column 'speed'"),
+        ("ranks,nbytes,speed\n4,8,1\n", {"time": "speed"}, "of which unit"),
+        ("ranks,nbytes,speed\n4,8,1\n", {"mood": "speed"}, "unknown 'mood'"),
+        ("ranks,count,time_s\n4,8,1\n", {}, "line 2: a count of elements of which type"),
+    ],
+)
+def test_a_csv_that_lacks_something_says_what(tmp_path, text, columns, words):
+    with pytest.raises(LogError, match=words):
+        read(log(tmp_path, text), Asked(columns=columns))
+
+
+def test_a_csv_row_that_may_be_cut_off_is_dropped_with_a_warning(tmp_path):
+    with pytest.warns(LogWarning, match="line 3: the last row has no line end"):
+        assert len(read(log(tmp_path, "ranks,nbytes,time_s\n4,8,1\n4,16,2.5"))) == 1
+
+
+def test_other_collectives_and_quoted_fields_of_a_csv(tmp_path):
+    text = 'collective,ranks,nbytes,time_us,note\nMPI_Allreduce,4,8,1,"a,b"\nbcast,4,8,2,c\nALLREDUCE,4,16,3,\n'
+    with pytest.warns(LogWarning, match="column 'note'"):
+        assert times(read(log(tmp_path, text))) == {8: 1, 16: 3}
