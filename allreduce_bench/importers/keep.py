@@ -29,21 +29,21 @@ def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], sa
     _refuse_missing(rows)
     for name in SAME:
         _refuse_several(rows, name)
-    for ranks in _order(row.ranks for row in rows):
-        ours = [row for row in rows if row.ranks == ranks]
-        _refuse_several(ours, "nodes", f" at {ranks} ranks")
+    for ranks in _each_once(row.ranks for row in rows):
+        rows_of_ranks = [row for row in rows if row.ranks == ranks]
+        _refuse_several(rows_of_ranks, "nodes", f" at {ranks} ranks")
     launches = _launches(rows)
-    create_run(folder, _plan(rows, launches), command, _imported(rows, said))
+    create_run(folder, _imported_plan(rows, launches), command, _imported_facts(rows, said))
     try:
-        for launch, of in launches.items():
-            _record(folder, launch, of)
+        for launch, rows_of_launch in launches.items():
+            _record(folder, launch, rows_of_launch)
         record_summary(folder)
     except BaseException:  # half an import is none
         discard_run(folder)
         raise
 
 
-def _order(values: Iterable) -> list:
+def _each_once(values: Iterable) -> list:
     return list(dict.fromkeys(values))
 
 
@@ -56,13 +56,13 @@ def _refuse_missing(rows: Sequence[Imported]) -> None:
 def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> None:
     """Raises LogError where rows differ in what one folder has one of."""
     value = attrgetter(name)
-    found = _order(map(value, rows))
-    if len(found) > 1:
-        first, other = (next(row for row in rows if value(row) == one) for one in found[:2])
-        words = listed("not said" if one is None else one for one in found)
-        choice = next((one for one in found if one is not None), "")
+    values = _each_once(map(value, rows))
+    if len(values) > 1:
+        first, other = (next(row for row in rows if value(row) == wanted) for wanted in values[:2])
+        words = listed("not said" if named is None else named for named in values)
+        choice = next((named for named in values if named is not None), "")
         way = {"tool": "import them one by one", "in_place": "import them one by one"}
-        say = f"say --{name}, " if None in found and name in ("dtype", "op", "nodes") else ""
+        say = f"say --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
         how = way.get(name, f"{say}choose by --where {name}={choice}, or import them one by one")
         raise LogError(f"{other.place}: {name} is {words}{where} (the first in {first.place}); a run has one: {how}")
 
@@ -70,20 +70,20 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
 def _launches(rows: Sequence[Imported]) -> dict[Launch, list[Imported]]:
     """The rows of each launch: those of as many ranks and of one name, numbered in the order of the logs."""
     numbers: dict[int, dict[tuple[str, str], int]] = defaultdict(dict)
-    found: dict[Launch, list[Imported]] = defaultdict(list)
+    rows_of: dict[Launch, list[Imported]] = defaultdict(list)
     for row in rows:
         ranks = int(row.ranks or 0)
-        known = numbers[ranks]
+        number_of = numbers[ranks]
         # a CSV's words for its launches are its own
-        number = known.setdefault((row.launch, row.file if row.fields else ""), len(known) + 1)
-        found[Launch(ranks, number)].append(row)
-    return dict(found)
+        number = number_of.setdefault((row.launch, row.file if row.fields else ""), len(number_of) + 1)
+        rows_of[Launch(ranks, number)].append(row)
+    return dict(rows_of)
 
 
-def _plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> ImportedPlan:
+def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> ImportedPlan:
     caches = [cache for cache in CACHES if any(row.cache == cache for row in rows)]
     return ImportedPlan(
-        algorithms=tuple(_order(row.algorithm for row in rows)),
+        algorithms=tuple(_each_once(row.algorithm for row in rows)),
         sizes=tuple(sorted({row.nbytes for row in rows})),
         ranks=tuple(sorted({int(row.ranks or 0) for row in rows})),
         launches=max(launch.number for launch in launches),
@@ -96,9 +96,9 @@ def _plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> ImportedPlan:
     )
 
 
-def _imported(rows: Sequence[Imported], said: dict[str, Any]) -> dict[str, Any]:
+def _imported_facts(rows: Sequence[Imported], said: dict[str, Any]) -> dict[str, Any]:
     """What run.json says of the logs."""
-    files = _order(row.file for row in rows)
+    files = _each_once(row.file for row in rows)
     versions = sorted({row.version for row in rows if row.version})
     return {
         "tool": rows[0].tool,
@@ -117,13 +117,13 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
     if nodes and launch.ranks % nodes == 0:
         facts["layout"] = f"{nodes}x{launch.ranks // nodes}"
     facts |= {"mpi": {}, "oversubscribed": None, "findings": [], **rows[0].facts}
-    facts["source"] = {"launch": rows[0].launch, "files": _order(row.file for row in rows)}
+    facts["source"] = {"launch": rows[0].launch, "files": _each_once(row.file for row in rows)}
     recorder = Recorder(folder, launch.name, facts)
     cells: dict[Cell, list[Imported]] = defaultdict(list)
     for row in rows:
         cells[row.algorithm, row.executor, row.count, row.segment, row.cache].append(row)
-    for of in cells.values():
-        recorder.cell(*_cell(launch, of), sync=False)
+    for rows_of_cell in cells.values():
+        recorder.cell(*_cell(launch, rows_of_cell), sync=False)
 
 
 def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -131,8 +131,8 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
     worst = next((row for row in rows if row.state == "wrong"), None)
     row = worst or next((row for row in rows if row.state == "done"), rows[0])
     timed = [row for row in rows if row.state == "done"] if row.state == "done" else []
-    times = [call for of in timed for call in _calls(of)]
-    known = [of.wrong for of in rows if of.wrong is not None]
+    calls = [call for timed_row in timed for call in _calls(timed_row)]
+    wrong = [counted.wrong for counted in rows if counted.wrong is not None]
     mark = {
         "algorithm": row.algorithm,
         "executor": row.executor,
@@ -147,12 +147,12 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "groups": "",
         "state": row.state,
         "reason": row.reason,
-        "repetitions": sum(not call["warmup"] for call in times),
-        "wrong": sum(known) if known else None,
-        "imb_t_max_s": _mean([of.imb_t_max_s for of in timed]),
-        "nccl_tests_s": _mean([of.nccl_tests_s for of in timed]),
+        "repetitions": sum(not call["warmup"] for call in calls),
+        "wrong": sum(wrong) if wrong else None,
+        "imb_t_max_s": _mean([timed_row.imb_t_max_s for timed_row in timed]),
+        "nccl_tests_s": _mean([timed_row.nccl_tests_s for timed_row in timed]),
     }
-    return mark, [{**mark, "in_place": row.in_place, **call} for call in times]
+    return mark, [{**mark, "in_place": row.in_place, **call} for call in calls]
 
 
 def _calls(row: Imported) -> list[dict[str, Any]]:

@@ -76,11 +76,12 @@ def _plan_of(folder: RunFolder) -> Plan:
 
 
 def _refuse_other_plan(first: Source, other: Source) -> None:
-    ours, theirs = (_flat(source.plan) for source in (first, other))
+    first_values, other_values = (_flat(source.plan) for source in (first, other))
     own = OWN if first.plan.check != "bits" else ("ranks", "launches")  # bits of other floats are other bits
-    for name in ours:
-        if name not in own and ours[name] != theirs[name]:
-            values = f"{name} {_said(theirs[name])}, but {first.folder.path} has {_said(ours[name])}"
+    for name in first_values:
+        if name not in own and first_values[name] != other_values[name]:
+            expected, found = _value_text(first_values[name]), _value_text(other_values[name])
+            values = f"{name} {found}, but {first.folder.path} has {expected}"
             raise RunError(f"{other.folder.path}: has {values}; only runs of equal plans make one run")
 
 
@@ -89,27 +90,29 @@ def _flat(plan: Plan) -> dict[str, Any]:
     return values | values.pop("start")
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return ",".join(map(str, value)) or "none" if isinstance(value, tuple) else f"{'none' if value is None else value}"
 
 
 def _refuse_other_launches(sources: Sequence[Source]) -> None:
     """Raises RunError where launches of as many ranks ran differently."""
     for what, ask in SAME.items():
-        known: dict[int, tuple[Source, Any]] = {}
+        first_of: dict[int, tuple[Source, Any]] = {}
         for source in sources:
             for fact in source.folder.attempts():
-                first, value = known.setdefault(fact["ranks"], (source, ask(fact)))
+                first, value = first_of.setdefault(fact["ranks"], (source, ask(fact)))
                 if value != ask(fact) and first is not source:
-                    values = f"{what} {_said(ask(fact))} at {in_ranks([fact['ranks']])}"
-                    one = f"{first.folder.path} has {_said(value)}"
-                    raise RunError(f"{source.folder.path}: has {values}, but {one}; such launches make no one run")
+                    values = f"{what} {_value_text(ask(fact))} at {in_ranks([fact['ranks']])}"
+                    first_value = f"{first.folder.path} has {_value_text(value)}"
+                    raise RunError(
+                        f"{source.folder.path}: has {values}, but {first_value}; such launches make no one run"
+                    )
 
 
 def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Source]:
     """The runs with new numbers for launches: their own where it is free, else the lowest that is."""
     taken: dict[int, set[int]] = defaultdict(set)
-    found = []
+    numbered = []
     for name, folder, plan in zip(run_names(folders), folders, plans):
         renamed = {}
         for launch in sorted(folder.attempt_numbers()):
@@ -118,8 +121,8 @@ def _numbered(folders: Sequence[RunFolder], plans: Sequence[Plan]) -> list[Sourc
             number = launch.number if free else next(n for n in range(1, len(numbers) + 2) if n not in numbers)
             numbers.add(number)
             renamed[launch] = Launch(launch.ranks, number)
-        found.append(Source(name, folder, plan, renamed))
-    return found
+        numbered.append(Source(name, folder, plan, renamed))
+    return numbered
 
 
 def _joined(sources: Sequence[Source]) -> Plan:

@@ -44,11 +44,17 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
         if row["state"] != "done":
             key = (str(row["state"]), int(str(row["ranks"])), str(row["algorithm"]), str(row["reason"] or ""))
             sizes.setdefault(key, []).append(cell_size(row))
-    found = [Gap(state, ranks, name, ", ".join(of), reason) for (state, ranks, name, reason), of in sizes.items()]
-    return sorted(found, key=lambda gap: gap.state not in FAILED)
+    cells = [
+        Gap(state, ranks, name, ", ".join(cell_sizes), reason)
+        for (state, ranks, name, reason), cell_sizes in sizes.items()
+    ]
+    return sorted(cells, key=lambda gap: gap.state not in FAILED)
 
 
 def cell_size(row: SummaryRow) -> str:
     """`8 B`, or `8 B cold`, `8 B alone`."""
-    words = [format_size(int(str(row["nbytes"]))), *(word for word in (row["cache"], row["groups"]) if word in UNUSUAL)]
-    return " ".join(words)
+    parts = [
+        format_size(int(str(row["nbytes"]))),
+        *(label for label in (row["cache"], row["groups"]) if label in UNUSUAL),
+    ]
+    return " ".join(parts)

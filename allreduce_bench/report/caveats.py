@@ -28,6 +28,7 @@ BADGES = {  # in this order
     "clock": "clocks disagree",
     "sync": "other start of calls",
 }
+EXACT = ("all results exact", "Every measured cell gave the exact result before and after its timing.")
 SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
 
 
@@ -36,15 +37,21 @@ def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: 
 
     `missing`: of the cells that jobs should have measured and did not, in words.
     """
-    of_bits = [*_of_replicas(rows), *_of_reproducibility(rows)]
+    bit_caveats = [*_of_replicas(rows), *_of_reproducibility(rows)]
     imported = any("source" in fact for fact in attempts)
-    of_rows = [*_of_checks(rows, imported), *_of_accidents(rows), *of_bits, *_of_gaps(rows), *find_time_caveats(rows)]
-    found = [*_of_promises(rows), *_of_launches(attempts), *of_rows, *_of_jobs(missing)]
-    return sorted(found, key=lambda finding: finding.level == "info")
+    row_caveats = [
+        *_of_checks(rows, imported),
+        *_of_accidents(rows),
+        *bit_caveats,
+        *_of_gaps(rows),
+        *find_time_caveats(rows),
+    ]
+    caveats = [*_of_promises(rows), *_of_launches(attempts), *row_caveats, *_of_jobs(missing)]
+    return sorted(caveats, key=lambda caveat: caveat.level == "info")
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:
-    """What the launches said, each kind with the rank counts at which it was said; the severe ones first."""
+    """What the launches found, each kind with the rank counts at which it was found; the severe ones first."""
     launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
     for fact in attempts:
         for finding in fact.get("findings", []):
@@ -52,13 +59,16 @@ def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:
             level = finding.get("level") or ("severe" if code in SEVERE else "caution")
             note = Note(finding["text"], finding.get("effect", ""), finding.get("advice", ""))
             launches_of.setdefault((level, code), {}).setdefault(note, set()).add(fact["ranks"])
-    found = []
+    caveats = []
     for level, code in sorted(launches_of, key=_urgency):
-        said = launches_of[level, code]
-        badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*said.values()))}"
-        notes = (note._replace(text=f"{note.text} (launches of {in_ranks(at)})") for note, at in said.items())
-        found.append(Caveat(level, badge, tuple(notes)))
-    return found
+        ranks_of_note = launches_of[level, code]
+        badge = f"{BADGES.get(code, code)} at {in_ranks(set().union(*ranks_of_note.values()))}"
+        notes = (
+            note._replace(text=f"{note.text} (launches of {in_ranks(rank_counts)})")
+            for note, rank_counts in ranks_of_note.items()
+        )
+        caveats.append(Caveat(level, badge, tuple(notes)))
+    return caveats
 
 
 def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
@@ -68,23 +78,22 @@ def _urgency(kind: tuple[str, str]) -> tuple[int, int]:
 
 def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
     failed = []
-    for state, words in FAILED.items():
-        found = [gap for gap in gaps(rows) if gap.state == state]
-        texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in found]
-        if found:
+    for state, badge_words in FAILED.items():
+        failed_cells = [gap for gap in gaps(rows) if gap.state == state]
+        texts = [f"{gap.algorithm} at {in_ranks([gap.ranks])}, {gap.sizes}: {gap.reason}" for gap in failed_cells]
+        if failed_cells:
             failed.append(
                 Caveat(
                     "bad",
-                    f"{words}: {', '.join(dict.fromkeys(gap.algorithm for gap in found))}",
+                    f"{badge_words}: {', '.join(dict.fromkeys(gap.algorithm for gap in failed_cells))}",
                     tuple(map(Note, texts)),
                 )
             )
     if failed:
         return failed
     if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
-        text = "Every measured cell gave the exact result before and after its timing."
-        told = ("no wrong results", "The logs say that none was wrong.") if imported else ("all results exact", text)
-        return [Caveat("good", told[0], (Note(told[1]),))]
+        badge, text = ("no wrong results", "The logs say that none was wrong.") if imported else EXACT
+        return [Caveat("good", badge, (Note(text),))]
     return [Caveat("caution", "unchecked results", (Note("Some times belong to results that were not checked."),))]
 
 
@@ -113,17 +122,19 @@ def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Where a result is not the same when it is asked for again, and no schedule promised that it would be."""
-    found = []
-    for column, of in (("same_bits_calls", "calls"), ("same_bits_launches", "launches")):
+    caveats = []
+    for column, unit in (("same_bits_calls", "calls"), ("same_bits_launches", "launches")):
         changing: dict[str, set[int]] = {}
         for row in rows:
             if row.get(column) == 0 and not broken_promise(row):
                 changing.setdefault(str(row["algorithm"]), set()).add(int(str(row["ranks"])))
         if changing:
             names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
-            text = f"different bits in different {of} on the same floats, so that a result cannot be repeated: {names}"
-            found.append(Caveat("caution", f"bits change between {of}: {', '.join(changing)}", (Note(text),)))
-    return found
+            text = (
+                f"different bits in different {unit} on the same floats, so that a result cannot be repeated: {names}"
+            )
+            caveats.append(Caveat("caution", f"bits change between {unit}: {', '.join(changing)}", (Note(text),)))
+    return caveats
 
 
 def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:

@@ -17,11 +17,11 @@ class DistributionColumn(NamedTuple):
     kind: str = ""  # text: set to the left
 
 
-def _us(name: RealColumn) -> Words:
+def _microseconds(name: RealColumn) -> Words:
     return lambda row: "" if (time_s := row.get(name)) is None else three_digits(time_s * 1e6)
 
 
-def _text(name: str) -> Words:
+def _column_text(name: str) -> Words:
     return lambda row: str(row.get(name) or "")
 
 
@@ -38,56 +38,60 @@ def _drift(row: SummaryRow) -> str:
     return "" if (drift := row.get("drift")) is None else f"{round(100 * (drift - 1), 1) + 0.0:+.1f} %"
 
 
-def _first(row: SummaryRow) -> str:
+def _first_call(row: SummaryRow) -> str:
     return "" if (first := row.get("first_penalty")) is None else f"{three_digits(first)} x"
 
 
 def _interval(row: SummaryRow) -> str:
-    return "" if row["interval"] == "range" else f"{_us('time_low_s')(row)} to {_us('time_high_s')(row)}"
+    return (
+        ""
+        if row["interval"] == "range"
+        else f"{_microseconds('time_low_s')(row)} to {_microseconds('time_high_s')(row)}"
+    )
 
 
 CELL = (
     DistributionColumn("size", lambda row: format_size(row["nbytes"])),
-    DistributionColumn("algorithm", _text("algorithm"), "text"),
+    DistributionColumn("algorithm", _column_text("algorithm"), "text"),
     DistributionColumn("cache", lambda row: "cold" if row.get("cache") == "cold" else "", "text"),
-    DistributionColumn("groups", _text("groups"), "text"),
+    DistributionColumn("groups", _column_text("groups"), "text"),
 )
 CALLS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
     "calls": (
-        DistributionColumn("timed", _text("repetitions")),
-        DistributionColumn("left out", _text("invalid")),
-        DistributionColumn("stopped by", _text("stopped"), "text"),
+        DistributionColumn("timed", _column_text("repetitions")),
+        DistributionColumn("left out", _column_text("invalid")),
+        DistributionColumn("stopped by", _column_text("stopped"), "text"),
     ),
     "time in us": (
-        DistributionColumn("p5", _us("p5_s")),
-        DistributionColumn("median", _us("time_s")),
-        DistributionColumn("p95", _us("p95_s")),
-        DistributionColumn("p99", _us("p99_s")),
-        DistributionColumn("p99.9", _us("p99_9_s")),
+        DistributionColumn("p5", _microseconds("p5_s")),
+        DistributionColumn("median", _microseconds("time_s")),
+        DistributionColumn("p95", _microseconds("p95_s")),
+        DistributionColumn("p99", _microseconds("p99_s")),
+        DistributionColumn("p99.9", _microseconds("p99_9_s")),
         DistributionColumn("95 % interval", _interval),
     ),
     "within a launch": (
         DistributionColumn("outliers", _outliers),
         DistributionColumn("lag-1", _lag1),
         DistributionColumn("drift", _drift),
-        DistributionColumn("first call", _first),
+        DistributionColumn("first call", _first_call),
     ),
 }
 DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
     "time in us": (
-        DistributionColumn("time_s", _us("time_s")),
-        DistributionColumn("completion", _us("completion_s")),
-        DistributionColumn("OSU avg", _us("osu_avg_s")),
-        DistributionColumn("IMB t_max", _us("imb_t_max_s")),
-        DistributionColumn("nccl-tests", _us("nccl_tests_s")),
+        DistributionColumn("time_s", _microseconds("time_s")),
+        DistributionColumn("completion", _microseconds("completion_s")),
+        DistributionColumn("OSU avg", _microseconds("osu_avg_s")),
+        DistributionColumn("IMB t_max", _microseconds("imb_t_max_s")),
+        DistributionColumn("nccl-tests", _microseconds("nccl_tests_s")),
     ),
     "common clock, us": (
-        DistributionColumn("arrival skew", _us("arrival_skew_s")),
-        DistributionColumn("error of the clock", _us("clock_error_s")),
+        DistributionColumn("arrival skew", _microseconds("arrival_skew_s")),
+        DistributionColumn("error of the clock", _microseconds("clock_error_s")),
     ),
-    "what time_s is": (DistributionColumn("definition", _text("time_definition"), "text"),),
+    "what time_s is": (DistributionColumn("definition", _column_text("time_definition"), "text"),),
 }
 
 
@@ -98,11 +102,13 @@ def tables(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     cell {title: words of each column}.
     """
     done = [row for row in rows if row["time_s"] is not None]
-    return [_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
+    return [_filled_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
 
 
-def _table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    some = {title: [column for column in of if any(map(column.words, rows))] for title, of in groups.items()}
-    kept = {title: columns for title, columns in some.items() if columns}
+def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Sequence[SummaryRow]) -> dict[str, Any]:
+    filled = {
+        title: [column for column in columns if any(map(column.words, rows))] for title, columns in groups.items()
+    }
+    kept = {title: columns for title, columns in filled.items() if columns}
     lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
     return {"groups": kept, "lines": lines}

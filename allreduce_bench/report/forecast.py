@@ -35,19 +35,25 @@ class Forecast(NamedTuple):
 def rows(forecast: Forecast) -> list[dict[str, Any]]:
     """One for every series, number of ranks and size, with the COLUMNS; missing is None."""
     return [
-        _row(group, one, group.fastest(ranks, nbytes), _bounds(group, ranks, nbytes))
+        _row_of_cell(group, predicted, group.fastest(ranks, nbytes), _bounds(group, ranks, nbytes))
         for group in forecast.groups
         for ranks in forecast.ranks
         for nbytes in forecast.sizes
-        for one in (group.at(series, ranks, nbytes) for series in group.models)
+        for predicted in (group.at(series, ranks, nbytes) for series in group.models)
     ]
 
 
-def _row(group: CompetingModels, one: Predicted, fastest: Predicted | None, least: Bounds) -> dict[str, Any]:
-    time = one.prediction._asdict() if one.prediction else {}
-    found = {**one._asdict(), **time, "group": group.where, "algorithm": one.series}
-    found |= {"fastest": one == fastest, "latency_bound_s": least.latency_s, "bandwidth_bound_s": least.bandwidth_s}
-    return {name: found.get(name) for name in COLUMNS}
+def _row_of_cell(
+    group: CompetingModels, predicted: Predicted, fastest: Predicted | None, least: Bounds
+) -> dict[str, Any]:
+    modelled = predicted.prediction._asdict() if predicted.prediction else {}
+    values = {**predicted._asdict(), **modelled, "group": group.where, "algorithm": predicted.series}
+    values |= {
+        "fastest": predicted == fastest,
+        "latency_bound_s": least.latency_s,
+        "bandwidth_bound_s": least.bandwidth_s,
+    }
+    return {name: values.get(name) for name in COLUMNS}
 
 
 def as_csv(forecast: Forecast) -> str:
@@ -63,9 +69,9 @@ def as_csv(forecast: Forecast) -> str:
 def as_json(forecast: Forecast) -> str:
     """One object: where it is from, the rows, and the crossings with their sentences."""
     crossings = [
-        {"group": group.where, "sentence": one.sentence, **one._asdict()}
+        {"group": group.where, "sentence": crossing.sentence, **crossing._asdict()}
         for group in forecast.groups
-        for one in crossings_of(forecast, group)
+        for crossing in crossings_of(forecast, group)
     ]
     content = {"measured": False, "source": forecast.source, "rows": rows(forecast), "crossings": crossings}
     return json.dumps(content, indent=1) + "\n"
@@ -73,45 +79,53 @@ def as_json(forecast: Forecast) -> str:
 
 def as_tables(forecast: Forecast) -> str:
     """For every group a table a number of ranks, and below them what changes where."""
-    return "\n".join(line for group in forecast.groups for line in _of_group(forecast, group, _tables(forecast, group)))
+    return "\n".join(
+        line for group in forecast.groups for line in _group_lines(forecast, group, _table_lines(forecast, group))
+    )
 
 
 def as_map(forecast: Forecast) -> str:
     """For every group the fastest algorithm, ranks down and sizes across."""
-    return "\n".join(line for group in forecast.groups for line in _of_group(forecast, group, _map(forecast, group)))
+    return "\n".join(
+        line for group in forecast.groups for line in _group_lines(forecast, group, _map_lines(forecast, group))
+    )
 
 
 def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Found]:
     """Over sizes at the numbers of ranks, over numbers of ranks at the sizes; one number stands for all up to it."""
     ranks, sizes = forecast.ranks, forecast.sizes
-    asked = ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
+    rank_counts = ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
     fewest = ranks[0] if len(ranks) > 1 else min(FEWEST, ranks[0])
-    changing: list[Found] = [one for number in asked for one in over_sizes(group, number, sizes[0], sizes[-1])]
-    growing: list[Found] = [one for nbytes in sizes for one in over_ranks(group, nbytes, fewest, ranks[-1])]
-    powers: list[Found] = [one for nbytes in sizes for one in at_powers_of_two(group, nbytes, fewest, ranks[-1])]
+    changing: list[Found] = [
+        crossing for count in rank_counts for crossing in over_sizes(group, count, sizes[0], sizes[-1])
+    ]
+    growing: list[Found] = [crossing for nbytes in sizes for crossing in over_ranks(group, nbytes, fewest, ranks[-1])]
+    powers: list[Found] = [
+        crossing for nbytes in sizes for crossing in at_powers_of_two(group, nbytes, fewest, ranks[-1])
+    ]
     return changing + merged(growing, sizes) + merged(powers, sizes)
 
 
-def _of_group(forecast: Forecast, group: CompetingModels, body: list[str]) -> list[str]:
+def _group_lines(forecast: Forecast, group: CompetingModels, body: list[str]) -> list[str]:
     title = f"allreduce, modelled, not measured: {forecast.source}"
-    words = [one.sentence for one in crossings_of(forecast, group)]
-    if not words and len(group.models) > 1:
-        words = ["no algorithm overtakes another in this range"]
-    return [title, *([group.where] if group.where else []), *body, "", *words, *_notes(forecast, group), ""]
+    sentences = [crossing.sentence for crossing in crossings_of(forecast, group)]
+    if not sentences and len(group.models) > 1:
+        sentences = ["no algorithm overtakes another in this range"]
+    return [title, *([group.where] if group.where else []), *body, "", *sentences, *_reader_notes(forecast, group), ""]
 
 
-def _tables(forecast: Forecast, group: CompetingModels) -> list[str]:
-    marks = ["* fastest", *["? speculative"] * bool(_far(_cells(forecast, group)))]
+def _table_lines(forecast: Forecast, group: CompetingModels) -> list[str]:
+    marks = ["* fastest", *["? speculative"] * bool(_speculative_ranks(_all_predicted(forecast, group)))]
     marks += [f"{COVERAGE:.0%}: interval of the fastest"] * _has_intervals(group)
     lines = [f"time in us;  {'  '.join(marks)}  bounds: least for messages in a row, for bytes through a port"]
     for ranks in forecast.ranks:
         nodes = group.at(next(iter(group.models)), ranks, forecast.sizes[0]).nodes
         where = f"{ranks} ranks" + (f" on {nodes} node{'s' if nodes > 1 else ''}" if nodes else "")
-        lines += ["", where, *_grid(forecast, group, ranks)]
+        lines += ["", where, *_size_lines(forecast, group, ranks)]
     return lines
 
 
-def _cells(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
+def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
     return [
         group.at(series, ranks, nbytes)
         for series in group.models
@@ -120,16 +134,16 @@ def _cells(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
     ]
 
 
-def _far(cells: Sequence[Predicted]) -> list[int]:
+def _speculative_ranks(cells: Sequence[Predicted]) -> list[int]:
     """The numbers of ranks at which a prediction is speculative."""
-    return sorted({one.ranks for one in cells if one.prediction and one.prediction.speculative})
+    return sorted({cell.ranks for cell in cells if cell.prediction and cell.prediction.speculative})
 
 
 def _has_intervals(group: CompetingModels) -> bool:
     return any(model.reach_log is not None for model in group.models.values())
 
 
-def _grid(forecast: Forecast, group: CompetingModels, ranks: int) -> list[str]:
+def _size_lines(forecast: Forecast, group: CompetingModels, ranks: int) -> list[str]:
     heads = [in_two_lines(series) for series in group.models]
     interval = _has_intervals(group)
     upper = ["", *(f"{first}  " if first else "" for first, _ in heads), "", *[""] * interval, "latency", "bandwidth"]
@@ -137,27 +151,32 @@ def _grid(forecast: Forecast, group: CompetingModels, ranks: int) -> list[str]:
     lines = [upper, lower]
     for nbytes in forecast.sizes:
         fastest, least = group.fastest(ranks, nbytes), _bounds(group, ranks, nbytes)
-        cells = [_time(group.at(series, ranks, nbytes), fastest) for series in group.models]
-        ends = [_interval(fastest)] if interval else []
+        cells = [_time_text(group.at(series, ranks, nbytes), fastest) for series in group.models]
+        ends = [_interval_text(fastest)] if interval else []
         limits = [three_digits(bound * 1e6) if bound else "-" for bound in least]
         lines.append([format_size(nbytes), *cells, fastest.series if fastest else "-", *ends, *limits])
     return aligned(lines)
 
 
-def _time(one: Predicted, fastest: Predicted | None) -> str:
-    if one.prediction is None:
+def _time_text(predicted: Predicted, fastest: Predicted | None) -> str:
+    if predicted.prediction is None:
         return "-  "
-    mark = ("*" if one == fastest else "") + ("?" if one.prediction.speculative else "")
-    return three_digits(one.prediction.time_s * 1e6) + f" {mark}".ljust(2)
+    mark = ("*" if predicted == fastest else "") + ("?" if predicted.prediction.speculative else "")
+    return three_digits(predicted.prediction.time_s * 1e6) + f" {mark}".ljust(2)
 
 
-def _interval(one: Predicted | None) -> str:
-    if one is None or one.prediction is None or one.prediction.low_s is None or one.prediction.high_s is None:
+def _interval_text(predicted: Predicted | None) -> str:
+    if (
+        predicted is None
+        or predicted.prediction is None
+        or predicted.prediction.low_s is None
+        or predicted.prediction.high_s is None
+    ):
         return "-"
-    return f"{three_digits(one.prediction.low_s * 1e6)} to {three_digits(one.prediction.high_s * 1e6)}"
+    return f"{three_digits(predicted.prediction.low_s * 1e6)} to {three_digits(predicted.prediction.high_s * 1e6)}"
 
 
-def _map(forecast: Forecast, group: CompetingModels) -> list[str]:
+def _map_lines(forecast: Forecast, group: CompetingModels) -> list[str]:
     winners = winner_map(group, forecast.ranks, forecast.sizes)
     lines = [["ranks", *map(format_size, forecast.sizes)]]
     lines += [[str(ranks), *(name or "-" for name in row)] for ranks, row in zip(forecast.ranks, winners)]
@@ -169,14 +188,14 @@ def _bounds(group: CompetingModels, ranks: int, nbytes: int) -> Bounds:
     return bounds(group.models.values(), ranks, nodes, nbytes)
 
 
-def _notes(forecast: Forecast, group: CompetingModels) -> list[str]:
+def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     """What a reader must know of these numbers: what was far away, what cannot run, how vectors are cut."""
-    cells, notes = _cells(forecast, group), []
+    cells, notes = _all_predicted(forecast, group), []
     counts = [ranks for model in group.models.values() for ranks in model.ranks]
-    if above := [ranks for ranks in _far(cells) if ranks > max(counts)]:
+    if above := [ranks for ranks in _speculative_ranks(cells) if ranks > max(counts)]:
         words = f"{format_ranges(above)} ranks are beyond {FAR:.0f} times the {max(counts)}"
         notes.append(f"speculative: {words} that were measured")
-    if below := [ranks for ranks in _far(cells) if ranks < min(counts)]:
+    if below := [ranks for ranks in _speculative_ranks(cells) if ranks < min(counts)]:
         words = f"{format_ranges(below)} ranks are fewer than 1/{FAR:.0f} of the {min(counts)}"
         notes.append(f"speculative: {words} that were measured")
     measured = [model.nbytes for model in group.models.values() if model.nbytes]
@@ -184,18 +203,20 @@ def _notes(forecast: Forecast, group: CompetingModels) -> list[str]:
         notes.append(f"sizes above {format_size(max(map(max, measured)))} were not measured")
     if measured and forecast.sizes[0] < min(map(min, measured)):
         notes.append(f"sizes below {format_size(min(map(min, measured)))} were not measured")
-    cut = sorted({one.series for one in cells if one.segment_nbytes})
-    if cut:
-        notes.append(f"{' and '.join(cut)}: {_segments(group, [one for one in cells if one.segment_nbytes])}")
-    return notes + list(dict.fromkeys(one.cannot for one in cells if one.cannot))
+    segmented = sorted({cell.series for cell in cells if cell.segment_nbytes})
+    if segmented:
+        notes.append(
+            f"{' and '.join(segmented)}: {_segments_text(group, [cell for cell in cells if cell.segment_nbytes])}"
+        )
+    return notes + list(dict.fromkeys(cell.cannot for cell in cells if cell.cannot))
 
 
-def _segments(group: CompetingModels, cells: Sequence[Predicted]) -> str:
-    sizes = sorted({one.segment_nbytes for one in cells if one.segment_nbytes})
-    words = format_size(sizes[0]) if len(sizes) == 1 else f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
+def _segments_text(group: CompetingModels, cells: Sequence[Predicted]) -> str:
+    sizes = sorted({cell.segment_nbytes for cell in cells if cell.segment_nbytes})
+    range_text = format_size(sizes[0]) if len(sizes) == 1 else f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
     if group.layout.segment == BEST:
-        return f"the best segment at each size, {words}"
-    return f"segments of {words}; --segment best takes those with which the model is fastest"
+        return f"the best segment at each size, {range_text}"
+    return f"segments of {range_text}; --segment best takes those with which the model is fastest"
 
 
 def source_of(machine: Machine, name: str) -> str:

@@ -28,10 +28,12 @@ DEFINITIONS = {  # what a tool's time is
 def source(imported: Mapping[str, Any]) -> str:
     """`OSU Micro-Benchmarks 7.4, osu.txt`."""
     names = [str(file["name"]) for file in imported["files"]]
-    return f"{_tool(imported)}, {names[0]}" + (f" and {len(names) - 1} more files" if len(names) > 1 else "")
+    return f"{_tool_and_version(imported)}, {names[0]}" + (
+        f" and {len(names) - 1} more files" if len(names) > 1 else ""
+    )
 
 
-def _tool(imported: Mapping[str, Any]) -> str:
+def _tool_and_version(imported: Mapping[str, Any]) -> str:
     """`OSU Micro-Benchmarks 7.4`."""
     return " ".join(filter(None, (imported["tool"], imported.get("version"))))
 
@@ -46,15 +48,15 @@ def method(
     plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[tuple[str, str]]:
     """How it was measured, as far as the logs say: (what, in words)."""
-    tool, files = _tool(imported), imported["files"]
+    tool, files = _tool_and_version(imported), imported["files"]
     done = [row for row in rows if row["time_s"] is not None]
     checked = sum(row.get("wrong") is not None for row in rows)
     names = [f"{file['name']} (sha256 {str(file['sha256'])[:16]})" for file in files[:MOST_FILES]]
     more = f" and {len(files) - MOST_FILES} more, see run.json" if len(files) > MOST_FILES else ""
-    several = [row for row in done if row["launches"] >= MIN_LAUNCHES]
+    rows_with_interval = [row for row in done if row["launches"] >= MIN_LAUNCHES]
     dates = list(dict.fromkeys(str(fact["date"]) for fact in attempts if fact.get("date")))[:MOST_FILES]
-    ways = [fact["ranks_from"] for fact in attempts if fact.get("ranks_from")]
-    given = "; ".join(f"{name} {_said(value)}" for name, value in imported["said"].items())
+    rank_sources = [fact["ranks_from"] for fact in attempts if fact.get("ranks_from")]
+    options = "; ".join(f"{name} {_option_text(value)}" for name, value in imported["said"].items())
     checks = f"of {checked} of {len(rows)} cells the logs say that results were checked" if checked else "not said"
     return [
         ("imported from", f"{tool}: {', '.join(names)}{more}"),
@@ -65,13 +67,13 @@ def method(
         ("launches", f"{len(attempts)}: an allocation, a file, or a table in it"),
         (
             "interval",
-            f"95 % over launches of {len(several)} of {len(done)} cells, which have {MIN_LAUNCHES} or more; of others"
-            " within launches, where the logs have single calls",
+            f"95 % over launches of {len(rows_with_interval)} of {len(done)} cells, which have {MIN_LAUNCHES} or more;"
+            " of others within launches, where the logs have single calls",
         ),
         ("checks", checks),
-        *([("ranks", f"from {ways[0]}")] if ways else []),
+        *([("ranks", f"from {rank_sources[0]}")] if rank_sources else []),
         *([("date of the logs", ", ".join(dates))] if dates else []),
-        *([("said by option", given)] if given else []),
+        *([("said by option", options)] if options else []),
         (
             "not said by the logs",
             ", ".join(_missing(plan, imported, rows, attempts)) or "nothing of what is asked here",
@@ -82,18 +84,18 @@ def method(
 def definition(done: Sequence[SummaryRow]) -> str:
     """What the times are: the names in time_definition, in words where they are known."""
     names = sorted({name for row in done for name in split_values(row["time_definition"])}) or ["none"]
-    return "; ".join(f"{name}: {_defined(name)}" for name in names)
+    return "; ".join(f"{name}: {_definition_of(name)}" for name in names)
 
 
-def _defined(name: str) -> str:
+def _definition_of(name: str) -> str:
     if name.startswith(CSV):
         return f"the column {name.removeprefix(CSV)} of the CSV"
     return DEFINITIONS.get(name, "as the log calls it")
 
 
-def _said(value: Any) -> str:
+def _option_text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}={of}" for name, of in value.items())
+        return ", ".join(f"{name}={item}" for name, item in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else "yes" if value is True else str(value)
 
 
@@ -112,4 +114,4 @@ def _missing(
         "whether there were more ranks than cores": True,
         "whether results were checked": all(row.get("wrong") is None for row in rows),
     }
-    return [what for what, missing in absent.items() if missing]
+    return [fact for fact, is_absent in absent.items() if is_absent]

@@ -35,7 +35,7 @@ BEGUN = {  # how ranks enter a call -> in words
 def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """How it was measured: (what, in words)."""
     done = [row for row in rows if row["time_s"] is not None]
-    calls, launches = _range(row["repetitions"] for row in done), _range(row["launches"] for row in done)
+    calls, launches = _range_text(row["repetitions"] for row in done), _range_text(row["launches"] for row in done)
     wrong = [int(str(row["wrong"])) for row in rows if row.get("wrong") is not None]
     return [
         ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
@@ -45,39 +45,42 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("time of a cell", "median over launches of the median over its timed calls"),
         ("launches", f"fresh mpiruns per rank count: {plan.launches} planned, {launches} finished a cell"),
         ("timed calls", f"{calls} a cell over all launches"),
-        ("end of a cell", _end(plan, done)),
+        ("end of a cell", _end_rule(plan, done)),
         ("warm-ups", f"{plan.warmups} calls a cell, kept in the raw files, in no statistic"),
-        ("interval", _interval(done)),
-        ("cache", _cache(plan, attempts)),
-        *([("groups", _groups(plan))] if plan.groups else []),
+        ("interval", _interval_text(done)),
+        ("cache", _cache_text(plan, attempts)),
+        *([("groups", _groups_text(plan))] if plan.groups else []),
         ("floors", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
         ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
-        *([("bits", _bits(plan))] if plan.check == "bits" else []),
+        *([("bits", _bits_text(plan))] if plan.check == "bits" else []),
         (
             "thread level",
-            f"{_said(attempts, mpi_fact('thread_level'))}; asked for: {plan.thread_level}",
+            f"{_values_text(attempts, mpi_fact('thread_level'))}; asked for: {plan.thread_level}",
         ),
-        ("order of cells", _order(plan, attempts)),
+        ("order of cells", _order_text(plan, attempts)),
         *carried(rows),
     ]
 
 
-def _cache(plan: Plan, attempts: Sequence[dict]) -> str:
+def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
     """What the calls of a cell find in the cache."""
-    wide = _said(attempts, lambda fact: [format_size(fact["cold_nbytes"])] if fact.get("cold_nbytes") else [])
-    words = {
+    nbytes_touched = _values_text(
+        attempts, lambda fact: [format_size(fact["cold_nbytes"])] if fact.get("cold_nbytes") else []
+    )
+    text_of = {
         "warm": "warm: every call uses the same buffers",
-        "cold": f"cold: between two uses of a buffer each rank touches {wide}, twice its share of the node's caches",
+        "cold": f"cold: between two uses of a buffer each rank touches {nbytes_touched}, "
+        "twice its share of the node's caches",
     }
-    return "; ".join(words[cache] for cache in plan.caches)
+    return "; ".join(text_of[cache] for cache in plan.caches)
 
 
-def _groups(plan: Plan) -> str:
-    words = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
-    return f"{words}; all at the same time from a common start, and one of each layout alone while the others sleep"
+def _groups_text(plan: Plan) -> str:
+    layouts = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
+    return f"{layouts}; all at the same time from a common start, and one of each layout alone while the others sleep"
 
 
-def _bits(plan: Plan) -> str:
+def _bits_text(plan: Plan) -> str:
     if not is_float(plan.dtype):
         return why_not_compared(plan)
     exponents, below = (2, 2) if plan.op == "prod" else (EXPONENTS[plan.dtype], 1)
@@ -90,81 +93,86 @@ def _bits(plan: Plan) -> str:
 
 def _definition(attempts: Sequence[dict]) -> str:
     ways = {fact["sync"]["way"] for fact in attempts if "sync" in fact} or {"barrier"}
-    told = [f"{time_definition(way)}: {begun}" for way, begun in BEGUN.items() if way in ways]
-    return f"the maximum over ranks of exit - entry; {'; '.join(told)}"
+    definitions = [f"{time_definition(way)}: {begun}" for way, begun in BEGUN.items() if way in ways]
+    return f"the maximum over ranks of exit - entry; {'; '.join(definitions)}"
 
 
 def _common_start(attempts: Sequence[dict]) -> str:
     """What the first launch of every rank count chose, and why; and how many others chose something else."""
-    told = [fact for fact in attempts if "sync" in fact]
-    first = {fact["ranks"]: fact for fact in reversed(told)}
-    other = sum(fact["sync"]["way"] != first[fact["ranks"]]["sync"]["way"] for fact in told)
-    words = _said(list(first.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
-    return words + (f"; {other} of {len(told)} launches chose another way" if other else "")
+    synchronised = [fact for fact in attempts if "sync" in fact]
+    first_of = {fact["ranks"]: fact for fact in reversed(synchronised)}
+    changed = sum(fact["sync"]["way"] != first_of[fact["ranks"]]["sync"]["way"] for fact in synchronised)
+    reasons = _values_text(list(first_of.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
+    return reasons + (f"; {changed} of {len(synchronised)} launches chose another way" if changed else "")
 
 
 def _common_clock(attempts: Sequence[dict]) -> str:
     """How it was made and how wrong it was at most over the launches; empty where there was none."""
-    several = [fact["clock"] for fact in attempts if fact["ranks"] > 1 and "clock" in fact]
-    clocks = [clock for clock in several if clock.get("error_start_s") is not None]
+    known_clocks = [fact["clock"] for fact in attempts if fact["ranks"] > 1 and "clock" in fact]
+    clocks = [clock for clock in known_clocks if clock.get("error_start_s") is not None]
     if not clocks:
         return ""
-    words = [
+    parts = [
         clocks[0]["method"],
         f"right to {format_time(max(clock['error_start_s'] for clock in clocks))} at the start",
     ]
     if ends := [clock for clock in clocks if clock.get("error_end_s") is not None]:
-        words.append(f"to {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
+        parts.append(f"to {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
     if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
-        most = max(drifts, key=lambda clock: abs(clock["drift_ppm"]))
-        drift, error = abs(most["drift_ppm"]), most["drift_error_ppm"]
-        seen = f"drift up to {drift:.3g} ppm" if drift > error else f"no drift seen (below {drift + error:.2g} ppm)"
-        words.append(seen)
-    return ", ".join(words)
+        worst = max(drifts, key=lambda clock: abs(clock["drift_ppm"]))
+        drift, error = abs(worst["drift_ppm"]), worst["drift_error_ppm"]
+        drift_text = (
+            f"drift up to {drift:.3g} ppm" if drift > error else f"no drift seen (below {drift + error:.2g} ppm)"
+        )
+        parts.append(drift_text)
+    return ", ".join(parts)
 
 
-def _order(plan: Plan, attempts: Sequence[dict]) -> str:
+def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
     if any(fact.get("in_haste") for fact in attempts):
         return f"size by size as --within allowed; the algorithms of a size at random, drawn with seed {plan.seed}"
     return f"random in every launch, drawn with seed {plan.seed}"
 
 
 def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
-    """What the network carried, and the links that the times are held against: (what, in words)."""
-    said: dict[tuple[str, str], list[int]] = {}
+    """What the network carried, and the links that the times are held against: (label, sentence)."""
+    ranks_of: dict[tuple[str, str], list[int]] = {}
     for ranks in sorted({row["ranks"] for row in rows}):
-        ours = [row for row in rows if row["ranks"] == ranks]
-        link = next((row["link"] for row in ours if row.get("link")), None)
-        for what, words in (("on the wire", traffic_sentence.sentence(ours)), ("link between nodes", link)):
-            if words:
-                said.setdefault((what, words), []).append(ranks)
-    return [(what, f"{words} ({in_ranks(at)})") for (what, words), at in said.items()]
+        rows_of_ranks = [row for row in rows if row["ranks"] == ranks]
+        link = next((row["link"] for row in rows_of_ranks if row.get("link")), None)
+        for label, sentence in (
+            ("on the wire", traffic_sentence.sentence(rows_of_ranks)),
+            ("link between nodes", link),
+        ):
+            if sentence:
+                ranks_of.setdefault((label, sentence), []).append(ranks)
+    return [(label, f"{sentence} ({in_ranks(rank_counts)})") for (label, sentence), rank_counts in ranks_of.items()]
 
 
 def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """What the launches ran on: (what, value), each value that occurred, with its rank counts where they differ."""
     facts = environment_facts.environment(attempts)
-    words = [
+    values = [
         (field.label, format_values(facts[field.key], field.text))
         for field in environment_facts.FIELDS
         if field.key in facts
     ]
-    return [*words, *_starts(attempts)]
+    return [*values, *_start_times(attempts)]
 
 
-def _starts(attempts: Sequence[dict]) -> list[tuple[str, str]]:
+def _start_times(attempts: Sequence[dict]) -> list[tuple[str, str]]:
     """How long the slowest rank of the slowest launch took to start, phase by phase."""
     phases = {"python_s": "Python", "import_s": "imports", "init_s": "MPI_Init", "first_collective_s": "first barrier"}
     longest = {
-        words: max(found)
-        for name, words in phases.items()
-        if (found := [fact["startup"][name] for fact in attempts if name in fact.get("startup", {})])
+        text: max(times_s)
+        for name, text in phases.items()
+        if (times_s := [fact["startup"][name] for fact in attempts if name in fact.get("startup", {})])
     }
-    words = ", ".join(f"{what} {format_time(time_s)}" for what, time_s in longest.items())
-    return [("start of a launch, at most", words)] if words else []
+    text = ", ".join(f"{phase} {format_time(time_s)}" for phase, time_s in longest.items())
+    return [("start of a launch, at most", text)] if text else []
 
 
-def _end(plan: Plan, done: Sequence[SummaryRow]) -> str:
+def _end_rule(plan: Plan, done: Sequence[SummaryRow]) -> str:
     """When no more calls of a cell are timed, and what it was that ended the cells."""
     if plan.iters is not None:
         rule = f"after {plan.iters} calls a launch"
@@ -179,7 +187,7 @@ def _end(plan: Plan, done: Sequence[SummaryRow]) -> str:
     return f"{rule}; ended by {ended} of {len(done)} cells, in some launch" if ended else rule
 
 
-def _interval(done: Sequence[SummaryRow]) -> str:
+def _interval_text(done: Sequence[SummaryRow]) -> str:
     kinds = {
         "launches": "95 % over launches: of the mean of launch medians, by Student's t on their logarithms",
         "repetitions": "95 % within launches (too few launches): of the median over calls, by order statistics as far"
@@ -190,11 +198,11 @@ def _interval(done: Sequence[SummaryRow]) -> str:
     return "; ".join(text for kind, text in kinds.items() if any(row.get("interval") == kind for row in done)) or "none"
 
 
-def _range(values: Iterable) -> str:
-    known = sorted(value for value in values if value is not None)
-    return "none" if not known else f"{known[0]}" if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
+def _range_text(values: Iterable) -> str:
+    numbers = sorted(value for value in values if value is not None)
+    return "none" if not numbers else f"{numbers[0]}" if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
 
 
-def _said(attempts: Sequence[Mapping], ask: Callable[[Mapping], Iterable]) -> str:
+def _values_text(attempts: Sequence[Mapping], ask: Callable[[Mapping], Iterable]) -> str:
     """Every value that `ask` finds; with the rank counts where not all launches say the same."""
     return format_values(values_of(attempts, ask))

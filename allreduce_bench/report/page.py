@@ -36,8 +36,7 @@ from ..runs.merge_sources import sources, sources_sentence
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks, three_digits
-from . import caveats, distribution, figures, how_imported
-from . import how_measured as provenance
+from . import caveats, distribution, figures, how_imported, how_measured
 from .caveat import gaps
 from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
 from .table import MARK
@@ -58,7 +57,7 @@ def write_report(
     written before all runs were read. Raises RunError.
     """
     missing_of = missing or [()] * len(folders)
-    sections = [_section(*of, own) for of in zip(folders, run_names(folders), missing_of, strict=True)]
+    sections = [_section(*run, own) for run in zip(folders, run_names(folders), missing_of, strict=True)]
     beside = output.with_name(f"{output.stem}_figures")
     beside.mkdir(parents=True, exist_ok=True)
     for number, (folder, section) in enumerate(zip(folders, sections), start=1):
@@ -90,30 +89,25 @@ def _section(
     folder: RunFolder, name: str, missing: Sequence[MissingCell], own: Mapping[str, Algorithm]
 ) -> dict[str, Any]:
     """What the template says about one run. Raises RunError."""
-    run, plan, attempts = folder.open(), folder.plan(), folder.attempts()
+    plan, attempts = folder.plan(), folder.attempts()
     rows = explain_rows(summarise(folder), missing)
-    imported = folder.imported()
     frame = summary_frame(competing(rows), name)
-    native = _of_native(plan, rows)
+    native = _native_section(plan, rows)
     models, unfit = _models(points_of_summary(rows, attempts, name), own)
-    modelled = _of_models(frame, models, unfit, own)
+    modelled = _models_section(frame, models, unfit, own)
     return {
         "name": name,
         "plan": plan,
-        "date": "" if imported else str(run.get("created", ""))[:10],
-        "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
-        "libraries": list(
-            dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
-        ),
+        **_origin(folder, plan, rows, attempts),
         "findings": caveats.find_caveats(rows, attempts, not_begun(plan, missing)),
-        "verdicts": _matrix(rows),
+        "verdicts": _verdict_matrix(rows),
         "pictures": time_pictures(frame, models),
         "how": measured_caption(rows, attempts),
         **native,
         **modelled,
         "files": native["files"] | modelled["files"],
         "tables_written": {},
-        "carried": [words for _, words in provenance.carried(rows)],
+        "carried": [words for _, words in how_measured.carried(rows)],
         "gaps": gaps(rows),
         "bits": agreement.agreements(rows) if plan.check == "bits" else [],
         "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
@@ -124,14 +118,25 @@ def _section(
             if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
         ],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
-        **_words(plan, imported, rows, attempts, sources(folder)),
-        "environment": provenance.environment(attempts),
+    }
+
+
+def _origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> dict[str, Any]:
+    """When, where and how the run was measured, and the command that repeats it. Raises RunError."""
+    run, imported = folder.open(), folder.imported()
+    libraries = (library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
+    return {
+        "date": "" if imported else str(run.get("created", ""))[:10],
+        "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
+        "libraries": list(dict.fromkeys(libraries)),
+        **_method(plan, imported, rows, attempts, sources(folder)),
+        "environment": how_measured.environment(attempts),
         "started_as": shlex.join(str(word) for word in run.get("command", [])),
         "command": shlex.join(run.get("command", []) if imported else repeat_command(plan)),
     }
 
 
-def _words(
+def _method(
     plan: Plan, imported: dict | None, rows: Sequence[SummaryRow], attempts: Sequence[dict], merged: Sequence[dict]
 ) -> dict[str, Any]:
     """What was measured and how: by us, or by another tool as far as its logs say."""
@@ -147,12 +152,12 @@ def _words(
         "imported": "",
         "operation": f"{plan.dtype} {plan.op}, out of place",
         "times": "times are the maximum over ranks, median over calls and launches",
-        "method": provenance.method(plan, rows, attempts)
+        "method": how_measured.method(plan, rows, attempts)
         + ([("merged from", sources_sentence(merged))] if merged else []),
     }
 
 
-def _matrix(rows: Sequence[SummaryRow]) -> dict[str, dict[int, dict[str, str]]]:
+def _verdict_matrix(rows: Sequence[SummaryRow]) -> dict[str, dict[int, dict[str, str]]]:
     """Class of sizes -> ranks -> its verdict, with the words that are set in bold apart."""
     matrix: dict[str, dict[int, dict[str, str]]] = {}
     for verdict in verdicts(rows):
@@ -183,36 +188,39 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
     """The models of the series of a run; and (series, reason) of those that have none."""
-    found = list(fit_series(points, own=own))
-    unfit = [(one.algorithm, one.reason) for one in found if isinstance(one, UnfittedSeries)]
-    return [one.model for one in found if isinstance(one, FittedSeries)], unfit
+    fits = list(fit_series(points, own=own))
+    unfit = [(fit.algorithm, fit.reason) for fit in fits if isinstance(fit, UnfittedSeries)]
+    return [fit.model for fit in fits if isinstance(fit, FittedSeries)], unfit
 
 
-def _of_models(
+def _models_section(
     frame: pd.DataFrame, models: Sequence[Model], unfit: Sequence[tuple[str, str]], own: Mapping[str, Algorithm]
 ) -> dict[str, Any]:
     """What the page says about the models of a run; `own`: algorithms of a user's own files."""
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", "several groups at the same time share links, which is another model")]
-    drawn, lacking = model_pictures(frame, models, own)
+    pictures, reasons = model_pictures(frame, models, own)
     files = {"parameters": description.parameters(models)} if models else {}
     scores = list(description.SCORES.values())
-    said = {"models": description.lines(models), "unfit": unfit, "scores": scores, "not_drawn": lacking}
-    return {**said, "model_pictures": drawn, "files": files}
+    content = {"models": description.lines(models), "unfit": unfit, "scores": scores, "not_drawn": reasons}
+    return {**content, "model_pictures": pictures, "files": files}
 
 
-def _of_native(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
+def _native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     """What the page says about native: what it resembles, and which guidelines it breaks."""
     files: dict[str, pd.DataFrame] = {}
     likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
     try:
         if plan.groups:
             raise NoResemblance("several groups at the same time share links")
-        found = likenesses(rows)
-        ranks = {one.ranks: one.stray for one in found}
-        lines = {n: {one.ranks: one for one in found if one.nbytes == n} for n in sorted({one.nbytes for one in found})}
-        likeness |= {"sentences": sentences(found), "lines": lines, "ranks": ranks}
-        files["resemblance"] = as_frame(found)
+        guesses = likenesses(rows)
+        ranks = {guess.ranks: guess.stray for guess in guesses}
+        lines = {
+            n: {guess.ranks: guess for guess in guesses if guess.nbytes == n}
+            for n in sorted({guess.nbytes for guess in guesses})
+        }
+        likeness |= {"sentences": sentences(guesses), "lines": lines, "ranks": ranks}
+        files["resemblance"] = as_frame(guesses)
     except NoResemblance as reason:
         likeness["why"] = str(reason)
     compared = comparisons(rows)
@@ -223,5 +231,5 @@ def _of_native(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
 
 def _links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
     """(name, relative address) of the run's files that exist and that a reader may want."""
-    found = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
-    return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in found]
+    paths = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
+    return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in paths]

@@ -59,10 +59,12 @@ def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> st
         summary = f"median over calls, then over launches; {launches} launches × {calls} calls a cell"
     kinds = [words for kind, words in INTERVALS.items() if any(row["interval"] == kind for row in done)]
     nodes = sorted({nodes for row in done if (nodes := row.get("nodes"))})
-    where = in_ranks(row["ranks"] for row in done) + (f", nodes: {', '.join(map(str, nodes))}" if nodes else "")
+    ranks_and_nodes = in_ranks(row["ranks"] for row in done) + (
+        f", nodes: {', '.join(map(str, nodes))}" if nodes else ""
+    )
     libraries = dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
     times = f"Times: {', '.join(definitions) or 'of unknown definition'}"
-    return "; ".join(filter(None, [times, summary, *kinds, where, ", ".join(libraries)])) + "."
+    return "; ".join(filter(None, [times, summary, *kinds, ranks_and_nodes, ", ".join(libraries)])) + "."
 
 
 def time_pictures(frame: pd.DataFrame, models: Sequence[Model]) -> list[Picture]:

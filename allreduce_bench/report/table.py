@@ -1,6 +1,7 @@
 """The closing table of a run: sizes down, algorithms across."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from ..evaluation import agreement
 from ..evaluation.cell_times import MIN_LAUNCHES
@@ -26,10 +27,10 @@ def table(plan: Plan, rows: Sequence[SummaryRow], library: str) -> str:
         for ranks in plan.ranks
         for cache in plan.caches
     ]
-    return "\n".join(_of_ranks(plan, group, library) for group in groups)
+    return "\n".join(_table_of_ranks(plan, group, library) for group in groups)
 
 
-def _of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> str:
+def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> str:
     rows = competing(every)
     lines = [
         f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
@@ -39,11 +40,11 @@ def _of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> str:
         "",
         *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
         "",
-        _count(every),
+        _counts_line(every),
         *(f"{verdict.sizes}: {sentence(verdict)}" for verdict in verdicts(rows)),
-        *_spread(rows),
-        *_floors(rows),
-        *(_losses(every) if plan.groups else ()),
+        *_launches_note(rows),
+        *_floors_line(rows),
+        *(_group_losses(every) if plan.groups else ()),
         *_notes(every),
         *agreement.sentences(plan, rows),
         *([carried] if (carried := traffic_sentence.sentence(rows)) else []),
@@ -52,7 +53,7 @@ def _of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> str:
     return "\n".join(lines)
 
 
-def _losses(rows: Sequence[SummaryRow]) -> list[str]:
+def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
     from ..evaluation.group_losses import sentences  # late: few runs have groups
 
     return sentences(rows)
@@ -75,7 +76,7 @@ def where(rows: Sequence[SummaryRow]) -> str:
     return " ".join(words) + (", cold cache" if first["cache"] == "cold" else "")
 
 
-def _spread(rows: Sequence[SummaryRow]) -> list[str]:
+def _launches_note(rows: Sequence[SummaryRow]) -> list[str]:
     """What the marks and verdicts do not rest on."""
     launches = [row["launches"] for row in rows if row["time_s"] is not None]
     if not launches or min(launches) >= MIN_LAUNCHES:
@@ -84,19 +85,19 @@ def _spread(rows: Sequence[SummaryRow]) -> list[str]:
     return [f"{fewest} little of how much launches differ: take {MIN_LAUNCHES} or more before believing a difference"]
 
 
-def _floors(rows: Sequence[SummaryRow]) -> list[str]:
+def _floors_line(rows: Sequence[SummaryRow]) -> list[str]:
     """What no call, and a local copy and reduction of the largest size that has them, take; in one line."""
-    known = [
+    floors = [
         (row["nbytes"], copy_s, reduce_s)
         for row in rows
         if (copy_s := row["copy_floor_s"]) and (reduce_s := row["reduce_floor_s"])
     ]
-    words = [f"no call {format_time(call_s)}" for row in rows[:1] if (call_s := row["call_floor_s"])]
-    if known:
-        nbytes, copy_s, reduce_s = max(known, key=lambda floors: floors[0])
-        words.append(f"a local copy of {format_size(nbytes)} {format_time(copy_s)}")
-        words.append(f"its reduction {format_time(reduce_s)}")
-    return [f"floors: {', '.join(words)}"] if words else []
+    parts = [f"no call {format_time(call_s)}" for row in rows[:1] if (call_s := row["call_floor_s"])]
+    if floors:
+        nbytes, copy_s, reduce_s = max(floors, key=itemgetter(0))
+        parts.append(f"a local copy of {format_size(nbytes)} {format_time(copy_s)}")
+        parts.append(f"its reduction {format_time(reduce_s)}")
+    return [f"floors: {', '.join(parts)}"] if parts else []
 
 
 def _grid(algorithms: list[str], rows: Sequence[SummaryRow]) -> list[str]:
@@ -111,13 +112,13 @@ def _grid(algorithms: list[str], rows: Sequence[SummaryRow]) -> list[str]:
         lines.append(
             [
                 format_size(nbytes),
-                *(_time(group[name]) for name in algorithms),
+                *(_time_text(group[name]) for name in algorithms),
                 *(
                     [best["algorithm"], _gigabytes(best["algbw_bytes_per_s"]), _gigabytes(best["busbw_bytes_per_s"])]
                     if best
                     else ["-", "-", "-"]
                 ),
-                *([_share(best)] if limited else []),
+                *([_share_text(best)] if limited else []),
                 str(sum(wrong)) if wrong else "N/A",
             ]
         )
@@ -142,7 +143,7 @@ def in_two_lines(name: str) -> tuple[str, str]:
     return name[:cut], name[cut:]
 
 
-def _time(row: SummaryRow) -> str:
+def _time_text(row: SummaryRow) -> str:
     if row["time_s"] is None:
         return f"{row['state']}  "
     return three_digits(row["time_s"] * 1e6) + MARK.get(row["rank_of_best"] or "", "  ")
@@ -152,11 +153,11 @@ def _gigabytes(bytes_per_s: float) -> str:
     return f"{bytes_per_s / 1e9:.2f}"
 
 
-def _share(best: SummaryRow | None) -> str:
+def _share_text(best: SummaryRow | None) -> str:
     return f"{best['of_limit']:.0%}" if best and best.get("of_limit") else "-"
 
 
-def _count(rows: Sequence[SummaryRow]) -> str:
+def _counts_line(rows: Sequence[SummaryRow]) -> str:
     states = [row["state"] for row in rows]
     counts = [
         f"{states.count(state)} {state}"
@@ -167,37 +168,39 @@ def _count(rows: Sequence[SummaryRow]) -> str:
     return ", ".join([f"{states.count('done')} of {len(rows)} cells done", f"{wrong} wrong elements", *counts]) + "."
 
 
-def _name(row: SummaryRow) -> str:
-    return f"{_of(row)} {format_size(row['nbytes'])}"
+def _cell_name(row: SummaryRow) -> str:
+    return f"{_algorithm_of(row)} {format_size(row['nbytes'])}"
 
 
-def _of(row: SummaryRow) -> str:
+def _algorithm_of(row: SummaryRow) -> str:
     """`ring`, or `ring alone`."""
     return f"{row['algorithm']} {ALONE}" if row["groups"] == ALONE else str(row["algorithm"])
 
 
-def _cells(sizes: dict[int, list[str]], algorithms: int) -> str:
+def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
     """`all at 16 B, 32 B`, `ring 8 B`: the cells that share a reason, sizes that lack all `algorithms` first."""
-    whole = [format_size(nbytes) for nbytes, names in sizes.items() if len(names) == algorithms > 1]
-    single = [(name, nbytes) for nbytes, names in sizes.items() for name in names if not len(names) == algorithms > 1]
-    words = [f"all at {', '.join(whole)}"] if whole else []
-    words += [f"{name} {format_size(nbytes)}" for name, nbytes in single[:MOST_NAMED]]
-    more = len(single) - MOST_NAMED
-    return ", ".join(words) + (f" and {more} more" if more > 0 else "")
+    complete_sizes = [format_size(nbytes) for nbytes, names in sizes.items() if len(names) == algorithms > 1]
+    other_cells = [
+        (name, nbytes) for nbytes, names in sizes.items() for name in names if not len(names) == algorithms > 1
+    ]
+    parts = [f"all at {', '.join(complete_sizes)}"] if complete_sizes else []
+    parts += [f"{name} {format_size(nbytes)}" for name, nbytes in other_cells[:MOST_NAMED]]
+    more = len(other_cells) - MOST_NAMED
+    return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
 
 
 def _notes(rows: Sequence[SummaryRow]) -> list[str]:
     """Why cells are missing, once per reason, and whose replicas diverge."""
-    algorithms = {_of(row) for row in rows}
+    algorithms = {_algorithm_of(row) for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}
     for row in rows:
         if row["state"] != "done":
             cells = reasons.setdefault((row["state"], row["reason"]), {})
-            cells.setdefault(row["nbytes"], []).append(_of(row))
-    notes = [f"{state}: {_cells(sizes, len(algorithms))}: {reason}" for (state, reason), sizes in reasons.items()]
+            cells.setdefault(row["nbytes"], []).append(_algorithm_of(row))
+    notes = [f"{state}: {_cells_text(sizes, len(algorithms))}: {reason}" for (state, reason), sizes in reasons.items()]
     for row in rows:
         accidents = row.get("accidents") or () if row["state"] == "done" else ()
-        notes += [f"hung: {_name(row)} {accident.words}" for accident in accidents]
+        notes += [f"hung: {_cell_name(row)} {accident.words}" for accident in accidents]
     diverging = sorted({str(row["algorithm"]) for row in rows if row.get("same_bits") == 0})
     if diverging:
         notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")

@@ -49,22 +49,22 @@ def _of_calls(done: Sequence[SummaryRow]) -> list[Caveat]:
     findings = []
     for doubt in DOUBTS:
         if rows := doubt.chosen(done):
-            text = f"{len(rows)} of {len(done)} {doubt.text}: {_cells(rows)}"
+            text = f"{len(rows)} of {len(done)} {doubt.text}: {_cells_text(rows)}"
             findings.append(Caveat("caution", doubt.badge, (Note(text, doubt.effect, doubt.advice),)))
     return findings
 
 
-def _where(holds: Callable[[SummaryRow], bool]) -> Callable[[Sequence[SummaryRow]], list[SummaryRow]]:
+def _rows_that(holds: Callable[[SummaryRow], bool]) -> Callable[[Sequence[SummaryRow]], list[SummaryRow]]:
     return lambda done: list(filter(holds, done))
 
 
 def _redefined(done: Sequence[SummaryRow]) -> list[SummaryRow]:
     """The rows whose launches, or whose rivals at the same size, have another definition of time_s."""
-    found = []
+    redefined = []
     for group in by_size(done).values():
         several = len({row["time_definition"] for row in group}) > 1
-        found += [row for row in group if several or len(split_values(row["time_definition"])) > 1]
-    return found
+        redefined += [row for row in group if several or len(split_values(row["time_definition"])) > 1]
+    return redefined
 
 
 def _loses_many(row: SummaryRow) -> bool:
@@ -76,7 +76,7 @@ def _is_imprecise(row: SummaryRow) -> bool:
     return bool({"time", "calls", "within"} & set(split_values(row.get("stopped"))))
 
 
-def _is_strong(row: SummaryRow) -> bool:
+def _depends_on_previous(row: SummaryRow) -> bool:
     """Whether lag-1 is strong, and too strong for chance in a launch of so many calls (95 %)."""
     calls = row["repetitions"] / row["launches"]
     return row["lag1"] is not None and row["lag1"] > max(STRONG_LAG1, 2 / calls**0.5)
@@ -98,28 +98,28 @@ DOUBTS = (
     ),
     Doubt(
         "many invalid calls",
-        _where(_loses_many),
+        _rows_that(_loses_many),
         f"cells lost more than {MUCH_INVALID:.0%} of their calls, for which a rank came late or a clock was wrong",
         "calls that began badly may be the slow ones, so that the times left are too good",
         "leave each rank a core of its own, or use --sync barrier",
     ),
     Doubt(
         "precision not reached",
-        _where(_is_imprecise),
+        _rows_that(_is_imprecise),
         "cells ended, in some launch, before --precision was reached: their time or their most calls were used up",
         "their intervals are wider than was asked for",
         f"give them more by --cell-time, beyond {MAX_REPETITIONS} calls by --min-time",
     ),
     Doubt(
         "calls depend on each other",
-        _where(_is_strong),
+        _rows_that(_depends_on_previous),
         f"cells have calls that follow each other (rank correlation of consecutive calls above {STRONG_LAG1:g})",
         "they say less than their number; the intervals know, the quantiles do not",
         "look for what comes and goes on the machine or the network",
     ),
     Doubt(
         "times drift",
-        _where(_drifts),
+        _rows_that(_drifts),
         f"cells became slower or faster within a launch by more than {STRONG_DRIFT - 1:.0%} and their interval",
         "there is no single time of the cell, and its median depends on how long it ran",
         "use more --warmups or a longer --min-time",
@@ -127,14 +127,15 @@ DOUBTS = (
 )
 
 
-def _cells(rows: Sequence[SummaryRow]) -> str:
+def _cells_text(rows: Sequence[SummaryRow]) -> str:
     """`ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
-        of = sizes.setdefault(row["ranks"], {}).setdefault(row["algorithm"], [])
-        of.append(cell_size(row))
+        cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(row["algorithm"], [])
+        cell_sizes.append(cell_size(row))
     return "; ".join(
-        ", ".join(f"{name} ({', '.join(of)})" for name, of in algorithms.items()) + f" at {in_ranks([ranks])}"
+        ", ".join(f"{name} ({', '.join(cell_sizes)})" for name, cell_sizes in algorithms.items())
+        + f" at {in_ranks([ranks])}"
         for ranks, algorithms in sizes.items()
     )
 

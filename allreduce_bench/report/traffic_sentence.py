@@ -13,22 +13,22 @@ def sentence(rows: Iterable[Mapping]) -> str | None:
 
     Only rows of known schedules and of at least LARGE bytes tell.
     """
-    told = [
+    counted = [
         row for row in rows if row.get("wire") and row.get("internode_nbytes") is not None and row["nbytes"] >= LARGE
     ]
     required, counts = (
-        sum(row["internode_nbytes"] for row in told),
-        total_traffic(parse_traffic(row["wire"]) for row in told),
+        sum(row["internode_nbytes"] for row in counted),
+        total_traffic(parse_traffic(row["wire"]) for row in counted),
     )
-    if not told:
+    if not counted:
         return None
     if required:
-        shares = ", ".join(f"{_times(nbytes / required)} on {name}" for name, nbytes in _busiest(counts))
+        shares = ", ".join(f"{_ratio_text(nbytes / required)} on {name}" for name, nbytes in _busiest(counts))
         return f"bytes counted from {format_size(LARGE)} up, over those that the schedules send between nodes: {shares}"
-    moved = sum(row["nbytes"] for row in told)
-    used = ", ".join(f"{_times(nbytes / moved)} the vectors on {name}" for name, nbytes in _busiest(counts))
-    loud = [name for name, nbytes in counts.items() if nbytes > 0.01 * moved]
-    if not loud:
+    moved = sum(row["nbytes"] for row in counted)
+    used = ", ".join(f"{_ratio_text(nbytes / moved)} the vectors on {name}" for name, nbytes in _busiest(counts))
+    busy = [name for name, nbytes in counts.items() if nbytes > 0.01 * moved]
+    if not busy:
         return f"nothing on the network from {format_size(LARGE)} up: one node, shared memory"
     return f"one node, but its interfaces sent from {format_size(LARGE)} up: {used}"
 
@@ -37,5 +37,5 @@ def _busiest(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _times(ratio: float) -> str:
+def _ratio_text(ratio: float) -> str:
     return "0" if ratio < 0.005 else f"{ratio:.2f} x"

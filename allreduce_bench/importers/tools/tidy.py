@@ -149,19 +149,9 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
 
     dtype = dtype_of(text("dtype") or asked.dtype or "")
     count, nbytes = number_of("count"), number_of("nbytes")
-    if nbytes is None:
-        if count is None:
-            raise LogError(f"{place}: no size; expected bytes or a count of elements")
-        if dtype is None:
-            raise LogError(f"{place}: a count of elements of which type? say --dtype")
-        nbytes = count * itemsize_of(dtype)
+    nbytes = _nbytes_of(count, dtype, place) if nbytes is None else nbytes
     ranks = ranks_of(value, place) if (value := text("ranks")) else None
-    nodes, each = number_of("nodes", 1), number_of("ranks_per_node", 1)
-    if ranks is None and nodes and each:
-        ranks = ranks_of(str(nodes * each), place)
-    if nodes is None and ranks and each and ranks % each == 0:
-        nodes = ranks // each
-    measured = _time_or_reason(fields, table, nbytes, ranks or asked.ranks, place)
+    ranks, nodes = _layout(ranks, number_of("nodes", 1), number_of("ranks_per_node", 1), place)
     algorithm = text("algorithm") or NATIVE
     library = " ".join(filter(None, (text("library"), text("library_version"))))
     cache = text("cache") or "warm"
@@ -184,9 +174,27 @@ def _imported_row(file: str, number: int, fields: dict[str, str], table: Table, 
         iterations=number_of("iterations", 1),
         facts={"mpi": {"library": library}} if library else {},
         fields=fields,
-        **measured,
         wrong=number_of("wrong"),
+        **_time_or_reason(fields, table, nbytes, ranks or asked.ranks, place),
     )
+
+
+def _nbytes_of(count: int | None, dtype: str | None, place: str) -> int:
+    """The size of so many elements. Raises LogError."""
+    if count is None:
+        raise LogError(f"{place}: no size; expected bytes or a count of elements")
+    if dtype is None:
+        raise LogError(f"{place}: a count of elements of which type? say --dtype")
+    return count * itemsize_of(dtype)
+
+
+def _layout(ranks: int | None, nodes: int | None, per_node: int | None, place: str) -> tuple[int | None, int | None]:
+    """Ranks and nodes, each from the other where it is missing and the ranks per node are known."""
+    if ranks is None and nodes and per_node:
+        ranks = ranks_of(str(nodes * per_node), place)
+    if nodes is None and ranks and per_node and ranks % per_node == 0:
+        nodes = ranks // per_node
+    return ranks, nodes
 
 
 def _time_or_reason(

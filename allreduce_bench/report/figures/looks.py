@@ -61,27 +61,27 @@ def grid(panels: int, label: str, logarithmic: bool, shared: bool | None = None)
 
     `shared`: their y axis; None: where it is logarithmic.
     """
-    lines = ceil(panels / COLUMNS)
-    columns = ceil(panels / lines)
+    panel_rows = ceil(panels / COLUMNS)
+    columns = ceil(panels / panel_rows)
     width = PANELS_WIDTH * (0.6 if columns == 1 else 1) + LEGEND_WIDTH
-    figure = Figure(figsize=(width, lines * PANEL_HEIGHT), layout="constrained")
+    figure = Figure(figsize=(width, panel_rows * PANEL_HEIGHT), layout="constrained")
     axes = (
-        figure.subplots(lines, columns, squeeze=False, sharey=logarithmic if shared is None else shared)
+        figure.subplots(panel_rows, columns, squeeze=False, sharey=logarithmic if shared is None else shared)
         .ravel()
         .tolist()
     )
-    for number, one in enumerate(axes):
-        one.set_visible(number < panels)
-        one.spines[["top", "right"]].set_visible(False)
-        one.set_axisbelow(True)
+    for number, panel in enumerate(axes):
+        panel.set_visible(number < panels)
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.set_axisbelow(True)
         if logarithmic:
-            one.set_yscale("log")
-            one.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-            one.yaxis.set_minor_formatter(NullFormatter())
+            panel.set_yscale("log")
+            panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+            panel.yaxis.set_minor_formatter(NullFormatter())
         if number + columns >= panels:
-            one.set_xlabel("size of the vector")
+            panel.set_xlabel("size of the vector")
         if number % columns == 0:
-            one.set_ylabel(label)
+            panel.set_ylabel(label)
     return figure, axes[:panels]
 
 
@@ -110,17 +110,17 @@ def size_axis(axes: Axes, sizes: list[int]) -> None:
 def panel_title(rows: pd.DataFrame) -> str:
     """`4 ranks`, and what a reader must know of them before looking at the lines."""
     ranks, declared = rows["ranks"].iloc[0], rows["nodes_declared"].dropna()
-    words = [f"{ranks} ranks" if ranks > 1 else "1 rank"]
+    parts = [f"{ranks} ranks" if ranks > 1 else "1 rank"]
     groups = rows["group_ranks"].dropna()
     if len(groups):
-        words.append(f"in groups of {groups.iloc[0].split()[0]}")
+        parts.append(f"in groups of {groups.iloc[0].split()[0]}")
     if set(rows["cache"]) == {"cold"}:
-        words.append("(cold cache)")
+        parts.append("(cold cache)")
     if rows["oversubscribed"].fillna(False).any():
-        words.append("(oversubscribed)")
+        parts.append("(oversubscribed)")
     if len(declared):
-        words.append(f"(PRETENDED nodes: {declared.iloc[0]})")
-    return " ".join(words)
+        parts.append(f"(PRETENDED nodes: {declared.iloc[0]})")
+    return " ".join(parts)
 
 
 def legend(figure: Figure, styled: dict[str, Style], note: str | None) -> None:

@@ -16,15 +16,15 @@ def json_text(result: Result) -> str:
     content = {
         **{key: result.run[key] for key in ("schema_version", "program", "command")},
         "plan": result.plan.to_json(),
-        "mpi": _mpi(result),
+        "mpi": _mpi_facts(result),
         "hosts": result.hosts,
         "findings": _findings(result),
-        "results": [{name: _value(name, row) for name in names(SUMMARY)} for row in result.rows],
+        "results": [{name: _json_value(name, row) for name in names(SUMMARY)} for row in result.rows],
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def _mpi(result: Result) -> dict[str, Any]:
+def _mpi_facts(result: Result) -> dict[str, Any]:
     """The library, and the thread level of each rank count: `auto` may choose another one for more ranks."""
     first = result.launches[0]["mpi"]
     levels = {str(launch["ranks"]): launch["mpi"].get("thread_level") for launch in result.launches}
@@ -32,14 +32,14 @@ def _mpi(result: Result) -> dict[str, Any]:
 
 
 def _findings(result: Result) -> list[dict[str, Any]]:
-    """What launches of each rank count found, once each."""
-    found = []
+    """What launches of each rank count found, each finding once."""
+    findings = []
     for launch in result.launches:
-        found += [{"ranks": launch["ranks"], **finding} for finding in launch["findings"]]
-    return [finding for i, finding in enumerate(found) if finding not in found[:i]]
+        findings += [{"ranks": launch["ranks"], **finding} for finding in launch["findings"]]
+    return [finding for i, finding in enumerate(findings) if finding not in findings[:i]]
 
 
-def _value(name: str, row: SummaryRow) -> Any:
+def _json_value(name: str, row: SummaryRow) -> Any:
     value = row.get(name)
     if value is None or value == "":
         return None

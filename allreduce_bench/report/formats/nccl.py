@@ -35,31 +35,31 @@ def nccl(result: Result) -> str:
         f"# {result.library}, hosts: {' '.join(result.hosts)}",
     ]
     for table in tables(result):
-        lines += _table(table, plan)
+        lines += _table_lines(table, plan)
     return "\n".join(lines) + "\n"
 
 
-def _table(table: ResultTable, plan: Plan) -> list[str]:
+def _table_lines(table: ResultTable, plan: Plan) -> list[str]:
     return [
         "#",
         f"# {table.title}",
         *(f"# {why}" for why in table.missing),
         "#",
         *HEADER,
-        *(_row(row, plan) for row in table.measured),
+        *(_row_line(row, plan) for row in table.measured),
         f"# Out of bounds values : {_out_of_bounds(table)}",
         f"# Avg bus bandwidth    : {_mean_busbw(table)}",
     ]
 
 
-def _row(row: SummaryRow, plan: Plan) -> str:
+def _row_line(row: SummaryRow, plan: Plan) -> str:
     wrong = "N/A" if row.get("wrong") is None else row["wrong"]
     busbw, algbw = row["busbw_bytes_per_s"] / 1e9, row["algbw_bytes_per_s"] / 1e9
-    what = f"{row['nbytes']:>12}  {row['count']:>12}  {TYPES[plan.dtype]:>8}  {plan.op:>6}  {-1:>6}"
-    return f"{what}  {_us(time_of(row)):>7}  {algbw:>6.2f}  {busbw:>6.2f}  {wrong:>5}{NOT_MEASURED}"
+    head = f"{row['nbytes']:>12}  {row['count']:>12}  {TYPES[plan.dtype]:>8}  {plan.op:>6}  {-1:>6}"
+    return f"{head}  {_microseconds(time_of(row)):>7}  {algbw:>6.2f}  {busbw:>6.2f}  {wrong:>5}{NOT_MEASURED}"
 
 
-def _us(time_s: float) -> str:
+def _microseconds(time_s: float) -> str:
     """Microseconds with as many decimals as nccl-tests gives them."""
     us = time_s * 1e6
     return f"{us:.{0 if us >= 10000 else 1 if us >= 100 else 2}f}"

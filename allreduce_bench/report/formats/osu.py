@@ -22,11 +22,11 @@ def osu(result: Result) -> str:
         f"# {result.library}, op {result.plan.op}, hosts: {' '.join(result.hosts)}",
     ]
     for table in tables(result):
-        lines += _table(table, DATATYPES[result.plan.dtype])
+        lines += _table_lines(table, DATATYPES[result.plan.dtype])
     return "\n".join(lines) + "\n"
 
 
-def _table(table: ResultTable, datatype: str) -> list[str]:
+def _table_lines(table: ResultTable, datatype: str) -> list[str]:
     """Expressions look for the banner at the start of a line: it begins a sentence that is true."""
     return [
         "#",
@@ -36,11 +36,11 @@ def _table(table: ResultTable, datatype: str) -> list[str]:
         f"# Datatype: {datatype}.",
         f"{'# Size':<10}{'Avg Latency(us)':>18}{'Min Latency(us)':>18}{'Max Latency(us)':>18}{'Iterations':>12}",
         *(
-            f"{row['nbytes']:<10}{_us(time_of(row))}{_us(row['min_s'])}{_us(row['max_s'])}{row['repetitions']:>12}"
+            f"{row['nbytes']:<10}{_microseconds(time_of(row))}{_microseconds(row['min_s'])}{_microseconds(row['max_s'])}{row['repetitions']:>12}"
             for row in table.measured
         ),
     ]
 
 
-def _us(time_s: float) -> str:
+def _microseconds(time_s: float) -> str:
     return f"{time_s * 1e6:>18.2f}"

@@ -54,20 +54,20 @@ def tables(result: Result) -> list[ResultTable]:
     for row in competing(result.rows):
         groups.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
     order = sorted(groups, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
-    return [_table(algorithm, executor, groups[key]) for key in order for _, _, algorithm, executor in [key]]
+    return [_result_table(algorithm, executor, groups[key]) for key in order for _, _, algorithm, executor in [key]]
 
 
-def _table(algorithm: str, executor: str, rows: list[SummaryRow]) -> ResultTable:
+def _result_table(algorithm: str, executor: str, rows: list[SummaryRow]) -> ResultTable:
     run_by = "" if executor == algorithm else f" ({executor})"
     return ResultTable(
         f"algorithm {algorithm}{run_by}, {where(rows)}",
         rows,
         [row for row in rows if row["time_s"] is not None],
-        [_why(row) for row in rows if row["time_s"] is None],
+        [_missing_text(row) for row in rows if row["time_s"] is None],
     )
 
 
-def _why(row: SummaryRow) -> str:
+def _missing_text(row: SummaryRow) -> str:
     return f"{format_size(row['nbytes'])}: {row['state']}: {row['reason']}"
 
 

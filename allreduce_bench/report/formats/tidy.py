@@ -21,43 +21,43 @@ def csv_text(result: Result) -> str:
 
 def long(result: Result) -> str:
     """Aligned columns with their units in the header, one row a cell; missing values are `-`, the reason comes last."""
-    lines = [list(COLUMNS), *([_field(row, read) for read in COLUMNS.values()] for row in result.rows)]
-    words = (0, 1, len(COLUMNS) - 2, len(COLUMNS) - 1)  # not numbers: to the left
-    return "".join(f"{line}\n" for line in aligned(lines, left=words))
+    lines = [list(COLUMNS), *([_field_text(row, read) for read in COLUMNS.values()] for row in result.rows)]
+    text_columns = (0, 1, len(COLUMNS) - 2, len(COLUMNS) - 1)  # not numbers: to the left
+    return "".join(f"{line}\n" for line in aligned(lines, left=text_columns))
 
 
-def _field(row: SummaryRow, read: Callable[[SummaryRow], object]) -> str:
+def _field_text(row: SummaryRow, read: Callable[[SummaryRow], object]) -> str:
     value = read(row)
     return ABSENT if value is None or value == "" else str(value)
 
 
-def _named(name: str) -> Callable[[SummaryRow], object]:
+def _column(name: str) -> Callable[[SummaryRow], object]:
     return lambda row: row.get(name)
 
 
-def _scaled(name: RealColumn, factor: float) -> Callable[[SummaryRow], object]:
+def _scaled_column(name: RealColumn, factor: float) -> Callable[[SummaryRow], object]:
     return lambda row: None if (value := row.get(name)) is None else three_digits(value * factor)
 
 
 COLUMNS: dict[str, Callable[[SummaryRow], object]] = {
-    "algorithm": _named("algorithm"),
-    "executor": _named("executor"),
-    "ranks": _named("ranks"),
-    "nodes": _named("nodes"),
-    "nbytes": _named("nbytes"),
-    "cache": _named("cache"),
-    "time_us": _scaled("time_s", 1e6),
-    "low_us": _scaled("time_low_s", 1e6),
-    "high_us": _scaled("time_high_s", 1e6),
-    "min_us": _scaled("min_s", 1e6),
-    "max_us": _scaled("max_s", 1e6),
-    "launches": _named("launches"),
-    "repetitions": _named("repetitions"),
-    "algbw_GB/s": _scaled("algbw_bytes_per_s", 1e-9),
-    "busbw_GB/s": _scaled("busbw_bytes_per_s", 1e-9),
-    "speedup": _scaled("speedup", 1),
-    "wrong": _named("wrong"),
-    "best": _named("rank_of_best"),
-    "state": _named("state"),
+    "algorithm": _column("algorithm"),
+    "executor": _column("executor"),
+    "ranks": _column("ranks"),
+    "nodes": _column("nodes"),
+    "nbytes": _column("nbytes"),
+    "cache": _column("cache"),
+    "time_us": _scaled_column("time_s", 1e6),
+    "low_us": _scaled_column("time_low_s", 1e6),
+    "high_us": _scaled_column("time_high_s", 1e6),
+    "min_us": _scaled_column("min_s", 1e6),
+    "max_us": _scaled_column("max_s", 1e6),
+    "launches": _column("launches"),
+    "repetitions": _column("repetitions"),
+    "algbw_GB/s": _scaled_column("algbw_bytes_per_s", 1e-9),
+    "busbw_GB/s": _scaled_column("busbw_bytes_per_s", 1e-9),
+    "speedup": _scaled_column("speedup", 1),
+    "wrong": _column("wrong"),
+    "best": _column("rank_of_best"),
+    "state": _column("state"),
     "reason": lambda row: row.get("reason") if row["time_s"] is None else "",
 }
