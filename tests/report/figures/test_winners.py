@@ -1,0 +1,84 @@
+"""Maps of winners and of choices: what they show is what the frames say, and nothing more."""
+
+import pytest
+from drawn_maps import cells_of, texts_of
+from hand_models import hand_model
+from matplotlib.patches import Rectangle
+
+from allreduce_bench.models.curves import choices, held
+from allreduce_bench.report import figures
+
+ALGORITHMS = ("native", "ring", "two_tree", "recursive_doubling")
+SIZES = (8, 1024, 65536, 1 << 20)
+RANKS = (2, 4, 8)
+
+
+def test_winners_are_those_of_the_summary(rows):
+    won = figures.winners(rows).set_index(["ranks", "nbytes"])
+    best = rows[rows["rank_of_best"] == "best"].set_index(["ranks", "nbytes"])
+    assert (8, 1 << 20) not in won.index  # one algorithm alone wins nothing
+    assert len(won) == len(RANKS) * len(SIZES) - 1
+    for key, row in won.iterrows():
+        assert row["winner"] == best.loc[key, "algorithm"] and row["time_s"] == best.loc[key, "time_s"]
+    large = won.loc[(4, 1 << 20)]
+    assert large["winner"] == "ring" and large["over"] == "native" and large["speedup"] == pytest.approx(3, rel=0.1)
+    assert large["ties"] == ""
+    small = won.loc[(4, 8)]  # alike but for the noise
+    assert {small["winner"], *small["ties"].split()} == {"native", "recursive_doubling"}
+
+
+def test_speedup_of_native_is_over_the_second(rows):
+    won = figures.winners(rows[rows["algorithm"].isin(["native", "two_tree"])])
+    assert set(won["over"]) == {"two_tree"} and (won["speedup"] > 1).all()
+    without = figures.winners(rows[rows["algorithm"] != "native"])
+    assert "native" not in set(without["over"]) and (without["speedup"] >= 1).all()
+
+
+def test_map_has_the_colours_of_the_other_figures_hatched_ties_and_blanks(rows):
+    won = figures.winners(rows)
+    figure = figures.winner_map(rows, won)
+    (axes,) = figure.axes
+    drawn, styled = cells_of(axes), figures.styles(rows["algorithm"])
+    assert len(drawn) == len(won) and (SIZES.index(1 << 20), RANKS.index(8)) not in drawn
+    for row in won.to_dict("records"):
+        shape = drawn[SIZES.index(row["nbytes"]), RANKS.index(row["ranks"])]
+        expected = Rectangle((0, 0), 1, 1, facecolor=styled[row["winner"]]["color"]).get_facecolor()
+        assert shape.get_facecolor() == expected
+        assert bool(shape.get_hatch()) == bool(row["ties"])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["2", "4", "8"]
+    assert axes.get_xlabel() and axes.get_ylabel() and "3.0" in texts_of(axes)
+    labels = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {"ring", "tied with another\n(95 %)", "nothing to compare"} <= labels
+
+
+def test_one_number_of_ranks_is_one_row(rows):
+    one = rows[rows["ranks"] == 4]
+    (axes,) = figures.winner_map(one, figures.winners(one)).axes
+    assert len(axes.get_yticks()) == 1
+
+
+def test_one_algorithm_has_no_map(rows):
+    ring = rows[rows["algorithm"] == "ring"]
+    assert figures.winner_map(ring, figures.winners(ring)) is None
+    assert figures.choice_map(ring, choices(ring, held(ring, [hand_model("ring", RANKS)]))) is None
+
+
+def test_regret_is_the_price_of_believing_the_models(rows, models):
+    chosen = choices(rows, held(rows, models)).set_index(["ranks", "nbytes"])
+    assert (chosen["regret"] >= 1).all() and set(chosen.loc[chosen["regret"] > 1, "fastest"]) <= {*ALGORITHMS}
+    assert chosen.index.tolist() == [(p, n) for p in RANKS for n in SIZES if (p, n) != (8, 1 << 20)]
+    wrong = [*models[1:], hand_model("native", RANKS, factor=9.0, priced_as="recursive_doubling")]
+    assert "native" not in set(choices(rows, held(rows, wrong))["chosen"])
+    only = held(rows, [model for model in models if model.algorithm in ("native", "two_tree")])
+    late = choices(rows, only).set_index(["ranks", "nbytes"]).loc[(2, 1 << 20)]
+    times = rows[(rows["ranks"] == 2) & (rows["nbytes"] == 1 << 20)].set_index("algorithm")["time_s"]
+    assert late["fastest"] == "ring" and late["chosen"] in ("native", "two_tree")
+    assert late["regret"] == pytest.approx(times[late["chosen"]] / times["ring"])
+
+
+def test_choices_beside_winners(rows, models):
+    chosen = choices(rows, held(rows, models))
+    left, right = figures.choice_map(rows, chosen).axes
+    assert len(cells_of(left)) == len(cells_of(right)) == len(chosen)
+    assert not any(one.get_hatch() for one in right.patches)
+    assert len(texts_of(right) - {""}) <= (chosen["fastest"] != chosen["chosen"]).sum()

@@ -1,0 +1,28 @@
+"""`json`: numbers for numbers, and nothing of the environment."""
+
+import json
+
+from allreduce_bench.report.formats import FORMATS
+from allreduce_bench.runs.schema import SUMMARY, names
+
+TEXT = {column.name for column in SUMMARY if column.kind == "text"}
+
+
+def test_json_has_numbers_for_numbers_and_null_for_what_is_missing(rows_and_result):
+    rows, result = rows_and_result
+    found = json.loads(FORMATS["json"](result))
+    assert set(found) == {"schema_version", "program", "command", "plan", "mpi", "hosts", "findings", "results"}
+    assert len(found["results"]) == len(rows)
+    for cell, row in zip(found["results"], rows):
+        assert list(cell) == names(SUMMARY)
+        assert cell["time_s"] == row["time_s"] and cell["busbw_bytes_per_s"] == row.get("busbw_bytes_per_s")
+        assert all(value is None or isinstance(value, str) == (name in TEXT) for name, value in cell.items())
+    assert [cell["time_s"] for cell in found["results"]].count(None) == 6
+    assert {repr(cell["oversubscribed"]) for cell in found["results"]} == {"0", "1"}
+    assert found["mpi"]["thread_level_of_ranks"] == {"2": "single", "4": "single"}
+    assert [finding["ranks"] for finding in found["findings"]] == [4]  # once, not once a launch
+    assert found["hosts"] == ["node1"] and found["plan"]["ranks"] == [4, 2]
+
+
+def test_json_tells_nothing_of_the_environment(rows_and_result):
+    assert "OMPI_MCA_btl" not in FORMATS["json"](rows_and_result[1])
