@@ -1,8 +1,9 @@
 """Times that other tools measured, as rows, as points of a fit, or kept as a run folder of ours.
 
 In: logs. Out: rows (`row`), each with its file and line. Read in this order: `reading` (which importer reads a log),
-one file per tool (`osu` is the one to copy), `lines` and `values` (what they share), `columns` (tables of users),
-`points`, `keep` (a run folder), `merge` (several runs as one).
+`importer` (what each declares) and `tools` (a file each, found by scanning; `osu` is the one to copy), `lines` and
+`values` (what they share), `flux`, `nccl_table`, `rates`, `columns` (what single ones need), `points`, `keep` (a run
+folder), `merge` (several runs as one).
 """
 
 from .keep import keep

@@ -1,0 +1,23 @@
+"""Every figure of the page declares itself, and is found."""
+
+from hand_models import hand_models
+from made_runs import build_run
+
+from allreduce_bench.evaluation import frames
+from allreduce_bench.models.curves import NO_OWN
+from allreduce_bench.report.figure import MODELS, TIMES, FigureData
+from allreduce_bench.report.figures import report_figures
+
+
+def test_the_page_has_these_figures_in_this_order():
+    assert [figure.stem for figure in report_figures(TIMES)] == ["latency", "bus_bandwidth", "speedup", "winners"]
+    assert [figure.stem for figure in report_figures(MODELS)] == ["models", "choices", "ranks"]
+
+
+def test_figures_share_what_is_made_of_a_run(tmp_path):
+    frame = frames.summary([build_run(tmp_path / "a", sizes=(8, 1024), ranks=(2,))])
+    data = FigureData(frame, hand_models(("native", "ring", "two_tree")), NO_OWN)
+    assert set(data.least) == {2} and set(data.limits["ranks"]) == {2} and data.bounded["bound_s"].notna().all()
+    assert data.compared is data.compared and set(data.compared["algorithm"]) == {"native", "ring", "two_tree"}
+    assert (data.has_both_caches, data.warm_sentence) == (False, "")
+    assert "smallest fitted" in data.bound_sentence

@@ -1,0 +1,35 @@
+"""The pictures of a run, and the files of each."""
+
+import pandas as pd
+from made_runs import build_run
+from matplotlib.figure import Figure
+
+from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.models.curves import NO_OWN
+from allreduce_bench.report.pictures import Picture, measured_caption, model_pictures, time_pictures, write_pictures
+
+
+def test_a_picture_has_three_files(tmp_path):
+    figure = Figure()
+    figure.subplots().plot([1, 2])
+    written = write_pictures(Picture("a", "A caption.", figure, pd.DataFrame({"x": [1.5]})), tmp_path, "1_")
+    assert {path.name for path in tmp_path.iterdir()} == {"1_a.png", "1_a.svg", "1_a.csv"}
+    assert (tmp_path / "1_a.csv").read_text() == "x\n1.5\n"
+    assert (written["caption"], written["stem"], written["png"]) == ("A caption.", "a", f"{tmp_path.name}/1_a.png")
+    assert written["data"].startswith("data:image/svg+xml;base64,")
+
+
+def test_the_caption_says_how_times_came_about(tmp_path):
+    folder = build_run(tmp_path / "a", sizes=(8,), ranks=(2, 4))
+    caption = measured_caption(summarise(folder), folder.attempts())
+    assert "median over calls, then over launches; 3 launches × 8 calls a cell" in caption
+    assert "2, 4 ranks, nodes: 1; Open MPI 5.0.11." in caption
+    assert measured_caption([], []) == ""
+
+
+def test_what_cannot_be_drawn_is_left_out_and_said(tmp_path):
+    frame = frames.summary([build_run(tmp_path / "a", sizes=(0,), ranks=(2,))])
+    assert time_pictures(frame, []) == []
+    pictures, (reason,) = model_pictures(frame, [], NO_OWN)
+    assert pictures == [] and "needs a size measured at two numbers of ranks; found 2 ranks." in reason

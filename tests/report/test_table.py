@@ -1,0 +1,39 @@
+"""The closing table of a run."""
+
+import pytest
+from made_runs import build_run
+
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.report.table import in_two_lines, table, where
+
+
+@pytest.mark.parametrize(
+    "name, lines",
+    [
+        ("ring", ("", "ring")),
+        ("recursive_doubling", ("recursive_", "doubling")),
+        ("averylongname", ("", "averylongname")),
+    ],
+)
+def test_long_names_are_broken_at_an_underscore(name, lines):
+    assert in_two_lines(name) == lines
+
+
+def test_ranks_and_nodes_come_with_what_a_reader_must_know():
+    row = {"ranks": 4, "nodes": 1, "nodes_declared": 2, "oversubscribed": True, "cache": "cold"}
+    assert where([row]) == "4 ranks on 1 node (PRETENDED: 2 nodes) (OVERSUBSCRIBED: more ranks than cores), cold cache"
+    assert where([{"ranks": 1, "cache": "warm"}]) == "1 rank"
+
+
+def test_missing_cells_are_explained_once_per_reason(tmp_path):
+    def outcome(launch, cell):
+        return {"state": "skipped", "reason": "needs memory"} if cell.algorithm == "ring" else {}
+
+    folder = build_run(tmp_path / "a", sizes=(8, 1024), ranks=(2,), launches=1, outcome=outcome)
+    lines = table(folder.plan(), summarise(folder), "an MPI").splitlines()
+    assert lines[0].startswith("allreduce, float32 sum, out of place, 2 ranks on 1 node") and lines[0].endswith(
+        "an MPI"
+    )
+    assert "4 of 6 cells done, 0 wrong elements, 2 skipped." in lines
+    assert "skipped: ring 8 B, ring 1 KiB: needs memory" in lines
+    assert sum(line.startswith("1 launch tells little") for line in lines) == 1
