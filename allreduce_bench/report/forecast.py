@@ -193,11 +193,11 @@ def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     cells, notes = _all_predicted(forecast, group), []
     counts = [ranks for model in group.models.values() for ranks in model.ranks]
     if above := [ranks for ranks in _speculative_ranks(cells) if ranks > max(counts)]:
-        words = f"{format_ranges(above)} ranks are beyond {FAR:.0f} times the {max(counts)}"
-        notes.append(f"speculative: {words} that were measured")
+        above_text = f"{format_ranges(above)} ranks are beyond {FAR:.0f} times the {max(counts)}"
+        notes.append(f"speculative: {above_text} that were measured")
     if below := [ranks for ranks in _speculative_ranks(cells) if ranks < min(counts)]:
-        words = f"{format_ranges(below)} ranks are fewer than 1/{FAR:.0f} of the {min(counts)}"
-        notes.append(f"speculative: {words} that were measured")
+        below_text = f"{format_ranges(below)} ranks are fewer than 1/{FAR:.0f} of the {min(counts)}"
+        notes.append(f"speculative: {below_text} that were measured")
     measured = [model.nbytes for model in group.models.values() if model.nbytes]
     if measured and forecast.sizes[-1] > max(map(max, measured)):
         notes.append(f"sizes above {format_size(max(map(max, measured)))} were not measured")

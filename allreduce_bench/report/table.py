@@ -22,12 +22,12 @@ MARK = {"best": " *", "tie": " ="}
 
 def table(plan: Plan, rows: Sequence[SummaryRow], library: str) -> str:
     """The table of every rank count and cache with its verdict, and what was not measured and why."""
-    groups = [
+    rows_of_tables = [
         [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
         for ranks in plan.ranks
         for cache in plan.caches
     ]
-    return "\n".join(_table_of_ranks(plan, group, library) for group in groups)
+    return "\n".join(_table_of_ranks(plan, rows_of_table, library) for rows_of_table in rows_of_tables)
 
 
 def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> str:

@@ -147,11 +147,11 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
         floors = [("no call at all", row["call_floor_s"])]
         if row["ranks"] > 1 and row["nbytes"] >= COPIES_FROM:
             floors.append(("a local copy of the vector", row["copy_floor_s"]))
-        below = [(what, floor_s) for what, floor_s in floors if floor_s and row["time_high_s"] < floor_s]
+        below = [(label, floor_s) for label, floor_s in floors if floor_s and row["time_high_s"] < floor_s]
         texts += [
             f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
-            f"{what} {format_time(floor_s)}"
-            for what, floor_s in below
+            f"{label} {format_time(floor_s)}"
+            for label, floor_s in below
         ]
     effect = "the time is too short to be true, or the machine was disturbed while the floor was measured"
     notes = tuple(Note(text, effect, "measure again; where it stays so, mistrust the clock") for text in texts)

@@ -107,6 +107,11 @@ def size_axis(axes: Axes, sizes: list[int]) -> None:
     axes.tick_params(labelsize=8)
 
 
+def of_one_cache(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the warm cache, where that was measured; else all, which are of the cold one."""
+    return rows[rows["cache"] == ("warm" if "warm" in set(rows["cache"]) else "cold")]
+
+
 def panel_title(rows: pd.DataFrame) -> str:
     """`4 ranks`, and what a reader must know of them before looking at the lines."""
     ranks, declared = rows["ranks"].iloc[0], rows["nodes_declared"].dropna()

@@ -13,7 +13,21 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from ...evaluation.summary_row import RealColumn
 from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
-from .looks import BOUND, COLD, GRID, LINK, NOTE, Style, draw_line, grid, legend, panel_title, size_axis, styles
+from .looks import (
+    BOUND,
+    COLD,
+    GRID,
+    LINK,
+    NOTE,
+    Style,
+    draw_line,
+    grid,
+    legend,
+    of_one_cache,
+    panel_title,
+    size_axis,
+    styles,
+)
 
 FLOORS: dict[RealColumn, Style] = {  # column -> how it is drawn
     "call_floor_s": {"linestyle": ":"},
@@ -69,8 +83,7 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         draw_line(axes, rows["nbytes"], rows["time_s"] * 1e6, low, high, style)
 
     def limit(axes: Axes, rows: pd.DataFrame, curve: pd.DataFrame) -> None:
-        cache = "warm" if "warm" in set(rows["cache"]) else "cold"
-        floors = rows[rows["cache"] == cache].drop_duplicates("nbytes").sort_values("nbytes")
+        floors = of_one_cache(rows).drop_duplicates("nbytes").sort_values("nbytes")
         for name, style in FLOORS.items():
             marker = "." if len(floors) == 1 else ""  # a line of one point is none
             axes.plot(floors["nbytes"], floors[name] * 1e6, marker=marker, **FLOOR, **style)

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 from ...models.curves import choices
 from ...units import format_size, three_digits
 from ..figure import MODELS, TIMES, Drawing, FigureData, ReportFigure
-from .looks import LEGEND_WIDTH, PANELS_WIDTH, styles
+from .looks import LEGEND_WIDTH, PANELS_WIDTH, of_one_cache, styles
 
 ROW_HEIGHT, MARGIN = 0.42, 1.0  # inches
 MOST_WORDS = 26  # columns of one map that have room for a number in each
@@ -76,9 +76,8 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
     was not measured.
     """
     timed = rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)]
-    timed = timed[timed["cache"] == ("warm" if "warm" in set(timed["cache"]) else "cold")]
     lines = []
-    for (ranks, nbytes), group in timed.groupby(["ranks", "nbytes"]):
+    for (ranks, nbytes), group in of_one_cache(timed).groupby(["ranks", "nbytes"]):
         if group["algorithm"].nunique() < 2:
             continue
         first, second, *_ = group.sort_values("time_s", kind="stable").to_dict("records")

@@ -50,11 +50,11 @@ def tables(result: Result) -> list[ResultTable]:
 
     Of groups that ran at the same time; one alone is no result.
     """
-    groups: dict[tuple, list[SummaryRow]] = {}
+    rows_of: dict[tuple, list[SummaryRow]] = {}
     for row in competing(result.rows):
-        groups.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
-    order = sorted(groups, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
-    return [_result_table(algorithm, executor, groups[key]) for key in order for _, _, algorithm, executor in [key]]
+        rows_of.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
+    order = sorted(rows_of, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
+    return [_result_table(algorithm, executor, rows_of[key]) for key in order for _, _, algorithm, executor in [key]]
 
 
 def _result_table(algorithm: str, executor: str, rows: list[SummaryRow]) -> ResultTable:
