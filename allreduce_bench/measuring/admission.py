@@ -6,7 +6,7 @@ from ..runs.plan import BOUNDED_RANKS, LEFT_OUT, Cell
 from ..runs.schema import FLOOR
 from ..units import format_size, format_time
 from .context import Context
-from .vectors.random_floats import CALLS
+from .random_floats import CALLS
 
 VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, reference, and two that come and go
 MEMORY_SHARE = 0.5  # of what is free on a node: the rest is the MPI's, and others'

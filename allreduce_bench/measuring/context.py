@@ -34,6 +34,7 @@ class Context(NamedTuple):
     group: "Context | None" = None  # that group, as if nobody else had been launched; None: there are none
     ranks: tuple[int, ...] = ()  # of a group: what its ranks are called among all
     layouts: tuple[Topology, ...] = ()  # the declared one of each group
+    machine: dict | None = None  # this node; None on all but one of its ranks
 
     @property
     def party(self) -> "Context":

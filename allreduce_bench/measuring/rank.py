@@ -10,7 +10,6 @@ from typing import TypeVar
 from mpi4py import MPI
 
 from ..algorithms import find_planned
-from ..machine.mpi import mpi_facts
 from ..machine.node import host
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch, Plan
@@ -23,7 +22,15 @@ from ..watching.whereabouts import doing, step_of
 from .context import nodes_of
 from .launch import measure_cells
 from .startup import start_mpi
-from .surroundings import end_together, enter, facts_of, refuse_few_nodes, refuse_other_ranks, start_together
+from .surroundings import (
+    end_together,
+    enter,
+    facts_of,
+    own_mpi,
+    refuse_few_nodes,
+    refuse_other_ranks,
+    start_together,
+)
 from .sync import EarlierSync, wait_quietly
 
 ABORT_PAUSE_S = 1.0  # MPI may fail here because another rank has died: its line breaks within that time
@@ -134,12 +141,12 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
     find_planned(plan.algorithms, plan.files, plan.file_digests)
     if launch is not None and launch.ranks != comm.size:
         refuse_other_ranks(launch, comm.size)
-    here = mpi_facts()
+    mpi = own_mpi()
     for fact in folder.attempts():
         for key in ("library", *(["thread_level"] if fact["ranks"] == comm.size else [])):
-            if fact["mpi"].get(key) != here[key]:
-                there = f"{fact['mpi'].get(key)} in launch {fact['launch']}"
-                raise RunError(f"{folder.path}: was measured with {there}, but this is {here[key]}; begin a new run")
+            if fact["mpi"].get(key) != mpi[key]:
+                other = f"{fact['mpi'].get(key)} in launch {fact['launch']}"
+                raise RunError(f"{folder.path}: was measured with {other}, but this is {mpi[key]}; begin a new run")
 
 
 def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:

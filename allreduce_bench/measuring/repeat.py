@@ -8,12 +8,12 @@ import numpy as np
 from mpi4py import MPI
 
 from ..watching.whereabouts import doing
+from . import exact
 from .budget import Ahead, Budget, ahead, warmups_left
 from .calls import CellTimes, TimedCalls
 from .clock import Clock
 from .execute import Prepared, native, native_datatype
 from .sync import Barrier, Sync
-from .vectors import exact
 
 Turn = Callable[[], Callable[[], None]]
 

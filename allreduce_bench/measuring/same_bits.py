@@ -10,8 +10,8 @@ import numpy as np
 from mpi4py import MPI
 
 from ..watching.whereabouts import doing
-from .vectors.exact import POISON
-from .vectors.random_floats import CALLS, operand
+from .exact import POISON
+from .random_floats import CALLS, operand
 
 
 @doing("comparing bits")
@@ -38,7 +38,7 @@ def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, d
     """What `accuracy` says of rank 0's result, on all ranks; `depth`: additions one after the other. Collective."""
     found = None
     if comm.rank == 0:
-        from .vectors.accuracy import accuracy  # late: rank 0 only, and only if asked for
+        from .accuracy import accuracy  # late: rank 0 only, and only if asked for
 
         found = accuracy(recvbuf, comm.size, seed, op, depth)
     return comm.bcast(found)

@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from mpi4py import MPI
 
@@ -37,11 +38,12 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     pretended = plan.pretend_ranks_per_node
     topology = Topology.filled(comm.size, pretended) if pretended else real
     local = len(real.nodes[real.node_of[comm.rank]])
-    free = node.free_memory()
+    machine = node.machine() if _leads(comm, real) else None
+    free = machine["free_memory_nbytes"] if machine else node.free_memory()
     shares = [share for share in comm.allgather(None if free is None else free // local) if share is not None]
-    ours = comm.Dup()
+    own_comm = comm.Dup()
     launched = Context(
-        comm=ours,
+        comm=own_comm,
         plan=plan,
         launch=launch,
         real=real,
@@ -51,9 +53,10 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         deadline=deadline,
         counters=_counters(comm, real),
         first_calls={},
-        clock=Clock(ours, shared=real.node_of[comm.rank] == real.node_of[0]),
-        sync=Barrier(ours),  # until another is chosen
+        clock=Clock(own_comm, shared=real.node_of[comm.rank] == real.node_of[0]),
+        sync=Barrier(own_comm),  # until another is chosen
         cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
+        machine=machine,
     )
     if not plan.groups:
         return launched
@@ -79,7 +82,7 @@ def _cold_findings() -> list[dict]:
 def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | None, first: bool) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = launched.real
-    machines = comm.gather(node.machine() if _leads(comm, real) else None)
+    machines = comm.gather(launched.machine)
     places = comm.gather((node.host(), node.affinity()))
     phases = comm.gather(STARTUP.phases)
     if machines is None or places is None or phases is None:
@@ -89,7 +92,7 @@ def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | N
     (hosts, cpus), leaders = zip(*places), [machine for machine in machines if machine is not None]
     for machine, ranks in zip(leaders, real.nodes):
         machine["cpus_of_ranks"] = len(frozenset().union(*(cpus[rank] or () for rank in ranks))) or None
-    ranks_of_node, mpi = [len(ranks) for ranks in real.nodes], mpi_library.mpi_facts()
+    ranks_of_node, mpi = [len(ranks) for ranks in real.nodes], own_mpi()
     declared = len(launched.topology.nodes) if launched.plan.pretend_ranks_per_node else None
     return {
         "command": command,
@@ -113,6 +116,12 @@ def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | N
         "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
         "findings": [*findings(leaders, ranks_of_node, mpi, declared, first), *_findings_of_rank_0(launched)],
     }
+
+
+@cache  # where the library lies is looked up in the folder of all packages
+def own_mpi() -> dict:
+    """The MPI library of this process, see `machine.mpi`."""
+    return mpi_library.mpi_facts()
 
 
 def _findings_of_rank_0(launched: Context) -> list[dict]:

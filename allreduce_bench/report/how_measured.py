@@ -11,9 +11,9 @@ from ..evaluation.agreement import why_not_compared
 from ..evaluation.cell_times import split_values
 from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
+from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
-from ..measuring.vectors.accuracy import COMPARED
-from ..measuring.vectors.random_floats import CALLS, EXPONENTS
+from ..measuring.random_floats import CALLS, EXPONENTS
 from ..runs.dtypes import is_float
 from ..runs.groups import describe
 from ..runs.plan import Plan

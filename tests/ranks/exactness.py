@@ -18,8 +18,8 @@ from mpi4py import MPI
 from plain_ring import plain_ring
 
 from allreduce_bench.algorithms import builtin
+from allreduce_bench.measuring import exact
 from allreduce_bench.measuring.execute import sendrecv
-from allreduce_bench.measuring.vectors import exact
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
 from allreduce_bench.schedule import Step, split
 from allreduce_bench.schedule.topology import Topology

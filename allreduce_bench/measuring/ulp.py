@@ -8,7 +8,7 @@ Muller et al., Handbook of Floating-Point Arithmetic, 2nd edition, 2.3.2). Stand
 from fractions import Fraction
 from math import frexp, inf, isfinite, isnan, ldexp
 
-from ...runs.dtypes import PRECISION
+from ..runs.dtypes import PRECISION
 
 SMALLEST = {"float16": -24, "bfloat16": -133, "float32": -149, "float64": -1074}  # exponent of the smallest number > 0
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from allreduce_bench.measuring.vectors.accuracy import COMPARED, accuracy, compared_elements, error_bounds, exact
-from allreduce_bench.measuring.vectors.random_floats import EXPONENTS, PERIOD, numbers, operand
-from allreduce_bench.measuring.vectors.ulp import nearest
+from allreduce_bench.measuring.accuracy import COMPARED, accuracy, compared_elements, error_bounds, exact
+from allreduce_bench.measuring.random_floats import EXPONENTS, PERIOD, numbers, operand
+from allreduce_bench.measuring.ulp import nearest
 from allreduce_bench.runs.dtypes import PRECISION, teach_numpy
 from allreduce_bench.runs.shuffle import splitmix64
 
@@ -84,9 +84,7 @@ def test_the_exactly_rounded_sum_of_doubles_is_fsum():
 
 def test_sums_over_very_many_ranks_do_not_overflow(monkeypatch):
     """As if all of 16,384 ranks had the same numbers."""
-    monkeypatch.setattr(
-        "allreduce_bench.measuring.vectors.accuracy.numbers", lambda seed, rank, *rest: numbers(seed, 0, *rest)
-    )
+    monkeypatch.setattr("allreduce_bench.measuring.accuracy.numbers", lambda seed, rank, *rest: numbers(seed, 0, *rest))
     found = exact(SEED, 1 << 14, np.arange(40), "float64", "sum")
     assert found.values == [Fraction(value) * (1 << 14) for value in operand(SEED, 0, 40, "float64", "sum").tolist()]
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...runs.dtypes import PRECISION
-from ...runs.shuffle import splitmix64
+from ..runs.dtypes import PRECISION
+from ..runs.shuffle import splitmix64
 
 PERIOD = 65537  # a prime: no block of a vector repeats in the next one
 CALLS = 6  # of an all-reduce on the same floats, with --check bits: those after the first must give its bits again

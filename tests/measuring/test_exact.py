@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from allreduce_bench.measuring.vectors.exact import PERIOD, POISON, expected, operand
+from allreduce_bench.measuring.exact import PERIOD, POISON, expected, operand
 from allreduce_bench.runs.dtypes import DTYPES, MOST_RANKS, is_float, narrow, teach_numpy
 
 teach_numpy("bfloat16")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...runs.dtypes import PRECISION
-from ...runs.shuffle import splitmix64
+from ..runs.dtypes import PRECISION
+from ..runs.shuffle import splitmix64
 from .random_floats import numbers
 from .ulp import SMALLEST, distance, nearest
 
