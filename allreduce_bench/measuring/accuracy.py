@@ -11,8 +11,8 @@ import numpy as np
 
 from ..runs.dtypes import PRECISION
 from ..runs.shuffle import splitmix64
-from .random_floats import numbers
 from .ulp import SMALLEST, distance, nearest
+from .vectors import random_numbers
 
 COMPARED = 1024  # elements at most
 EXTREME = {"max": np.maximum, "min": np.minimum}
@@ -28,7 +28,7 @@ class Exact(NamedTuple):
 
 
 def accuracy(result: np.ndarray, size: int, seed: int, op: str, depth: int) -> dict:
-    """Hold the result of `size` ranks on `random_floats` of `seed` against the exact one, correctly rounded.
+    """Hold the result of `size` ranks on the random floats of `seed` against the exact one, correctly rounded.
 
     Gives `max_ulp` and `mean_ulp`; or in `wrong` and `reason` how many elements are none that `depth` additions one
     after the other can give, in whatever order: their error is at most ((1 + u)^depth - 1) * sum |x| (Higham, Accuracy
@@ -37,14 +37,14 @@ def accuracy(result: np.ndarray, size: int, seed: int, op: str, depth: int) -> d
     if op == "prod" or not result.size:
         return {}
     dtype, elements = result.dtype.name, compared_elements(result.size)
-    found = result[elements].astype(float).tolist()
+    numbers = result[elements].astype(float).tolist()
     correct = exact(seed, size, elements, dtype, op)
     bounds = error_bounds(correct.magnitudes, dtype, op, depth).tolist()
-    wrong = sum(not _within(*each) for each in zip(found, correct.values, bounds))
-    ulps = [distance(one, nearest(value, dtype), dtype) for one, value in zip(found, correct.values)]
+    wrong = sum(not _is_within(*compared) for compared in zip(numbers, correct.values, bounds))
+    ulps = [distance(number, nearest(value, dtype), dtype) for number, value in zip(numbers, correct.values)]
     if wrong:
-        off = f"further from the exact {op} than additions of depth {depth} can end"
-        return {"wrong": wrong, "reason": f"on random floats {wrong} of {len(ulps)} elements are {off}"}
+        violation = f"further from the exact {op} than additions of depth {depth} can end"
+        return {"wrong": wrong, "reason": f"on random floats {wrong} of {len(ulps)} elements are {violation}"}
     return {"max_ulp": max(ulps), "mean_ulp": sum(ulps) / len(ulps)}
 
 
@@ -57,22 +57,22 @@ def compared_elements(count: int) -> np.ndarray:
 
 def exact(seed: int, size: int, elements: np.ndarray, dtype: str, op: str) -> Exact:
     """The sum, avg, max or min over the inputs of `size` ranks at the elements of these numbers."""
-    everyone = (numbers(seed, rank, elements, dtype, op) for rank in range(size))
+    numbers_of_ranks = (random_numbers(seed, rank, elements, dtype, op) for rank in range(size))
     if op in EXTREME:
-        extreme = next(everyone).floats()
-        for one in everyone:
-            EXTREME[op](extreme, one.floats(), out=extreme)
+        extreme = next(numbers_of_ranks).floats()
+        for numbers in numbers_of_ranks:
+            EXTREME[op](extreme, numbers.floats(), out=extreme)
         return Exact([Fraction(value) for value in extreme.tolist()], np.zeros(len(elements)))
     high, low = np.zeros(len(elements), np.int64), np.zeros(len(elements), np.int64)
     magnitudes, unit = np.zeros(len(elements)), 0
-    for one in everyone:
-        high += one.sign * (one.significand >> LOW << one.shift)
-        low += one.sign * (one.significand % (1 << LOW) << one.shift)
-        magnitudes += np.abs(one.floats())
-        unit = one.unit
-    share = size if op == "avg" else 1
+    for numbers in numbers_of_ranks:
+        high += numbers.sign * (numbers.significand >> LOW << numbers.shift)
+        low += numbers.sign * (numbers.significand % (1 << LOW) << numbers.shift)
+        magnitudes += np.abs(numbers.floats())
+        unit = numbers.unit
+    divisor = size if op == "avg" else 1
     totals = [(above << LOW) + below for above, below in zip(high.tolist(), low.tolist())]
-    return Exact([Fraction(total, share << -unit) for total in totals], magnitudes / share)
+    return Exact([Fraction(total, divisor << -unit) for total in totals], magnitudes / divisor)
 
 
 def error_bounds(magnitudes: np.ndarray, dtype: str, op: str, depth: int) -> np.ndarray:
@@ -84,5 +84,5 @@ def error_bounds(magnitudes: np.ndarray, dtype: str, op: str, depth: int) -> np.
     return SLACK * expm1(roundings * log1p(ldexp(1.0, -PRECISION[dtype]))) * magnitudes + smallest
 
 
-def _within(found: float, correct: Fraction, bound: float) -> bool:
-    return isfinite(found) and abs(Fraction(found) - correct) <= bound
+def _is_within(number: float, correct: Fraction, bound: float) -> bool:
+    return isfinite(number) and abs(Fraction(number) - correct) <= bound

@@ -1,4 +1,7 @@
-"""When a cell is over: its median is known well enough, or its time has run out. Pure; rank 0 asks."""
+"""When a cell is over: its median is known well enough, or its time has run out. Pure; rank 0 asks.
+
+Whether it may begin says `context`.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -47,32 +50,32 @@ def share(plan: Plan, cell: Cell, cells_left: int, left_s: float | None, now_s: 
 
     At most the plan's time for a cell; a tenth of it for a floor. `now_s` is the reading of a clock.
     """
-    part = FLOOR_SHARE if cell.executor == FLOOR else 1.0
-    cell_time_s, min_time_s = part * plan.cell_time_s, part * plan.min_time_s
+    weight = FLOOR_SHARE if cell.executor == FLOOR else 1.0
+    cell_time_s, min_time_s = weight * plan.cell_time_s, weight * plan.min_time_s
     if left_s is None:
         return Budget(plan.warmups, plan.iters, cell_time_s, min_time_s, None, plan.precision)
-    share_s = part * left_s / max(1, cells_left)
+    share_s = weight * left_s / max(1, cells_left)
     time_s, short = min(cell_time_s, share_s), share_s < cell_time_s
     return Budget(plan.warmups, plan.iters, time_s, min_time_s, now_s + left_s, plan.precision, short)
 
 
 def warmups_left(budget: Budget, now_s: float) -> int:
     """After the first: all of them, or none where the time of the launch has run out."""
-    return 0 if _over(budget, now_s) else budget.warmups - 1
+    return 0 if _out_of_time(budget, now_s) else budget.warmups - 1
 
 
 def ahead(budget: Budget, sample: Sample, now_s: float) -> Ahead:
     """What comes after `sample`: further calls, the end, or the same again by a barrier where no call began on time."""
-    coming = _batch(budget, sample, now_s)
+    batch = _next_batch(budget, sample, now_s)
     never_on_time = 0 < sample.calls <= sample.late and not sample.by_barrier
-    if never_on_time and (sample.calls >= TRIED or not coming.calls):
+    if never_on_time and (sample.calls >= TRIED or not batch.calls):
         return Ahead(1, fall_back=True)
-    return coming
+    return batch
 
 
-def _batch(budget: Budget, sample: Sample, now_s: float) -> Ahead:
+def _next_batch(budget: Budget, sample: Sample, now_s: float) -> Ahead:
     """The next calls. Batches double, so that the clock and the interval are looked at seldom."""
-    if stopped := _why_to_stop(budget, sample, now_s):
+    if stopped := _reason_to_stop(budget, sample, now_s):
         return Ahead(0, stopped)
     done, spent_s = sample.calls, sample.spent_s
     if budget.iterations is not None:
@@ -80,15 +83,15 @@ def _batch(budget: Budget, sample: Sample, now_s: float) -> Ahead:
     if done == 0:
         return Ahead(1)
     call_s = spent_s / done
-    left, needed = (int((time_s - spent_s) / call_s) for time_s in (budget.time_s, budget.min_time_s))
-    wanted = min(max(left, MIN_REPETITIONS - done), MAX_REPETITIONS - done)
+    affordable, needed = (int((time_s - spent_s) / call_s) for time_s in (budget.time_s, budget.min_time_s))
+    wanted = min(max(affordable, MIN_REPETITIONS - done), MAX_REPETITIONS - done)
     return Ahead(max(1, min(max(wanted, needed + (spent_s < budget.min_time_s)), done)))
 
 
-def _why_to_stop(budget: Budget, sample: Sample, now_s: float) -> str:
+def _reason_to_stop(budget: Budget, sample: Sample, now_s: float) -> str:
     """The word of the column `stopped`; empty: go on."""
     done, spent_s = sample.calls, sample.spent_s
-    if done and _over(budget, now_s):
+    if done and _out_of_time(budget, now_s):
         return "within"
     if budget.iterations is not None:
         return "iterations" if done >= budget.iterations else ""
@@ -103,13 +106,13 @@ def _why_to_stop(budget: Budget, sample: Sample, now_s: float) -> str:
     return ""
 
 
-def _over(budget: Budget, now_s: float) -> bool:
+def _out_of_time(budget: Budget, now_s: float) -> bool:
     return budget.deadline_s is not None and now_s > budget.deadline_s
 
 
 def _precise(budget: Budget, call_s: float, valid_s: Sequence[float]) -> bool:
-    few = PRECISE_FROM * call_s > budget.time_s
-    if len(valid_s) < (PRECISE_FROM_LONG if few else PRECISE_FROM):
+    long_calls = PRECISE_FROM * call_s > budget.time_s
+    if len(valid_s) < (PRECISE_FROM_LONG if long_calls else PRECISE_FROM):
         return False
     from ..stats import relative_reach  # late: only rank 0 asks, and statistics is a large module
 

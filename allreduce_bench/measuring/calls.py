@@ -1,5 +1,10 @@
-"""The calls of a cell: gathered on rank 0 batch by batch, in the end what follows from them."""
+"""The calls of a cell: gathered on rank 0 batch by batch, in the end what follows from them.
 
+What follows is computed by functions of arrays alone, which ask no clock: `entry` and `exit` are float64 [call, rank],
+in seconds. Differences of one rank's stamps need no common clock; whatever compares ranks does.
+"""
+
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -7,10 +12,16 @@ from mpi4py import MPI
 
 from ..runs.schema import time_definition
 from ..units import format_ranges
-from . import stamps
 from .budget import Sample
 from .clock import ClockLine
 from .sync import Barrier, Sync
+
+FurtherColumns = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]  # of entry and exit, on rank 0
+
+
+def no_columns(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
+    """No further columns of calls."""
+    return {}
 
 
 class CellTimes(NamedTuple):
@@ -19,9 +30,7 @@ class CellTimes(NamedTuple):
     calls: dict[str, list]  # a column of REPETITIONS -> its value of each call; None: not known
     warmups: int
     facts: dict  # columns of CELLS
-    stamps: (
-        np.ndarray | None
-    )  # float64 [2, call, rank]: entry and exit, seconds on the common clock; None: there is none
+    stamps: np.ndarray | None  # float64 [2, call, rank]: entry and exit, seconds on the common clock, if there is one
     findings: list[dict]
     unusable: str | None  # why no timed call is valid, as all ranks know; None: some are
 
@@ -37,20 +46,20 @@ class CellTimes(NamedTuple):
 
 
 class TimedCalls:
-    """The calls so far: all of them on rank 0, on the others only from when to when they were."""
+    """The calls so far: all of them on rank 0; on the others only when the first began and the last ended."""
 
-    def __init__(self, comm: MPI.Comm, groups: tuple[tuple[int, ...], ...] = ()):
-        """`groups`: the ranks of each group whose own times are wanted."""
-        self.comm, self.groups, self.warmups = comm, groups, 0
+    def __init__(self, comm: MPI.Comm, further_columns: FurtherColumns):
+        """`further_columns`: what else is wanted of every call."""
+        self.comm, self.further_columns, self.warmups = comm, further_columns, 0
         self.span: list[float] = []  # first entry and last exit on the own clock
         self._blocks: list[np.ndarray] = []  # [rank, 3, call] each
-        self._ways: list[str] = []  # of each call
+        self._syncs: list[str] = []  # the name of the common start of each call
         self._valid_s: list[float] = []  # of those that are no warm-ups
-        self._late = 0  # calls in a row, up to the last, to which somebody was late
+        self._late = 0  # calls in a row, up to the last, to which some rank was late
 
     def end_warmups(self) -> None:
         """From here on calls count."""
-        self.warmups, self._valid_s, self._late = len(self._ways), [], 0
+        self.warmups, self._valid_s, self._late = len(self._syncs), [], 0
 
     def add(self, block: np.ndarray, sync: Sync) -> None:
         """Take in [3, call] of every rank: entry, exit, on time; all ranks must."""
@@ -58,71 +67,65 @@ class TimedCalls:
         if calls == 0:
             return
         self.span = [*self.span[:1], *([] if self.span else [block[0, 0]]), block[1, -1]]
-        self._ways += [sync.name] * calls
-        everyone = np.empty((self.comm.size, 3, calls)) if self.comm.rank == 0 else None
-        self.comm.Gather(block, everyone)
-        if everyone is None:
+        self._syncs += [sync.name] * calls
+        blocks = np.empty((self.comm.size, 3, calls)) if self.comm.rank == 0 else None
+        self.comm.Gather(block, blocks)
+        if blocks is None:
             return
-        self._blocks.append(everyone)
-        entry, exit, on_time = everyone.transpose(1, 2, 0)
-        in_time = on_time.all(axis=1)
-        valid = in_time & ~stamps.backwards(entry, exit).any(axis=1)
-        self._valid_s += stamps.durations(entry, exit)["time_s"][valid].tolist()
-        self._late = 0 if in_time.any() else self._late + calls
-        sync.learn(1 - float(np.count_nonzero(in_time)) / calls)
+        self._blocks.append(blocks)
+        entry, exit, on_time = blocks.transpose(1, 2, 0)
+        all_on_time = on_time.all(axis=1)
+        valid = all_on_time & ~ran_backwards(entry, exit).any(axis=1)
+        self._valid_s += durations(entry, exit)["time_s"][valid].tolist()
+        self._late = 0 if all_on_time.any() else self._late + calls
+        sync.learn(1 - float(np.count_nonzero(all_on_time)) / calls)
 
     def sample(self, done: int, spent_s: float) -> Sample:
         """What rank 0 knows of the last `done` calls, which took `spent_s` seconds."""
-        by_barrier = bool(self._ways) and self._ways[-1] == Barrier.name
+        by_barrier = bool(self._syncs) and self._syncs[-1] == Barrier.name
         return Sample(done, spent_s, self._valid_s, self._late, by_barrier)
 
     def times(self, line: ClockLine | None, stopped: str) -> CellTimes:
-        """Everything that follows; `line`: from this rank's clock to the common one, None where there is none."""
+        """What follows from all calls; `line`: from this rank's clock to the common one, None where there is none."""
         lines = self.comm.gather(line)
         if lines is None:
             return CellTimes({}, self.warmups, {}, None, [], self.comm.bcast(None))
         entry, exit, on_time = np.concatenate(self._blocks, axis=2).transpose(1, 2, 0)
-        back = stamps.backwards(entry, exit)
-        valid = on_time.all(axis=1) & ~back.any(axis=1)
+        backwards = ran_backwards(entry, exit)
+        valid = on_time.all(axis=1) & ~backwards.any(axis=1)
         timed = np.flatnonzero(valid[self.warmups :]) + self.warmups
-        facts = {"stopped": stopped, "imb_t_max_s": stamps.longest_mean(entry[timed], exit[timed])}
-        calls = {"valid": valid, "time_definition": np.array(list(map(time_definition, self._ways)))}
-        calls |= stamps.durations(entry, exit)
-        if self.groups:
-            from ..runs.groups import MOST_GROUPS, format_group_times  # late: few runs have groups
-
-            if len(self.groups) <= MOST_GROUPS:
-                calls["group_times_s"] = np.array(
-                    list(map(format_group_times, stamps.durations_of_groups(entry, exit, self.groups)))
-                )
-        unsteady, common = [rank for rank, line in enumerate(lines) if line is None], None
-        if not unsteady and not back.any():
-            common = np.array(
+        facts = {"stopped": stopped, "imb_t_max_s": longest_mean(entry[timed], exit[timed])}
+        columns = {"valid": valid, "time_definition": np.array(list(map(time_definition, self._syncs)))}
+        columns |= durations(entry, exit) | self.further_columns(entry, exit)
+        stamps = None
+        unsteady = [rank for rank, line in enumerate(lines) if line is None]
+        if not unsteady and not backwards.any():
+            stamps = np.array(
                 [np.column_stack([line.common(own) for line, own in zip(lines, kind.T)]) for kind in (entry, exit)]
             )
             facts["clock_error_s"] = max(line.error_s for line in lines)
-            calls |= stamps.arrivals(*common) if self.comm.size > 1 else {}
-        backwards = np.flatnonzero(back.any(axis=0)).tolist()
-        findings = _findings(unsteady, backwards, fell_back=len(set(self._ways)) > 1)
-        unusable = None if timed.size else _why_unusable(backwards)
-        columns = {name: values.tolist() for name, values in calls.items()}
-        return CellTimes(columns, self.warmups, facts, common, findings, self.comm.bcast(unusable))
+            columns |= arrivals(*stamps) if self.comm.size > 1 else {}
+        backwards_ranks = np.flatnonzero(backwards.any(axis=0)).tolist()
+        findings = _findings(unsteady, backwards_ranks, fell_back=len(set(self._syncs)) > 1)
+        unusable = None if timed.size else _why_unusable(backwards_ranks)
+        calls = {name: values.tolist() for name, values in columns.items()}
+        return CellTimes(calls, self.warmups, facts, stamps, findings, self.comm.bcast(unusable))
 
 
-def _why_unusable(backwards: list[int]) -> str:
-    why = f"the clock of {_ranks(backwards)} ran backwards" if backwards else "no rank was ever on time"
-    return f"none of its calls is valid: {why}"
+def _why_unusable(backwards_ranks: list[int]) -> str:
+    cause = f"the clock of {_ranks(backwards_ranks)} ran backwards" if backwards_ranks else "no rank was ever on time"
+    return f"none of its calls is valid: {cause}"
 
 
 def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> list[dict]:
     """What a reader must know of how the calls of a cell were timed."""
-    found: list[dict] = []
     if not (backwards or unsteady or fell_back):
-        return found
+        return []
     from ..machine.finding import finding  # late: most cells have nothing to tell
 
+    findings = []
     if backwards:
-        found.append(
+        findings.append(
             finding(
                 "clock",
                 "severe",
@@ -132,7 +135,7 @@ def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> lis
             )
         )
     if unsteady:
-        found.append(
+        findings.append(
             finding(
                 "clock",
                 "caution",
@@ -142,7 +145,7 @@ def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> lis
             )
         )
     if fell_back:
-        found.append(
+        findings.append(
             finding(
                 "sync",
                 "caution",
@@ -151,9 +154,46 @@ def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> lis
                 "measure with --sync barrier, or on a machine that nobody else uses",
             )
         )
-    return found
+    return findings
 
 
 def _ranks(ranks: list[int]) -> str:
     """`rank 3`, or `ranks 0-2, 5`."""
     return f"rank{'s' if len(ranks) > 1 else ''} {format_ranges(ranks)}"
+
+
+def durations(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
+    """Of every call over its ranks' exit - entry: time_s, the maximum; shortest_s, the minimum; osu_avg_s, the mean;
+    and slowest_rank, whose the maximum was.
+    """
+    spent = exit - entry
+    return {
+        "time_s": spent.max(axis=1),
+        "slowest_rank": spent.argmax(axis=1),
+        "shortest_s": spent.min(axis=1),
+        "osu_avg_s": spent.mean(axis=1),
+    }
+
+
+def arrivals(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
+    """Of every call, from stamps on a common clock: completion_s, last exit - last entry; arrival_skew_s, last entry -
+    first entry; and last_rank, who entered last.
+    """
+    last = entry.max(axis=1)
+    return {
+        "completion_s": exit.max(axis=1) - last,
+        "arrival_skew_s": last - entry.min(axis=1),
+        "last_rank": entry.argmax(axis=1),
+    }
+
+
+def ran_backwards(entry: np.ndarray, exit: np.ndarray) -> np.ndarray:
+    """bool [call, rank]: whose clock ran backwards in the call or since the one before."""
+    backwards = exit < entry
+    backwards[1:] |= entry[1:] < exit[:-1]
+    return backwards
+
+
+def longest_mean(entry: np.ndarray, exit: np.ndarray) -> float | None:
+    """The maximum over ranks of each rank's mean of exit - entry, seconds; None without any call."""
+    return float((exit - entry).mean(axis=0).max()) if len(entry) else None

@@ -1,8 +1,8 @@
 """One clock for all ranks: how far each one's own is from that of rank 0, and how wrong that may be.
 
 In the manner of HCA3 (Hunold and Carpen-Amarie, CLUSTER'18): in ceil(log2 p) rounds each rank asks a parent whose clock
-is common already. A question that left at `asked` and whose answer, the parent's reading `said`, was there at `heard`
-proves that the offset lay in [said - heard, said - asked]; the parent's own error is added. The tightest of several
+is common already. A question that left at `asked` and whose answer, the parent's `reading`, came at `answered` proves
+that the offset lay in [reading - answered, reading - asked]; the parent's own error is added. The tightest of several
 such windows is kept. Windows are taken again all through a launch. Those of the last seconds decide which drifts and
 offsets are possible: the straight lines through all of them. Nothing is regressed over a few milliseconds, where the
 windows would give a slope worse than none: drift is taken as 0 until they exclude it, and counts as error until they
@@ -90,7 +90,7 @@ class Clock:
         What is old is forgotten here only: of a long cell the windows before it are needed at its end.
         """
         now = self.now()
-        self._windows[:-1] = [old for old in self._windows[:-1] if now - old.time < HISTORY_S]
+        self._windows[:-1] = [window for window in self._windows[:-1] if now - window.time < HISTORY_S]
         if self.comm.bcast(perf_counter() - self._compared > DUE_S):
             self.compare()
 
@@ -123,10 +123,10 @@ class Clock:
         """{"method", "error_s": over all ranks now, "drift_ppm", "drift_error_ppm": of the rank that drifts most since
         its first window}; None on all but rank 0. What is not known is None. All ranks must ask.
         """
-        told = self.comm.gather((self.error_s(), self._drift_ppm(), self.shared or self.comm.rank == 0))
-        if told is None:
+        facts_of_ranks = self.comm.gather((self.error_s(), self._drift_ppm(), self.shared or self.comm.rank == 0))
+        if facts_of_ranks is None:
             return None
-        errors_s, drifts, shared = zip(*told)
+        errors_s, drifts, shared = zip(*facts_of_ranks)
         worst = max(filter(None, drifts), key=lambda drift: abs(drift[0]), default=(None, None))
         error_s = max(errors_s) if all(error_s < inf for error_s in errors_s) else None
         method = ONE_CLOCK if all(shared) else METHOD
@@ -143,8 +143,8 @@ class Clock:
         """The tightest window; None: the own clock or the parent's is of no use."""
         now, state = self.now, np.empty(5)
         self.comm.Recv(state, parent, TAG)
-        *of_parent, slope_error = state.tolist()
-        line = ClockLine(*of_parent)
+        *parent_line, slope_error = state.tolist()
+        line = ClockLine(*parent_line)
         question, answer, send, receive = self._messages(parent)
         best, width, begun = None, inf, perf_counter()
         for number in range(1, EXCHANGES + 1):
@@ -153,18 +153,18 @@ class Clock:
             asked = now()
             send()
             receive()
-            heard = now()
+            answered = now()
             reading = answer.item()
-            said, error_s = line.common(reading), line.error_s + slope_error * abs(reading - line.origin)
-            low, high = said - error_s - heard - self.tick_s, said + error_s - asked
-            if asked <= heard and high - low < width:  # no comparison with nan is true
-                best, width = Window((asked + heard) / 2, low, high), high - low
+            common, error_s = line.common(reading), line.error_s + slope_error * abs(reading - line.origin)
+            low, high = common - error_s - answered - self.tick_s, common + error_s - asked
+            if asked <= answered and high - low < width:  # no comparison with nan is true
+                best, width = Window((asked + answered) / 2, low, high), high - low
             if last:
                 break
         return best
 
     def _answer(self, child: int) -> None:
-        """Give the own line, then a reading for every question; to convert it would make the way back longer."""
+        """Send the own line, then a reading for every question; converting it first would delay the answer."""
         now, state = self.now, np.array([*self._line, self._slope_error])
         self.comm.Send(state, child, TAG)
         answer, question, send, receive = self._messages(child)
@@ -174,13 +174,13 @@ class Clock:
             send()
 
     def _messages(self, partner: int) -> tuple[np.ndarray, np.ndarray, Callable, Callable]:
-        """A number to be sent to `partner`, one to be received, and what does so."""
-        out, back = np.zeros(1), np.zeros(1)
-        send = partial(self.comm.Send, [out, 1, MPI.DOUBLE], partner, TAG)
-        return out, back, send, partial(self.comm.Recv, [back, 1, MPI.DOUBLE], partner, TAG)
+        """A number to be sent to `partner`, one to be received from it, and the calls that send and receive."""
+        outgoing, incoming = np.zeros(1), np.zeros(1)
+        send = partial(self.comm.Send, [outgoing, 1, MPI.DOUBLE], partner, TAG)
+        return outgoing, incoming, send, partial(self.comm.Recv, [incoming, 1, MPI.DOUBLE], partner, TAG)
 
     def _take(self, window: Window | None) -> None:
-        """Note a window, forget those to which no straight line leads, and point the line ahead."""
+        """Keep a window, drop those to which no straight line leads, and point the line ahead."""
         if window is None:
             self.jumps += 1
             self._windows.clear()
@@ -221,9 +221,10 @@ class Clock:
         """Between what the offset lies at a reading: no line through all windows is outside."""
         time, low, high = np.array(self._windows).T
         least, most = self._slopes()
-        away = reading - time
-        one, other = least * away, most * away
-        return float(np.max(low + np.minimum(one, other))), float(np.min(high + np.maximum(one, other)))
+        distance = reading - time
+        flattest, steepest = least * distance, most * distance
+        lowest = np.max(low + np.minimum(flattest, steepest))
+        return float(lowest), float(np.min(high + np.maximum(flattest, steepest)))
 
 
 def tick_of(now: Callable[[], float]) -> float:

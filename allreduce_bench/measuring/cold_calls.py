@@ -17,7 +17,7 @@ from .execute import Prepared
 
 MOST_PLACES = 64
 MOST_STEPS = 100_000  # bound over all places of a rank: beyond, binding takes longer than measuring
-ELSEWHERE = (type, dict, ModuleType, CodeType)  # objects that every call shares
+SHARED_TYPES = (type, dict, ModuleType, CodeType)  # objects of these belong to no single call
 PAGE = 4096
 VECTORS_OF_A_PLACE = 3  # at most: input, output, and the scratch of a schedule
 
@@ -47,24 +47,24 @@ class Rotation:
         """
         self.places = []
         for _ in range(places):
-            sendbuf, recvbuf = _alike(vector), _alike(vector)
+            sendbuf, recvbuf = _copy(vector), _copy(vector)
             self.places.append(BufferSet(bind(sendbuf, recvbuf), sendbuf, recvbuf))
-        self._objects = [_objects(place.call.run) for place in self.places]
-        self._scratch = np.ones(region_nbytes // 8) if _too_few(vector.nbytes, region_nbytes, places) else None
+        self._objects = [_objects_read_by(place.call.run) for place in self.places]
+        self._scratch = np.ones(region_nbytes // 8) if _needs_scratch(vector.nbytes, region_nbytes, places) else None
         for place in self.places:
             place.call.run()
-        self._at = places - 1
+        self._current = places - 1
 
     def turn(self) -> Callable[[], None]:
         """The call to time next, in a cold place; to be called before the ranks enter it together."""
-        self._at = (self._at + 1) % len(self.places)
-        if self._at == 0 and self._scratch is not None:
+        self._current = (self._current + 1) % len(self.places)
+        if self._current == 0 and self._scratch is not None:
             self._scratch.max()
             self.places[0].call.run()
-            self._at = 1
-        for _ in self._objects[self._at]:  # to name an object is to touch it
+            self._current = 1
+        for _ in self._objects[self._current]:  # to name an object is to touch it
             pass
-        return self.places[self._at].call.run
+        return self.places[self._current].call.run
 
     def close(self) -> None:
         """Free what MPI holds for the places."""
@@ -87,7 +87,7 @@ def memory_for(nbytes: int, region_nbytes: int) -> int:
     return places * VECTORS_OF_A_PLACE * max(nbytes, PAGE) + region_nbytes
 
 
-def _alike(vector: np.ndarray) -> np.ndarray:
+def _copy(vector: np.ndarray) -> np.ndarray:
     """A copy that shares no page's beginning with another one.
 
     Allocated one by one as the buffers of warm calls are: numpy asks for huge pages for a large block, with which some
@@ -98,15 +98,17 @@ def _alike(vector: np.ndarray) -> np.ndarray:
     return copy
 
 
-def _objects(run: Callable[[], None]) -> list[object]:
+def _objects_read_by(run: Callable[[], None]) -> list[object]:
     """What the interpreter reads to make the call `run`: not the vectors, but the objects that name them."""
-    found: dict[int, object] = {}
+    objects: dict[int, object] = {}
     fresh: list[object] = [run]
     while fresh:
-        found |= {id(one): one for one in fresh}
-        fresh = [one for one in gc.get_referents(*fresh) if id(one) not in found and not isinstance(one, ELSEWHERE)]
-    return list(found.values())
+        objects |= {id(item): item for item in fresh}
+        referents = gc.get_referents(*fresh)
+        fresh = [item for item in referents if id(item) not in objects and not isinstance(item, SHARED_TYPES)]
+    return list(objects.values())
 
 
-def _too_few(nbytes: int, region_nbytes: int, places: int) -> bool:
+def _needs_scratch(nbytes: int, region_nbytes: int, places: int) -> bool:
+    """Whether so many places of vectors of `nbytes` are too few to touch `region_nbytes` between two uses of one."""
     return 2 * nbytes * (places - 1) < region_nbytes

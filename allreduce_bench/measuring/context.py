@@ -1,16 +1,31 @@
-"""Where a launch runs: what all its ranks agree on."""
+"""Where a launch runs: what all its ranks agree on; and whether a cell may run there: ranks, memory, time.
 
-from collections.abc import Callable
+When a cell that runs is over says `budget`.
+"""
+
+import time
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from mpi4py import MPI
 
-from ..runs.plan import Launch, Plan
+from ..runs.plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
+from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
-from ..units import format_ranges
+from ..units import format_ranges, format_size, format_time
+from .calls import FurtherColumns, no_columns
 from .clock import Clock
 from .sync import Sync
+from .vectors import CALLS
+
+VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, reference, and two that come and go
+MEMORY_SHARE = 0.5  # of what is free on a node: the rest is the MPI's, and others'
+LONGEST_CALL = 20  # times --cell-time: a call that takes longer is skipped
+LARGEST_SHARE = 0.25  # of the time that a launch has left: no single cell gets more
+CALLS_AFTER_FIRST = 8  # of a cell at least: two checks, one warm-up, five repetitions
+SCALES_FROM = 64 * 1024  # bytes: from here on, time grows at least about as size does
+MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
 
 
 class Context(NamedTuple):
@@ -34,12 +49,18 @@ class Context(NamedTuple):
     group: "Context | None" = None  # that group, as if nobody else had been launched; None: there are none
     ranks: tuple[int, ...] = ()  # of a group: what its ranks are called among all
     layouts: tuple[Topology, ...] = ()  # the declared one of each group
+    further_columns: FurtherColumns = no_columns  # of each call, from the stamps of all ranks
     machine: dict | None = None  # this node; None on all but one of its ranks
 
     @property
     def party(self) -> "Context":
         """Those that all-reduce with this rank: its group, or all."""
         return self.group or self
+
+    @property
+    def parties(self) -> list[tuple[Sequence[int], Topology]]:
+        """The ranks and the declared layout of each party that all-reduces by itself: of each group, or of all."""
+        return list(zip(self.groups, self.layouts)) or [(range(len(self.topology.node_of)), self.topology)]
 
     @property
     def within(self) -> str:
@@ -49,9 +70,68 @@ class Context(NamedTuple):
 
 def nodes_of(comm) -> Topology:
     """Which ranks of the mpi4py communicator share memory, by MPI's own split."""
-    from mpi4py import MPI  # late: see the module's docstring
-
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
     leader = node.bcast(comm.rank)
     node.Free()
     return Topology.from_labels(comm.allgather(leader))
+
+
+def reason_to_skip(launched: Context, cell: Cell) -> dict | None:
+    """Why this cell is not measured, on rank 0's word: its state and its reason; None: it is."""
+    if launched.deadline is not None and time.time() > launched.deadline:
+        return {"state": "left out", "reason": LEFT_OUT}
+    if reason := unfit(launched, cell):
+        return {"state": "skipped", "reason": reason}
+    nbytes, time_s = launched.first_calls.get(cell.algorithm, (0, 0.0))
+    call_s = time_s * cell.count * launched.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
+    if call_s > time_s:
+        return _too_long(launched, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}")
+    return None
+
+
+def unfit(launched: Context, cell: Cell) -> str | None:
+    """Why this cell cannot, or shall not, run on these ranks; None: it may."""
+    size = launched.party.comm.size
+    if cell.algorithm in launched.plan.bounded and size > BOUNDED_RANKS:
+        return f"{cell.algorithm} stops at {BOUNDED_RANKS} ranks unless -a names it"
+    need, free = _memory(launched, cell), launched.memory_per_rank
+    if free is not None and need > MEMORY_SHARE * free:
+        return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
+    if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
+        return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
+    if cell.executor in ("native", FLOOR):
+        return None
+    layouts = dict.fromkeys(layout for _, layout in launched.parties)
+    return next(filter(None, (launched.algorithms[cell.algorithm].unmet(size, layout) for layout in layouts)), None)
+
+
+def _memory(launched: Context, cell: Cell) -> int:
+    """Bytes of buffers of a rank at its peak."""
+    nbytes = cell.count * launched.plan.itemsize
+    if cell.cache == "warm":
+        return VECTORS * nbytes
+    from .cold_calls import memory_for  # late: few runs are cold
+
+    return VECTORS * nbytes + memory_for(nbytes, launched.cold_nbytes)
+
+
+def _too_long(launched: Context, call_s: float, estimate: str) -> dict | None:
+    """State and reason of a cell whose calls take `call_s`, if that is too long; `estimate` says how that is known."""
+    plan = launched.plan
+    if launched.deadline is not None:
+        left_s = max(0.0, launched.deadline - time.time())
+        calls = CALLS_AFTER_FIRST + (CALLS if plan.check == "bits" else 0)
+        if call_s * calls > LARGEST_SHARE * left_s:
+            return {"state": "left out", "reason": "its calls take too long for the time that --within left"}
+    if plan.iters is None and call_s > LONGEST_CALL * max(plan.cell_time_s, plan.min_time_s):
+        limit = f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; raise that to measure it"
+        return {"state": "skipped", "reason": f"{estimate}, {limit}"}
+    return None
+
+
+def after_first_call(launched: Context, cell: Cell, time_s: float) -> dict | None:
+    """State and reason of a cell that is not repeated; its first call, of `time_s`, is noted for larger sizes."""
+    nbytes = cell.count * launched.plan.itemsize
+    if nbytes > launched.first_calls.get(cell.algorithm, (0, 0.0))[0]:
+        launched.first_calls[cell.algorithm] = nbytes, time_s
+    return _too_long(launched, time_s, f"its first call took {format_time(time_s)}")

@@ -97,8 +97,8 @@ def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepa
         calls = [partial(np.copyto, recvbuf, sendbuf)]
     elif name == "reduce":
         _refuse_above_limit(sendbuf.size)
-        whole = range(sendbuf.size)
-        calls = [_Binding([], sendbuf, recvbuf, MPI.COMM_SELF, op).reduction(sendbuf, whole, whole)]
+        vector = range(sendbuf.size)
+        calls = [_Binding([], sendbuf, recvbuf, MPI.COMM_SELF, op).reduction(sendbuf, vector, vector)]
     return Prepared(_in_turn(calls), lambda: None)
 
 
@@ -120,8 +120,8 @@ def _partners(call: partial) -> Partners | None:
     """The destination and the source of a bound step; None of another call."""
     if getattr(call.func, "__name__", "") != MPI.Comm.Sendrecv.__name__:
         return None
-    bound = _Sendrecv(*call.args)
-    return bound.dest, bound.source
+    arguments = _Sendrecv(*call.args)
+    return arguments.dest, arguments.source
 
 
 def _division(recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> list[Callable[[], object]]:
@@ -155,7 +155,7 @@ class _Binding:
     def calls(self) -> list[Callable[[], object]]:
         calls: list[Callable[[], object]] = []
         for step in self.steps:
-            calls += self._step(step)
+            calls += self._calls_of_step(step)
         return calls + self._copies((range(self.sendbuf.size),) if self.sendbuf.size else ())
 
     def close(self) -> None:
@@ -163,7 +163,7 @@ class _Binding:
             datatype.Free()
         self.indexed.clear()
 
-    def _step(self, step: Step) -> list[Callable[[], object]]:
+    def _calls_of_step(self, step: Step) -> list[Callable[[], object]]:
         before: list[Callable[[], object]] = []
         after: list[Callable[[], object]] = []
         send = recv = None
@@ -191,10 +191,10 @@ class _Binding:
 
     def _copies(self, ranges: Ranges) -> list[Callable[[], object]]:
         """Copy what of `ranges` was not written yet from the input to the output."""
-        missing = [part for part in self._parts_of(ranges) if not self.written[part]]
-        for part in missing:
+        unwritten = [part for part in self._parts_of(ranges) if not self.written[part]]
+        for part in unwritten:
             self.written[part] = True
-        spans = [slice(self.parts.cuts[part], self.parts.cuts[part + 1]) for part in missing]
+        spans = [slice(self.parts.cuts[part], self.parts.cuts[part + 1]) for part in unwritten]
         return [partial(np.copyto, self.recvbuf[span], self.sendbuf[span]) for span in spans]
 
     def _message(self, array: np.ndarray, ranges: Ranges) -> list:

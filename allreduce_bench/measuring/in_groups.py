@@ -1,11 +1,15 @@
-"""The groups of --groups on every rank: split off once a launch; in turn, one of each layout is measured alone."""
+"""The groups of --groups on every rank: split off once a launch; in turn, one of each layout is measured alone.
+
+Other modules see a party of ranks: a group where there are groups, else all ranks.
+"""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from mpi4py import MPI
 
-from ..runs.groups import format_group_times, groups_of, stand_ins
+from ..runs.groups import MOST_GROUPS, Groups, format_group_times, groups_of, stand_ins
 from ..runs.plan import Cell
 from ..schedule.topology import Topology
 from ..watching.whereabouts import call_ranks, doing
@@ -24,22 +28,30 @@ def split(launched: Context, counters: Counters) -> Context:
     comm = launched.comm
     groups = groups_of(launched.plan.groups, comm.size)
     number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
-    own, ranks = comm.Split(number, comm.rank), groups[number]
+    own_comm, ranks = comm.Split(number, comm.rank), groups[number]
     real = launched.real.of(ranks)
     call_ranks(ranks)
     group = launched._replace(
-        comm=own,
+        comm=own_comm,
         real=real,
         topology=launched.topology.of(ranks),
-        counters=counters(own, real),
+        counters=counters(own_comm, real),
         first_calls={},
-        clock=Clock(own, shared=real.node_of[own.rank] == real.node_of[0]),
-        sync=Barrier(own),  # until that of all ranks is chosen
+        clock=Clock(own_comm, shared=real.node_of[own_comm.rank] == real.node_of[0]),
+        sync=Barrier(own_comm),  # until that of all ranks is chosen
         number=number,
         ranks=ranks,
     )
     layouts = tuple(launched.topology.of(ranks) for ranks in groups)
-    return launched._replace(groups=groups, number=number, group=group, layouts=layouts)
+    columns = partial(_times_of_groups, groups) if len(groups) <= MOST_GROUPS else launched.further_columns
+    return launched._replace(groups=groups, number=number, group=group, layouts=layouts, further_columns=columns)
+
+
+def _times_of_groups(groups: Groups, entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
+    """Of every call the maximum of exit - entry over the ranks of each group: a column of calls."""
+    spent = exit - entry
+    times_s = np.column_stack([spent[:, list(ranks)].max(axis=1) for ranks in groups])
+    return {"group_times_s": np.array(list(map(format_group_times, times_s)))}
 
 
 def alone_for(launched: Context) -> list[int | None]:
@@ -52,20 +64,20 @@ def alone_for(launched: Context) -> list[int | None]:
 def outcome_alone(launched: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure `cell` in one group of each layout, one after the other, while all other ranks sleep."""
     soloists = sorted({number for number in alone_for(launched) if number is not None})
-    found = []
+    outcomes = []
     for turn in soloists:
         outcome = None
         if launched.group is not None and turn == launched.number:
             outcome = outcome_of(launched.group, cell, cells_left * len(soloists))
         wait_quietly(launched.comm, ASLEEP_S)
         if outcome is not None and outcome.times is not None and launched.comm.rank == launched.groups[turn][0]:
-            outcome = outcome._replace(times=_among_all(outcome.times, launched, turn))
-        found.append(launched.comm.bcast(outcome, launched.groups[turn][0]))
-    return _joined(found)
+            outcome = outcome._replace(times=_times_among_all_ranks(outcome.times, launched, turn))
+        outcomes.append(launched.comm.bcast(outcome, launched.groups[turn][0]))
+    return _joined_outcome(outcomes)
 
 
-def _among_all(times: CellTimes, launched: Context, turn: int) -> CellTimes:
-    """What rank 0 of a group knows of its calls, in the words of all ranks."""
+def _times_among_all_ranks(times: CellTimes, launched: Context, turn: int) -> CellTimes:
+    """What rank 0 of a group knows of its calls, with ranks and groups numbered among all ranks."""
     ranks, calls = launched.groups[turn], dict(times.calls)
     for name in ("slowest_rank", "last_rank"):
         if name in calls:
@@ -80,32 +92,32 @@ def _among_all(times: CellTimes, launched: Context, turn: int) -> CellTimes:
         stamps = np.full((2, times.number, launched.comm.size), np.nan)
         stamps[:, :, list(ranks)] = times.stamps
     within = launched.group.within if launched.group else ""
-    findings = [{**one, "text": f"{within}{one['text']}"} for one in times.findings]
+    findings = [{**finding, "text": f"{within}{finding['text']}"} for finding in times.findings]
     return times._replace(calls=calls, stamps=stamps, findings=findings)
 
 
-def _joined(found: Sequence[CellOutcome]) -> CellOutcome:
+def _joined_outcome(outcomes: Sequence[CellOutcome]) -> CellOutcome:
     """One cell of what several groups gave alone: warm-ups first, then group by group; or why one of them gave none."""
-    failed = next((outcome for outcome in found if outcome.facts["state"] != "done" or outcome.times is None), None)
-    if failed is not None or len(found) == 1:
-        return failed or found[0]
-    facts = dict(found[0].facts)
+    failed = next((outcome for outcome in outcomes if outcome.facts["state"] != "done" or outcome.times is None), None)
+    if failed is not None or len(outcomes) == 1:
+        return failed or outcomes[0]
+    facts = dict(outcomes[0].facts)
     for name, join in (("wrong", sum), ("repetitions", sum), ("clock_error_s", max)):
-        if known := [outcome.facts[name] for outcome in found if outcome.facts.get(name) is not None]:
-            facts[name] = join(known)
-    each = [outcome.times for outcome in found if outcome.times is not None]
-    warm = [times.warmups for times in each]
-    columns = {name for name in each[0].calls if all(name in times.calls for times in each)}
-    calls = {name: _warmups_first([times.calls[name] for times in each], warm) for name in columns}
+        if values := [outcome.facts[name] for outcome in outcomes if outcome.facts.get(name) is not None]:
+            facts[name] = join(values)
+    times_of_groups = [outcome.times for outcome in outcomes if outcome.times is not None]
+    warmups = [times.warmups for times in times_of_groups]
+    columns = {name for name in times_of_groups[0].calls if all(name in times.calls for times in times_of_groups)}
+    calls = {name: _warmups_first([times.calls[name] for times in times_of_groups], warmups) for name in columns}
     stamps = None
-    if all(times.stamps is not None for times in each):
-        by_call = [list(np.moveaxis(times.stamps, 1, 0)) for times in each if times.stamps is not None]
-        stamps = np.stack(_warmups_first(by_call, warm), axis=1)
-    findings = [one for times in each for one in times.findings]
-    return CellOutcome(facts, CellTimes(calls, sum(warm), {}, stamps, findings, None))
+    if all(times.stamps is not None for times in times_of_groups):
+        by_call = [list(np.moveaxis(times.stamps, 1, 0)) for times in times_of_groups if times.stamps is not None]
+        stamps = np.stack(_warmups_first(by_call, warmups), axis=1)
+    findings = [finding for times in times_of_groups for finding in times.findings]
+    return CellOutcome(facts, CellTimes(calls, sum(warmups), {}, stamps, findings, None))
 
 
-def _warmups_first(of_each: Sequence[Sequence], warmups: Sequence[int]) -> list:
+def _warmups_first(values_of_groups: Sequence[Sequence], warmups: Sequence[int]) -> list:
     """The calls of several groups in one list: their warm-ups, group by group, then what was timed."""
-    first = [value for values, warm in zip(of_each, warmups) for value in values[:warm]]
-    return first + [value for values, warm in zip(of_each, warmups) for value in values[warm:]]
+    first = [value for values, number in zip(values_of_groups, warmups) for value in values[:number]]
+    return first + [value for values, number in zip(values_of_groups, warmups) for value in values[number:]]

@@ -18,11 +18,11 @@ from .context import Context
 class ProgressListener(Protocol):
     """Whom rank 0 tells how far it is, between cells."""
 
-    def begin(self, words: str, facts: dict) -> None:
-        """A cell begins: in words, and the facts that stand in its row whatever becomes of it."""
+    def begin(self, label: str, facts: dict) -> None:
+        """A cell begins: what readers call it, and the facts that stand in its row whatever becomes of it."""
 
-    def end(self, done: int, cells: int, words: str, failed: bool) -> None:
-        """Cell `done` of `cells` has ended."""
+    def end(self, done: int, cells: int, label: str, failed: bool) -> None:
+        """Cell `done` of `cells` has ended; its label ends with its result."""
 
     def warned(self) -> bool:
         """Whether no further cell shall begin, although some are left."""
@@ -39,20 +39,23 @@ def measure_cells(
     """
     cells = launched.comm.bcast([cell for cell in launched.plan.cells(launched.launch) if cell.key not in finished])
     failed: list[bool] = []
-    left = sum(cell.executor != FLOOR for cell in cells)
+    all_reduces_left = sum(cell.executor != FLOOR for cell in cells)
     for number, cell in enumerate(_in_order(launched, cells), start=1):
         if launched.comm.bcast(teller.warned()):
             break
-        facts, words = _facts(launched, cell), f"{cell.algorithm} {format_size(cell.count * launched.plan.itemsize)}"
-        words += f" {cell.groups}" if cell.groups else ""
+        facts, label = (
+            _facts_before(launched, cell),
+            f"{cell.algorithm} {format_size(cell.count * launched.plan.itemsize)}",
+        )
+        label += f" {cell.groups}" if cell.groups else ""
         if recorder is not None:
-            teller.begin(words, {**facts, "attempt": recorder.attempt})
-        outcome = _outcome(launched, cell, left)
-        left -= cell.executor != FLOOR
+            teller.begin(label, {**facts, "attempt": recorder.attempt})
+        outcome = _outcome(launched, cell, all_reduces_left)
+        all_reduces_left -= cell.executor != FLOOR
         failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
-            _keep(launched, recorder, facts | outcome.facts, outcome.times)
-            teller.end(number, len(cells), words + _result(outcome), failed[-1])
+            _record(launched, recorder, facts | outcome.facts, outcome.times)
+            teller.end(number, len(cells), label + _format_result(outcome), failed[-1])
     return sum(failed)
 
 
@@ -81,7 +84,7 @@ def _in_order(launched: Context, cells: list[Cell]) -> Iterator[Cell]:
         spent_s[size] = time.time() - begun
 
 
-def _facts(launched: Context, cell: Cell) -> dict:
+def _facts_before(launched: Context, cell: Cell) -> dict:
     """What is known of a cell before it is measured."""
     plan = launched.plan
     return {
@@ -100,8 +103,8 @@ def _facts(launched: Context, cell: Cell) -> dict:
     }
 
 
-def _keep(launched: Context, recorder: Recorder, facts: dict, times: CellTimes | None) -> None:
-    """Give the cell to the recorder: what was found, the stamps if they are wanted, its facts, and one row per call."""
+def _record(launched: Context, recorder: Recorder, facts: dict, times: CellTimes | None) -> None:
+    """Give the cell to the recorder: its findings, the stamps if they are wanted, its facts, and one row per call."""
     if times is None:
         recorder.cell(facts, [])
         return
@@ -113,12 +116,12 @@ def _keep(launched: Context, recorder: Recorder, facts: dict, times: CellTimes |
 
 
 def _rows(facts: dict, times: CellTimes) -> Iterator[dict]:
-    common = {**facts, "in_place": False, "iterations": 1}
+    facts_of_calls = {**facts, "in_place": False, "iterations": 1}
     for i, values in enumerate(zip(*times.calls.values())):
-        yield {**common, "repetition": i, "warmup": i < times.warmups, **dict(zip(times.calls, values))}
+        yield {**facts_of_calls, "repetition": i, "warmup": i < times.warmups, **dict(zip(times.calls, values))}
 
 
-def _result(outcome: CellOutcome) -> str:
+def _format_result(outcome: CellOutcome) -> str:
     facts = outcome.facts
     if outcome.times is None or facts["state"] != "done":
         return f": {facts['state']}: {facts.get('reason') or str(facts.get('wrong')) + ' wrong elements'}"

@@ -8,12 +8,12 @@ import numpy as np
 from mpi4py import MPI
 
 from ..watching.whereabouts import doing
-from . import exact
 from .budget import Ahead, Budget, ahead, warmups_left
-from .calls import CellTimes, TimedCalls
+from .calls import CellTimes, FurtherColumns, TimedCalls, no_columns
 from .clock import Clock
 from .execute import Prepared, native, native_datatype
 from .sync import Barrier, Sync
+from .vectors import POISON, exact_operand, expected
 
 Turn = Callable[[], Callable[[], None]]
 
@@ -30,35 +30,35 @@ def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int 
     """Run `call` once on exact inputs; count the wrong elements over all ranks, inputs that it changed included.
 
     The result is held against the one computed without MPI, and that against the library's `MPI_Allreduce` where it has
-    this type. `first`: where the inputs begin, see `exact`.
+    this type. `first`: where the inputs begin, see `vectors`.
     """
     dtype, count = sendbuf.dtype.name, sendbuf.size
-    sendbuf[:] = exact.operand(comm.rank, count, dtype, op, first)
-    recvbuf[:] = exact.POISON
+    sendbuf[:] = exact_operand(comm.rank, count, dtype, op, first)
+    recvbuf[:] = POISON
     comm.Barrier()
     entry = perf_counter()
     call.run()
     time_s = perf_counter() - entry
-    reference = exact.expected(comm.size, count, dtype, op, first)
+    reference = expected(comm.size, count, dtype, op, first)
     wrong = np.count_nonzero(recvbuf != reference)
     if native_datatype(dtype) is not None:
         native(sendbuf, reference, comm, op).run()
         wrong += np.count_nonzero(recvbuf != reference)
-    wrong += np.count_nonzero(sendbuf != exact.operand(comm.rank, count, dtype, op, first))
+    wrong += np.count_nonzero(sendbuf != exact_operand(comm.rank, count, dtype, op, first))
     return CheckedCall(comm.allreduce(wrong), time_s)
 
 
 @doing("between calls", counts="done")
 def repeat(
-    turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock, groups: tuple[tuple[int, ...], ...] = ()
+    turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock, columns: FurtherColumns = no_columns
 ) -> CellTimes:
     """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
 
     `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.
-    `groups`: the ranks of each group whose times are wanted, too.
+    `columns`: what else is wanted of every call.
     """
     clock.compare_if_due()
-    jumps, calls, done = clock.jumps, TimedCalls(comm, groups), 0
+    jumps, calls, done = clock.jumps, TimedCalls(comm, columns), 0
     calls.add(_timed(turn, sync, clock.now, min(1, budget.warmups)), sync)
     if budget.warmups > 1:
         calls.add(_timed(turn, sync, clock.now, _agree(comm, warmups_left(budget, perf_counter()))), sync)

@@ -10,8 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..watching.whereabouts import doing
-from .exact import POISON
-from .random_floats import CALLS, operand
+from .vectors import CALLS, POISON, random_operand
 
 
 @doing("comparing bits")
@@ -20,41 +19,43 @@ def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: i
 
     `sendbuf` and `recvbuf` are the 1-d arrays of floats that it is bound to; the result stays in `recvbuf`. Collective.
     """
-    sendbuf[:] = operand(seed, comm.rank, sendbuf.size, sendbuf.dtype.name, op)
-    found = comm.allgather(_call(run, recvbuf))
-    return {"same_bits": len(set(found)) == 1, "bits": found[0]}
+    sendbuf[:] = random_operand(seed, comm.rank, sendbuf.size, sendbuf.dtype.name, op)
+    fingerprints = comm.allgather(_fingerprint_of_call(run, recvbuf))
+    return {"same_bits": len(set(fingerprints)) == 1, "bits": fingerprints[0]}
 
 
 @doing("comparing the bits of repeated calls")
 def same_bits_calls(run: Callable[[], None], recvbuf: np.ndarray, comm: MPI.Comm) -> bool:
     """Whether further calls leave on every rank what the first of CALLS left in `recvbuf`. Collective."""
     first = _fingerprint(recvbuf)
-    again = [_call(run, recvbuf) for _ in range(CALLS - 1)]
-    return comm.allreduce(sum(bits != first for bits in again)) == 0
+    repeated = [_fingerprint_of_call(run, recvbuf) for _ in range(CALLS - 1)]
+    return comm.allreduce(sum(fingerprint != first for fingerprint in repeated)) == 0
 
 
 @doing("comparing with the exact result")
 def accuracy_of_first(recvbuf: np.ndarray, comm: MPI.Comm, seed: int, op: str, depth: int) -> dict:
     """What `accuracy` says of rank 0's result, on all ranks; `depth`: additions one after the other. Collective."""
-    found = None
+    facts = None
     if comm.rank == 0:
         from .accuracy import accuracy  # late: rank 0 only, and only if asked for
 
-        found = accuracy(recvbuf, comm.size, seed, op, depth)
-    return comm.bcast(found)
+        facts = accuracy(recvbuf, comm.size, seed, op, depth)
+    return comm.bcast(facts)
 
 
-def bits_of_groups(found: Sequence[dict]) -> dict:
-    """What the groups say together, from the facts of every rank: an equality holds where none denies it, a distance is
-    the largest, and the bits are those of the first group. All groups have the same inputs, and are not compared.
+def bits_of_parties(facts_of_ranks: Sequence[dict]) -> dict:
+    """What several parties give together, from the facts of every rank: an equality holds where none denies it, a
+    distance is the largest, and the bits are those of rank 0. All parties have the same inputs, and are not compared.
     """
-    facts = {name: value for one in reversed(found) for name, value in one.items()}
+    joined = {name: value for facts in reversed(facts_of_ranks) for name, value in facts.items()}
     equal, largest = ("same_bits", "same_bits_calls"), ("max_ulp", "mean_ulp")
-    facts |= {name: all(one[name] for one in found) for name in equal if name in facts}
-    return facts | {name: max(one[name] for one in found if name in one) for name in largest if name in facts}
+    joined |= {name: all(facts[name] for facts in facts_of_ranks) for name in equal if name in joined}
+    return joined | {
+        name: max(facts[name] for facts in facts_of_ranks if name in facts) for name in largest if name in joined
+    }
 
 
-def _call(run: Callable[[], None], recvbuf: np.ndarray) -> str:
+def _fingerprint_of_call(run: Callable[[], None], recvbuf: np.ndarray) -> str:
     recvbuf[:] = POISON  # what a call does not write must not look like the result of the last one
     run()
     return _fingerprint(recvbuf)

@@ -13,7 +13,7 @@ from ..watching.whereabouts import doing, exclude
 from .context import Context
 
 PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
-LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several groups the least counts
+LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several parties the least counts
 NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: decide between nearly equal paths only
 
 exclude(algorithms.__name__, Algorithm.__module__)  # a generator without an end makes no progress
@@ -22,16 +22,16 @@ exclude(algorithms.__name__, Algorithm.__module__)  # a generator without an end
 def proved_steps(launched: Context, cell: Cell) -> tuple[list[Step], dict]:
     """The steps of this rank, and what is known of the schedules of all: columns of CELLS; refused: see the reason."""
     steps, failure = own_steps(launched, cell)
-    if failures := [why for why in launched.comm.allgather(failure) if why]:
+    if failures := [reason for reason in launched.comm.allgather(failure) if reason]:
         return steps, {"state": "refused", "reason": failures[0]}
     algorithm = launched.algorithms[cell.algorithm]
     proved = launched.comm.bcast(proof(launched, algorithm, cell) if launched.comm.rank == 0 else None)
-    internode_nbytes = _internode(launched, steps)
+    internode_nbytes = _internode_nbytes(launched, steps)
     fingerprints = launched.comm.allgather(_fingerprint(steps))
     digest = f"{crc32(repr(fingerprints).encode()):08x}"
     facts = proved.facts | {"schedule_digest": digest, "internode_nbytes": internode_nbytes}
-    if proved.fingerprints and (strange := ranks_with_other_steps(fingerprints, proved.fingerprints)):
-        facts |= {"state": "refused", "reason": strange}
+    if proved.fingerprints and (reason := ranks_with_other_steps(fingerprints, proved.fingerprints)):
+        facts |= {"state": "refused", "reason": reason}
     return steps, facts
 
 
@@ -45,35 +45,37 @@ class ProvedSchedules(NamedTuple):
 @doing("making its schedule")
 def own_steps(launched: Context, cell: Cell) -> tuple[list[Step], str | None]:
     """The steps of this rank, or why a user's generator gave none."""
-    algorithm, us = launched.algorithms[cell.algorithm], launched.party
+    algorithm, party = launched.algorithms[cell.algorithm], launched.party
     try:
-        return algorithm.schedule(us.comm.rank, us.comm.size, us.topology, cell.count, cell.segment or 1), None
+        return algorithm.schedule(party.comm.rank, party.comm.size, party.topology, cell.count, cell.segment or 1), None
     except AlgorithmError as error:
-        return [], f"{us.within}{error}"
+        return [], f"{party.within}{error}"
 
 
 @doing("proving the schedule")
 def proof(launched: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules:
     """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
 
-    Of groups once for each layout; their facts are those of the group that takes most, or promises least.
+    Of several parties once for each layout; their facts are those of the party that takes most, or promises least.
     """
-    if not launched.groups:
-        return _of_layout(launched, algorithm, cell, launched.topology)
-    proofs = {layout: _of_layout(launched, algorithm, cell, layout) for layout in dict.fromkeys(launched.layouts)}
-    known: list[tuple[int, int]] = []  # rank, and the fingerprint of its steps
-    for ranks, layout in zip(launched.groups, launched.layouts):
-        facts, fingerprints = proofs[layout]
+    layouts = dict.fromkeys(layout for _, layout in launched.parties)
+    proofs = {layout: _proof_for_layout(launched, algorithm, cell, layout) for layout in layouts}
+    fingerprints: list[tuple[int, int]] = []  # rank, and the fingerprint of its steps
+    for ranks, layout in launched.parties:
+        facts = proofs[layout].facts
         if facts.get("state") == "refused":
-            return ProvedSchedules(facts | {"reason": f"within ranks {format_ranges(ranks)}: {facts['reason']}"}, [])
-        known += zip(ranks, fingerprints)
-    each = [proof.facts for proof in proofs.values()]
-    facts = {name: (min if name in LEAST else max)(facts[name] for facts in each) for name in each[0]}
-    return ProvedSchedules(facts, [fingerprint for _, fingerprint in sorted(known)])
+            party = f"within ranks {format_ranges(ranks)}: " if len(launched.parties) > 1 else ""
+            return ProvedSchedules(facts | {"reason": f"{party}{facts['reason']}"}, [])
+        fingerprints += zip(ranks, proofs[layout].fingerprints)
+    facts_of_layouts = [proof.facts for proof in proofs.values()]
+    facts = {
+        name: (min if name in LEAST else max)(facts[name] for facts in facts_of_layouts) for name in facts_of_layouts[0]
+    }
+    return ProvedSchedules(facts, [fingerprint for _, fingerprint in sorted(fingerprints)])
 
 
-def _of_layout(launched: Context, algorithm: Algorithm, cell: Cell, layout: Topology) -> ProvedSchedules:
-    """The same of the ranks of one layout."""
+def _proof_for_layout(launched: Context, algorithm: Algorithm, cell: Cell, layout: Topology) -> ProvedSchedules:
+    """Prove and price the schedules of ranks of one layout, or take the declared cost."""
     size, itemsize = len(layout.node_of), launched.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
@@ -116,15 +118,15 @@ def _fingerprint(steps: list[Step]) -> int:
 
 def ranks_with_other_steps(made: list[int], proved: list[int]) -> str | None:
     """Which ranks made other steps than those that rank 0 proved in their place: an algorithm must be pure."""
-    ranks = ", ".join(str(rank) for rank, (ours, theirs) in enumerate(zip(made, proved)) if ours != theirs)
-    words = "made other steps than were proved for it; an algorithm may use nothing but its arguments"
-    return f"rank {ranks} {words}" if ranks else None
+    ranks = ", ".join(str(rank) for rank, (own, of_proof) in enumerate(zip(made, proved)) if own != of_proof)
+    reason = "made other steps than were proved for it; an algorithm may use nothing but its arguments"
+    return f"rank {ranks} {reason}" if ranks else None
 
 
-def _internode(launched: Context, steps: list[Step]) -> int:
-    """Bytes that the schedule sends between real nodes in one call, of all groups together."""
-    us = launched.party
-    node_of = us.real.node_of
-    here = node_of[us.comm.rank]
-    away = [step for step in steps if step.dest is not None and node_of[step.dest] != here]
-    return launched.comm.allreduce(sum(elements(step.send) for step in away)) * launched.plan.itemsize
+def _internode_nbytes(launched: Context, steps: list[Step]) -> int:
+    """Bytes that the schedules of all ranks send between real nodes in one call."""
+    party = launched.party
+    node_of = party.real.node_of
+    node = node_of[party.comm.rank]
+    outgoing = [step for step in steps if step.dest is not None and node_of[step.dest] != node]
+    return launched.comm.allreduce(sum(elements(step.send) for step in outgoing)) * launched.plan.itemsize

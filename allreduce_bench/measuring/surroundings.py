@@ -1,6 +1,6 @@
 """What surrounds the cells of a launch: nodes, algorithms and memory before the first one, clocks before and after.
 
-What is found is refused before anything is written, or kept in the launch's JSON file.
+What cannot be measured is refused before anything is written; the rest is kept in the launch's JSON file.
 """
 
 import json
@@ -35,12 +35,12 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     teach_numpy(plan.dtype)
     algorithms = find_planned(plan.algorithms, plan.files, plan.file_digests)
     real = context.nodes_of(comm)
-    pretended = plan.pretend_ranks_per_node
-    topology = Topology.filled(comm.size, pretended) if pretended else real
-    local = len(real.nodes[real.node_of[comm.rank]])
+    ranks_per_node = plan.pretend_ranks_per_node
+    topology = Topology.filled(comm.size, ranks_per_node) if ranks_per_node else real
+    local_size = len(real.nodes[real.node_of[comm.rank]])
     machine = node.machine() if _leads(comm, real) else None
     free = machine["free_memory_nbytes"] if machine else node.free_memory()
-    shares = [share for share in comm.allgather(None if free is None else free // local) if share is not None]
+    shares = [share for share in comm.allgather(None if free is None else free // local_size) if share is not None]
     own_comm = comm.Dup()
     launched = Context(
         comm=own_comm,
@@ -69,8 +69,8 @@ def _cold_region(comm: MPI.Comm, real: Topology) -> int:
     """What a rank touches between two uses of a buffer: what the fullest node and the largest caches ask for."""
     from ..machine.caches import caches, cold_region  # late: few runs are cold
 
-    own = cold_region(caches(), len(real.nodes[real.node_of[comm.rank]])) if _leads(comm, real) else 0
-    return comm.allreduce(own, MPI.MAX)
+    region_nbytes = cold_region(caches(), len(real.nodes[real.node_of[comm.rank]])) if _leads(comm, real) else 0
+    return comm.allreduce(region_nbytes, MPI.MAX)
 
 
 def _cold_findings() -> list[dict]:
@@ -83,13 +83,13 @@ def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | N
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = launched.real
     machines = comm.gather(launched.machine)
-    places = comm.gather((node.host(), node.affinity()))
+    hosts_and_cpus = comm.gather((node.host(), node.affinity()))
     phases = comm.gather(STARTUP.phases)
-    if machines is None or places is None or phases is None:
+    if machines is None or hosts_and_cpus is None or phases is None:
         return None
     from ..machine.findings import findings, oversubscribed  # late: rank 0 only
 
-    (hosts, cpus), leaders = zip(*places), [machine for machine in machines if machine is not None]
+    (hosts, cpus), leaders = zip(*hosts_and_cpus), [machine for machine in machines if machine is not None]
     for machine, ranks in zip(leaders, real.nodes):
         machine["cpus_of_ranks"] = len(frozenset().union(*(cpus[rank] or () for rank in ranks))) or None
     ranks_of_node, mpi = [len(ranks) for ranks in real.nodes], own_mpi()
@@ -101,9 +101,9 @@ def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | N
         "nodes_declared": declared,
         "layout": launched.topology.describe(),
         "hosts": list(hosts),
-        "binding": [None if own is None else format_ranges(own) for own in cpus],
+        "binding": [None if cpus_of_rank is None else format_ranges(cpus_of_rank) for cpus_of_rank in cpus],
         "node_of": list(launched.topology.node_of),
-        "switches": _switches(hosts),
+        "switches": _switches_of_hosts(hosts),
         "mpi": mpi,
         "transport": transport,
         "variables": node.allowed_variables(os.environ),
@@ -112,7 +112,7 @@ def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | N
         "stage": json.loads(os.environ.get(STAGE_VARIABLE, "null")),
         "in_haste": launched.deadline is not None,
         "cold_nbytes": launched.cold_nbytes,
-        **_groups(launched),
+        **_facts_of_groups(launched),
         "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
         "findings": [*findings(leaders, ranks_of_node, mpi, declared, first), *_findings_of_rank_0(launched)],
     }
@@ -125,11 +125,11 @@ def own_mpi() -> dict:
 
 
 def _findings_of_rank_0(launched: Context) -> list[dict]:
-    """What its arithmetic, and its caches where calls are cold, have to tell."""
+    """Findings about its arithmetic, and about its caches where calls are cold."""
     return [*arithmetic_findings(launched.plan.dtype), *(_cold_findings() if launched.cold_nbytes else ())]
 
 
-def _switches(hosts: Sequence[str]) -> dict[str, str]:
+def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
     if SWITCHES_VARIABLE not in os.environ:
         return {}
     from ..watching.lifeline import of_hosts  # late: few clusters say them
@@ -137,7 +137,7 @@ def _switches(hosts: Sequence[str]) -> dict[str, str]:
     return of_hosts(os.environ[SWITCHES_VARIABLE], hosts)
 
 
-def _groups(launched: Context) -> dict:
+def _facts_of_groups(launched: Context) -> dict:
     if not launched.groups:
         return {}
     from .in_groups import alone_for  # late: few runs have groups
@@ -146,17 +146,17 @@ def _groups(launched: Context) -> dict:
 
 
 def start_together(launched: Context, facts: dict | None, earlier: EarlierSync | None) -> Context:
-    """Choose how ranks enter a call together; rank 0 adds `sync`, `clock` and what there is to find to its `facts`.
+    """Choose how ranks enter a call together; rank 0 adds `sync`, `clock` and a finding, if any, to its `facts`.
 
-    `earlier` is known on rank 0 only. What would surprise is said on stderr.
+    `earlier` is known on rank 0 only.
     """
     comm, clock = launched.comm, launched.clock
     crowded, earlier = comm.bcast(None if facts is None else (facts["oversubscribed"], earlier))
     chosen = choose(launched.plan.sync, comm, clock, crowded, earlier)
-    now = clock.facts()
-    if facts is not None and now is not None:
+    clock_facts = clock.facts()
+    if facts is not None and clock_facts is not None:
         facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}
-        facts["clock"] = {"method": now["method"], "error_start_s": now["error_s"]}
+        facts["clock"] = {"method": clock_facts["method"], "error_start_s": clock_facts["error_s"]}
         if chosen.unexpected:
             from ..machine.findings import together  # late: rarely
 
@@ -170,29 +170,29 @@ def start_together(launched: Context, facts: dict | None, earlier: EarlierSync |
 def end_together(launched: Context, recorder: Recorder | None) -> None:
     """Compare the clocks for the last time, and keep how far they went apart; all ranks must."""
     launched.clock.compare()
-    now = launched.clock.facts()
-    if recorder is not None and now is not None:
-        recorder.amend("clock", error_end_s=now.pop("error_s"), **now)
+    clock_facts = launched.clock.facts()
+    if recorder is not None and clock_facts is not None:
+        recorder.amend("clock", error_end_s=clock_facts.pop("error_s"), **clock_facts)
 
 
 def refuse_other_ranks(launch: Launch, seen: int) -> None:
     """Raises RunError where MPI sees another number of ranks than the launch has: each rank would work for itself."""
     from ..machine.findings import singletons  # late: it should never be
 
-    for found in singletons(launch.ranks, seen):
-        raise RunError(f"launch {launch.name}: {found['text']}: {found['effect']}; {found['advice']}")
+    for finding in singletons(launch.ranks, seen):
+        raise RunError(f"launch {launch.name}: {finding['text']}: {finding['effect']}; {finding['advice']}")
 
 
 def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence[str]) -> None:
     """Raises RunError where the ranks, `hosts[rank]`, share fewer nodes than --ranks-per-node asks for."""
-    asked = plan.start.ranks_per_node
-    if asked is None or len(real.nodes) >= -(-launch.ranks // asked):
+    ranks_per_node = plan.start.ranks_per_node
+    if ranks_per_node is None or len(real.nodes) >= -(-launch.ranks // ranks_per_node):
         return
-    expected, on = -(-launch.ranks // asked), Counter(hosts)
-    named = ", ".join(f"{host} ({number})" for host, number in list(on.items())[:MOST_NAMED])
-    named += f" and {len(on) - MOST_NAMED} more" if len(on) > MOST_NAMED else ""
+    expected, ranks_of_host = -(-launch.ranks // ranks_per_node), Counter(hosts)
+    named = ", ".join(f"{host} ({number})" for host, number in list(ranks_of_host.items())[:MOST_NAMED])
+    named += f" and {len(ranks_of_host) - MOST_NAMED} more" if len(ranks_of_host) > MOST_NAMED else ""
     nodes = "1 node" if len(real.nodes) == 1 else f"{len(real.nodes)} nodes"
-    each = "1 rank" if asked == 1 else f"{asked} ranks"
+    each = "1 rank" if ranks_per_node == 1 else f"{ranks_per_node} ranks"
     raise RunError(
         f"launch {launch.name}: expected {expected} nodes of {each} (--ranks-per-node), found {nodes}: {named}; "
         "start it where there are so many nodes, or look how its launcher places ranks"
@@ -205,6 +205,7 @@ def _leads(comm: MPI.Comm, real: Topology) -> bool:
 
 
 def _counters(comm: MPI.Comm, real: Topology) -> Callable[[], dict[str, int] | None]:
+    """What reads the counters of this node's interfaces, on one rank of it."""
     if not _leads(comm, real):
         return lambda: None
     from ..machine.interfaces import sent_bytes  # late: one rank of a node looks

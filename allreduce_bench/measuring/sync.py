@@ -117,13 +117,14 @@ def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Ear
     if asked not in ("auto", RoundTime.name):
         return ChosenSync(make(asked, comm, clock), "asked for")
     clock.compare()
-    barrier_s, small_s = _time_of(comm.Barrier, comm), _time_of(partial(comm.Allreduce, np.zeros(1), np.zeros(1)), comm)
+    barrier_s = _slowest_median_s(comm.Barrier, comm)
+    small_s = _slowest_median_s(partial(comm.Allreduce, np.zeros(1), np.zeros(1)), comm)
     error_s = comm.allreduce(clock.error_s(), MPI.MAX) if comm.allreduce(clock.ready, MPI.LAND) else None
     if error_s is None:
         why = "a rank has no common clock"
         return ChosenSync(make(asked if asked != "auto" else Barrier.name, comm, clock), why, unexpected=True)
     sync = RoundTime(comm, clock, FIRST_SLACK * barrier_s + 2 * error_s)
-    late = _tried(sync, comm)
+    late = _late_share(sync, comm)
     figures = (
         f"{late:.0%} of {CALLS} starts were late, the clock is right to {format_time(error_s)}, "
         f"a small all-reduce takes {format_time(small_s)}"
@@ -131,39 +132,39 @@ def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Ear
     if asked != "auto":
         return ChosenSync(sync, f"asked for; {figures}", unexpected=late > LATE_BEFORE)
     if earlier is not None:
-        holds, words = late <= LATE_BEFORE, f"as in launch {earlier.launch}; {figures}"
+        holds, why = late <= LATE_BEFORE, f"as in launch {earlier.launch}; {figures}"
     else:
-        holds, words = late <= LATE and error_s <= LARGEST_ERROR * small_s, figures
-    return ChosenSync(sync, words) if holds else ChosenSync(Barrier(comm), f"round_time does not hold: {figures}", True)
+        holds, why = late <= LATE and error_s <= LARGEST_ERROR * small_s, figures
+    return ChosenSync(sync, why) if holds else ChosenSync(Barrier(comm), f"round_time does not hold: {figures}", True)
 
 
 def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:
     """The way of that name of schema.SYNCS; all ranks must ask for the same."""
     if way == RoundTime.name:
-        return RoundTime(comm, clock, FIRST_SLACK * _time_of(comm.Barrier, comm))
+        return RoundTime(comm, clock, FIRST_SLACK * _slowest_median_s(comm.Barrier, comm))
     return Barrier(comm)
 
 
 @doing("waiting for rank 0", polls=True)
 def wait_quietly(comm: MPI.Comm, pause_s: float = 0.001) -> None:
-    """Wait for all ranks without taking the processor away from those at work; MPI's own waiting would spin."""
+    """Wait for all ranks without taking the processor away from those at work; waiting in MPI would spin."""
     request = comm.Ibarrier()
     while not request.Test():
         sleep(pause_s)
 
 
-def _time_of(collective: Callable[[], object], comm: MPI.Comm) -> float:
+def _slowest_median_s(collective: Callable[[], object], comm: MPI.Comm) -> float:
     """The median time of a call on the rank where that is longest, seconds."""
-    spent = np.empty(CALLS)
+    spent_s = np.empty(CALLS)
     for i in range(CALLS):
         begun = perf_counter()
         collective()
-        spent[i] = perf_counter() - begun
-    spent.sort()
-    return comm.allreduce(float(spent[CALLS // 2]), MPI.MAX)
+        spent_s[i] = perf_counter() - begun
+    spent_s.sort()
+    return comm.allreduce(float(spent_s[CALLS // 2]), MPI.MAX)
 
 
-def _tried(sync: RoundTime, comm: MPI.Comm) -> float:
+def _late_share(sync: RoundTime, comm: MPI.Comm) -> float:
     """The share of late starts when its slack has grown as far as helps; all ranks learn the same."""
     late = 1.0
     for _ in range(TRIALS):

@@ -13,7 +13,7 @@ from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
 from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
-from ..measuring.random_floats import CALLS, EXPONENTS
+from ..measuring.vectors import CALLS, EXPONENTS
 from ..runs.dtypes import is_float
 from ..runs.groups import describe
 from ..runs.plan import Plan

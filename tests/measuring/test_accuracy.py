@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allreduce_bench.measuring.accuracy import COMPARED, accuracy, compared_elements, error_bounds, exact
-from allreduce_bench.measuring.random_floats import EXPONENTS, PERIOD, numbers, operand
 from allreduce_bench.measuring.ulp import nearest
+from allreduce_bench.measuring.vectors import RANDOM_PERIOD, random_numbers, random_operand
 from allreduce_bench.runs.dtypes import PRECISION, teach_numpy
-from allreduce_bench.runs.shuffle import splitmix64
 
 teach_numpy("bfloat16")
 DTYPES = sorted(PRECISION)
@@ -21,35 +20,7 @@ SEED = 7
 
 
 def operands(size: int, count: int, dtype: str, op: str = "sum") -> list[np.ndarray]:
-    return [operand(SEED, rank, count, dtype, op) for rank in range(size)]
-
-
-def test_the_generator_is_splitmix64():
-    published = [6457827717110365317, 3203168211198807973, 9817491932198370423]  # of the seed 1234567
-    assert splitmix64(1234567, np.arange(3)).tolist() == published
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_the_floats_use_every_bit_sign_and_exponent(dtype):
-    found = numbers(SEED, 3, np.arange(PERIOD), dtype, "sum")
-    floats, precision = operand(SEED, 3, PERIOD, dtype, "sum"), PRECISION[dtype]
-    assert floats.dtype == dtype and np.array_equal(floats.astype(float), found.floats())  # nothing is rounded
-    assert set(found.sign.tolist()) == {-1, 1} and set(found.shift.tolist()) == set(range(EXPONENTS[dtype]))
-    low, high = int(found.significand.min()), int(found.significand.max())
-    assert 2 ** (precision - 1) <= low < 2 ** (precision - 1) * 1.01 and 2**precision * 0.99 < high < 2**precision
-    assert np.bitwise_or.reduce(found.significand) == 2**precision - 1
-    magnitude = np.abs(found.floats())
-    assert 2.0 ** -EXPONENTS[dtype] <= magnitude.min() and magnitude.max() < 1
-
-
-def test_ranks_seeds_and_products_have_numbers_of_their_own_and_long_vectors_repeat_them():
-    first = operand(SEED, 0, 2 * PERIOD + 5, "float32", "sum")
-    assert np.array_equal(first[:PERIOD], first[PERIOD : 2 * PERIOD]) and np.array_equal(first[:5], first[-5:])
-    assert np.array_equal(first[:100], operand(SEED, 0, 100, "float32", "sum"))
-    for other in (operand(SEED, 1, 100, "float32", "sum"), operand(SEED + 1, 0, 100, "float32", "sum")):
-        assert not np.isin(other, first).any()
-    factors = np.abs(operand(SEED, 0, 1000, "float32", "prod"))
-    assert 0.5 <= factors.min() < 0.6 and 1.9 < factors.max() < 2
+    return [random_operand(SEED, rank, count, dtype, op) for rank in range(size)]
 
 
 def test_the_compared_elements_are_all_or_one_of_every_stretch():
@@ -66,8 +37,8 @@ def test_the_compared_elements_are_all_or_one_of_every_stretch():
 @pytest.mark.parametrize("op", ["sum", "avg", "max", "min"])
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 64, 256])
 def test_exact_results_are_those_of_fractions(dtype, op, size):
-    vectors = operands(size, 2 * PERIOD, dtype, op)
-    places = np.array([0, 1, 17, PERIOD - 1, PERIOD, PERIOD + 17])
+    vectors = operands(size, 2 * RANDOM_PERIOD, dtype, op)
+    places = np.array([0, 1, 17, RANDOM_PERIOD - 1, RANDOM_PERIOD, RANDOM_PERIOD + 17])
     found = exact(SEED, size, places, dtype, op)
     for place, value, magnitude in zip(places, found.values, found.magnitudes):
         terms = [Fraction(float(vector[place])) for vector in vectors]
@@ -84,9 +55,13 @@ def test_the_exactly_rounded_sum_of_doubles_is_fsum():
 
 def test_sums_over_very_many_ranks_do_not_overflow(monkeypatch):
     """As if all of 16,384 ranks had the same numbers."""
-    monkeypatch.setattr("allreduce_bench.measuring.accuracy.numbers", lambda seed, rank, *rest: numbers(seed, 0, *rest))
+    monkeypatch.setattr(
+        "allreduce_bench.measuring.accuracy.random_numbers", lambda seed, rank, *rest: random_numbers(seed, 0, *rest)
+    )
     found = exact(SEED, 1 << 14, np.arange(40), "float64", "sum")
-    assert found.values == [Fraction(value) * (1 << 14) for value in operand(SEED, 0, 40, "float64", "sum").tolist()]
+    assert found.values == [
+        Fraction(value) * (1 << 14) for value in random_operand(SEED, 0, 40, "float64", "sum").tolist()
+    ]
 
 
 def summed(vectors: list[np.ndarray], random: np.random.Generator) -> tuple[np.ndarray, int]:

@@ -90,9 +90,9 @@ def test_what_the_interpreter_reads_is_touched_but_not_the_vectors(cold_calls):
     from allreduce_bench.measuring.execute import floor
 
     send, receive = np.ones(4, "f"), np.ones(4, "f")
-    objects = cold_calls._objects(floor("copy", send, receive, "sum").run)
-    assert any(one is send for one in objects) and any(one is receive for one in objects)
-    assert len(objects) < 100 and not any(isinstance(one, dict) for one in objects)
+    objects = cold_calls._objects_read_by(floor("copy", send, receive, "sum").run)
+    assert any(item is send for item in objects) and any(item is receive for item in objects)
+    assert len(objects) < 100 and not any(isinstance(item, dict) for item in objects)
 
 
 @pytest.mark.parametrize("nbytes", [0, 8, 64 * KIB, MIB, 64 * MIB])

@@ -291,8 +291,7 @@ def test_cold_buffers_count_as_memory():
     import mpi4py
 
     mpi4py.rc.initialize = False
-    from allreduce_bench.measuring.admission import _unfit
-    from allreduce_bench.measuring.context import Context
+    from allreduce_bench.measuring.context import Context, unfit
     from allreduce_bench.schedule.topology import Topology
 
     class Comm:
@@ -302,5 +301,5 @@ def test_cold_buffers_count_as_memory():
     known = (13 << 20, None, lambda: None, {}, None, None, 32 << 20)
     launched = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
     warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
-    assert _unfit(launched, warm) is None
-    assert _unfit(launched, cold).startswith("needs 89 MiB of buffers a rank, more than half of the 13 MiB")
+    assert unfit(launched, warm) is None
+    assert unfit(launched, cold).startswith("needs 89 MiB of buffers a rank, more than half of the 13 MiB")

@@ -200,8 +200,8 @@ def choose(monkeypatch):
     def chosen(
         asked: str, late: float = 0.0, small_s: float = 5e-6, crowded: bool = False, earlier=None, size: int = 2
     ):
-        monkeypatch.setattr(sync, "_tried", lambda sync, comm: late)
-        monkeypatch.setattr(sync, "_time_of", lambda collective, comm: small_s)
+        monkeypatch.setattr(sync, "_late_share", lambda sync, comm: late)
+        monkeypatch.setattr(sync, "_slowest_median_s", lambda collective, comm: small_s)
         comm = Comm()
         comm.size = size
         found = sync.choose(asked, comm, AClock(), crowded, earlier and sync.EarlierSync("2r-1", earlier))

@@ -37,7 +37,7 @@ def launched():
 
 
 def reason(launched, cell) -> tuple[str, str] | None:
-    from allreduce_bench.measuring.admission import reason_to_skip
+    from allreduce_bench.measuring.context import reason_to_skip
 
     found = reason_to_skip(launched, cell)
     return found and (found["state"], found["reason"])
@@ -93,15 +93,8 @@ def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(launc
 
 
 def test_the_first_call_counts_too_and_is_remembered(launched):
-    from allreduce_bench.measuring.admission import after_first_call
+    from allreduce_bench.measuring.context import after_first_call
 
     assert after_first_call(launched, MIB, 0.5) is None and launched.first_calls == {"ring": (1 << 20, 0.5)}
     refused = after_first_call(launched, MIB, 11.0)
     assert refused["state"] == "skipped" and refused["reason"].startswith("its first call took 11.0 s, more than 20")
-
-
-def test_a_rank_with_other_steps_than_were_proved_is_named():
-    from allreduce_bench.measuring.schedules import ranks_with_other_steps
-
-    assert ranks_with_other_steps([1, 2, 3], [1, 2, 3]) is None
-    assert ranks_with_other_steps([1, 2, 4], [1, 2, 3]).startswith("rank 2 made other steps than were proved for it")

@@ -1,0 +1,279 @@
+"""What the calls of a cell say, against numbers computed by hand; and calls that must not count."""
+
+import csv
+from math import exp, log, sqrt
+from pathlib import Path
+from statistics import stdev
+
+import pytest
+from made_runs import WARMUPS, build_run
+
+from allreduce_bench.evaluation.cell_times import join_values, split_values
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.summary_row import SummaryRow
+from allreduce_bench.report import caveats
+from allreduce_bench.report.distribution import tables
+from allreduce_bench.report.page import write_report
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.schema import SYNCS, common_start, time_definition
+
+
+def one_cell(path: Path, times: list[list[float]], *, timed: int | None = None, **told) -> RunFolder:
+    """A run of one cell; `times`: of each launch the calls, warm-ups first. `told` as in build_run."""
+    change = told.pop("call", lambda launch, cell, number: {})
+
+    def call(launch, cell, number):
+        return {"time_s": times[launch.number - 1][number], **change(launch, cell, number)}
+
+    calls = len(times[0]) - WARMUPS
+    told = {"algorithms": ["ring"], "sizes": [8], "ranks": [2], **told}
+    return build_run(path, launches=len(times), timed=calls, call=call, **told)
+
+
+def row_of(folder: RunFolder) -> SummaryRow:
+    (row,) = summarise(folder)
+    return row
+
+
+HAND = [  # microseconds; after two warm-ups of 30 and 10
+    [30, 10, 4, 4, 4, 5, 5, 5, 6, 6, 6],
+    [20, 10, 4, 4, 4, 4, 4, 4, 4, 4, 40],
+    [45, 10, 9, 9, 9, 9, 9, 9, 9, 9, 9],
+]
+
+
+def test_every_statistic_by_hand(tmp_path):
+    def outcome(launch, cell):
+        values = {"imb_t_max_s": launch.number, "nccl_tests_s": 10 * launch.number, "clock_error_s": launch.number / 10}
+        return {**values, "stopped": ("precision", "time", "precision")[launch.number - 1]}
+
+    def call(launch, cell, number):
+        return {"osu_avg_s": number, "completion_s": launch.number * number, "arrival_skew_s": 1 + number % 2}
+
+    row = row_of(
+        one_cell(tmp_path / "run", [[us * 1e-6 for us in launch] for launch in HAND], outcome=outcome, call=call)
+    )
+    expected = {
+        "launches": 3,
+        "repetitions": 27,
+        "invalid": 0,
+        "stopped": "precision + time",
+        "time_s": 5e-6,  # of 5, 4 and 9
+        "spread_low_s": 4e-6,
+        "spread_high_s": 9e-6,
+        "interval": "launches",
+        "min_s": 4e-6,
+        "max_s": 40e-6,
+        "p5_s": None,  # needs 72 calls
+        "p25_s": 5e-6,  # the 7th of 27, each over the median of its launch: 1
+        "p75_s": 5e-6,  # the 21st: 1
+        "p95_s": None,
+        "p99_s": None,
+        "p99_9_s": None,
+        "outliers": 1,  # 40
+        "lag1": None,  # needs 10 calls a launch
+        "drift": 1.0,  # of 6/4, 1 and 1
+        "first_penalty": 5.0,  # of 30/5, 20/4 and 45/9
+        "osu_avg_s": 6.0,  # of the mean of 2 to 10
+        "completion_s": 12.0,  # of 6, 12 and 18
+        "arrival_skew_s": 1.0,
+        "imb_t_max_s": 2.0,
+        "nccl_tests_s": 20.0,
+        "clock_error_s": pytest.approx(0.3),  # the largest
+        "time_definition": "barrier_max_local",
+    }
+    assert {name: row[name] for name in expected} == {
+        name: pytest.approx(value) if isinstance(value, float) else value for name, value in expected.items()
+    }
+    logs = [log(median_s) for median_s in (5e-6, 4e-6, 9e-6)]
+    reach = 4.303 * stdev(logs) / sqrt(3)
+    assert row["time_low_s"] == pytest.approx(exp(sum(logs) / 3 - reach))
+    assert row["time_high_s"] == pytest.approx(exp(sum(logs) / 3 + reach))
+
+
+def test_one_launch_has_the_interval_of_its_calls_two_the_hull(tmp_path):
+    first, second = [1, 1, *range(100, 140)], [1, 1, *range(300, 340)]
+    one = row_of(one_cell(tmp_path / "one", [first]))
+    two = row_of(one_cell(tmp_path / "two", [first, second]))
+    assert one["interval"] == two["interval"] == "repetitions"
+    assert (one["time_low_s"], one["time_high_s"]) == (one["spread_low_s"], one["spread_high_s"]) == (100, 139)
+    assert (two["time_low_s"], two["time_high_s"]) == (100, 339)  # a walk in one direction: nothing is known
+    assert (two["spread_low_s"], two["spread_high_s"]) == (119.5, 319.5)
+
+
+@pytest.mark.parametrize(
+    ("timed", "kind", "mark"), [(1, "range", "tie"), (5, "range", "tie"), (6, "repetitions", None)]
+)
+def test_too_few_calls_of_a_launch_tell_nobody_from_the_fastest(tmp_path, timed, kind, mark):
+    folder = build_run(tmp_path / "few", timed=timed, launches=1, algorithms=["native", "ring"], sizes=[8], ranks=[4])
+    rows = sorted(summarise(folder), key=lambda row: row["time_s"])
+    assert rows[1]["time_s"] > 1.2 * rows[0]["time_s"]
+    assert [row["interval"] for row in rows] == [kind, kind]
+    assert [row["rank_of_best"] for row in rows] == ["best", mark]
+    calls, _ = tables(rows)
+    words = [
+        dict(zip((column.heading for column in calls["groups"]["time in us"]), line["time in us"]))
+        for line in calls["lines"]
+    ]
+    assert all(bool(of.get("95 % interval")) == (kind == "repetitions") for of in words)
+
+
+def test_many_calls_carry_every_quantile(tmp_path):
+    row = row_of(build_run(tmp_path / "more", timed=3700, launches=1, algorithms=["ring"], sizes=[8], ranks=[2]))
+    shares = [row[name] for name in ("min_s", "p5_s", "p25_s", "time_s", "p75_s", "p95_s", "p99_s", "p99_9_s", "max_s")]
+    assert shares == sorted(shares) and len(set(shares)) == len(shares)
+    assert abs(row["lag1"]) < 0.1 and 0.99 < row["drift"] < 1.01
+    assert row["first_penalty"] == pytest.approx(3, rel=0.1)
+    assert 0 < row["outliers"] < 0.02 * 3700  # of a normal distribution 0.7 %
+
+
+def test_invalid_calls_are_in_no_statistic_but_counted(tmp_path):
+    def call(launch, cell, number):
+        return {"valid": False, "time_s": -1e9} if number % 2 else {"osu_avg_s": 3.0}
+
+    row = row_of(one_cell(tmp_path / "run", [[2.0] * 22] * 3, call=call))
+    assert (row["invalid"], row["repetitions"], row["launches"]) == (30, 30, 3)
+    assert row["min_s"] == row["max_s"] == row["time_s"] == 2.0
+    assert row["osu_avg_s"] == 3.0 and row["first_penalty"] == 1.0
+
+
+def test_an_invalid_first_call_has_no_penalty(tmp_path):
+    row = row_of(one_cell(tmp_path / "run", [[2.0] * 12], call=lambda launch, cell, number: {"valid": number > 0}))
+    assert row["first_penalty"] is None and row["invalid"] == 0  # a warm-up
+
+
+def test_a_launch_without_a_valid_call_is_no_launch_of_the_cell(tmp_path):
+    def call(launch, cell, number):
+        return {"valid": launch.number != 2}
+
+    row = row_of(one_cell(tmp_path / "run", [[2.0] * 12, [9.0] * 12], call=call))
+    assert (row["launches"], row["repetitions"], row["invalid"], row["time_s"]) == (1, 10, 10, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("times", "valid", "reason"),
+    [([2.0] * 12, False, "none of its 10 calls was valid"), ([0.0] * 12, True, "the clock is too coarse for it")],
+)
+def test_a_cell_without_a_usable_time_has_none_and_says_why(tmp_path, times, valid, reason):
+    folder = one_cell(tmp_path / "run", [times], call=lambda launch, cell, number: {"valid": valid})
+    row = row_of(folder)
+    assert (row["state"], row["reason"], row["time_s"], row["launches"]) == ("left out", reason, None, 0)
+    page = write_report([folder], tmp_path / "report.html").read_text()
+    assert reason in page and "No cell was measured" in page
+
+
+def test_what_was_not_told_stays_missing(tmp_path):
+    nothing = {"osu_avg_s": None, "completion_s": None, "arrival_skew_s": None}
+    unknown = {"stopped": None, "imb_t_max_s": None, "clock_error_s": None}
+    told = {"outcome": lambda launch, cell: unknown, "call": lambda launch, cell, number: nothing}
+    row = row_of(one_cell(tmp_path / "run", [[2.0] * 12] * 3, **told))
+    assert {row[name] for name in (*nothing, *unknown, "nccl_tests_s")} == {None}
+    assert row["lag1"] is None  # all calls took the same time
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1e-6", "soon"])
+@pytest.mark.parametrize("name", ["time_s", "completion_s", "osu_avg_s"])
+def test_a_stored_time_that_is_none_is_damage_with_file_and_line(tmp_path, name, value):
+    folder = one_cell(tmp_path / "run", [[2.0] * 12])
+    spoil(folder.launches / "2r-1.1.csv", 5, name, value)
+    with pytest.raises(RunError, match=rf"2r-1\.1\.csv, line 5: damaged: {name} is '{value}'"):
+        summarise(folder)
+
+
+def test_a_mean_that_is_none_is_damage(tmp_path):
+    folder = one_cell(tmp_path / "run", [[2.0] * 12])
+    spoil(folder.launches / "2r-1.1.cells.csv", 2, "imb_t_max_s", "nan")
+    with pytest.raises(RunError, match=r"cells\.csv, line 2: damaged: imb_t_max_s is 'nan'"):
+        summarise(folder)
+
+
+def spoil(path: Path, line: int, name: str, value: str) -> None:
+    """Write `value` into the column `name` of one line, counted from 1."""
+    with open(path, newline="") as file:
+        rows = list(csv.reader(file))
+    rows[line - 1][rows[0].index(name)] = value
+    with open(path, "w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def said(folder: RunFolder) -> dict[str, str]:
+    """The text of each caution about the calls, by its badge."""
+    found = caveats.find_caveats(summarise(folder), [])
+    return {finding.badge: finding.notes[0].text for finding in found if finding.level == "caution"}
+
+
+def test_nothing_is_said_of_good_calls(tmp_path):
+    assert said(build_run(tmp_path / "run", timed=40)) == {}
+
+
+def test_times_of_different_definitions_are_said_and_named(tmp_path):
+    def call(launch, cell, number):
+        return {"time_definition": "round_time_max_local"} if cell.algorithm == "ring" and launch.number == 2 else {}
+
+    folder = build_run(tmp_path / "run", ranks=(2,), sizes=(8,), algorithms=("native", "ring"), call=call)
+    ring = summarise(folder)[1]
+    assert ring["time_definition"] == "barrier_max_local + round_time_max_local"
+    assert said(folder)["different definitions of a time"].startswith("2 of 2 cells have times of another definition")
+    page = write_report([folder], tmp_path / "report.html").read_text()
+    assert '<td class="text apart">barrier_max_local + round_time_max_local</td>' in page
+
+
+def test_much_that_was_invalid_is_said_and_little_is_not(tmp_path):
+    def call(launch, cell, number):
+        return {"valid": number % (5 if cell.algorithm == "ring" else 19) != 4}
+
+    folder = build_run(tmp_path / "run", ranks=(2,), sizes=(8, 1024), timed=38, call=call)
+    text = said(folder)["many invalid calls"]
+    assert text.startswith("2 of 6 cells") and text.endswith(": ring (8 B, 1 KiB) at 2 ranks")
+
+
+def test_cells_that_ended_too_early_are_counted(tmp_path):
+    def outcome(launch, cell):
+        return {"stopped": "time" if (cell.algorithm, launch.number) == ("ring", 2) else "precision"}
+
+    folder = build_run(tmp_path / "run", sizes=(8, 1024), outcome=outcome)
+    text = said(folder)["precision not reached"]
+    assert text.startswith("4 of 12 cells ended") and text.endswith("ring (8 B, 1 KiB) at 4 ranks")
+    page = write_report([folder], tmp_path / "report.html").read_text()
+    assert "ended by precision in 12, time in 4 of 12 cells, in some launch" in page
+    asked = build_run(tmp_path / "asked", outcome=lambda launch, cell: {"stopped": "iterations"})
+    assert "precision not reached" not in said(asked)
+
+
+def test_strong_dependence_and_drift_are_said(tmp_path):
+    def call(launch, cell, number):
+        if cell.algorithm == "ring":  # high, then low for long, and no drift
+            return {"time_s": 1e-6 * (1 + (number // 10) % 2 + number % 7 / 100)}
+        return {"time_s": 1e-6 * (1 + number / 50 + 10 * (number % 3 == 0))} if cell.algorithm == "two_tree" else {}
+
+    folder = build_run(tmp_path / "run", ranks=(2,), sizes=(8,), timed=60, call=call)
+    assert said(folder)["calls depend on each other"].endswith("above 0.5): ring (8 B) at 2 ranks")
+    assert said(folder)["times drift"].endswith("10% and their interval: two_tree (8 B) at 2 ranks")
+
+
+def test_the_page_has_tables_of_calls_and_definitions_with_only_what_is_known(tmp_path):
+    def page(name: str, **told) -> str:
+        folder = build_run(tmp_path / name, ranks=(2,), timed=40, **told)
+        return write_report([folder], tmp_path / f"{name}.html").read_text()
+
+    full = page("full")
+    for words in ("<h2>Statistics</h2>", "<summary>2 ranks: 15 cells</summary>", ">p95<", ">lag-1<", ">IMB t_max<"):
+        assert words in full
+    assert ">left out<" not in full and ">nccl-tests<" not in full and ">p99.9<" not in full
+    assert '<th scope="col" class="text">cache</th>' not in full and ">groups<" not in full
+    loops = page("loops", outcome=lambda launch, cell: {"nccl_tests_s": 1.23e-3})
+    assert ">nccl-tests<" in loops and '<td class="">1230</td>' in loops
+    none = page("none", outcome=lambda launch, cell: {"state": "skipped", "reason": "no memory"})
+    assert "Statistics" not in none
+
+
+def test_values_of_launches_are_joined_and_split():
+    values = ["barrier_max_local", "round_time_max_local"]
+    assert split_values(join_values(values)) == values
+    assert split_values(None) == split_values("") == [] and split_values("time") == ["time"]
+
+
+def test_the_start_of_calls_is_known_from_the_name_of_their_definition():
+    assert [common_start(time_definition(sync)) for sync in SYNCS] == list(SYNCS)
+    assert common_start("osu_avg") is None
