@@ -28,8 +28,9 @@ RESERVED = ("null", "copy", "reduce")  # names of what is measured beside the al
 
 
 def _algorithms_of(module) -> list[Algorithm]:
+    """The algorithms that a module defines itself."""
     return [
-        thing for thing in vars(module).values() if isinstance(thing, Algorithm) and thing.module == module.__name__
+        value for value in vars(module).values() if isinstance(value, Algorithm) and value.module == module.__name__
     ]
 
 
@@ -38,7 +39,7 @@ def builtin() -> dict[str, Algorithm]:
     """All algorithms of this folder by name, sorted."""
     files = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in files]
-    return {found.name: found for module in modules for found in _algorithms_of(module)}
+    return {own.name: own for module in modules for own in _algorithms_of(module)}
 
 
 def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
@@ -47,21 +48,22 @@ def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
     Raises AlgorithmError for an unknown name (the message lists the known ones and `also`), for a name that is taken
     (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
     """
-    found: dict[str, Algorithm] = {}
+    algorithms: dict[str, Algorithm] = {}
     for word in words:
         if word.endswith(".py"):
-            for mine in _from_file(Path(word)):
-                if mine.name in RESERVED:
-                    raise AlgorithmError(f"{word}: '{mine.name}' is a floor that runs measure, no algorithm; rename it")
-                if mine.name in (*builtin(), *found, "native"):
-                    raise AlgorithmError(f"{word}: the name '{mine.name}' is taken by another algorithm; rename it")
-                found[mine.name] = mine
-        elif known := _in_own_file(word) or builtin().get(word):
-            found[word] = known
+            for of_user in _from_file(Path(word)):
+                name = of_user.name
+                if name in RESERVED:
+                    raise AlgorithmError(f"{word}: '{name}' is a floor that runs measure, no algorithm; rename it")
+                if name in (*builtin(), *algorithms, "native"):
+                    raise AlgorithmError(f"{word}: the name '{name}' is taken by another algorithm; rename it")
+                algorithms[name] = of_user
+        elif of_package := _from_module_of_its_name(word) or builtin().get(word):
+            algorithms[word] = of_package
         else:
             names = ", ".join([*builtin(), *filter(None, [also])])
             raise AlgorithmError(f"unknown algorithm '{word}'; known: {names}, or the path of your own .py file")
-    return found
+    return algorithms
 
 
 def digest_of(path: str) -> str:
@@ -81,19 +83,20 @@ def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[s
     for path, digest in zip(files, digests):
         if digest_of(path) != digest:
             raise AlgorithmError(f"{path}: has changed since the run began; begin a new run, or restore the file")
-    users = find([*files])
-    return users | find([name for name in names if name not in users and name != "native"])
+    of_users = find([*files])
+    return of_users | find([name for name in names if name not in of_users and name != "native"])
 
 
-def _in_own_file(name: str) -> Algorithm | None:
-    """The algorithm of this folder whose file is called as it is: ranks need not read the others, in thousands."""
+def _from_module_of_its_name(name: str) -> Algorithm | None:
+    """The algorithm of this folder that is called like its module, so that ranks need not read the others."""
     if not name.isidentifier() or not Path(__file__).with_name(f"{name}.py").is_file():
         return None
     module = importlib.import_module(f"{__name__}.{name}")
-    return next((found for found in _algorithms_of(module) if found.name == name), None)
+    return next((own for own in _algorithms_of(module) if own.name == name), None)
 
 
 def _from_file(path: Path) -> list[Algorithm]:
+    """The algorithms of a user's own file. Raises AlgorithmError."""
     if not path.is_file():
         raise AlgorithmError(f"{path}: no such file; expected a Python file with an @algorithm")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -103,7 +106,7 @@ def _from_file(path: Path) -> list[Algorithm]:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # a user's file may fail in any way; the message must name it
         raise AlgorithmError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
-    found = _algorithms_of(module)
-    if not found:
+    algorithms = _algorithms_of(module)
+    if not algorithms:
         raise AlgorithmError(f"{path}: defines no algorithm; decorate its generator with @algorithm")
-    return found
+    return algorithms

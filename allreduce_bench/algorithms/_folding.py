@@ -35,16 +35,16 @@ def rank_at(place: int, size: int) -> int:
 
 def fold(rank: int, size: int, count: int) -> Iterator[Step]:
     """The step of `rank` before the exchange, if it has one."""
-    whole = (range(count),)
+    vector = (range(count),)
     if rank < 2 * (size - exchanging(size)):
-        yield Step(None, (), rank - 1, whole, reduce=True) if rank % 2 else Step(rank + 1, whole, None, ())
+        yield Step(None, (), rank - 1, vector, reduce=True) if rank % 2 else Step(rank + 1, vector, None, ())
 
 
 def unfold(rank: int, size: int, count: int) -> Iterator[Step]:
     """The step of `rank` after the exchange, if it has one."""
-    whole = (range(count),)
+    vector = (range(count),)
     if rank < 2 * (size - exchanging(size)):
-        yield Step(rank - 1, whole, None, ()) if rank % 2 else Step(None, (), rank + 1, whole)
+        yield Step(rank - 1, vector, None, ()) if rank % 2 else Step(None, (), rank + 1, vector)
 
 
 def folding_hops(size: int, topology: Topology, count: int) -> list[Hops]:

@@ -111,15 +111,15 @@ class Starts(NamedTuple):
 def starts(trees: Sequence[Timetable], topology: Topology) -> Starts:
     """The rounds of `trees` on `topology`."""
     node_of = topology.node_of
-    found: tuple[set[int], ...] = (set(), set(), set(), set())
+    starts_of_kind: tuple[set[int], ...] = (set(), set(), set(), set())  # as the fields of Starts
     for tree in trees:
         crossing = [
             node_of[rank] != node_of[rank if parent is None else parent] for rank, parent in enumerate(tree.parent)
         ]
-        for place, rounds in enumerate((tree.up, tree.down)):
-            found[place].update(rounds)
-            found[place + 2].update(compress(rounds, crossing))
-    return Starts(*(frozenset(rounds - {NO_EDGE}) for rounds in found))
+        for kind, rounds in enumerate((tree.up, tree.down)):
+            starts_of_kind[kind].update(rounds)
+            starts_of_kind[kind + 2].update(compress(rounds, crossing))
+    return Starts(*(frozenset(rounds - {NO_EDGE}) for rounds in starts_of_kind))
 
 
 def pipeline_cost(first: Starts, spans: Sequence[int], segment: int, colours: int) -> Cost:
@@ -129,7 +129,7 @@ def pipeline_cost(first: Starts, spans: Sequence[int], segment: int, colours: in
     """
     numbers = [number_of_pieces(span, segment) for span in spans]
     blocks, length = max(numbers), max(longest_block(span, number) for span, number in zip(spans, numbers))
-    up, down, up_between, down_between = (_busy_rounds(found, blocks, colours) for found in first)
+    up, down, up_between, down_between = (_busy_rounds(rounds, blocks, colours) for rounds in first)
     between = up_between + down_between
     hops = [Hops(up + down - between, length), Hops(between, length, between=True)]
     return Cost.of([hop for hop in hops if hop.messages], reduced=up * length)

@@ -48,43 +48,43 @@ def moves_to_rails(owned: Sequence[range], slices: Sequence[range]) -> list[list
                 break
             if source == dest or not span:
                 continue
-            both = {("from", source), ("to", dest)}
-            place = next((number for number, others in enumerate(busy) if not others & both), len(rounds))
-            if place == len(rounds):
+            ends = {("from", source), ("to", dest)}
+            free = next((number for number, others in enumerate(busy) if not others & ends), len(rounds))
+            if free == len(rounds):
                 rounds.append([])
                 busy.append(set())
-            rounds[place].append((source, dest, span))
-            busy[place] |= both
+            rounds[free].append((source, dest, span))
+            busy[free] |= ends
     return rounds
 
 
 def redistribute(node: Sequence[int], local: int, rounds: Sequence[Sequence[Move]]) -> Iterator[Step]:
     """The steps of the node's `local`-th rank in these rounds of moves."""
     for moves in rounds:
-        out = next((move for move in moves if move[0] == local), None)
-        into = next((move for move in moves if move[1] == local), None)
+        outgoing = next((move for move in moves if move[0] == local), None)
+        incoming = next((move for move in moves if move[1] == local), None)
         yield Step(
-            dest=node[out[1]] if out else None,
-            send=(out[2],) if out else (),
-            source=node[into[0]] if into else None,
-            recv=(into[2],) if into else (),
+            dest=node[outgoing[1]] if outgoing else None,
+            send=(outgoing[2],) if outgoing else (),
+            source=node[incoming[0]] if incoming else None,
+            recv=(incoming[2],) if incoming else (),
         )
 
 
 def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
     """The slowest node's two phases, its redistribution there and back, and the longest slice's ring between nodes."""
-    each = Counter(topology.node_of).values()
-    nodes, sizes, rails = len(each), set(each), min(each)
+    ranks_of_nodes = Counter(topology.node_of).values()
+    nodes, sizes, rails = len(ranks_of_nodes), set(ranks_of_nodes), min(ranks_of_nodes)
     inside = max((local - 1) * longest_block(count, local) for local in sizes)
     across = (nodes - 1) * longest_block(longest_block(count, rails), nodes)
     unequal, slices = sizes - {rails}, split(range(count), rails)
     extra = max((len(moves_to_rails(split(range(count), local), slices)) for local in unequal), default=0)
-    inner = [
+    hops_within = [
         Hops(2 * (max(sizes) - 1), inside / max(1, max(sizes) - 1)),
         Hops(2 * extra, longest_block(count, rails + 1)),
     ]
-    outer = Hops(2 * (nodes - 1), across / max(1, nodes - 1), between=True)
-    return Cost.of([hops for hops in (*inner, outer) if hops.messages], reduced=inside + across)
+    hops_between = Hops(2 * (nodes - 1), across / max(1, nodes - 1), between=True)
+    return Cost.of([hops for hops in (*hops_within, hops_between) if hops.messages], reduced=inside + across)
 
 
 @algorithm(

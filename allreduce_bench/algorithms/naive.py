@@ -29,13 +29,13 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
 @algorithm(cost=cost, exact=True, formula="(p-1) alpha + (p-1) n beta + (p-1) n gamma", bounded=True)
 def naive(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Everyone sends its whole original vector to everyone."""
-    whole = (range(count),)
+    vector = (range(count),)
     for distance in range(1, size):
         yield Step(
             dest=(rank + distance) % size,
-            send=whole,
+            send=vector,
             source=(rank - distance) % size,
-            recv=whole,
+            recv=vector,
             reduce=True,
             original=True,
         )

@@ -44,15 +44,15 @@ def sharded_cost(size: int, topology: Topology, count: int, segment: int) -> Cos
 @algorithm(cost=cost, exact=True, formula="2(p-1) alpha + 2(p-1) n beta + (p-1) n gamma", bounded=True)
 def parameter_server(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """One master gathers, reduces and sends back."""
-    whole = (range(count),)
+    vector = (range(count),)
     if rank == 0:
         for worker in range(1, size):
-            yield Step(dest=None, send=(), source=worker, recv=whole, reduce=True)
+            yield Step(dest=None, send=(), source=worker, recv=vector, reduce=True)
         for worker in range(1, size):
-            yield Step(dest=worker, send=whole, source=None, recv=())
+            yield Step(dest=worker, send=vector, source=None, recv=())
     else:
-        yield Step(dest=0, send=whole, source=None, recv=())
-        yield Step(dest=None, send=(), source=0, recv=whole)
+        yield Step(dest=0, send=vector, source=None, recv=())
+        yield Step(dest=None, send=(), source=0, recv=vector)
 
 
 @algorithm(

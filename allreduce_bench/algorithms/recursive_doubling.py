@@ -37,10 +37,10 @@ def cost(size: int, topology: Topology, count: int, segment: int) -> Cost:
 )
 def recursive_doubling(rank: int, size: int, topology: Topology, count: int, segment: int) -> Iterator[Step]:
     """Whole vectors are exchanged at distances 1, 2, 4, ..."""
-    whole, place, distance = (range(count),), place_of(rank, size), 1
+    vector, place, distance = (range(count),), place_of(rank, size), 1
     yield from fold(rank, size, count)
     while place is not None and distance < exchanging(size):
         partner = rank_at(place ^ distance, size)
-        yield Step(dest=partner, send=whole, source=partner, recv=whole, reduce=True)
+        yield Step(dest=partner, send=vector, source=partner, recv=vector, reduce=True)
         distance *= 2
     yield from unfold(rank, size, count)

@@ -82,12 +82,12 @@ def colour_edges(edges: list[tuple[int, int]]) -> list[int]:
 
 def _sharing(ends: list[int]) -> list[int]:
     """For each of `ends` the number of the other one that is the same rank, or -1."""
-    found, seen = [-1] * len(ends), dict[int, int]()
+    partners, first_of = [-1] * len(ends), dict[int, int]()
     for number, rank in enumerate(ends):
-        if rank in seen:
-            found[number], found[seen[rank]] = seen[rank], number
-        seen[rank] = number
-    return found
+        if rank in first_of:
+            partners[number], partners[first_of[rank]] = first_of[rank], number
+        first_of[rank] = number
+    return partners
 
 
 @lru_cache(maxsize=4)

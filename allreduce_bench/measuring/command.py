@@ -1,4 +1,4 @@
-"""`python -m allreduce_bench measure …`: what the ranks run that `driver` starts.
+"""`python -m allreduce_bench measure …`: what the ranks of a run execute.
 
 No user types this command, so it is read without click, whose modules would cost every rank 200 file-system calls.
 """
@@ -20,7 +20,7 @@ class RankArguments(NamedTuple):
 
     folder: Path
     launch: str  # its name
-    place: str  # number/planned
+    place: str  # number/planned, both from 1
     started: str  # of the run, seconds since the epoch
     thread_level: str
     deadline: str | None = None  # seconds since the epoch
@@ -28,7 +28,7 @@ class RankArguments(NamedTuple):
 
 
 def parse_arguments(words: list[str]) -> RankArguments:
-    """The words that `driver` wrote: `--name value` pairs, then `--` and the run folder.
+    """The command line that the launcher was given: `--name value` pairs, then `--` and the run folder.
 
     Raises ValueError or TypeError for other words.
     """
@@ -40,7 +40,7 @@ def parse_arguments(words: list[str]) -> RankArguments:
 def main() -> None:
     """Measure one planned launch of a run with the ranks that were started."""
     try:
-        words = parse_arguments(sys.argv[2:])
+        arguments = parse_arguments(sys.argv[2:])
     except (ValueError, TypeError):
         print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
         sys.exit(2)
@@ -48,34 +48,33 @@ def main() -> None:
     warned = WarningFlag()
     warned.listen()  # a scheduler may send it to all processes of a job
     watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ), warned=warned.tell)
+    status = _take_part(arguments, warned, watch)
+    sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it
+
+
+def _take_part(arguments: RankArguments, warned: WarningFlag, watch: Watch) -> int:
+    """Start MPI and measure; the exit status of `rank.take_part`."""
     hold_back_mpi()
     from ..runs.folder import RunFolder
-    from ..runs.plan import Launch, Plan
+    from ..runs.plan import Launch
     from ..watching.progress import LaunchPosition
     from .rank import Task, take_part
 
     watch.say("starting")
-    with asked_transport() as asked:
-        start_mpi(words.thread_level)
+    with asked_transport() as answer:
+        start_mpi(arguments.thread_level)
     watch.say("started")
-    folder, deadline = RunFolder(words.folder), None if words.deadline is None else float(words.deadline)
-    number, planned = map(int, words.place.split("/"))
-    launch = Launch.named(words.launch)
-
-    def opened() -> tuple[RunFolder, Plan, Launch]:
-        return folder, folder.plan(), launch
-
-    command = os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv)
-    place = LaunchPosition(number, planned, float(words.started), launch.ranks, deadline)
+    folder, deadline = RunFolder(arguments.folder), None if arguments.deadline is None else float(arguments.deadline)
+    number, planned = map(int, arguments.place.split("/"))
+    launch = Launch.named(arguments.launch)
     task = Task(
-        open_run=opened,
+        open_run=lambda: (folder, folder.plan(), launch),
         close_run=lambda *_: None,
-        command=command,
-        place=place,
-        skip_hung=bool(words.skip_hung),
-        transport=asked.words,
+        command=os.environ.get(COMMAND_VARIABLE) or " ".join(sys.orig_argv),
+        place=LaunchPosition(number, planned, float(arguments.started), launch.ranks, deadline),
+        skip_hung=bool(arguments.skip_hung),
+        transport=answer.words,
         warned=warned,
         watch=watch,
     )
-    status = take_part(task)
-    sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it
+    return take_part(task)

@@ -1,6 +1,6 @@
 """What the two ranks of `doctor` do: start MPI, see each other, and say where and what it took in one line of JSON.
 
-A program of its own, `python -m allreduce_bench.measuring.hello`, so that it loads nothing that it does not ask about.
+A program of its own, `python -m allreduce_bench.measuring.hello`, so that it loads only what it measures.
 """
 
 import json
@@ -18,8 +18,8 @@ CALLS, BLOCKS = 200, 20
 
 
 def main() -> None:
-    """Print the line on each process that believes to be rank 0: with singletons, that are all of them."""
-    with asked_transport() as asked:
+    """Print the line on each process that is rank 0: of ranks that do not see each other, on all."""
+    with asked_transport() as answer:
         times = [perf_counter()]
         import mpi4py
 
@@ -33,25 +33,25 @@ def main() -> None:
     times.append(perf_counter())
     import_s, init_s, first_s = (later - earlier for earlier, later in zip(times, times[1:]))
     levels = {MPI.THREAD_SINGLE: "single", MPI.THREAD_FUNNELED: "funneled", MPI.THREAD_SERIALIZED: "serialized"}
-    empty, itself = bytearray(0), MPI.COMM_SELF
+    empty, self_comm = bytearray(0), MPI.COMM_SELF
     facts = {
         "started": size_of(os.environ),
         "seen": seen,
         "hosts": MPI.COMM_WORLD.gather(host()),
-        "transport": asked.words,
+        "transport": answer.words,
         "thread_level": levels.get(level, "multiple"),
         "import_s": import_s,
         "init_s": init_s,
         "first_s": first_s,
-        "call_s": _cost(itself.Get_rank),
-        "sendrecv_s": _cost(lambda: itself.Sendrecv(empty, 0, 0, empty, 0, 0)),
+        "call_s": _seconds_per_call(self_comm.Get_rank),
+        "sendrecv_s": _seconds_per_call(lambda: self_comm.Sendrecv(empty, 0, 0, empty, 0, 0)),
     }
     if MPI.COMM_WORLD.rank == 0:
         print(f"{MARK}{json.dumps(facts)}", file=sys.stdout, flush=True)
     MPI.Finalize()
 
 
-def _cost(call: Callable[[], object]) -> float:
+def _seconds_per_call(call: Callable[[], object]) -> float:
     """Seconds of one call, in the fastest of BLOCKS blocks."""
     best = float("inf")
     for _ in range(BLOCKS):

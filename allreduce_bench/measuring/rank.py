@@ -81,41 +81,42 @@ def take_part(task: Task) -> int:
         _say_refused(comm, task, watch, str(refusal))
         return 2
     except BaseException as error:  # whatever it is, the other ranks must not wait for this one
-        why = f"{_in_words(error)}{step_of(error)}"
+        reason = f"{_one_line(error)}{step_of(error)}"
         pause_s = ABORT_PAUSE_S if isinstance(error, MPI.Exception) else 0.0
         if watch is not None:
-            watch.say("failed", why=why, pause_s=pause_s)
-        print(f"error: rank {comm.rank} of {comm.size}: {why}; finished cells are kept", file=sys.stderr, flush=True)
+            watch.say("failed", why=reason, pause_s=pause_s)
+        print(f"error: rank {comm.rank} of {comm.size}: {reason}; finished cells are kept", file=sys.stderr, flush=True)
         time.sleep(pause_s)
         comm.Abort(1)
         os._exit(1)  # where an Abort returns
 
 
 def _guarded(comm: MPI.Comm, task: Task, folder: RunFolder, launch: Launch) -> Watch:
+    """The watch of this rank where nobody who started the ranks watches: rank 0 does."""
     from ..watching.unattended import guard  # late: most ranks have a watch
 
-    local = len(nodes_of(comm).nodes) == 1
-    return guard(comm, task.timeout_s, folder, launch, local)
+    is_one_node = len(nodes_of(comm).nodes) == 1
+    return guard(comm, task.timeout_s, folder, launch, is_one_node)
 
 
-def _in_words(error: BaseException) -> str:
-    """One line; an MPI library's own words may be many."""
-    words = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {'; '.join(words[-2:])}"
+def _one_line(error: BaseException) -> str:
+    """The type and the last two lines of an error, in one: an MPI library may write many."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {'; '.join(lines[-2:])}"
 
 
-def _say_refused(comm: MPI.Comm, task: Task, watch: Watch | None, why: str) -> None:
-    """Once: whoever started the ranks says it, and where nobody hears of it rank 0 does."""
+def _say_refused(comm: MPI.Comm, task: Task, watch: Watch | None, reason: str) -> None:
+    """Have the refusal printed once: by the process that started the ranks; where it is not connected, by rank 0."""
     if task.watch is not None:
-        task.watch.say("failed", why=why, pause_s=0.0, refused=True)
+        task.watch.say("failed", why=reason, pause_s=0.0, refused=True)
     elif watch is not None:
         watch.close()
     if comm.rank == 0 and not (task.watch is not None and task.watch.connected.is_set()):
-        print(f"error: {why}", file=sys.stderr, flush=True)
+        print(f"error: {reason}", file=sys.stderr, flush=True)
 
 
 def _agreed(comm: MPI.Comm, ask: Callable[[], T]) -> T:
-    """What `ask` gives on rank 0, on all ranks. Raises Refused on all of them where it raises for bad input."""
+    """What `ask` gives on rank 0, on all ranks. Raises TaskRefused on all of them where it raises for bad input."""
     result: T | TaskRefused | None = None
     if comm.rank == 0:
         try:
@@ -137,15 +138,15 @@ def _opened(comm: MPI.Comm, open_run: Callable[[], Opened]) -> Opened:
 
 
 def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch | None) -> None:
-    """Raises RunError where this launch would mix with what other launches of its run were, or is not what it seems."""
+    """Raises RunError where other launches of the run had another MPI, or MPI sees another number of ranks."""
     find_planned(plan.algorithms, plan.files, plan.file_digests)
     if launch is not None and launch.ranks != comm.size:
         refuse_other_ranks(launch, comm.size)
     mpi = own_mpi()
-    for fact in folder.attempts():
-        for key in ("library", *(["thread_level"] if fact["ranks"] == comm.size else [])):
-            if fact["mpi"].get(key) != mpi[key]:
-                other = f"{fact['mpi'].get(key)} in launch {fact['launch']}"
+    for attempt in folder.attempts():
+        for key in ("library", *(["thread_level"] if attempt["ranks"] == comm.size else [])):
+            if attempt["mpi"].get(key) != mpi[key]:
+                other = f"{attempt['mpi'].get(key)} in launch {attempt['launch']}"
                 raise RunError(f"{folder.path}: was measured with {other}, but this is {mpi[key]}; begin a new run")
 
 
@@ -155,49 +156,49 @@ def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: 
         hosts = comm.gather(host())
         _agreed(comm, lambda: refuse_few_nodes(plan, launch, launched.real, hosts or ()))
     facts = facts_of(comm, launched, task.command, task.transport, first=task.place.number == 1)
-    launched = start_together(launched, facts, _earlier(comm, folder, plan))
+    launched = start_together(launched, facts, _earlier_sync(comm, folder, plan))
     recorder, finished = None, set()
     if facts is not None:
         finished = folder.finished(launch, task.skip_hung)
         recorder = Recorder(folder, launch.name, facts)
         for finding in facts["findings"]:
-            warning, of_sync = finding["level"] != "info", finding["code"] == "sync"
-            if (warning or of_sync) and (launch.number == 1 or (warning and of_sync)):
+            is_warning, is_of_sync = finding["level"] != "info", finding["code"] == "sync"
+            if (is_warning or is_of_sync) and (launch.number == 1 or (is_warning and is_of_sync)):
                 recorder.warn(finding)
-    teller = _Teller(watch, task)
+    teller = _ProgressTeller(watch, task)
     failed = measure_cells(launched, recorder, finished, teller)
     teller.warned()  # in the last cell, perhaps
     end_together(launched, recorder)
     return failed
 
 
-def _earlier(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync | None:
+def _earlier_sync(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync | None:
     """How the first launch of as many ranks entered its calls, where that decides; rank 0 only."""
     if comm.rank or plan.sync != "auto" or comm.size == 1:
         return None
-    told = [fact for fact in folder.attempts() if fact["ranks"] == comm.size and fact.get("sync")]
-    return EarlierSync(told[0]["launch"], told[0]["sync"]["way"]) if told else None
+    attempts = [attempt for attempt in folder.attempts() if attempt["ranks"] == comm.size and attempt.get("sync")]
+    return EarlierSync(attempts[0]["launch"], attempts[0]["sync"]["way"]) if attempts else None
 
 
-class _Teller:
-    """Tells the monitor; and where nobody reads there, in lines on stderr."""
+class _ProgressTeller:
+    """Tells the monitor how far rank 0 is; where no monitor is connected, prints lines to stderr."""
 
     def __init__(self, watch: Watch, task: Task):
         self.watch, self.lines = watch, ProgressLines(task.place)
-        self.heard, self.warning = task.watch is not None, task.warned
+        self.is_monitored, self.warning = task.watch is not None, task.warned
 
     def warned(self) -> bool:
-        """Whether the warning came; whoever started the ranks may not have heard it."""
+        """Whether the warning came; the monitor is told, since it may not have got it itself."""
         if self.warning.came:
             self.watch.say("warned")
         return self.warning.came
 
-    def begin(self, words: str, facts: dict) -> None:
-        self.lines.begin(words)
-        self.watch.say("cell", words=words, facts=facts)
+    def begin(self, label: str, facts: dict) -> None:
+        self.lines.begin(label)
+        self.watch.say("cell", words=label, facts=facts)
 
-    def end(self, done: int, cells: int, words: str, failed: bool) -> None:
-        if self.heard and self.watch.connected.is_set():
-            self.watch.say("result", done=done, cells=cells, words=words, failed=failed)
+    def end(self, done: int, cells: int, label: str, failed: bool) -> None:
+        if self.is_monitored and self.watch.connected.is_set():
+            self.watch.say("result", done=done, cells=cells, words=label, failed=failed)
         else:
-            self.lines.cell(done, cells, words, failed)
+            self.lines.cell(done, cells, label, failed)

@@ -32,9 +32,9 @@ def next_size(waiting: Sequence[int], spent_s: Mapping[int, float], left_s: floa
 
 def _expected_s(size: int, spent_s: Mapping[int, float]) -> float:
     """In proportion to the largest size below it, at most what a larger one took; 0 where nothing is known."""
-    above = [spent_s[other] for other in spent_s if other >= size]
-    below = [other for other in spent_s if other < size]
-    expected = max((spent_s[other] for other in below), default=0.0)
+    above = [spent_s[measured] for measured in spent_s if measured >= size]
+    below = [measured for measured in spent_s if measured < size]
+    expected = max((spent_s[measured] for measured in below), default=0.0)
     if below and max(below) >= SCALES_FROM:
         expected = max(expected, spent_s[max(below)] * size / max(below))
     return min([expected, *above]) if above else expected

@@ -35,39 +35,39 @@ def asked_transport() -> Iterator[TransportAnswer]:
     does not say how many there are. What else the MPI prints reaches stdout when the body has ended, stderr at once.
     Variables that the user has set stay as they are, and then the answer is printed too.
     """
-    asked, size = TransportAnswer(), size_of(os.environ)
-    wanted = size is not None and 1 < size <= MOST_RANKS
-    ours = {name: value for name, value in QUESTIONS.items() if wanted and name not in os.environ}
-    os.environ.update(ours)
-    kept = _Kept.begin() if wanted and rank_of(os.environ) == 0 else None
+    answer, size = TransportAnswer(), size_of(os.environ)
+    asks = size is not None and 1 < size <= MOST_RANKS
+    added = {name: value for name, value in QUESTIONS.items() if asks and name not in os.environ}
+    os.environ.update(added)
+    capture = _CapturedStdout.begin() if asks and rank_of(os.environ) == 0 else None
     begun = perf_counter()
     try:
-        yield asked
+        yield answer
     finally:
-        asked.init_s = perf_counter() - begun
-        for name in ours:
+        answer.init_s = perf_counter() - begun
+        for name in added:
             os.environ.pop(name, None)
-        if kept is not None:
-            text = kept.end()
-            asked.words, rest = recognised(text)
-            _print(rest if len(ours) == len(QUESTIONS) else text)
+        if capture is not None:
+            printed = capture.end()
+            answer.words, rest = recognised(printed)
+            _print(rest if len(added) == len(QUESTIONS) else printed)
 
 
 def recognised(text: str) -> tuple[str | None, str]:
     """The transport in a few words, and `text` without the MPI's answer; (None, `text`) where there is no answer."""
     if match := OPEN_MPI.search(text):
-        return _of_open_mpi(match["on"], match["off"]), text[: match.start()] + text[match.end() :]
+        return _transport_of_open_mpi(match["on"], match["off"]), text[: match.start()] + text[match.end() :]
     if match := MPICH.search(text):
-        return _of_mpich(match[0]), text[: match.start()] + text[match.end() :]
+        return _transport_of_mpich(match[0]), text[: match.start()] + text[match.end() :]
     return None, text
 
 
-def _of_open_mpi(on_host: str, off_host: str) -> str | None:
-    on, off = _method(on_host), _method(off_host)
-    if on == off:
-        return on
-    places = [(on, "on a node"), (off, "between nodes")]
-    return on if off is None else ", ".join(f"{method} {place}" for method, place in places if method)
+def _transport_of_open_mpi(on_host: str, off_host: str) -> str | None:
+    within, between = _method(on_host), _method(off_host)
+    if within == between:
+        return within
+    methods = [(within, "on a node"), (between, "between nodes")]
+    return within if between is None else ", ".join(f"{method} {where}" for method, where in methods if method)
 
 
 def _method(sentence: str) -> str | None:
@@ -81,21 +81,21 @@ def _method(sentence: str) -> str | None:
     return f"mostly {name}" if match[1] == "most" else name
 
 
-def _of_mpich(block: str) -> str | None:
+def _transport_of_mpich(block: str) -> str | None:
     if provider := re.search(r"^libfabric provider: (\S+)", block, re.MULTILINE):
         return f"libfabric {provider[1]}"
     netmod = re.search(r"^==== (\w+) netmod ", block, re.MULTILINE)
     return f"{netmod[1]} netmod" if netmod else None
 
 
-class _Kept:
+class _CapturedStdout:
     """Everything written to file descriptor 1 between `begin` and `end`, by Python or by a library."""
 
     def __init__(self, stdout: int, file: int):
         self.stdout, self.file = stdout, file
 
     @classmethod
-    def begin(cls) -> "_Kept | None":
+    def begin(cls) -> "_CapturedStdout | None":
         """None where there is no standard output to begin with."""
         try:
             _flush()

@@ -77,8 +77,8 @@ class Parts:
     def __init__(self, schedules: Iterable[Iterable[Step]], count: int):
         spans = {span for steps in schedules for step in steps for span in (*step.send, *step.recv)}
         self.cuts = sorted({0, count}.union(*((span.start, span.stop) for span in spans)))
-        number = {cut: i for i, cut in enumerate(self.cuts)}
-        self.of = {span: (number[span.start], number[span.stop]) for span in spans}
+        part_from = {cut: part for part, cut in enumerate(self.cuts)}
+        self.of = {span: (part_from[span.start], part_from[span.stop]) for span in spans}
 
     def __len__(self) -> int:
         return len(self.cuts) - 1

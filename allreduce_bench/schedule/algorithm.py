@@ -39,12 +39,12 @@ class Cost(NamedTuple):
     @classmethod
     def of(cls, hops: Sequence[Hops], reduced: int) -> "Cost":
         """The cost of these messages, those of one size and link counted together, and of reducing `reduced`."""
-        number: Counter = Counter()
+        messages_of: Counter = Counter()  # (elements, between) -> messages
         for hop in hops:
-            number[hop.elements, hop.between] += hop.messages
-        elements = round(sum(size * messages for (size, _), messages in number.items()))
-        alike = tuple(Hops(messages, size, between) for (size, between), messages in number.items())
-        return cls(sum(number.values()), elements, reduced, alike)
+            messages_of[hop.elements, hop.between] += hop.messages
+        elements = round(sum(size * messages for (size, _), messages in messages_of.items()))
+        merged = tuple(Hops(messages, size, between) for (size, between), messages in messages_of.items())
+        return cls(sum(messages_of.values()), elements, reduced, merged)
 
 
 class Algorithm(NamedTuple):
@@ -71,8 +71,8 @@ class Algorithm(NamedTuple):
         try:
             yield from drop_empty(self.generate(rank, size, topology, count, segment))
         except Exception as error:
-            where = f"rank {rank} of {size}, {count} elements"
-            raise AlgorithmError(f"{self.name}: {where}: failed: {type(error).__name__}: {error}") from error
+            place = f"rank {rank} of {size}, {count} elements"
+            raise AlgorithmError(f"{self.name}: {place}: failed: {type(error).__name__}: {error}") from error
 
     def schedule(self, rank: int, size: int, topology: Topology, count: int, segment: int) -> list[Step]:
         """The steps of `rank` as a list. Raises AlgorithmError where there are more than MAX_STEPS."""

@@ -16,7 +16,7 @@ class DrawnMessage(NamedTuple):
 
     sender: int
     receiver: int
-    what: str
+    contents: str
     reduce: bool
     then: dict[int, str]
 
@@ -24,34 +24,34 @@ class DrawnMessage(NamedTuple):
 def rounds(name: str, schedules: Sequence[Schedule], count: int, formula: str) -> str:
     """The text of `allreduce-bench explain`: all rounds and totals. Raises Refusal where a rank waits for ever."""
     size, parts = len(schedules), Parts(schedules, count)
-    by_round = _messages(schedules, parts)
-    table = size * len(parts) <= HOLDINGS_UP_TO
+    by_round = _messages_by_round(schedules, parts)
+    shows_holdings = size * len(parts) <= HOLDINGS_UP_TO
     held = [[contribution(rank, part) for part in range(len(parts))] for rank in range(size)]
-    lines = [_title(name, size, parts), ""]
+    lines = [_title_lines(name, size, parts), ""]
     for number in sorted(by_round):
         lines.append(f"round {number}")
         for message in sorted(by_round[number]):
-            lines.append(f"  {_sentence(message)}")
-            for part, what in message.then.items():
-                held[message.receiver][part] = what
-        if table:
-            lines += ["", *_holdings(held, size)]
+            lines.append(f"  {_message_sentence(message)}")
+            for part, content in message.then.items():
+                held[message.receiver][part] = content
+        if shows_holdings:
+            lines += ["", *_holdings_table(held, size)]
         lines.append("")
-    return "\n".join([*lines, *_totals(schedules, len(by_round), count, formula)])
+    return "\n".join([*lines, *_totals_lines(schedules, len(by_round), count, formula)])
 
 
-def _messages(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[DrawnMessage]]:
+def _messages_by_round(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[DrawnMessage]]:
     """The messages of each round (from 1): a message takes one round and starts when both ends are ready."""
     size = len(schedules)
     began = [[0] for _ in schedules]
     held = [[contribution(rank, part) for part in range(len(parts))] for rank in range(size)]
     departed: dict[tuple[int, int], list[str]] = {}
-    found = defaultdict(list)
+    by_round = defaultdict(list)
 
     def depart(rank: int, index: int) -> None:
         if index < len(schedules[rank]) and (step := schedules[rank][index]).send:
             own = [contribution(rank, part) for part in range(len(parts))] if step.original else held[rank]
-            departed[rank, index] = [text for span in step.send for text in own[slice(*parts.of[span])]]
+            departed[rank, index] = [content for span in step.send for content in own[slice(*parts.of[span])]]
 
     for rank in range(size):
         depart(rank, 0)
@@ -61,55 +61,60 @@ def _messages(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[Dra
             end = max(began[rank][index], began[step.dest][dest_index]) + 1
         if step.source is not None and source_index is not None:
             arrival = max(began[rank][index], began[step.source][source_index]) + 1
-            texts = departed.pop((step.source, source_index))
-            places = [part for span in step.recv for part in range(*parts.of[span])]
-            for part, text in zip(places, texts):
-                held[rank][part] = f"{text}+{held[rank][part]}" if step.reduce else text
-            then = {part: held[rank][part] for part in places}
-            found[arrival].append(DrawnMessage(step.source, rank, _shorten(texts, size), step.reduce, then))
+            contents = departed.pop((step.source, source_index))
+            received_parts = [part for span in step.recv for part in range(*parts.of[span])]
+            for part, content in zip(received_parts, contents):
+                held[rank][part] = f"{content}+{held[rank][part]}" if step.reduce else content
+            then = {part: held[rank][part] for part in received_parts}
+            by_round[arrival].append(
+                DrawnMessage(step.source, rank, _format_contents(contents, size), step.reduce, then)
+            )
             end = max(end, arrival)
         began[rank].append(end)
         depart(rank, index + 1)
-    return found
+    return by_round
 
 
-def _title(name: str, size: int, parts: Parts) -> str:
+def _title_lines(name: str, size: int, parts: Parts) -> str:
     lengths = [len(parts.span(part)) for part in range(len(parts))] or [0]
     each = f"of {lengths[0]}" if len(set(lengths)) == 1 else f"of {', '.join(map(str, lengths))}"
     element = "element" if set(lengths) == {1} else "elements"
     finished = ", S1 the finished sum of part 1" if size > 1 else ""
     return (
-        f"{name} on {size} ranks: rank 0 is a, rank {size - 1} is {_name(size - 1)}\n"
+        f"{name} on {size} ranks: rank 0 is a, rank {size - 1} is {_rank_letter(size - 1)}\n"
         f"the vector: {len(lengths)} parts, {each} {element}; a1 is what rank a had in part 1{finished}"
     )
 
 
-def _name(rank: int) -> str:
+def _rank_letter(rank: int) -> str:
     return letter(rank).rstrip(".")
 
 
-def _shorten(texts: list[str], size: int) -> str:
-    return " ".join(_finished(text, size) for text in texts)
+def _format_contents(contents: list[str], size: int) -> str:
+    return " ".join(_format_content(content, size) for content in contents)
 
 
-def _finished(text: str, size: int) -> str:
-    """`S1` for a sum over all ranks of part 1, else the text itself."""
-    terms = text.split("+")
-    return f"S{terms[0].lstrip('abcdefghijklmnopqrstuvwxyz').split('.')[-1]}" if len(terms) == size > 1 else text
+def _format_content(content: str, size: int) -> str:
+    """`S1` for a sum over all ranks of part 1, else the sum as it is: `a1+b1`."""
+    terms = content.split("+")
+    return f"S{terms[0].lstrip('abcdefghijklmnopqrstuvwxyz').split('.')[-1]}" if len(terms) == size > 1 else content
 
 
-def _sentence(message: DrawnMessage) -> str:
-    ends = [f"rank {rank} ({_name(rank)})" for rank in (message.sender, message.receiver)]
-    return f"{ends[0]} sends {message.what} to {ends[1]}, which {'adds' if message.reduce else 'keeps'} it"
+def _message_sentence(message: DrawnMessage) -> str:
+    partners = [f"rank {rank} ({_rank_letter(rank)})" for rank in (message.sender, message.receiver)]
+    return f"{partners[0]} sends {message.contents} to {partners[1]}, which {'adds' if message.reduce else 'keeps'} it"
 
 
-def _holdings(held: list[list[str]], size: int) -> list[str]:
+def _holdings_table(held: list[list[str]], size: int) -> list[str]:
     rows = [["then", *(f"part {part + 1}" for part in range(len(held[0])))]]
-    rows += [[_name(rank), *(_finished(text, size) for text in texts)] for rank, texts in enumerate(held)]
+    rows += [
+        [_rank_letter(rank), *(_format_content(content, size) for content in contents)]
+        for rank, contents in enumerate(held)
+    ]
     return [f"    {line}" for line in aligned(rows, left=range(len(rows[0])))]
 
 
-def _totals(schedules: Sequence[Schedule], number_of_rounds: int, count: int, formula: str) -> list[str]:
+def _totals_lines(schedules: Sequence[Schedule], number_of_rounds: int, count: int, formula: str) -> list[str]:
     sent = [sum(elements(step.send) for step in steps) for steps in schedules]
     share = f" ({max(sent) / count:.3f} n)" if count else ""
     return [

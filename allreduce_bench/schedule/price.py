@@ -63,11 +63,11 @@ def walk(
     node_of, links = topology.node_of, (within, between)
     began: list[list[Reached]] = [[START] for _ in schedules]  # when each rank began each of its steps
 
-    def arrival(rank: int, own: Reached, partner: int, place: int, moved: int) -> Reached:
+    def arrival(rank: int, own: Reached, partner: int, index: int, moved: int) -> Reached:
         across = node_of[rank] != node_of[partner]
-        time, messages, sent, reduced, trail = max(own, began[partner][place], key=_longer)
-        took = links[across].alpha + links[across].beta * moved
-        return time + took, messages + 1, sent + moved, reduced, (moved, across, trail)
+        time, messages, sent, reduced, trail = max(own, began[partner][index], key=_longer)
+        time_of_message = links[across].alpha + links[across].beta * moved
+        return time + time_of_message, messages + 1, sent + moved, reduced, (moved, across, trail)
 
     for rank, index, dest_index, source_index in rendezvous(schedules):
         step = schedules[rank][index]
@@ -81,16 +81,16 @@ def walk(
             end = (end[0] + gamma * work, end[1], end[2], end[3] + work, end[4])
         began[rank].append(end)
     last = max((reached[-1] for reached in began), key=_longer, default=START)
-    return Walked(Path(*last[:4]), _messages(last[4]))
+    return Walked(Path(*last[:4]), _messages_of_trail(last[4]))
 
 
-def _messages(trail: Any) -> dict[tuple[int, bool], int]:
+def _messages_of_trail(trail: Any) -> dict[tuple[int, bool], int]:
     """How many messages of each size and kind of link lie on a trail."""
-    found: Counter = Counter()
+    messages: Counter = Counter()
     while trail:
         moved, across, trail = trail
-        found[moved, across] += 1
-    return dict(found)
+        messages[moved, across] += 1
+    return dict(messages)
 
 
 def bound_path(nbytes, ranks: int):

@@ -13,8 +13,8 @@ from . import Step
 class Refusal(ValueError):
     """A schedule that is not an all-reduce; `round` (from 1) and `rank` say where, the message says why."""
 
-    def __init__(self, round_number: int, rank: int, why: str):
-        super().__init__(f"round {round_number}: rank {rank} {why}")
+    def __init__(self, round_number: int, rank: int, reason: str):
+        super().__init__(f"round {round_number}: rank {rank} {reason}")
         self.round, self.rank = round_number, rank
 
 
@@ -66,10 +66,11 @@ def rendezvous(schedules: Sequence[Sequence[Step]]) -> Iterator[Completed]:
 
 
 def _refuse_waiting(schedules, at, dest_of, source_of) -> None:
+    """Raises Refusal for the first rank that has not finished."""
     for rank, index in enumerate(at):
         if index == len(schedules[rank]):
             continue
         partner = dest_of[rank] if dest_of[rank] is not None else source_of[rank]
-        what = "send to" if dest_of[rank] is not None else "receive from"
+        verb = "send to" if dest_of[rank] is not None else "receive from"
         where = f"is in round {at[partner] + 1}" if at[partner] < len(schedules[partner]) else "has finished"
-        raise Refusal(index + 1, rank, f"waits for ever to {what} rank {partner}, which {where}")
+        raise Refusal(index + 1, rank, f"waits for ever to {verb} rank {partner}, which {where}")

@@ -11,8 +11,8 @@ class Topology(NamedTuple):
     @classmethod
     def from_labels(cls, labels) -> "Topology":
         """Number the nodes of any sequence of one hashable label per rank (host names, lowest ranks, …)."""
-        number: dict = {}
-        return cls(tuple(number.setdefault(label, len(number)) for label in labels))
+        node_of_label: dict = {}
+        return cls(tuple(node_of_label.setdefault(label, len(node_of_label)) for label in labels))
 
     @classmethod
     def one_node(cls, size: int) -> "Topology":
@@ -25,7 +25,7 @@ class Topology(NamedTuple):
         return cls(tuple(rank // ranks_per_node for rank in range(size)))
 
     def of(self, ranks) -> "Topology":
-        """That of some of the ranks, which count from 0 in their order; equal for groups of equal layout."""
+        """The topology of some of the ranks, numbered from 0 in their order; equal where their layouts are."""
         return Topology.from_labels(self.node_of[rank] for rank in ranks)
 
     @property

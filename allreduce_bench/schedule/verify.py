@@ -36,20 +36,20 @@ class _Values:
         self.ranks = [1 << rank for rank in range(size)]  # the set of ranks in each expression, as bits
         self.ordered = [True] * size
         self.depth = [0] * size  # the height of each expression
-        self.known: dict[tuple[int, int], int] = {}
+        self.unions: dict[tuple[int, int], int] = {}  # of two expressions
 
-    def union(self, one: int, other: int) -> int | None:
+    def union(self, first: int, second: int) -> int | None:
         """The reduction of two values, or None where they have a rank in common."""
-        key = (one, other) if one < other else (other, one)
-        value = self.known.get(key)
+        key = (first, second) if first < second else (second, first)
+        value = self.unions.get(key)
         if value is None:
-            a, b = self.ranks[one], self.ranks[other]
+            a, b = self.ranks[first], self.ranks[second]
             if a & b:
                 return None
-            value = self.known[key] = len(self.ranks)
+            value = self.unions[key] = len(self.ranks)
             self.ranks.append(a | b)
-            self.ordered.append(self.ordered[one] and self.ordered[other] and _is_run(a | b))
-            self.depth.append(1 + max(self.depth[one], self.depth[other]))
+            self.ordered.append(self.ordered[first] and self.ordered[second] and _is_run(a | b))
+            self.depth.append(1 + max(self.depth[first], self.depth[second]))
         return value
 
 
@@ -58,7 +58,7 @@ def _is_run(ranks: int) -> bool:
     return (ranks + (ranks & -ranks)) & ranks == 0
 
 
-def _name(rank: int, part: int, parts: Parts) -> str:
+def _format_contribution(rank: int, part: int, parts: Parts) -> str:
     start, stop = parts.cuts[part], parts.cuts[part + 1]
     where = f"element {start}" if stop - start == 1 else f"elements {start} to {stop - 1}"
     return f"{contribution(rank, part)} ({where})"
@@ -71,8 +71,8 @@ def verify(schedules: Sequence[Schedule], count: int) -> Proof:
     """
     for rank, steps in enumerate(schedules):
         for index, step in enumerate(steps):
-            if why := _malformed(step, rank, len(schedules), count):
-                raise Refusal(index + 1, rank, why)
+            if reason := _malformed(step, rank, len(schedules), count):
+                raise Refusal(index + 1, rank, reason)
     values, state = _replay(schedules, Parts(schedules, count))
     results = set(chain.from_iterable(state))
     return Proof(
@@ -87,8 +87,8 @@ def verify(schedules: Sequence[Schedule], count: int) -> Proof:
 
 def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
     """Say what is wrong with a step by itself, or None."""
-    if why := _no_step(step):
-        return why
+    if reason := _not_a_step(step):
+        return reason
     for partner, ranges, verb in ((step.dest, step.send, "send to"), (step.source, step.recv, "receive from")):
         if (partner is None) != (not ranges):
             return f"names elements without a partner or a partner without elements: {verb} {partner}, {ranges}"
@@ -103,7 +103,8 @@ def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
     return None
 
 
-def _no_step(step: Step) -> str | None:
+def _not_a_step(step: Step) -> str | None:
+    """Say which field of a step has a value of another type, or None."""
     for partner, ranges in ((step.dest, step.send), (step.source, step.recv)):
         if partner is not None and type(partner) is not int:
             return f"names a partner that is no rank: {partner!r}"
@@ -145,25 +146,26 @@ def _replay(schedules: Sequence[Schedule], parts: Parts) -> tuple[_Values, list[
 
 def _receive(held, step: Step, index: int, arrived, values: _Values, parts: Parts, rank: int) -> None:
     """Reduce what arrived into what the rank holds, or overwrite it."""
-    taken = iter(arrived)
+    values_in_order = iter(arrived)
     for span in step.recv:
         start, stop = parts.of[span]
         for part in range(start, stop):
-            value = next(taken)
+            value = next(values_in_order)
             if step.reduce:
                 union = values.union(held[part], value)
                 if union is None:
                     common = values.ranks[held[part]] & values.ranks[value]
-                    twice = _name((common & -common).bit_length() - 1, part, parts)
+                    twice = _format_contribution((common & -common).bit_length() - 1, part, parts)
                     raise Refusal(index + 1, rank, f"adds {twice} twice")
                 value = union
             held[part] = value
 
 
 def _refuse_incomplete(schedules, state, values: _Values, parts: Parts) -> None:
+    """Raises Refusal for a rank whose result lacks the contribution of another."""
     everyone = (1 << len(schedules)) - 1
     for rank, held in enumerate(state):
         for part, value in enumerate(held):
             if missing := everyone & ~values.ranks[value]:
-                lacks = _name((missing & -missing).bit_length() - 1, part, parts)
+                lacks = _format_contribution((missing & -missing).bit_length() - 1, part, parts)
                 raise Refusal(len(schedules[rank]), rank, f"ends without {lacks}")

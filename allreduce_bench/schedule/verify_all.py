@@ -1,4 +1,4 @@
-"""Proves algorithms over many numbers of ranks, counts, segments and node layouts, and sums up what was found."""
+"""Proves algorithms over many numbers of ranks, counts, segments and node layouts: a line of text for each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,17 +45,19 @@ def cases(
     algorithm: Algorithm, size: int, counts: Sequence[int], segments: Sequence[int], ranks_per_node: int | None
 ) -> Iterator[Case]:
     """The schedules of `algorithm` at `size` ranks that differ; counts around `size` where none are given."""
-    seen = []
+    probes = []  # schedules of the layouts before
     for topology in layouts(size, ranks_per_node):
         if algorithm.unmet(size, topology):
             continue
         probe = algorithm.schedules(size, topology, size, size)
-        if probe in seen:
+        if probe in probes:
             continue  # this layout changes nothing
-        seen.append(probe)
+        probes.append(probe)
         for count in counts or sorted({0, 1, max(size - 1, 0), size, size + 1}):
-            pieces = segments or ({max(count, 1), max(1, count // 5)} if algorithm.segmented else {max(count, 1)})
-            for segment in sorted(pieces):
+            segments_of_count = segments or (
+                {max(count, 1), max(1, count // 5)} if algorithm.segmented else {max(count, 1)}
+            )
+            for segment in sorted(segments_of_count):
                 yield Case(size, topology, count, segment)
 
 
@@ -73,33 +75,33 @@ def prove_all(
         False,
     )
     for algorithm in algorithms.values():
-        yield _prove(algorithm, sizes, counts, segments, ranks_per_node)
+        yield _proof_line(algorithm, sizes, counts, segments, ranks_per_node)
 
 
-def _prove(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> ProofLine:
+def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> ProofLine:
     proofs: list[tuple[Case, Proof]] = []
     try:
         for size in sizes:
             for case in cases(algorithm, size, counts, segments, ranks_per_node):
                 schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
-                proofs.append((case, _proved(schedules, case)))
+                proofs.append((case, _proof(schedules, case)))
     except AlgorithmError as refusal:
         return ProofLine(f"{algorithm.name:<26}REFUSED  {refusal}", True)
     if not proofs:
         return ProofLine(f"{algorithm.name:<26}nothing to prove: it needs {', '.join(sorted(algorithm.needs))}", False)
     case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
     sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
-    ordered, same = (_when([getattr(p, key) for _, p in proofs]) for key in ("rank_ordered", "same_bits"))
+    ordered, same = (_how_often([getattr(proof, key) for _, proof in proofs]) for key in ("rank_ordered", "same_bits"))
     costs = f"{proof.steps:>6}  {sent:>8}  {proof.depth:>5}"
     return ProofLine(f"{algorithm.name:<26}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}", False)
 
 
-def _proved(schedules: list[Schedule], case: Case) -> Proof:
+def _proof(schedules: list[Schedule], case: Case) -> Proof:
     try:
         return verify(schedules, case.count)
     except Refusal as refusal:
         raise AlgorithmError(f"{case}: {refusal}") from refusal
 
 
-def _when(answers: list[bool]) -> str:
+def _how_often(answers: list[bool]) -> str:
     return "always" if all(answers) else "sometimes" if any(answers) else "never"
