@@ -104,32 +104,32 @@ class EarlierSync(NamedTuple):
 
 
 @doing("trying common starts")
-def choose(asked: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: EarlierSync | None) -> ChosenSync:
-    """The way that is `asked`; of `auto` what `earlier` chose if that holds here, else round_time or barrier.
+def choose(wanted: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: EarlierSync | None) -> ChosenSync:
+    """The way that is `wanted`; of `auto` what `earlier` chose if that holds here, else round_time or barrier.
 
     All ranks must call it with the same arguments. `crowded`: some node has more ranks than cores.
     """
-    if asked == "auto" and earlier is not None and earlier.way != RoundTime.name:
+    if wanted == "auto" and earlier is not None and earlier.way != RoundTime.name:
         return ChosenSync(make(earlier.way, comm, clock), f"as in launch {earlier.launch}")
-    if asked == "auto" and (comm.size == 1 or crowded):
+    if wanted == "auto" and (comm.size == 1 or crowded):
         why = "one rank enters alone" if comm.size == 1 else "more ranks than cores cannot all wait for a time"
         return ChosenSync(Barrier(comm), why, unexpected=earlier is not None)
-    if asked not in ("auto", RoundTime.name):
-        return ChosenSync(make(asked, comm, clock), "asked for")
+    if wanted not in ("auto", RoundTime.name):
+        return ChosenSync(make(wanted, comm, clock), "asked for")
     clock.compare()
     barrier_s = _slowest_median_s(comm.Barrier, comm)
     small_s = _slowest_median_s(partial(comm.Allreduce, np.zeros(1), np.zeros(1)), comm)
     error_s = comm.allreduce(clock.error_s(), MPI.MAX) if comm.allreduce(clock.ready, MPI.LAND) else None
     if error_s is None:
         why = "a rank has no common clock"
-        return ChosenSync(make(asked if asked != "auto" else Barrier.name, comm, clock), why, unexpected=True)
+        return ChosenSync(make(wanted if wanted != "auto" else Barrier.name, comm, clock), why, unexpected=True)
     sync = RoundTime(comm, clock, FIRST_SLACK * barrier_s + 2 * error_s)
     late = _late_share(sync, comm)
     figures = (
         f"{late:.0%} of {CALLS} starts were late, the clock is right to {format_time(error_s)}, "
         f"a small all-reduce takes {format_time(small_s)}"
     )
-    if asked != "auto":
+    if wanted != "auto":
         return ChosenSync(sync, f"asked for; {figures}", unexpected=late > LATE_BEFORE)
     if earlier is not None:
         holds, why = late <= LATE_BEFORE, f"as in launch {earlier.launch}; {figures}"

@@ -27,7 +27,7 @@ def rounds(name: str, schedules: Sequence[Schedule], count: int, formula: str) -
     by_round = _messages_by_round(schedules, parts)
     shows_holdings = size * len(parts) <= HOLDINGS_UP_TO
     held = [[contribution(rank, part) for part in range(len(parts))] for rank in range(size)]
-    lines = [_title_lines(name, size, parts), ""]
+    lines = [_title(name, size, parts), ""]
     for number in sorted(by_round):
         lines.append(f"round {number}")
         for message in sorted(by_round[number]):
@@ -37,7 +37,7 @@ def rounds(name: str, schedules: Sequence[Schedule], count: int, formula: str) -
         if shows_holdings:
             lines += ["", *_holdings_table(held, size)]
         lines.append("")
-    return "\n".join([*lines, *_totals_lines(schedules, len(by_round), count, formula)])
+    return "\n".join([*lines, *_total_lines(schedules, len(by_round), count, formula)])
 
 
 def _messages_by_round(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[DrawnMessage]]:
@@ -75,7 +75,7 @@ def _messages_by_round(schedules: Sequence[Schedule], parts: Parts) -> dict[int,
     return by_round
 
 
-def _title_lines(name: str, size: int, parts: Parts) -> str:
+def _title(name: str, size: int, parts: Parts) -> str:
     lengths = [len(parts.span(part)) for part in range(len(parts))] or [0]
     each = f"of {lengths[0]}" if len(set(lengths)) == 1 else f"of {', '.join(map(str, lengths))}"
     element = "element" if set(lengths) == {1} else "elements"
@@ -114,7 +114,7 @@ def _holdings_table(held: list[list[str]], size: int) -> list[str]:
     return [f"    {line}" for line in aligned(rows, left=range(len(rows[0])))]
 
 
-def _totals_lines(schedules: Sequence[Schedule], number_of_rounds: int, count: int, formula: str) -> list[str]:
+def _total_lines(schedules: Sequence[Schedule], number_of_rounds: int, count: int, formula: str) -> list[str]:
     sent = [sum(elements(step.send) for step in steps) for steps in schedules]
     share = f" ({max(sent) / count:.3f} n)" if count else ""
     return [

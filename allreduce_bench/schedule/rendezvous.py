@@ -19,12 +19,12 @@ class Refusal(ValueError):
 
 
 class Completed(NamedTuple):
-    """A step that ended, `schedules[rank][place]`, and the places of its partners' matching steps."""
+    """A step that ended, `schedules[rank][step_index]`, and the indices of its partners' matching steps."""
 
     rank: int
-    place: int
-    dest_place: int | None  # in the schedule of `dest`; None: nothing was sent
-    source_place: int | None  # in the schedule of `source`; None: nothing was received
+    step_index: int
+    dest_index: int | None  # in the schedule of `dest`; None: nothing was sent
+    source_index: int | None  # in the schedule of `source`; None: nothing was received
 
 
 def rendezvous(schedules: Sequence[Sequence[Step]]) -> Iterator[Completed]:

@@ -3,11 +3,8 @@
 import os
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from allreduce_bench.algorithms import AlgorithmError, Cost, algorithm, builtin
-from allreduce_bench.algorithms.two_tree import in_order_tree, second_tree, two_trees
+from allreduce_bench.algorithms import builtin
 from allreduce_bench.schedule import elements
 from allreduce_bench.schedule.price import price
 from allreduce_bench.schedule.topology import Topology
@@ -150,17 +147,6 @@ def test_a_declared_cost_is_never_below_the_priced_schedule(name):
                 assert time <= declared * (1 + 1e-9), (size, topology, count, segment, (alpha, beta, gamma))
 
 
-@settings(max_examples=400 if FULL else 60, deadline=None)
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=14), st.integers(0, 60), st.sampled_from(MODELS))
-def test_any_layout_of_nodes_is_proved_and_within_its_declared_cost(labels, count, model):
-    size, topology = len(labels), Topology.from_labels(labels)
-    found, (alpha, beta, gamma) = ALGORITHMS["hierarchical_ring"], model
-    schedules, cost = found.schedules(size, topology, count, max(count, 1)), found.cost(size, topology, count, 1)
-    assert verify(schedules, count).same_bits
-    declared = alpha * cost.messages + beta * cost.elements + gamma * cost.reduced
-    assert price(schedules, alpha, beta, gamma).time <= declared * (1 + 1e-9)
-
-
 # The second table of the notes: from which p on the ranks' bits may differ, and where rank order is kept.
 SAME_BITS_BELOW = {"naive": 3}
 KEEPS_RANK_ORDER = {
@@ -212,58 +198,6 @@ def test_no_sum_is_deeper_than_a_chain_or_flatter_than_a_binary_tree(name):
             assert (size - 1).bit_length() <= depth <= size - 1 or count == depth == 0, (size, count, segment)
 
 
-def test_hierarchical_ring_keeps_rank_order_only_on_two_nodes_of_two_in_a_row():
-    for labels, ordered in (("aabb", True), ("abab", False), ("aaaabbbb", False), ("aabbccdd", False)):
-        schedules = ALGORITHMS["hierarchical_ring"].schedules(len(labels), Topology.from_labels(labels), 16, 16)
-        assert verify(schedules, 16).rank_ordered == ordered, labels
-
-
-TREE_SIZES = [*range(2, 301), 1024, 4097]
-
-
-def interior(parents) -> set[int]:
-    return {parent for parent in parents if parent is not None}
-
-
-def test_the_two_trees_span_all_ranks_at_logarithmic_height():
-    for size in TREE_SIZES:
-        for parents in (in_order_tree(size), second_tree(size)):
-            assert parents.count(None) == 1, size
-            height, level = 0, [rank for rank, parent in enumerate(parents) if parent is None]
-            children = {rank: [] for rank in range(size)}
-            for rank, parent in enumerate(parents):
-                if parent is not None:
-                    children[parent].append(rank)
-            reached = set(level)
-            while level := [child for rank in level for child in children[rank]]:
-                height += 1
-                reached.update(level)
-            assert reached == set(range(size)), size
-            assert max(map(len, children.values())) <= 2, size
-            assert height == size.bit_length() - 1, size
-
-
-def test_no_rank_is_interior_in_both_trees():
-    for size in TREE_SIZES:
-        assert not interior(in_order_tree(size)) & interior(second_tree(size)), size
-
-
-def test_the_edges_of_the_two_trees_are_coloured_so_that_no_rank_sends_or_receives_twice_in_a_round():
-    for size in TREE_SIZES:
-        leaving, entering = set(), set()
-        edges = 0
-        for tree in two_trees(size):
-            for rank, parent in enumerate(tree.parent):
-                if parent is not None:
-                    edges += 1
-                    assert tree.up[rank] % 2 == tree.down[rank] % 2, size
-                    leaving.add((rank, tree.up[rank] % 2))
-                    entering.add((parent, tree.up[rank] % 2))
-                    assert all(tree.up[child] < tree.up[rank] for child in tree.children[rank]), size
-                    assert all(tree.down[child] > tree.down[rank] for child in tree.children[rank]), size
-        assert len(leaving) == len(entering) == edges == 2 * (size - 1), size
-
-
 @pytest.mark.parametrize(
     "name, per_node, steps, sent",
     [("tree", 1024, 6, 3.0), ("two_tree", 1024, 8, 2.0), ("hierarchical_ring", 32, 124, 1.998)],
@@ -274,29 +208,6 @@ def test_a_thousand_ranks_are_proved(name, per_node, steps, sent):
     proof = verify(ALGORITHMS[name].schedules(size, Topology.filled(size, per_node), size, size), size)
     assert (proof.steps, proof.sent / size) == (steps, pytest.approx(sent, abs=6e-4))
     assert proof.same_bits
-
-
-@pytest.mark.parametrize(
-    "needs, size, layout, words",
-    [
-        ({"power-of-two"}, 6, [0] * 6, "needs a power of two of ranks, not 6"),
-        ({"even"}, 5, [0] * 5, "needs an even number of ranks, not 5"),
-        ({"equal-nodes"}, 5, [0, 0, 1, 1, 1], r"needs nodes of equal size, not 2\+3"),
-    ],
-)
-def test_what_an_algorithm_needs_is_said_in_words(needs, size, layout, words):
-    @algorithm(cost=lambda *_: Cost(0, 0, 0), exact=True, formula="0", needs=needs)
-    def idle(rank, size, topology, count, segment):
-        """Does nothing."""
-        yield from ()
-
-    assert idle.unmet(size, Topology.from_labels(layout)).endswith(words.replace("\\", ""))
-    assert idle.unmet(4, Topology.from_labels("aabb")) is None
-
-
-def test_an_unknown_need_is_refused():
-    with pytest.raises(AlgorithmError, match="unknown need prime; known: equal-nodes, even, power-of-two"):
-        algorithm(cost=lambda *_: Cost(0, 0, 0), exact=True, formula="0", needs={"prime"})
 
 
 @every_algorithm

@@ -1,63 +1,50 @@
-"""The command that a report gives for repeating a run asks for the very same plan, the way of starting included."""
+"""Calls are repeated on all ranks as rank 0 decides; where none begins on time, after a barrier."""
 
-from dataclasses import replace
+import json
+import subprocess
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from interpreters import interpreters
 
-from allreduce_bench.algorithms import builtin
-from allreduce_bench.cli.plan_of_options import planned_run
-from allreduce_bench.cli.request import request_of
-from allreduce_bench.cli.run import run
-from allreduce_bench.runs.command_of_plan import repeat_command
-from allreduce_bench.runs.plan import Plan
-from allreduce_bench.runs.start import Start
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
-CHOICES = {"algorithms": ("native", "ring"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
-STARTS = (
-    Start(),
-    Start(launcher="flux run -n {ranks} -N {nodes} --env='A=b c'", launcher_args="--display bind-to", ranks_per_node=4),
-    Start(hosts=("n1", "n2:8"), remote_shell="ssh -p 2222", map_by="ppr:4:node", bind_to="core", interface="hsn0"),
-    Start(launcher="srun", launcher_args="-v --mem='1 G'", hosts=("a-b.c",), bind_to="none"),
-)
+LATE = """
+import json, numpy as np
+from mpi4py import MPI
+from allreduce_bench.measuring.budget import Budget
+from allreduce_bench.measuring.clock import Clock
+from allreduce_bench.measuring.repeat import repeat
 
+class Late:
+    name = "round_time"
+    def begin(self): return False
+    def learn(self, late): pass
 
-def parsed(words: list[str]) -> Plan:
-    assert words[:2] == ["allreduce-bench", "run"]
-    options = run.make_context("run", words[2:]).params
-    return planned_run(request_of(options, set()))[1]
-
-
-@pytest.mark.parametrize("start", STARTS)
-def test_how_the_ranks_were_started_comes_back(start):
-    plan = Plan(**CHOICES, start=start, iters=5, op="avg", dtype="float64", thread_level="single", segment_nbytes=64)
-    assert parsed(repeat_command(plan)) == plan
+comm = MPI.COMM_SELF.Dup()
+one, total = np.ones(1), np.zeros(1)
+for budget in (Budget(3, None, 0.05), Budget(1, 4, 0.05), Budget(0, 1, 0.05)):
+    times = repeat(lambda: lambda: comm.Allreduce(one, total), comm, budget, Late(), Clock(comm))
+    ways = [name.removesuffix("_max_local") for name in times.calls["time_definition"]]
+    print(json.dumps([list(zip(ways, times.calls["valid"])), times.warmups, times.unusable, times.findings]))
+"""
 
 
-def test_algorithms_that_nobody_named_stay_unnamed():
-    everything = parsed(["allreduce-bench", "run", "-n", "4", "--seed", "1"])
-    assert set(everything.algorithms) == {"native", *builtin()} and everything.bounded
-    assert parsed(repeat_command(everything)) == everything
-    named = replace(everything, bounded=())
-    assert parsed(repeat_command(named)) == named
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
 
 
-def test_what_a_time_is_comes_back():
-    said = {"sync": "barrier", "record": "all", "back_to_back": 7}
-    said |= {"cache": "both", "check": "bits", "groups": "2"}
-    plan = Plan(**(CHOICES | {"ranks": (4, 8)}), **said, floors=False)
-    assert parsed(repeat_command(plan)) == plan
-
-
-POSITIVE_S = st.floats(0, 1e5, exclude_min=True)
-PRECISIONS = st.floats(0, 1, exclude_min=True, exclude_max=True)
-
-
-@given(POSITIVE_S, st.floats(0, 1e5), PRECISIONS, st.sampled_from([1.25e9, 25e9, 12.5e6, 1e9 / 3]))
-def test_every_digit_comes_back(cell_time_s, min_time_s, precision, rate):
-    times = {"cell_time_s": cell_time_s, "min_time_s": min_time_s, "precision": precision}
-    plan = Plan(**CHOICES, **times, link_rate_bytes_per_s=rate)
-    again = parsed(repeat_command(plan))
-    assert again.link_rate_bytes_per_s == pytest.approx(rate, rel=1e-15)
-    assert replace(again, link_rate_bytes_per_s=rate) == plan
+def test_a_cell_to_which_somebody_is_always_late_goes_on_by_a_barrier_and_says_so(python):
+    asked = subprocess.run([str(python), "-c", LATE], capture_output=True, text=True, timeout=60)
+    assert asked.returncode == 0, asked.stderr
+    by_time, four, one = map(json.loads, asked.stdout.splitlines())
+    for calls, warmups, unusable, findings in (by_time, four, one):
+        begun = [[way, valid] for way, valid in calls[warmups:]]
+        late = begun.index(["barrier", True])
+        assert begun[:late] == [["round_time", False]] * late and begun[late:] == [["barrier", True]] * len(
+            begun[late:]
+        )
+        assert unusable is None and [finding["code"] for finding in findings] == ["sync"]
+    assert len(by_time[0]) - by_time[1] >= 8 + 5
+    assert [len(calls) - warmups for calls, warmups, *_ in (four, one)] == [8, 2]

@@ -76,14 +76,6 @@ def test_an_age_that_cannot_be_told_is_none():
     assert age_of_process("") is None
 
 
-@pytest.mark.parametrize("words", [[], ["--launch"], ["--launch", "2r-1", "--", "x"], ["--colour", "1", "--", "x"]])
-def test_words_that_no_launcher_writes_are_refused_in_one_line(words):
-    command = [sys.executable, "-m", "allreduce_bench", "measure", *words]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert refused.returncode == 2
-    assert refused.stderr == "error: measure is for the ranks that 'allreduce-bench run' starts; use run\n"
-
-
 @needs_mpi
 def test_a_rank_imports_neither_click_nor_a_type_that_nobody_asked_for(python):
     ranks_load = "allreduce_bench.measuring.command, allreduce_bench.measuring.rank"

@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -20,25 +19,6 @@ pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here 
 
 RANKS = (1, 2, 3, 4, 5, 8)
 FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
-LATE = """
-import json, numpy as np
-from mpi4py import MPI
-from allreduce_bench.measuring.budget import Budget
-from allreduce_bench.measuring.clock import Clock
-from allreduce_bench.measuring.repeat import repeat
-
-class Late:
-    name = "round_time"
-    def begin(self): return False
-    def learn(self, late): pass
-
-comm = MPI.COMM_SELF.Dup()
-one, total = np.ones(1), np.zeros(1)
-for budget in (Budget(3, None, 0.05), Budget(1, 4, 0.05), Budget(0, 1, 0.05)):
-    times = repeat(lambda: lambda: comm.Allreduce(one, total), comm, budget, Late(), Clock(comm))
-    ways = [name.removesuffix("_max_local") for name in times.calls["time_definition"]]
-    print(json.dumps([list(zip(ways, times.calls["valid"])), times.warmups, times.unusable, times.findings]))
-"""
 
 
 @pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
@@ -132,21 +112,6 @@ def test_without_record_all_no_stamps_are_kept(tmp_path):
     assert not list(folder.rglob("*.npy")) and not list(folder.rglob("*.tmp"))
     assert frames.stamps([RunFolder(folder)]).empty
     assert {mark["nccl_tests_s"] for mark in RunFolder(folder).marks()} == {""}
-
-
-def test_a_cell_to_which_somebody_is_always_late_goes_on_by_a_barrier_and_says_so(python):
-    asked = subprocess.run([str(python), "-c", LATE], capture_output=True, text=True, timeout=60)
-    assert asked.returncode == 0, asked.stderr
-    by_time, four, one = map(json.loads, asked.stdout.splitlines())
-    for calls, warmups, unusable, findings in (by_time, four, one):
-        begun = [[way, valid] for way, valid in calls[warmups:]]
-        late = begun.index(["barrier", True])
-        assert begun[:late] == [["round_time", False]] * late and begun[late:] == [["barrier", True]] * len(
-            begun[late:]
-        )
-        assert unusable is None and [finding["code"] for finding in findings] == ["sync"]
-    assert len(by_time[0]) - by_time[1] >= 8 + 5
-    assert [len(calls) - warmups for calls, warmups, *_ in (four, one)] == [8, 2]
 
 
 def test_a_later_launch_keeps_to_what_the_first_one_chose(tmp_path):

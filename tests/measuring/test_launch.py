@@ -1,0 +1,64 @@
+"""The order of the cells of a launch, and what is printed of each."""
+
+import time
+
+import pytest
+from interpreters import interpreters
+
+from allreduce_bench.runs.plan import Cell, Launch, Plan
+from allreduce_bench.schedule.topology import Topology
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+PLAN = Plan(("ring",), (8, 64, 512), (1,), 1, seed=1)
+CELLS = [Cell(name, "sendrecv", count, None) for name in ("ring", "tree") for count in (2, 16, 128)]
+
+
+class Comm:
+    """One rank."""
+
+    rank, size = 0, 1
+
+    def bcast(self, value):
+        return value
+
+
+def launched(deadline: float | None):
+    import mpi4py
+
+    mpi4py.rc.initialize = False
+    from allreduce_bench.measuring.context import Context
+
+    real = Topology.one_node(1)
+    return Context(Comm(), PLAN, Launch(1, 1), real, real, {}, None, deadline, lambda: None, {}, None, None)
+
+
+def test_without_a_deadline_cells_come_as_they_are_planned():
+    from allreduce_bench.measuring.launch import _in_order
+
+    assert list(_in_order(launched(None), CELLS)) == CELLS
+
+
+def test_with_a_deadline_whole_sizes_follow_each_other_each_cell_once():
+    context = launched(time.time() + 1e6)
+    from allreduce_bench.measuring.launch import _in_order
+
+    ordered = list(_in_order(context, CELLS))
+    assert sorted(ordered, key=CELLS.index) == CELLS
+    counts = [cell.count for cell in ordered]
+    assert counts[::2] == counts[1::2] and set(counts) == {2, 16, 128}
+
+
+def test_a_cell_is_printed_with_its_median_or_the_reason_why_it_has_none():
+    context = launched(None)
+    from allreduce_bench.measuring.calls import CellTimes
+    from allreduce_bench.measuring.launch import CellOutcome, _facts_before, _format_result, _median
+
+    assert (_median([3.0, 1.0, 2.0]), _median([4.0, 1.0, 2.0, 3.0])) == (2.0, 2.5)
+    calls = {"time_s": [9.0, 1e-6, 3e-6], "valid": [True, True, True]}
+    done = CellOutcome({"state": "done"}, CellTimes(calls, 1, {}, None, [], None))
+    assert _format_result(done) == "  2.00 us"
+    assert _format_result(CellOutcome({"state": "wrong", "wrong": 3})) == ": wrong: 3 wrong elements"
+    assert _format_result(CellOutcome({"state": "skipped", "reason": "no memory"})) == ": skipped: no memory"
+    facts = _facts_before(context, CELLS[0])
+    assert (facts["nbytes"], facts["ranks"], facts["nodes"], facts["nodes_declared"]) == (8, 1, 1, None)

@@ -1,0 +1,30 @@
+"""Many schedules proved at once: which ones differ, and the line of text about each algorithm."""
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.schedule.verify_all import cases, layouts, prove_all
+
+ALGORITHMS = builtin()
+
+
+def test_layouts_are_one_node_small_nodes_and_ranks_dealt_out_to_three():
+    assert [layout.describe() for layout in layouts(8, None)] == ["1x8", "4x2", "2x4", "3+3+2"]
+    assert layouts(8, 3) == [Topology.filled(8, 3)]
+    assert layouts(1, None) == [Topology.one_node(1)]
+
+
+def test_a_layout_that_changes_no_step_is_not_proved_again():
+    assert {case.topology for case in cases(ALGORITHMS["ring"], 8, [8], [], None)} == {Topology.one_node(8)}
+    assert len({case.topology for case in cases(ALGORITHMS["hierarchical_ring"], 8, [8], [], None)}) > 1
+
+
+def test_segments_are_tried_only_where_they_matter():
+    assert {case.segment for case in cases(ALGORITHMS["tree"], 4, [100], [], None)} == {20, 100}
+    assert {case.segment for case in cases(ALGORITHMS["ring"], 4, [100], [], None)} == {100}
+
+
+def test_every_algorithm_has_one_line_below_the_headings():
+    headings, *lines = prove_all(ALGORITHMS, [1, 4])
+    assert headings.text.startswith("algorithm ") and not headings.refused
+    assert [line.text.split()[0] for line in lines] == list(ALGORITHMS)
+    assert not any(line.refused for line in lines)
