@@ -10,8 +10,8 @@ every rank contributes one or two units to it, as a bit of its number says; rank
 again. Ranks from 64 on contribute to one element in 32 only. So a sum has at most 2^11 units in float16 up to 16,384
 ranks, 2^8 in bfloat16 up to 1024, and a rank is missed within any 4 elements, or within any 64 if it is above 63.
 
-Groups that all-reduce at the same time begin at elements of their own, so that what goes to another group is wrong
-there: of a sum only groups 3063 apart have equal inputs, of a product 6.
+Parties that all-reduce at the same time begin at elements of their own, so that what goes to another group is wrong
+there: of a sum only parties 3063 apart have equal inputs, of a product 6.
 
 RANDOM FLOATS: the sum depends on the order of summation; they are the same for every launch, algorithm and MPI. Element
 i of a rank is made from the seed of the run, the rank and i mod 65,537 alone, so that any rank can make the inputs of
@@ -41,7 +41,7 @@ EXPONENTS = {"float16": 8, "bfloat16": 8, "float32": 16, "float64": 16}
 
 
 def exact_operand(rank: int, count: int, dtype: str, op: str, first: int = 0) -> np.ndarray:
-    """The input of `rank`: `count` elements from number `first`; groups that begin elsewhere have other inputs."""
+    """The input of `rank`: `count` elements from number `first`; parties that begin elsewhere have other inputs."""
     if op == "prod":
         return _periodic(count, dtype, first, lambda i: np.where(i % 3, _factor(rank), _sign(i)))
     if op in ("sum", "avg") and dtype in PLACES:
