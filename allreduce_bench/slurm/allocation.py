@@ -44,20 +44,21 @@ def allocation(environ: Mapping[str, str]) -> Allocation | None:
     )
 
 
-def refuse_few_nodes(here: Allocation | None, plan: Plan, launches: Iterable[Launch]) -> None:
+def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Launch]) -> None:
     """Raises RunError where the job has fewer nodes than one of the launches needs at --ranks-per-node."""
-    each = plan.start.ranks_per_node
-    if here is None or here.node_count is None or each is None:
+    ranks_per_node = plan.start.ranks_per_node
+    if job is None or job.node_count is None or ranks_per_node is None:
         return
     for launch in launches:
-        needed = -(-launch.ranks // each)
-        if needed > here.node_count:
+        nodes_needed = -(-launch.ranks // ranks_per_node)
+        if nodes_needed > job.node_count:
             raise RunError(
-                f"launch {launch.name}: {launch.ranks} ranks at {each} a node need {needed} nodes, but job {here.name} "
-                f"has {here.node_count}; submit it with --nodes={needed}, or choose other launches with --only"
+                f"launch {launch.name}: {launch.ranks} ranks at {ranks_per_node} a node need {nodes_needed} nodes, "
+                f"but job {job.name} has {job.node_count}; submit it with --nodes={nodes_needed}, "
+                "or choose other launches with --only"
             )
 
 
 def _digits(environ: Mapping[str, str], name: str) -> str | None:
-    text = environ.get(name, "")
-    return text if text.isascii() and text.isdigit() else None
+    value = environ.get(name, "")
+    return value if value.isascii() and value.isdigit() else None

@@ -31,10 +31,10 @@ UNUSABLE = re.compile(r"down|drain|fail|unk|maint|reboot|power(ed|ing)_down|.*\*
 UNKNOWN = "which launcher works is unknown"
 
 
-def of_slurm(words: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
+def of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
     """The site and, if `launch`, each launcher on two nodes: of the job that we are in, else of what salloc gives.
 
-    `words` are for salloc, beside what it is told anyway; `node` is what `checks.machine` gives.
+    `arguments` are those of the user for salloc; `node` is what `checks.machine` gives.
     """
     try:
         yield Check("ok", "Slurm", commands.version(ANSWER_S))
@@ -58,7 +58,7 @@ def of_slurm(words: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
     elif "SLURM_JOB_ID" in os.environ:
         yield from of_launchers()
     else:
-        yield from _of_allocation(words, len(nodes))
+        yield from _of_allocation(arguments, len(nodes))
 
 
 def _of_partitions(partitions: list[Partition]) -> Iterator[Check]:
@@ -71,49 +71,50 @@ def _of_partitions(partitions: list[Partition]) -> Iterator[Check]:
         yield Check("info", "partition", "none is the default", "a job that names none is refused", advice)
 
 
-def _of_partition(one: Partition) -> Check:
-    states = ", ".join(f"{len(names)} {state}" for state, names in one.states.items()) or "no nodes"
-    size = "" if one.sizes.endswith("-infinite") else f", nodes a job {one.sizes}"
-    name = f"{one.name} (default)" if one.default else one.name
-    text = f"{name}: {one.available}, {states}, time limit {one.limit}{size}"
-    if one.available == "up" and not all(UNUSABLE.match(state) for state in one.states):
+def _of_partition(partition: Partition) -> Check:
+    states = ", ".join(f"{len(names)} {state}" for state, names in partition.states.items()) or "no nodes"
+    size = "" if partition.sizes.endswith("-infinite") else f", nodes a job {partition.sizes}"
+    name = f"{partition.name} (default)" if partition.default else partition.name
+    text = f"{name}: {partition.available}, {states}, time limit {partition.limit}{size}"
+    if partition.available == "up" and not all(UNUSABLE.match(state) for state in partition.states):
         return Check("ok", "partition", text)
-    return Check("caution" if one.default else "info", "partition", text, "its jobs wait until that changes")
+    return Check("caution" if partition.default else "info", "partition", text, "its jobs wait until that changes")
 
 
 def _of_topology(nodes: list[str]) -> Check:
     paths = commands.switches(nodes)
     if not paths:
         return Check("info", "topology", "Slurm knows none here, so which nodes share a switch is unknown")
-    below = Counter(paths.values())
+    nodes_below = Counter(paths.values())
     levels = max(path.count("/") for path in paths.values()) + 1
-    least, most = min(below.values()), max(below.values())
-    each = f"{least} to {most}" if least < most else f"{most}"
-    text = f"{len(paths)} nodes, {each} below each of {len(below)} switches"
+    least, most = min(nodes_below.values()), max(nodes_below.values())
+    nodes_each = f"{least} to {most}" if least < most else f"{most}"
+    text = f"{len(paths)} nodes, {nodes_each} below each of {len(nodes_below)} switches"
     return Check("ok", "topology", f"{text}, {levels} levels")
 
 
 def _of_kinds(mpi: str) -> Check:
     """Whether srun and the library have a way in common for ranks to find each other."""
-    known, wanted = sorted(kinds_of("srun") - {"none"}), kinds_for(mpi)
-    text = f"srun knows {', '.join(known) or 'none'}; {mpi} understands {' or '.join(wanted) or 'unknown ones'}"
-    if not wanted or set(wanted) & set(known):
+    kinds_of_srun, kinds_of_mpi = sorted(kinds_of("srun") - {"none"}), kinds_for(mpi)
+    wanted = " or ".join(kinds_of_mpi) or "unknown ones"
+    text = f"srun knows {', '.join(kinds_of_srun) or 'none'}; {mpi} understands {wanted}"
+    if not kinds_of_mpi or set(kinds_of_mpi) & set(kinds_of_srun):
         return Check("ok", "PMI", text)
     return Check("info", "PMI", text, "srun cannot start its ranks", "start them by its mpirun, as auto does")
 
 
-def _of_allocation(words: Sequence[str], nodes: int) -> Iterator[Check]:
+def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
     """The launchers on two nodes that salloc gives, or on the only one that there is."""
     size = ["-N", "2", "--ntasks-per-node=1"] if nodes > 1 else ["-N", "1", "--ntasks-per-node=2"]
-    asked = ["salloc", *size, "-t", LIMIT, *words]
-    yield Check("info", "nodes", f"waiting for them, at most {WAIT_S:.0f} s: {shlex.join(asked)}")
-    with _started([*asked, sys.executable, "-m", "allreduce_bench.launching.check_launchers"]) as (lines, complaints):
+    salloc = ["salloc", *size, "-t", LIMIT, *arguments]
+    yield Check("info", "nodes", f"waiting for them, at most {WAIT_S:.0f} s: {shlex.join(salloc)}")
+    with _running([*salloc, sys.executable, "-m", "allreduce_bench.launching.check_launchers"]) as (lines, complaints):
         granted = False
         while True:
             try:
                 line = lines.get(timeout=QUIET_S if granted else WAIT_S)
             except queue.Empty:
-                yield _gave_up(granted, _job(complaints))
+                yield _check_of_silence(granted, _job_number(complaints))
                 return
             if line is None:
                 break
@@ -121,17 +122,18 @@ def _of_allocation(words: Sequence[str], nodes: int) -> Iterator[Check]:
                 granted = True
                 yield Check(*json.loads(line.partition(MARK)[2]))
         if not granted:
-            yield Check("severe", "nodes", f"salloc: {_complaint(complaints)}", UNKNOWN, "give salloc words after --")
+            reason = f"salloc: {_complaint_sentence(complaints)}"
+            yield Check("severe", "nodes", reason, UNKNOWN, "give salloc words after --")
 
 
 @contextmanager
-def _started(command: list[str]) -> Iterator[tuple[queue.Queue, IO[str]]]:
+def _running(command: list[str]) -> Iterator[tuple[queue.Queue, IO[str]]]:
     """What `command` prints, line by line, None at its end, and what it complains of. With the context it ends."""
     lines: queue.Queue = queue.Queue()
     with tempfile.TemporaryFile("w+", errors="replace") as complaints:
         none, pipe = subprocess.DEVNULL, subprocess.PIPE
         process = subprocess.Popen(command, stdin=none, stdout=pipe, stderr=complaints, text=True, errors="replace")
-        reader = Thread(target=_read, args=(process.stdout, lines), daemon=True)
+        reader = Thread(target=_queue_lines, args=(process.stdout, lines), daemon=True)
         reader.start()
         try:
             yield lines, complaints
@@ -140,7 +142,7 @@ def _started(command: list[str]) -> Iterator[tuple[queue.Queue, IO[str]]]:
             if not reader.is_alive():  # it has printed all, so it is about to end
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=ANSWER_S)
-            if process.poll() is None and (number := _job(complaints)):
+            if process.poll() is None and (number := _job_number(complaints)):
                 with suppress(SlurmError):
                     commands.cancel([number])  # salloc itself is deaf while a command runs
             process.terminate()
@@ -149,32 +151,32 @@ def _started(command: list[str]) -> Iterator[tuple[queue.Queue, IO[str]]]:
             process.kill()
 
 
-def _read(said: IO[str], lines: queue.Queue) -> None:
-    for line in said:
+def _queue_lines(stdout: IO[str], lines: queue.Queue) -> None:
+    for line in stdout:
         lines.put(line)
     lines.put(None)
 
 
-def _job(complaints: IO[str]) -> str:
+def _job_number(complaints: IO[str]) -> str:
     """The number of the job that salloc asked for, or nothing."""
     complaints.seek(0)
     match = re.search(r"job allocation (\d+)", complaints.read())
     return match[1] if match else ""
 
 
-def _complaint(complaints: IO[str]) -> str:
+def _complaint_sentence(complaints: IO[str]) -> str:
     complaints.seek(0)
     lines = [re.sub(r"^salloc: (?:error: )?", "", line.strip()) for line in complaints]
     return "; ".join(line for line in lines if line) or "it ended without a word"
 
 
-def _gave_up(granted: bool, number: str) -> Check:
+def _check_of_silence(granted: bool, number: str) -> Check:
     if granted:
         advice = "run doctor --slurm inside a job to see more"
         return Check("severe", "nodes", f"nothing came back for {QUIET_S:.0f} s", "a run would hang", advice)
-    why = ""
+    reason = ""
     with suppress(SlurmError):
-        why = ", ".join(job.reason for job in commands.jobs([number]).values()) if number else ""
-    text = f"none came within {WAIT_S:.0f} s" + (f" (job {number}: {why})" if why else "")
+        reason = ", ".join(job.reason for job in commands.jobs([number]).values()) if number else ""
+    text = f"none came within {WAIT_S:.0f} s" + (f" (job {number}: {reason})" if reason else "")
     advice = "try later, ask for others (words for salloc after --), or run doctor --slurm inside a job"
     return Check("caution", "nodes", text, UNKNOWN, advice)

@@ -31,32 +31,32 @@ class NoAnswer(SlurmError):
 
 def version(patience_s: float = PATIENCE_S) -> str:
     """Which Slurm this is, in its words. Raises SlurmError."""
-    return _asked(["sinfo", "--version"], patience_s).strip()
+    return _stdout_of(["sinfo", "--version"], patience_s).strip()
 
 
 def partitions(patience_s: float = PATIENCE_S) -> list[Partition]:
     """The partitions that we may see. Raises SlurmError."""
-    return parsing.of_sinfo(_asked(["sinfo", "--noheader", f"--format={parsing.SINFO_FORMAT}"], patience_s))
+    return parsing.of_sinfo(_stdout_of(["sinfo", "--noheader", f"--format={parsing.SINFO_FORMAT}"], patience_s))
 
 
 def ping(patience_s: float = PATIENCE_S) -> str:
     """What `scontrol ping` says of the controller. Raises SlurmError: no Slurm, or it does not answer."""
-    return _asked(["scontrol", "ping"], patience_s=patience_s).strip()
+    return _stdout_of(["scontrol", "ping"], patience_s=patience_s).strip()
 
 
 def test_only(script: Path, arguments: Sequence[str] = ()) -> str:
     """When and where the script would start, in Slurm's words; nothing is submitted. Raises SlurmError."""
-    return _words(_outcome(["sbatch", "--test-only", *arguments, str(script)]).stderr)
+    return _complaint_sentence(_run(["sbatch", "--test-only", *arguments, str(script)]).stderr)
 
 
 def submit(script: Path, arguments: Sequence[str] = ()) -> str:
     """Submit the script; the number of its job. Raises SlurmError; NoAnswer: the job may be in the queue anyway."""
     try:
-        said = _asked(["sbatch", "--parsable", *arguments, str(script)])
+        printed = _stdout_of(["sbatch", "--parsable", *arguments, str(script)])
     except NoAnswer as error:
         raise NoAnswer(f"{error}; does 'squeue --me' show a held job for it? Then cancel that one") from error
     try:
-        return parsing.job_id(said)
+        return parsing.job_id(printed)
     except ValueError as error:
         raise SlurmError(str(error)) from error
 
@@ -64,17 +64,17 @@ def submit(script: Path, arguments: Sequence[str] = ()) -> str:
 def cancel(numbers: Sequence[str]) -> None:
     """Cancel jobs, those that have ended already included. Raises SlurmError."""
     if numbers:
-        _asked(["scancel", *numbers])
+        _stdout_of(["scancel", *numbers])
 
 
 def release(numbers: Sequence[str]) -> None:
     """Let held jobs start. Raises SlurmError."""
-    _asked(["scontrol", "release", ",".join(numbers)])
+    _stdout_of(["scontrol", "release", ",".join(numbers)])
 
 
 def requeue(number: str) -> None:
     """End a job, and have it start again later. Raises SlurmError."""
-    _asked(["scontrol", "requeue", number])
+    _stdout_of(["scontrol", "requeue", number])
 
 
 def jobs(numbers: Sequence[str]) -> dict[str, SlurmJob]:
@@ -84,80 +84,81 @@ def jobs(numbers: Sequence[str]) -> dict[str, SlurmJob]:
     Raises SlurmError.
     """
     ping()  # the commands below also fail for jobs that nobody knows any more
-    known = {job.id: job for job in _accounting(numbers)}
-    for job in _queue(numbers):  # of what is over, the accounts say more; of what is not, they may be late
-        if job.queued or job.running or job.id not in known or known[job.id].queued or known[job.id].running:
-            known[job.id] = job
-    masters = {parsing.id_parts(number)[0] for number in known}  # the jobs, and the arrays to which the tasks belong
-    return known | {job.id: job for job in _memory([number for number in numbers if number not in masters])}
+    job_of = {job.id: job for job in _jobs_of_accounting(numbers)}
+    for job in _jobs_of_queue(numbers):  # of what is over, the accounts say more; of what is not, they may be late
+        if job.queued or job.running or job.id not in job_of or job_of[job.id].queued or job_of[job.id].running:
+            job_of[job.id] = job
+    masters = {parsing.id_parts(number)[0] for number in job_of}  # the jobs, and the arrays to which the tasks belong
+    unknown = [number for number in numbers if number not in masters]
+    return job_of | {job.id: job for job in _jobs_of_controller(unknown)}
 
 
 def switches(names: Iterable[str]) -> dict[str, str]:
     """The switches above each of these nodes, topmost first: `s0/s1`; empty where Slurm knows no topology."""
     with suppress(SlurmError, ValueError):
-        above = [
+        by_level = [
             (int(level), name, set(expand(nodes)))
-            for name, level, nodes in parsing.switches(_asked(["scontrol", "--oneliner", "show", "topology"]))
+            for name, level, nodes in parsing.switches(_stdout_of(["scontrol", "--oneliner", "show", "topology"]))
         ]
-        above.sort(reverse=True)
-        paths = {node: "/".join(name for _, name, below in above if node in below) for node in names}
+        by_level.sort(reverse=True)
+        paths = {node: "/".join(name for _, name, nodes_below in by_level if node in nodes_below) for node in names}
         return {node: path for node, path in paths.items() if path}
     return {}
 
 
-def _queue(numbers: Sequence[str]) -> list[SlurmJob]:
-    words = ["--noheader", "--array", "--states=all", f"--format={parsing.SQUEUE_FORMAT}"]
+def _jobs_of_queue(numbers: Sequence[str]) -> list[SlurmJob]:
+    options = ["--noheader", "--array", "--states=all", f"--format={parsing.SQUEUE_FORMAT}"]
     with suppress(SlurmError):  # `Invalid job id specified`, where it has forgotten the only one
-        return parsing.of_squeue(_asked(["squeue", f"--jobs={','.join(numbers)}", *words]))
+        return parsing.of_squeue(_stdout_of(["squeue", f"--jobs={','.join(numbers)}", *options]))
     return []
 
 
-def _accounting(numbers: Sequence[str]) -> list[SlurmJob]:
-    words = ["--allocations", "--noheader", "--parsable2", f"--format={parsing.SACCT_FIELDS}"]
+def _jobs_of_accounting(numbers: Sequence[str]) -> list[SlurmJob]:
+    options = ["--allocations", "--noheader", "--parsable2", f"--format={parsing.SACCT_FIELDS}"]
     with suppress(SlurmError):  # many sites keep no accounts
-        found = parsing.of_sacct(_asked(["sacct", f"--jobs={','.join(numbers)}", *words]))
-        return [job._replace(by=_name(job.by)) for job in found]
+        accounts = parsing.of_sacct(_stdout_of(["sacct", f"--jobs={','.join(numbers)}", *options]))
+        return [job._replace(by=_user_name(job.by)) for job in accounts]
     return []
 
 
-def _name(user: str) -> str:
+def _user_name(user: str) -> str:
     """The name of a user's number, where it has one here."""
     with suppress(KeyError, ValueError):
         return pwd.getpwuid(int(user)).pw_name
     return user
 
 
-def _memory(numbers: Sequence[str]) -> list[SlurmJob]:
-    found = []
+def _jobs_of_controller(numbers: Sequence[str]) -> list[SlurmJob]:
+    remembered = []
     for number in numbers:
         with suppress(SlurmError):
-            found += parsing.of_scontrol(_asked(["scontrol", "--oneliner", "show", "job", number]))
-    return found
+            remembered += parsing.of_scontrol(_stdout_of(["scontrol", "--oneliner", "show", "job", number]))
+    return remembered
 
 
-def _asked(command: list[str], patience_s: float = PATIENCE_S) -> str:
-    return _outcome(command, patience_s).stdout
+def _stdout_of(command: list[str], patience_s: float = PATIENCE_S) -> str:
+    return _run(command, patience_s).stdout
 
 
-def _outcome(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.CompletedProcess:
+def _run(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.CompletedProcess:
     """Run the command to its end. Raises SlurmError unless it ended well."""
     program = command[0]
     if not shutil.which(program):
         raise SlurmError(f"there is no {program} in PATH: no Slurm on this machine, or its module is not loaded")
-    clean = {name: value for name, value in os.environ.items() if not INHERITED.match(name)}
-    patient: dict[str, Any] = {"timeout": patience_s, "stdin": subprocess.DEVNULL, "capture_output": True}
+    environ = {name: value for name, value in os.environ.items() if not INHERITED.match(name)}
+    captured: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
     try:
-        done = subprocess.run(command, env=clean, text=True, errors="replace", check=False, **patient)
+        process = subprocess.run(command, env=environ, timeout=patience_s, check=False, **captured)
     except subprocess.TimeoutExpired:
         advice = "is the controller up? (scontrol ping)"
         raise NoAnswer(f"{program}: no answer within {patience_s:.0f} s; {advice}") from None
-    if done.returncode:
-        why = _words(done.stderr) or _words(done.stdout) or f"exit status {done.returncode}"
-        raise SlurmError(f"{program}: {why}")
-    return done
+    if process.returncode:
+        complaint = _complaint_sentence(process.stderr) or _complaint_sentence(process.stdout)
+        raise SlurmError(f"{program}: {complaint or f'exit status {process.returncode}'}")
+    return process
 
 
-def _words(text: str) -> str:
+def _complaint_sentence(text: str) -> str:
     """What a command complained of, in one line and without its name before each sentence."""
     lines = [PREFIX.sub("", PREFIX.sub("", line.strip())) for line in text.splitlines()]
     return "; ".join(dict.fromkeys(line for line in lines if line and not line.startswith("**")))  # nor a banner

@@ -14,23 +14,23 @@ class Ending(NamedTuple):
     """Where a job stands."""
 
     kind: str  # QUEUED, RUNNING, DONE, ENDED otherwise, or UNSURE
-    what: str  # hit its time limit of 30:00
-    why: str = ""  # as the job said itself
+    event: str  # hit its time limit of 30:00
+    reported: str = ""  # by the job itself
 
     @property
-    def words(self) -> str:
+    def phrase(self) -> str:
         """What a table says of it: was stopped: rank 3 died."""
-        return f"{self.what}: {self.why}" if self.why else self.what
+        return f"{self.event}: {self.reported}" if self.reported else self.event
 
     @property
     def sentence(self) -> str:
         """What follows the name of the job: is still queued (Resources)."""
-        return f"is still {self.words}" if self.active else self.words
+        return f"is still {self.phrase}" if self.active else self.phrase
 
     @property
     def reason(self) -> str:
         """Why a cell that the job was to measure has no time, after the name of the job."""
-        return self._replace(what="ended without measuring it").words if self.kind == DONE else self.sentence
+        return self._replace(event="ended without measuring it").phrase if self.kind == DONE else self.sentence
 
     @property
     def active(self) -> bool:
@@ -38,12 +38,12 @@ class Ending(NamedTuple):
         return self.kind in (QUEUED, RUNNING)
 
 
-def ending(task: JobTask, told: JobStates) -> Ending:
+def ending(task: JobTask, states: JobStates) -> Ending:
     """What became of a job or of a task of a job array."""
-    job = told.jobs.get(task.id)
+    job = states.jobs.get(task.id)
     limit_s = job.limit_s if job and job.limit_s else task.limit_s
-    if job is not None and (known := by_slurm(job, limit_s)):
-        return known
+    if job is not None and (slurm_ending := by_slurm(job, limit_s)):
+        return slurm_ending
     record = task.record
     if record is None:
         return _without_record(task, job)
@@ -52,13 +52,13 @@ def ending(task: JobTask, told: JobStates) -> Ending:
     if record.end == "done":
         return Ending(DONE, "done", record.why or "")
     if record.end == "warned":
-        return Ending(ENDED, f"stopped in time before its limit{_of(limit_s)}")
+        return Ending(ENDED, f"stopped in time before its limit{_of_limit(limit_s)}")
     if record.end:
-        what = {"refused": "refused to measure", "stopped": "was stopped"}.get(record.end, f"ended as {record.end}")
-        return Ending(ENDED, what, record.why or "")
+        event = {"refused": "refused to measure", "stopped": "was stopped"}.get(record.end, f"ended as {record.end}")
+        return Ending(ENDED, event, record.why or "")
     if job is None:
         return Ending(UNSURE, "may be running, or ended without a word")
-    return Ending(ENDED, _status(job) or "ended without a word (killed?)")
+    return Ending(ENDED, _status_phrase(job) or "ended without a word (killed?)")
 
 
 def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
@@ -67,10 +67,10 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
         return Ending(QUEUED, f"queued ({job.reason})" if job.reason else "queued")
     if job.running:
         return Ending(RUNNING, f"running on {job.nodelist}" if job.nodelist else "running")
-    several = "one of its nodes" if set("[,") & set(job.nodelist) else "its node"
-    words = {
-        "TIMEOUT": f"hit its time limit{_of(limit_s)}",
-        "NODE_FAIL": f"lost {several} {job.nodelist}" if job.nodelist else "lost a node",
+    lost_nodes = "one of its nodes" if set("[,") & set(job.nodelist) else "its node"
+    event = {
+        "TIMEOUT": f"hit its time limit{_of_limit(limit_s)}",
+        "NODE_FAIL": f"lost {lost_nodes} {job.nodelist}" if job.nodelist else "lost a node",
         "BOOT_FAIL": "did not begin: a node did not boot",
         "OUT_OF_MEMORY": "ran out of memory",
         "CANCELLED": f"was cancelled by {job.by}" if job.by else "was cancelled",
@@ -78,7 +78,7 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
         "DEADLINE": "missed its deadline",
         "REVOKED": "was revoked",
     }.get(job.state)
-    return Ending(ENDED, words) if words else None
+    return Ending(ENDED, event) if event else None
 
 
 def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
@@ -86,12 +86,12 @@ def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
         return Ending(UNSURE, "has not begun to measure")
     if job.state == FORGOTTEN:
         return Ending(ENDED, "never began to measure, and Slurm knows it no more")
-    how = _status(job) or ("failed" if job.state == "FAILED" else "ended")
-    where = f", see {task.said}" if task.said else ""
-    return Ending(ENDED, f"{how} before it began to measure{where}")
+    event = _status_phrase(job) or ("failed" if job.state == "FAILED" else "ended")
+    pointer = f", see {task.output_file}" if task.output_file else ""
+    return Ending(ENDED, f"{event} before it began to measure{pointer}")
 
 
-def _status(job: SlurmJob) -> str:
+def _status_phrase(job: SlurmJob) -> str:
     """How the script of a job ended, where that was not well."""
     status, _, number = job.exit_code.partition(":")
     if number.isdecimal() and int(number):
@@ -102,6 +102,6 @@ def _status(job: SlurmJob) -> str:
     return f"ended with status {status}" if status.isdecimal() and int(status) else ""
 
 
-def _of(limit_s: float | None) -> str:
+def _of_limit(limit_s: float | None) -> str:
     """` of 30:00`; empty where it is not known."""
     return f" of {duration(limit_s)}" if limit_s else ""

@@ -50,12 +50,12 @@ def parse_limit(text: str) -> float:
     match = next(filter(None, (re.fullmatch(form, text.strip()) for form in FORMS)), None)
     try:
         parts = {unit: int(number or 0) for unit, number in match.groupdict().items()} if match else {}
-        asked_s = sum(LENGTHS_S[unit] * number for unit, number in parts.items()) if match else parse_duration(text)
+        limit_s = sum(LENGTHS_S[unit] * number for unit, number in parts.items()) if match else parse_duration(text)
     except ValueError:
-        asked_s = 0.0
-    if not 0 < asked_s <= LONGEST_LIMIT_S:
+        limit_s = 0.0
+    if not 0 < limit_s <= LONGEST_LIMIT_S:
         raise ValueError(f"'{text}' is no time limit; expected minutes, such as 30, or such as 1:30:00, 2-12 or 90m")
-    return ceil(asked_s / 60) * 60.0
+    return ceil(limit_s / 60) * 60.0
 
 
 def format_limit(limit_s: float) -> str:

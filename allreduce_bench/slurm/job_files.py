@@ -91,15 +91,15 @@ def runs_of(folder: Path) -> list[RunFolder]:
     """The runs of a sweep: the folder itself, or those in it. Raises RunError where there is none."""
     if (folder / "run.json").is_file():
         return [RunFolder(folder)]
-    whole = folder.glob("[!.]*/run.json")  # a hidden one is being made
-    found = [RunFolder(path.parent) for path in sorted(whole, key=_in_order)]
-    if not found:
-        why = "holds no run, nor does a folder in it" if folder.is_dir() else "no such folder"
-        raise RunError(f"{folder}: {why}; expected a sweep of 'allreduce-bench submit', or a run")
-    return found
+    paths = folder.glob("[!.]*/run.json")  # a hidden one is being made
+    runs = [RunFolder(path.parent) for path in sorted(paths, key=_run_order)]
+    if not runs:
+        reason = "holds no run, nor does a folder in it" if folder.is_dir() else "no such folder"
+        raise RunError(f"{folder}: {reason}; expected a sweep of 'allreduce-bench submit', or a run")
+    return runs
 
 
-def _in_order(path: Path) -> tuple[int, str]:
+def _run_order(path: Path) -> tuple[int, str]:
     """2-per-node before 10-per-node."""
     number = path.parent.name.partition("-")[0]
     return int(number) if number.isdecimal() else 0, path.parent.name
@@ -107,19 +107,20 @@ def _in_order(path: Path) -> tuple[int, str]:
 
 def read_submissions(folder: Path) -> list[Submission]:
     """All that were made for the sweep in `folder`, in order; none where it has none. Raises RunError."""
-    found = [path for path in (folder / JOBS).glob(f"*/{SUBMISSION}") if path.parent.name.isdecimal()]
-    return [_submission(path) for path in sorted(found, key=lambda path: int(path.parent.name))]
+    paths = [path for path in (folder / JOBS).glob(f"*/{SUBMISSION}") if path.parent.name.isdecimal()]
+    return [_read_submission(path) for path in sorted(paths, key=lambda path: int(path.parent.name))]
 
 
 def read_records(run: RunFolder) -> list[StartRecord]:
     """Those of all starts of all jobs that wrote into the run, in order. Raises RunError."""
-    whole = [path for path in (run.path / JOBS).glob("job-*.json") if path.read_bytes().rstrip().endswith(b"}")]
-    found = [_read(StartRecord, read_json(path), path) for path in whole]  # half: it begins, or its node went down then
-    return sorted(found, key=lambda record: (record.started, record.id, record.restart))
+    paths = (run.path / JOBS).glob("job-*.json")
+    whole = [path for path in paths if path.read_bytes().rstrip().endswith(b"}")]  # half: being written, or cut off
+    records = [_typed(StartRecord, read_json(path), path) for path in whole]
+    return sorted(records, key=lambda record: (record.started, record.id, record.restart))
 
 
-def _submission(path: Path) -> Submission:
-    submission = _read(Submission, {**read_json(path), "number": int(path.parent.name)}, path)
+def _read_submission(path: Path) -> Submission:
+    submission = _typed(Submission, {**read_json(path), "number": int(path.parent.name)}, path)
     for job in submission.jobs:
         try:
             job.tasks()
@@ -128,7 +129,7 @@ def _submission(path: Path) -> Submission:
     return submission
 
 
-def _read(kind: type[Kind], values: dict[str, Any], path: Path) -> Kind:
+def _typed(kind: type[Kind], values: dict[str, Any], path: Path) -> Kind:
     """The dataclass of what a file holds; what it does not know is left out. Raises RunError."""
     try:
         return read_as(kind, values)

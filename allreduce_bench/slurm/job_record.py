@@ -18,17 +18,17 @@ from .job_files import JOBS
 class JobRecord:
     """The record of one start. A disk that does not take it costs the record, never the run."""
 
-    def __init__(self, folder: Path, here: Allocation, only: str):
+    def __init__(self, folder: Path, allocation: Allocation, only: str):
         """Write it into the run `folder`; `only` is what was said by --only.
 
         A second run of the same start has a record of its own: job-12.0.2.json.
         """
         self.facts: dict[str, Any] = {
-            "job": here.job,
-            "task": here.task,
-            "restart": here.restart,
+            "job": allocation.job,
+            "task": allocation.task,
+            "restart": allocation.restart,
             "only": only,
-            "nodes": list(here.nodes),
+            "nodes": list(allocation.nodes),
             "switches": {},
             "started": now(),
             "stage": None,
@@ -40,7 +40,7 @@ class JobRecord:
         self._path: Path | None = None
         with suppress(OSError):
             (folder / JOBS).mkdir(exist_ok=True)
-            self._path = _created(folder / JOBS, f"job-{here.name}.{here.restart}", self._text())
+            self._path = _created(folder / JOBS, f"job-{allocation.name}.{allocation.restart}", self._text())
 
     def add(self, **facts: Any) -> None:
         """Write it anew with these facts."""

@@ -25,33 +25,33 @@ class JobStates(NamedTuple):
 
 def ask_states(numbers: Iterable[str], sweep: Path) -> JobStates:
     """Ask Slurm for these jobs; of what it has forgotten there is what it told earlier. Raises RunError."""
-    ids, earlier = list(numbers), kept_states(sweep)
-    if not ids:
-        return JobStates(earlier)
-    asked = sorted({id_parts(number)[0] for number in ids}, key=lambda number: (len(number), number))
+    job_ids, kept = list(numbers), kept_states(sweep)
+    if not job_ids:
+        return JobStates(kept)
+    masters = sorted({id_parts(number)[0] for number in job_ids}, key=lambda number: (len(number), number))
     try:
-        known = commands.jobs(asked)
-        return JobStates({**{number: SlurmJob(number, FORGOTTEN) for number in ids}, **earlier, **known})
+        current = commands.jobs(masters)
+        return JobStates({**{number: SlurmJob(number, FORGOTTEN) for number in job_ids}, **kept, **current})
     except commands.SlurmError as error:
-        return JobStates(earlier, str(error))
+        return JobStates(kept, str(error))
 
 
 def kept_states(sweep: Path) -> dict[str, SlurmJob]:
     """By id the jobs of which `keep_states` has kept how they ended. Raises RunError."""
     path = _path(sweep)
-    found = read_json(path) if path.is_file() else {}
+    values = read_json(path) if path.is_file() else {}
     try:
-        return read_as(dict[str, SlurmJob], found)
+        return read_as(dict[str, SlurmJob], values)
     except JsonError as error:
         raise RunError(f"{path}: damaged: {error}; remove it") from error
 
 
-def keep_states(told: JobStates, sweep: Path) -> None:
+def keep_states(states: JobStates, sweep: Path) -> None:
     """Keep beside the sweep's jobs how they ended: Slurm forgets, and reports are read elsewhere. Raises OSError."""
-    over = {number: job._asdict() for number, job in told.jobs.items() if not (job.queued or job.running)}
-    if over:
+    ended = {number: job._asdict() for number, job in states.jobs.items() if not (job.queued or job.running)}
+    if ended:
         _path(sweep).parent.mkdir(exist_ok=True)  # a folder of runs by hand has none
-        write_atomically(_path(sweep), json.dumps(over, indent=1) + "\n")
+        write_atomically(_path(sweep), json.dumps(ended, indent=1) + "\n")
 
 
 def _path(sweep: Path) -> Path:

@@ -74,11 +74,13 @@ def _job_of(sweep: Path, folder: RunFolder, plan: Plan, ranks: int, array: bool,
     nodes = _nodes_for(folder, plan, ranks)
     launches = [Launch(ranks, number) for number in range(1, plan.launches + 1)]
     finished = {launch.number: folder.finished(launch, skip_hung) for launch in launches}
-    left = {n: [cell for cell in plan.cells(Launch(ranks, n)) if cell.key not in done] for n, done in finished.items()}
-    left = {number: cells for number, cells in left.items() if cells}
-    if not left:
+    cells_left = {}
+    for launch in launches:
+        if cells := [cell for cell in plan.cells(launch) if cell.key not in finished[launch.number]]:
+            cells_left[launch.number] = cells
+    if not cells_left:
         return
-    lengths_s = [launch_s(plan, nodes, cells) for cells in left.values()]
+    launches_s = [launch_s(plan, nodes, cells) for cells in cells_left.values()]
     run = HERE if folder.path == sweep else folder.path.name
     yield SweepJob(
         name=f"{nodes}n",
@@ -86,16 +88,17 @@ def _job_of(sweep: Path, folder: RunFolder, plan: Plan, ranks: int, array: bool,
         nodes=nodes,
         start=plan.start,
         ranks=ranks,
-        launches=tuple(left),
-        cells=sum(map(len, left.values())),
-        expected_s=max(lengths_s) if array else sum(lengths_s),
-        array=format_ranges(left) if array else None,
+        launches=tuple(cells_left),
+        cells=sum(map(len, cells_left.values())),
+        expected_s=max(launches_s) if array else sum(launches_s),
+        array=format_ranges(cells_left) if array else None,
     )
 
 
 def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
-    each = plan.start.ranks_per_node
-    if not each or ranks % each:
-        found = f"{ranks} ranks, {each} on each node" if each else "a plan without --ranks-per-node"
-        raise PlanError(f"{folder.path}: {found}: no whole number of nodes; go on with it by run --resume in a job")
-    return ranks // each
+    ranks_per_node = plan.start.ranks_per_node
+    if not ranks_per_node or ranks % ranks_per_node:
+        per_node = f"{ranks_per_node} on each node"
+        layout = f"{ranks} ranks, {per_node}" if ranks_per_node else "a plan without --ranks-per-node"
+        raise PlanError(f"{folder.path}: {layout}: no whole number of nodes; go on with it by run --resume in a job")
+    return ranks // ranks_per_node

@@ -17,14 +17,14 @@ HEADS = ("", "job", "nodes", "ranks", "cells", "limit")
 
 def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, float]:
     """What the jobs are expected to take, and what they take if each takes all of its time once."""
-    most = sum(job.node_hours(rendering.limit_s(job.expected_s)) for job in jobs)
-    return sum(job.node_hours(job.expected_s) for job in jobs), most + rendering.collecting_limit_s(jobs) / 3600
+    longest = sum(job.node_hours(rendering.limit_s(job.expected_s)) for job in jobs)
+    return sum(job.node_hours(job.expected_s) for job in jobs), longest + rendering.collecting_limit_s(jobs) / 3600
 
 
 def node_hours_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """The node-hours in a sentence."""
-    expected, most = map(three_digits, node_hours(rendering, jobs))
-    return f"node-hours: {expected} expected, {most} if every job takes its whole time once"
+    expected, longest = map(three_digits, node_hours(rendering, jobs))
+    return f"node-hours: {expected} expected, {longest} if every job takes its whole time once"
 
 
 def overrun_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
@@ -40,8 +40,8 @@ def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str
         (job.label, str(job.nodes), str(job.ranks), str(job.cells), f"{job.tasks} x {limit}" if job.array else limit)
         for job, limit in zip(jobs, limits)
     ]
-    every = [*measuring, (COLLECT, "1", "", "", format_limit(rendering.collecting_limit_s(jobs)))]
-    return [HEADS, *((name, number, *others) for (name, *others), number in zip(every, ids or [""] * len(every)))]
+    rows = [*measuring, (COLLECT, "1", "", "", format_limit(rendering.collecting_limit_s(jobs)))]
+    return [HEADS, *((name, number, *others) for (name, *others), number in zip(rows, ids or [""] * len(rows)))]
 
 
 def commands_of(order: SubmissionOrder) -> list[str]:
@@ -50,7 +50,7 @@ def commands_of(order: SubmissionOrder) -> list[str]:
     folder = order.sweep / JOBS / str(number)
     scripts = [(script, ()) for script in order.scripts] + [(order.collecting, [s.name for s in order.scripts])]
     return [
-        shlex.join(["sbatch", "--parsable", *order.words(script, number, behind), str(folder / script.file)])
+        shlex.join(["sbatch", "--parsable", *order.sbatch_arguments(script, number, behind), str(folder / script.file)])
         for script, behind in scripts
     ]
 
@@ -70,12 +70,12 @@ def submission_facts(
         "system": rendering.system.name,
         "arguments": list(again.arguments),
         "again": asdict(again),
-        "jobs": [_described(rendering, job, number) for job, number in zip(jobs, ids)],
+        "jobs": [_job_facts(rendering, job, number) for job, number in zip(jobs, ids)],
         "collect": collect,
     }
 
 
-def _described(rendering: Rendering, job: SweepJob, number: str) -> dict[str, Any]:
+def _job_facts(rendering: Rendering, job: SweepJob, number: str) -> dict[str, Any]:
     return {
         "name": job.name,
         "nodes": job.nodes,

@@ -64,41 +64,50 @@ def job_id(text: str) -> str:
 def of_squeue(text: str) -> list[SlurmJob]:
     """The jobs that `squeue --noheader --array --format SQUEUE_FORMAT` printed."""
     rows = (line.split("|", 5) for line in text.splitlines())
-    found = (
-        SlurmJob(number, state, _said(reason), _said(nodes), seconds(elapsed), seconds(limit))
+    jobs = (
+        SlurmJob(number, state, _word_or_empty(reason), _word_or_empty(nodes), seconds(elapsed), seconds(limit))
         for number, state, nodes, elapsed, limit, reason in (row for row in rows if len(row) == 6)
     )
-    return [task for job in found for task in _tasks(job)]
+    return [task for job in jobs for task in _tasks(job)]
 
 
 def of_sacct(text: str) -> list[SlurmJob]:
     """The jobs that `sacct --allocations --noheader --parsable2 --format SACCT_FIELDS` printed."""
     rows = (line.split("|", 6) for line in text.splitlines())
-    found = (
-        SlurmJob(number, _state(state), _said(reason), _said(nodes), _whole(elapsed), _minutes(limit), code, _by(state))
+    jobs = (
+        SlurmJob(
+            id=number,
+            state=_first_word(state),
+            reason=_word_or_empty(reason),
+            nodelist=_word_or_empty(nodes),
+            elapsed_s=_whole_seconds(elapsed),
+            limit_s=_seconds_of_minutes(limit),
+            exit_code=code,
+            by=_canceller(state),
+        )
         for number, state, nodes, elapsed, limit, code, reason in (row for row in rows if len(row) == 7)
     )
-    return [task for job in found for task in _tasks(job)]
+    return [task for job in jobs for task in _tasks(job)]
 
 
 def of_scontrol(text: str) -> list[SlurmJob]:
     """The jobs that `scontrol --oneliner show job` printed."""
-    return [task for line in text.splitlines() if line.startswith("JobId=") for task in _tasks(_of_line(line))]
+    return [task for line in text.splitlines() if line.startswith("JobId=") for task in _tasks(_job_of_line(line))]
 
 
-def _of_line(line: str) -> SlurmJob:
+def _job_of_line(line: str) -> SlurmJob:
     head, _, rest = line.partition(" JobName=")
     name = re.search(r".* UserId=", rest)  # a job's name is free text, and may look like a field
-    said = dict(re.findall(r"(\S+?)=(\S*)", head + " " + rest[name.end() if name else 0 :]))
-    number = f"{said['ArrayJobId']}_{said['ArrayTaskId']}" if "ArrayTaskId" in said else said["JobId"]
+    fields = dict(re.findall(r"(\S+?)=(\S*)", head + " " + rest[name.end() if name else 0 :]))
+    number = f"{fields['ArrayJobId']}_{fields['ArrayTaskId']}" if "ArrayTaskId" in fields else fields["JobId"]
     return SlurmJob(
-        number,
-        _state(said.get("JobState", "")),
-        _said(said.get("Reason", "")),
-        _said(said.get("NodeList", "")),
-        seconds(said.get("RunTime", "")),
-        seconds(said.get("TimeLimit", "")),
-        said.get("ExitCode", ""),
+        id=number,
+        state=_first_word(fields.get("JobState", "")),
+        reason=_word_or_empty(fields.get("Reason", "")),
+        nodelist=_word_or_empty(fields.get("NodeList", "")),
+        elapsed_s=seconds(fields.get("RunTime", "")),
+        limit_s=seconds(fields.get("TimeLimit", "")),
+        exit_code=fields.get("ExitCode", ""),
     )
 
 
@@ -120,23 +129,23 @@ def _tasks(job: SlurmJob) -> list[SlurmJob]:
 
 def of_sinfo(text: str) -> list[Partition]:
     """The partitions that `sinfo --noheader --format SINFO_FORMAT` printed. Raises ValueError for odd nodes."""
-    found: dict[str, Partition] = {}
+    partition_of: dict[str, Partition] = {}
     for line in text.splitlines():
-        words = line.split("|")
-        if len(words) != 7:
+        columns = line.split("|")
+        if len(columns) != 7:
             continue
-        name, available, limit, sizes, _, state, nodes = words
-        one = found.setdefault(name, Partition(name.rstrip("*"), name.endswith("*"), available, limit, sizes, {}))
-        one.states.setdefault(state, []).extend(expand(nodes))
-    return list(found.values())
+        name, available, limit, sizes, _, state, nodes = columns
+        new = Partition(name.rstrip("*"), name.endswith("*"), available, limit, sizes, {})
+        partition_of.setdefault(name, new).states.setdefault(state, []).extend(expand(nodes))
+    return list(partition_of.values())
 
 
 def switches(text: str) -> Iterator[tuple[str, str, str]]:
     """(name, level, list of nodes) of each switch in what `scontrol --oneliner show topology` printed."""
     for line in text.splitlines():
-        said = dict(re.findall(r"(\S+?)=(\S*)", line))
-        if "SwitchName" in said:
-            yield said["SwitchName"], said.get("Level", "0"), said.get("Nodes", "")
+        fields = dict(re.findall(r"(\S+?)=(\S*)", line))
+        if "SwitchName" in fields:
+            yield fields["SwitchName"], fields.get("Level", "0"), fields.get("Nodes", "")
 
 
 def seconds(text: str) -> float | None:
@@ -157,24 +166,24 @@ def duration(time_s: float) -> str:
     return f"{hours}:{minutes % 60:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _said(text: str) -> str:
+def _word_or_empty(text: str) -> str:
     """Empty for the words by which Slurm says nothing."""
     return "" if text.strip() in ("None", "(null)", "N/A", "None assigned", "Unknown") else text.strip()
 
 
-def _state(text: str) -> str:
+def _first_word(text: str) -> str:
     """The state alone of `CANCELLED by 1000`."""
     return (text.split() or [""])[0].rstrip("+")
 
 
-def _by(text: str) -> str:
+def _canceller(text: str) -> str:
     """The user of `CANCELLED by 1000`."""
     return text.partition(" by ")[2].strip()
 
 
-def _whole(text: str) -> float | None:
+def _whole_seconds(text: str) -> float | None:
     return float(text) if text.strip().isdigit() else None
 
 
-def _minutes(text: str) -> float | None:
+def _seconds_of_minutes(text: str) -> float | None:
     return 60.0 * int(text) if text.strip().isdigit() else None

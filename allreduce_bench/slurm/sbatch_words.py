@@ -2,26 +2,26 @@
 
 from collections.abc import Sequence
 
-MEANT = "say it before the --"
-OURS = "submit decides it itself"
+BEFORE_DASHES = "say it before the --"
+BY_SUBMIT = "submit decides it itself"
 ONE_CLUSTER = "submit on a login node of that cluster"
 DECIDED = {  # options of sbatch that would undo what the scripts say -> what to do instead
-    "nodes": f"{MEANT}: --nodes",
+    "nodes": f"{BEFORE_DASHES}: --nodes",
     "ntasks": "ranks are nodes x ranks per node: --nodes, --ranks-per-node",
-    "ntasks-per-node": f"{MEANT}: --ranks-per-node",
-    "job-name": f"{MEANT}: --job-name",
-    "time": f"{MEANT}: --time",
-    "array": f"{MEANT}: --array",
-    "output": OURS,
-    "hold": OURS,
-    "parsable": OURS,
+    "ntasks-per-node": f"{BEFORE_DASHES}: --ranks-per-node",
+    "job-name": f"{BEFORE_DASHES}: --job-name",
+    "time": f"{BEFORE_DASHES}: --time",
+    "array": f"{BEFORE_DASHES}: --array",
+    "output": BY_SUBMIT,
+    "hold": BY_SUBMIT,
+    "parsable": BY_SUBMIT,
     "quiet": "sbatch would keep the number of the job to itself",
     "test-only": "use --dry-run",
-    "wait": OURS,
-    "wrap": OURS,
-    "help": OURS,
-    "usage": OURS,
-    "version": OURS,
+    "wait": BY_SUBMIT,
+    "wrap": BY_SUBMIT,
+    "help": BY_SUBMIT,
+    "usage": BY_SUBMIT,
+    "version": BY_SUBMIT,
     "clusters": ONE_CLUSTER,
 }
 SHORT = {"N": "nodes", "n": "ntasks", "J": "job-name", "t": "time", "a": "array", "o": "output", "H": "hold"}
@@ -33,24 +33,28 @@ SHORT_FLAGS = ("-k", "-O", "-s", "-v")  # behind either no value stands: sbatch 
 
 def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
     """The words if sbatch takes them for its options. Raises ValueError for those that submit says itself."""
-    for before, word in zip(("", *words), words):
+    for previous, word in zip(("", *words), words):
         if not word.isprintable():
             raise ValueError(f"{word!r} behind --: holds a control character; leave it out")
-        a_value = before.startswith("-") and "=" not in before and before not in SHORT_FLAGS and before[2:] not in FLAGS
-        if word in ("-", "--") or not (word.startswith("-") or a_value):
+        if word in ("-", "--") or not (word.startswith("-") or _takes_value(previous)):
             raise ValueError(
                 f"'{word}' behind --: expected an option of sbatch, such as --qos=high: it would take "
                 "this for the script"
             )
-        if advice := DECIDED.get(_decided(word)):
+        if advice := DECIDED.get(_decided_option(word)):
             raise ValueError(f"'{word}' behind --: {advice}")
     return tuple(words)
+
+
+def _takes_value(word: str) -> bool:
+    """Whether the word behind this one is its value."""
+    return word.startswith("-") and "=" not in word and word not in SHORT_FLAGS and word[2:] not in FLAGS
 
 
 def for_collecting(words: Sequence[str]) -> tuple[str, ...]:
     """Of words that `check_sbatch_words` took, those for the job that collects: it takes any one node."""
     pairs = zip(("", *words), words)
-    return tuple(word for before, word in pairs if not (_names_nodes(word) or _names_nodes_next(before, word)))
+    return tuple(word for previous, word in pairs if not (_names_nodes(word) or _names_nodes_next(previous, word)))
 
 
 def _names_nodes(word: str) -> bool:
@@ -61,13 +65,13 @@ def _names_nodes(word: str) -> bool:
     return len(name) > len("--node") and any(long.startswith(name) for long in ("--nodelist", "--nodefile"))
 
 
-def _names_nodes_next(before: str, word: str) -> bool:
+def _names_nodes_next(previous: str, word: str) -> bool:
     """Whether it is the value of such an option."""
-    alone = before in ("-w", "-F") or (before.startswith("--") and "=" not in before)
-    return alone and _names_nodes(before) and not word.startswith("-")
+    is_alone = previous in ("-w", "-F") or (previous.startswith("--") and "=" not in previous)
+    return is_alone and _names_nodes(previous) and not word.startswith("-")
 
 
-def _decided(word: str) -> str:
+def _decided_option(word: str) -> str:
     """Which of DECIDED the word says, shortened perhaps, as sbatch allows; empty: none."""
     if not word.startswith("--"):
         return SHORT.get(word[1:2], "") if word.startswith("-") else ""

@@ -12,14 +12,8 @@ from .systems import System
 from .template import ScriptError, Template, check_job_name
 
 COLLECT = "collect"
-NOT_FOR_COLLECTING = (
-    "time",
-    "signal",
-    "exclusive",
-    "nodelist",
-    "nodefile",
-)  # directives of a system that are meant for measuring
-LEFT_OUT = ("", "auto")  # values that a template of one's own need have no variable for
+NOT_FOR_COLLECTING = ("time", "signal", "exclusive", "nodelist", "nodefile")  # a system's, meant for measuring
+LEFT_OUT = ("", "auto")  # defaults: a user's template need not have a variable for these values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +40,8 @@ class Rendering:
         if self.time_s is not None:
             return self.time_s
         try:
-            own = self.system.sbatch.get("time")
-            return parse_limit(own) if own else limit_for(expected_s)
+            site_limit = self.system.sbatch.get("time")
+            return parse_limit(site_limit) if site_limit else limit_for(expected_s)
         except ValueError as error:
             raise ScriptError(f"{self.system.path}: [sbatch] time: {error}") from error
 
@@ -65,17 +59,17 @@ class Rendering:
             **({"array": job.array} if job.array else {}),
         }
         run = self.sweep if job.run == HERE else self.sweep / job.run
-        wanted = {
+        start_values = {
             "LAUNCHER": job.start.launcher,
             "LAUNCHER_ARGS": job.start.launcher_args,
             "INTERFACE": job.start.interface,
             "STAGE": self.stage,
         }
-        known = self.template.assignments
+        settable = self.template.assignments
         assignments: dict[str, str | Sequence[str]] = {
-            name: value for name, value in wanted.items() if name in known or value not in LEFT_OUT
+            name: value for name, value in start_values.items() if name in settable or value not in LEFT_OUT
         }
-        assignments |= {"VENV": self.venv} if "VENV" in known else {}  # else it brings one of its own
+        assignments |= {"VENV": self.venv} if "VENV" in settable else {}  # else it brings one of its own
         assignments |= {"RUN": str(run), "ONLY": job.only, "WHAT": list(self.steering)}
         output = f"{job.label}-%A_%a.out" if job.array else f"{job.label}-%j.out"
         return Script(job.label, self._rendered(self.template, directives, assignments), output)
@@ -87,8 +81,8 @@ class Rendering:
 
     def collect_script(self, jobs: Sequence[SweepJob]) -> Script:
         """What submits the job that collects behind these. Raises ScriptError."""
-        ours = {name: value for name, value in self.system.sbatch.items() if name not in NOT_FOR_COLLECTING}
-        directives = {**ours, "job-name": f"{self.job_name}-{COLLECT}"}
+        site_directives = {name: value for name, value in self.system.sbatch.items() if name not in NOT_FOR_COLLECTING}
+        directives = {**site_directives, "job-name": f"{self.job_name}-{COLLECT}"}
         directives |= {"time": format_limit(self.collecting_limit_s(jobs))}
         assignments = {"VENV": self.venv, "SWEEP": str(self.sweep)}
         return Script(COLLECT, self._rendered(self.collecting, directives, assignments), f"{COLLECT}-%j.out")
@@ -96,12 +90,10 @@ class Rendering:
     def _rendered(self, template: Template, directives: dict, assignments: dict) -> str:
         text = template.render(directives, assignments, self.system.modules, self.system.variables)
         first, rest = text.split("\n", 1)
-        return f"{first}\n# Rendered from {_in_a_comment(template.name)} by:\n#   {self._said()}\n{rest}"
-
-    def _said(self) -> str:
-        return _in_a_comment(shlex.join(self.command))
+        command = _comment_text(shlex.join(self.command))
+        return f"{first}\n# Rendered from {_comment_text(template.name)} by:\n#   {command}\n{rest}"
 
 
-def _in_a_comment(text: str) -> str:
+def _comment_text(text: str) -> str:
     """In one line whatever it holds: what cannot be printed is written as Python does."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

@@ -45,13 +45,13 @@ class SubmissionOrder(NamedTuple):
     arguments: Sequence[str]  # for sbatch, in the user's words
     command: Sequence[str]  # that was called
 
-    def words(self, script: Script, number: int, behind: Sequence[str] = ()) -> list[str]:
+    def sbatch_arguments(self, script: Script, number: int, behind: Sequence[str] = ()) -> list[str]:
         """The arguments of sbatch for the script of the submission with this number, behind the jobs with these."""
         folder = str(self.sweep / JOBS / str(number)).replace("%", "%%")
-        after = [f"--dependency=afterany:{':'.join(behind)}"] if behind else []
-        return [*self.passed(script), "--hold", f"--output={folder}/{script.output}", *after]
+        dependency = [f"--dependency=afterany:{':'.join(behind)}"] if behind else []
+        return [*self.user_arguments(script), "--hold", f"--output={folder}/{script.output}", *dependency]
 
-    def passed(self, script: Script) -> Sequence[str]:
+    def user_arguments(self, script: Script) -> Sequence[str]:
         """The words of the user for the script."""
         return for_collecting(self.arguments) if script is self.collecting else self.arguments
 
@@ -85,11 +85,11 @@ def submit_all(order: SubmissionOrder, facts: Callable[[list[str], str], dict]) 
             _make_runs(order, made)
             folder = _make_folder(order.sweep, made)
             _write_scripts(order, folder)
-            _test(order, folder)
-            return _submit(order, folder, ids, facts)
+            _test_scripts(order, folder)
+            return _submit_held(order, folder, ids, facts)
     except BaseException as error:
         with undisturbed():
-            _undo(ids, made, error)
+            _cancel_and_remove(ids, made, error)
         if isinstance(error, SlurmError) and not isinstance(error, NoAnswer):
             raise SlurmError(f"{error}; {NOTHING}") from error
         if isinstance(error, OSError) and error.strerror:  # a full disk does not say where
@@ -103,11 +103,11 @@ def undisturbed() -> Iterator[None]:
 
     They are held back here and by handlers, since other threads of this process (numpy's) do not hold them back.
     """
-    came: list[int] = []
+    received: list[int] = []
     before = {number: signal.getsignal(number) for number in ENDING}
     heeded = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
     for number in heeded:
-        signal.signal(number, lambda number, frame: came.append(number))
+        signal.signal(number, lambda number, frame: received.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)  # the commands inherit it
     try:
         yield
@@ -115,7 +115,7 @@ def undisturbed() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for number in heeded:
             signal.signal(number, before[number])
-    if came:
+    if received:
         raise KeyboardInterrupt
 
 
@@ -172,15 +172,15 @@ def _write_scripts(order: SubmissionOrder, folder: Path) -> None:
         (folder / script.file).write_text(script.text, encoding="utf-8")
 
 
-def _test(order: SubmissionOrder, folder: Path) -> None:
+def _test_scripts(order: SubmissionOrder, folder: Path) -> None:
     for script in (*order.scripts, order.collecting):
         try:
-            commands.test_only(folder / script.file, order.passed(script))
+            commands.test_only(folder / script.file, order.user_arguments(script))
         except SlurmError as error:
             raise SlurmError(f"{script.file}: {error}") from error
 
 
-def _submit(
+def _submit_held(
     order: SubmissionOrder, folder: Path, ids: list[str], facts: Callable[[list[str], str], dict]
 ) -> tuple[list[str], str]:
     """All held, so that nothing starts before the last one is in; `ids` grows with each."""
@@ -189,16 +189,16 @@ def _submit(
         behind = ids if script is order.collecting else ()
         with undisturbed():
             try:
-                ids.append(commands.submit(folder / script.file, order.words(script, number, behind)))
+                ids.append(commands.submit(folder / script.file, order.sbatch_arguments(script, number, behind)))
             except SlurmError as error:
                 raise type(error)(f"{script.file}: {error}") from error
-    _keep(folder / SUBMISSION, facts(ids[:-1], ids[-1]))
+    _write_json(folder / SUBMISSION, facts(ids[:-1], ids[-1]))
     with undisturbed():
         commands.release(ids)
     return ids[:-1], ids[-1]
 
 
-def _keep(path: Path, facts: dict) -> None:
+def _write_json(path: Path, facts: dict) -> None:
     """On disk, and whole: others may look for it at any time."""
     temporary = path.with_suffix(".tmp")
     with open(temporary, "x", encoding="utf-8") as file:
@@ -208,11 +208,11 @@ def _keep(path: Path, facts: dict) -> None:
     temporary.replace(path)
 
 
-def _undo(ids: Sequence[str], made: Sequence[Path], error: BaseException) -> None:
+def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseException) -> None:
     try:
         commands.cancel(ids)
     except SlurmError as refused:
-        said = f"{error or 'interrupted'}; and what was submitted cannot be cancelled ({refused}):"
-        raise RuntimeError(f"{said} scancel {' '.join(ids)}") from error
+        message = f"{error or 'interrupted'}; and what was submitted cannot be cancelled ({refused}):"
+        raise RuntimeError(f"{message} scancel {' '.join(ids)}") from error
     for path in made:
         rmtree(path, ignore_errors=True)

@@ -28,7 +28,8 @@ class SweepRun:
     def progress(self, launches: Iterable[Launch]) -> tuple[int, int]:
         """Of these launches the number of cells that need no further attempt, and of all cells."""
         keys = {launch: {cell.key for cell in self.plan.cells(launch)} for launch in launches}
-        return sum(len(of & self.finished[launch]) for launch, of in keys.items()), sum(map(len, keys.values()))
+        done = sum(len(planned & self.finished[launch]) for launch, planned in keys.items())
+        return done, sum(map(len, keys.values()))
 
 
 @dataclass(frozen=True)
@@ -73,16 +74,16 @@ def look(path: Path, ask_slurm: bool = True) -> Overview:
     """The sweep in `path`, or a single run of one. Without `ask_slurm` from files alone. Raises RunError."""
     folders = runs_of(path)
     sweep = _sweep_of(path)
-    runs = tuple(_run(folder, sweep) for folder in folders)
+    runs = tuple(_read_run(folder, sweep) for folder in folders)
     submissions = read_submissions(sweep)
     tasks = tasks_of(submissions, {run.name: read_records(run.folder) for run in runs})
-    ours = tuple(task for task in tasks if task.run in {run.name for run in runs})
+    own_tasks = tuple(task for task in tasks if task.run in {run.name for run in runs})
     if ask_slurm:
         collecting = [submission.collect for submission in submissions if submission.collect]
-        told = ask_states([*(task.id for task in ours), *collecting], sweep)
+        states = ask_states([*(task.id for task in own_tasks), *collecting], sweep)
     else:
-        told = JobStates(kept_states(sweep), "it was not asked")
-    return Overview(sweep, runs, tuple(submissions), ours, told)
+        states = JobStates(kept_states(sweep), "it was not asked")
+    return Overview(sweep, runs, tuple(submissions), own_tasks, states)
 
 
 def lacking(folder: RunFolder) -> list[MissingCell]:
@@ -90,19 +91,19 @@ def lacking(folder: RunFolder) -> list[MissingCell]:
     if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
         return []
     overview = look(folder.path, ask_slurm=False)
-    return [one for run in overview.runs for one in overview.missing(run)]
+    return [cell for run in overview.runs for cell in overview.missing(run)]
 
 
 def _sweep_of(path: Path) -> Path:
     """The folder itself, or the one around it where its jobs were submitted for several runs."""
-    around = path.resolve().parent
-    above = [job.run for submission in read_submissions(around) for job in submission.jobs]
-    if path.resolve().name not in above:
+    parent = path.resolve().parent
+    runs_of_parent = [job.run for submission in read_submissions(parent) for job in submission.jobs]
+    if path.resolve().name not in runs_of_parent:
         return path
-    return path.parent if path.name not in ("", "..") else around
+    return path.parent if path.name not in ("", "..") else parent
 
 
-def _run(folder: RunFolder, sweep: Path) -> SweepRun:
+def _read_run(folder: RunFolder, sweep: Path) -> SweepRun:
     if imported := folder.imported():
         raise RunError(f"{folder.path}: imported from {imported['tool']}, so no job measures anything of it")
     plan = folder.plan()

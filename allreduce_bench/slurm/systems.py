@@ -44,20 +44,20 @@ def jobs_folder() -> Path:
     places = [Path(__file__).parents[2] / "jobs"]
     installed = [sysconfig.get_path("data"), site.getuserbase()]
     places += [Path(data) / "share" / FOLDER / "jobs" for data in installed]
-    found = next((place for place in places if (place / "sweep.sbatch").is_file()), None)
-    if not found:
+    folder = next((place for place in places if (place / "sweep.sbatch").is_file()), None)
+    if not folder:
         raise SystemFileError(f"found no sweep.sbatch in {', '.join(map(str, places))}; install the package again")
-    return found
+    return folder
 
 
 def known_systems() -> dict[str, Path]:
     """The files of all systems that are found, by name; of two with the same name the one in the place named first."""
-    found: dict[str, Path] = {}
+    path_of: dict[str, Path] = {}
     for place in _places():
         for path in sorted(place.glob("*.cfg")):
-            if NAME.fullmatch(path.stem) and path.stem not in found and _is_system(path):
-                found[path.stem] = path
-    return found
+            if NAME.fullmatch(path.stem) and path.stem not in path_of and _is_system(path):
+                path_of[path.stem] = path
+    return path_of
 
 
 def find_system(name: str) -> System:
@@ -84,14 +84,14 @@ def read_system(path: Path) -> System:
         parser.read_string(path.read_text(encoding="utf-8"), source=str(path))
     except (configparser.Error, UnicodeDecodeError) as error:
         raise SystemFileError(f"{path}: {' '.join(str(error).split())}") from error
-    said = {name: dict(parser[name]) for name in parser.sections()}
-    site_says = said.get("site", {})
-    for what, odd in (("section", set(said) - set(SECTIONS)), ("key", set(site_says) - set(SITE))):
-        if odd:
-            valid = SITE if what == "key" else (f"[{name}]" for name in SECTIONS)
-            raise SystemFileError(f"{path}: unknown {what} {min(odd)!r}; valid: {', '.join(valid)}")
-    modules, variables = _words(site_says.get("modules", "")), said.get("variables", {})
-    directives = _directives(path, said.get("sbatch", {}), _words(site_says.get("leave_out", "")))
+    sections = {name: dict(parser[name]) for name in parser.sections()}
+    site_values = sections.get("site", {})
+    for kind, unknown in (("section", set(sections) - set(SECTIONS)), ("key", set(site_values) - set(SITE))):
+        if unknown:
+            valid = SITE if kind == "key" else (f"[{name}]" for name in SECTIONS)
+            raise SystemFileError(f"{path}: unknown {kind} {min(unknown)!r}; valid: {', '.join(valid)}")
+    modules, variables = _split_words(site_values.get("modules", "")), sections.get("variables", {})
+    directives = _directives(path, sections.get("sbatch", {}), _split_words(site_values.get("leave_out", "")))
     try:
         check_values(directives, modules, variables)  # here, where their file is known
     except ScriptError as error:
@@ -101,10 +101,10 @@ def read_system(path: Path) -> System:
         path=path,
         sbatch=directives,
         modules=modules,
-        ranks_per_node=_ranks_per_node(path, site_says.get("ranks_per_node", "")),
-        venv=str(Path(venv).expanduser()) if (venv := site_says.get("venv", "")) else "",
+        ranks_per_node=_ranks_per_node(path, site_values.get("ranks_per_node", "")),
+        venv=str(Path(venv).expanduser()) if (venv := site_values.get("venv", "")) else "",
         variables=variables,
-        **{name: site_says.get(name, "") for name in ("launcher", "launcher_args", "interface", "stage")},
+        **{name: site_values.get(name, "") for name in ("launcher", "launcher_args", "interface", "stage")},
     )
 
 
@@ -125,11 +125,11 @@ def _is_system(path: Path) -> bool:
     return True
 
 
-def _directives(path: Path, said: Mapping[str, str], left_out: tuple[str, ...]) -> dict[str, str | None]:
-    if owned := [name for name in said if name in SUBMITS]:
-        advice = "say ranks_per_node in [site]" if owned[0] == "ntasks-per-node" else "leave it out"
-        raise SystemFileError(f"{path}: [sbatch] {owned[0]}: every job sets its own; {advice}")
-    return {**said, **dict.fromkeys(left_out)}
+def _directives(path: Path, options: Mapping[str, str], left_out: tuple[str, ...]) -> dict[str, str | None]:
+    if of_submit := [name for name in options if name in SUBMITS]:
+        advice = "say ranks_per_node in [site]" if of_submit[0] == "ntasks-per-node" else "leave it out"
+        raise SystemFileError(f"{path}: [sbatch] {of_submit[0]}: every job sets its own; {advice}")
+    return {**options, **dict.fromkeys(left_out)}
 
 
 def _ranks_per_node(path: Path, text: str) -> int | None:
@@ -138,6 +138,6 @@ def _ranks_per_node(path: Path, text: str) -> int | None:
     return int(text) if text else None
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     """The words of `a, b`, also over several lines."""
     return tuple(word for word in re.split(r"[\s,]+", text) if word)

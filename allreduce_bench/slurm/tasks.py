@@ -36,8 +36,8 @@ class JobTask:
         return self.records[-1] if self.records else None
 
     @property
-    def said(self) -> str:
-        """The file in the sweep that takes what the job says; empty: submitted by hand, so it may be anywhere."""
+    def output_file(self) -> str:
+        """The file in the sweep that takes the output of the job; empty: submitted by hand, so it may be anywhere."""
         return f"{JOBS}/{self.submission}/{self.job_name}-{self.id}.out" if self.submission != BY_HAND else ""
 
     @property
@@ -56,27 +56,28 @@ def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[S
     `records`: those that stand in each run, by its name.
     """
     starts: dict[tuple[str, str], list[StartRecord]] = {}
-    for run, of in records.items():
-        for record in of:
+    for run, records_of_run in records.items():
+        for record in records_of_run:
             starts.setdefault((run, record.id), []).append(record)
-    found = []
+    tasks = []
     for submission in submissions:
         for job in submission.jobs:
             for number, only in job.tasks().items():
-                of = starts.pop((job.run, number), [])
-                order = only, submission.number, job.limit_s
-                found.append(JobTask(number, job.name, job.nodes, job.run, *order, _sorted(of)))
-    for (run, number), of in starts.items():
-        nodes = len(of[-1].nodes)
-        found.append(JobTask(number, f"{nodes}n", nodes, run, of[-1].only, BY_HAND, None, _sorted(of)))
-    return sorted(found, key=lambda task: _place(task.id))
+                own = _by_restart(starts.pop((job.run, number), []))
+                facts = only, submission.number, job.limit_s
+                tasks.append(JobTask(number, job.name, job.nodes, job.run, *facts, own))
+    for (run, number), own_starts in starts.items():
+        last = own_starts[-1]
+        nodes = len(last.nodes)
+        tasks.append(JobTask(number, f"{nodes}n", nodes, run, last.only, BY_HAND, None, _by_restart(own_starts)))
+    return sorted(tasks, key=lambda task: _age(task.id))
 
 
-def _sorted(records: Sequence[StartRecord]) -> tuple[StartRecord, ...]:
+def _by_restart(records: Sequence[StartRecord]) -> tuple[StartRecord, ...]:
     return tuple(sorted(records, key=lambda record: record.restart))
 
 
-def _place(number: str) -> tuple[int, int]:
+def _age(number: str) -> tuple[int, int]:
     """Slurm counts upwards, so ids of jobs sort by age."""
     job, task = id_parts(number)
     return int(job) if job.isdecimal() else 0, int(task) if task.isdecimal() else 0

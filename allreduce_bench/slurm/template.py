@@ -84,8 +84,8 @@ class Template:
         directives, assignments = dict(directives or {}), dict(assignments or {})
         lines = {"modules": _module_lines(modules), "exports": _export_lines(exports or {})}
         self._refuse_homeless(assignments, lines)
-        known = self.directives
-        added = [_directive(name, value) for name, value in directives.items() if name not in known]
+        present = self.directives
+        added = [_directive_line(name, value) for name, value in directives.items() if name not in present]
         last = max((match.start() for match in self._pieces() if match["directive"]), default=None)
         if added and last is None:
             raise ScriptError(f"{self.name}: has no #SBATCH line behind which others could be put")
@@ -94,10 +94,10 @@ class Template:
             new, comment = [match[0].rstrip("\n")], match["comment"] or ""
             if name := match["directive"]:
                 if name in directives:
-                    new = [_directive(name, directives[name], comment)]
+                    new = [_directive_line(name, directives[name], comment)]
                 new += added if match.start() == last else []
             elif (name := match["name"]) in assignments:
-                new = [f"{name}={_assigned(name, assignments[name], bool(match['array']))}{comment}"]
+                new = [f"{name}={_assigned_value(name, assignments[name], bool(match['array']))}{comment}"]
             elif kind := next((kind for kind in lines if match[kind] and lines[kind]), None):
                 new, lines[kind] = lines[kind], []  # at the first of them
             return "".join(line + "\n" for line in new if line)
@@ -131,28 +131,28 @@ def check_values(directives: Mapping[str, object], modules: Sequence[str], expor
     _module_lines(modules)
     _export_lines(exports)
     for name, value in directives.items():
-        _directive(name, value)
+        _directive_line(name, value)
 
 
-def _directive(name: str, value: object, comment: str = "") -> str:
+def _directive_line(name: str, value: object, comment: str = "") -> str:
     """The #SBATCH line; sbatch knows quotes, backslashes and comments there. Empty for the value None."""
     if not DIRECTIVE.fullmatch(name):
         raise ScriptError(f"directive {name!r}: expected the long name of an option of sbatch, such as partition")
     if value is None:
         return ""
-    text = _plain(f"--{name}", str(value))
+    plain_value = _one_line(f"--{name}", str(value))
     if name == "job-name":
-        check_job_name(text)
-    if '"' in text or "\\" in text:
+        check_job_name(plain_value)
+    if '"' in plain_value or "\\" in plain_value:
         raise ScriptError(f"--{name} {value!r}: sbatch would misread double quotes and backslashes in a script")
-    said = text if not text or BARE.fullmatch(text) else f'"{text}"'
-    return f"#SBATCH --{name}{'=' if said else ''}{said}{comment}"
+    written = plain_value if not plain_value or BARE.fullmatch(plain_value) else f'"{plain_value}"'
+    return f"#SBATCH --{name}{'=' if written else ''}{written}{comment}"
 
 
-def _assigned(name: str, value: str | Sequence[str], array: bool) -> str:
+def _assigned_value(name: str, value: str | Sequence[str], array: bool) -> str:
     if isinstance(value, str) == array:
         raise ScriptError(f"{name}: expected {'a list of words' if array else 'one text'}, found {value!r}")
-    return f"({' '.join(_quoted(name, word) for word in value)})" if array else _quoted(name, str(value))
+    return f"({' '.join(_shell_word(name, word) for word in value)})" if array else _shell_word(name, str(value))
 
 
 def _module_lines(modules: Sequence[str]) -> list[str]:
@@ -164,14 +164,14 @@ def _module_lines(modules: Sequence[str]) -> list[str]:
 def _export_lines(exports: Mapping[str, str]) -> list[str]:
     if odd := [name for name in exports if not VARIABLE.fullmatch(name)]:
         raise ScriptError(f"variable {odd[0]!r}: expected a name such as UCX_TLS")
-    return [f"export {name}={_quoted(name, value)}" for name, value in exports.items()]
+    return [f"export {name}={_shell_word(name, value)}" for name, value in exports.items()]
 
 
-def _quoted(what: str, text: str) -> str:
-    return shlex.quote(_plain(what, text))
+def _shell_word(what: str, text: str) -> str:
+    return shlex.quote(_one_line(what, text))
 
 
-def _plain(what: str, text: str) -> str:
+def _one_line(what: str, text: str) -> str:
     """`text`. Raises ScriptError for what could end its line, or cannot be written."""
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
         raise ScriptError(f"{what} {text!r}: holds a control character or no valid text; leave it out")

@@ -60,7 +60,7 @@ def test_slurm_knows_best_what_it_did_to_a_job(what, kind, words):
 )
 def test_a_job_knows_best_how_it_ended_by_itself(record, kind, words, what):
     found = ending(task(**record), what)
-    assert (found.kind, found.words) == (kind, words)
+    assert (found.kind, found.phrase) == (kind, words)
 
 
 @pytest.mark.parametrize(
