@@ -21,10 +21,10 @@ def bounds(models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int) 
     At the least alpha and beta that some model found; 0 where all of them found none. One port a rank sends and
     receives at the same time (Chan et al., Concurrency and Computation 19(13), 2007).
     """
-    found, used = list(models), _links(ranks, nodes)
+    candidates, links = list(models), _links(ranks, nodes)
     nodes = nodes or ranks
-    alpha = {link: _least(found, "alpha_s", link)[0] for link in used}
-    beta = {link: _least(found, "beta_s_per_byte", link)[0] for link in used}
+    alpha = {link: _least(candidates, "alpha_s", link)[0] for link in links}
+    beta = {link: _least(candidates, "beta_s_per_byte", link)[0] for link in links}
     messages, moved = bound_path(nbytes, ranks)
     crossing = 2 * (nodes - 1) / ranks * nbytes * beta.get("between", 0.0)  # 2(N-1)/N n over p/N ports of a node
     cheapest = min(alpha.values(), default=0.0), min(beta.values(), default=0.0)
@@ -33,9 +33,9 @@ def bounds(models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int) 
 
 def sources(models: Iterable[Model], ranks: int, nodes: int | None) -> dict[str, list[Model]]:
     """`alpha_s` and `beta_s_per_byte` -> the models of which `bounds` takes them; none where none of them found any."""
-    found, links = list(models), _links(ranks, nodes)
+    candidates, links = list(models), _links(ranks, nodes)
     return {
-        name: [model for link in links if (model := _least(found, name, link)[1])]
+        name: [model for link in links if (model := _least(candidates, name, link)[1])]
         for name in ("alpha_s", "beta_s_per_byte")
     }
 

@@ -39,10 +39,10 @@ def ranked(observed: Observations, counts: Sequence[int]) -> list[Fit]:
     return sorted(candidates(observed, counts), key=bic)
 
 
-def simpler_rivals(found: Sequence[Fit]) -> list[Fit]:
+def simpler_rivals(fits: Sequence[Fit]) -> list[Fit]:
     """Those of `ranked` with fewer parameters than the first that the data do not speak against strongly."""
-    best = found[0]
-    return [fit for fit in found[1:] if fit.size < best.size and bic(fit) < bic(best) + STRONG]
+    best = fits[0]
+    return [fit for fit in fits[1:] if fit.size < best.size and bic(fit) < bic(best) + STRONG]
 
 
 def bic(fit: Fit) -> float:
@@ -55,11 +55,11 @@ def bic(fit: Fit) -> float:
 def candidates(observed: Observations, counts: Sequence[int]) -> list[Fit]:
     """Every candidate, fitted to the cells at these numbers of ranks."""
     rows = observed.at(counts)
-    found = [fit for name in observed.paths for fit in _of_one(observed, name, rows, len(set(counts)))]
-    return found + (envelopes(observed, list(observed.paths), rows) if observed.switches else [])
+    fits = [fit for name in observed.paths for fit in _candidates_of(observed, name, rows, len(set(counts)))]
+    return fits + (envelopes(observed, list(observed.paths), rows) if observed.switches else [])
 
 
-def _of_one(observed: Observations, name: str, rows: np.ndarray, counts: int) -> Iterator[Fit]:
+def _candidates_of(observed: Observations, name: str, rows: np.ndarray, counts: int) -> Iterator[Fit]:
     """The candidates priced as one algorithm."""
     columns = observed.paths[name]
     places = knot_places(columns, rows)
@@ -89,14 +89,14 @@ def _best_knot(observed: Observations, fit: Fit, places: Sequence[float], rows: 
     (branch,) = fit.branches
     columns, form = observed.paths[branch.priced_as], branch.form
     log_time = observed.log_time[rows]
-    tried = []
+    trials = []
     for place in places:
         knots = tuple(sorted((*form.knots, place)))
         if all(high / low >= APART for low, high in zip(knots, knots[1:])) and _enough(columns, rows, knots):
             trial = form._replace(knots=knots)
             held = Branch(branch.priced_as, trial, np.empty(0), branch.contention)
-            tried.append((solve(held.columns(observed)[rows], log_time, hasty=True).loss, trial))
-    return min(tried)[1] if tried else None
+            trials.append((solve(held.columns(observed)[rows], log_time, hasty=True).loss, trial))
+    return min(trials)[1] if trials else None
 
 
 def _enough(columns: TermColumns, rows: np.ndarray, knots: tuple[float, ...]) -> bool:

@@ -27,12 +27,12 @@ class Crossing(NamedTuple):
     @property
     def sentence(self) -> str:
         """`two_tree overtakes ring above 240 ranks at 64 MiB`."""
-        words = f"{self.faster} overtakes {self.slower} above "
+        phrase = f"{self.faster} overtakes {self.slower} above "
         if self.over == "sizes":
-            words += f"{_size(self.above)} on {self.at} ranks"
+            phrase += f"{_size(self.above)} on {self.at} ranks"
         else:
-            words += f"{self.above} ranks at {_sizes(self.at, self.last)}"
-        return words + (" (speculative)" if self.speculative else "")
+            phrase += f"{self.above} ranks at {_sizes(self.at, self.last)}"
+        return phrase + (" (speculative)" if self.speculative else "")
 
 
 class Stretch(NamedTuple):
@@ -55,16 +55,16 @@ class Stretch(NamedTuple):
 Found = Crossing | Stretch
 
 
-def merged(found: Sequence[Found], sizes: Sequence[int]) -> list[Found]:
+def merged(findings: Sequence[Found], sizes: Sequence[int]) -> list[Found]:
     """What is so at several of `sizes` in a row, said once: `at 8 B to 32 KiB`. `found` is in their order."""
     before = dict(zip(sizes[1:], sizes))
     kept: list[Found] = []
-    for one in found:
-        same = [place for place, other in enumerate(kept) if one._replace(at=other.at, last=other.last) == other]
-        if same and kept[same[-1]].last == before.get(one.at):
-            kept[same[-1]] = kept[same[-1]]._replace(last=one.at)
+    for finding in findings:
+        matches = [index for index, other in enumerate(kept) if finding._replace(at=other.at, last=other.last) == other]
+        if matches and kept[matches[-1]].last == before.get(finding.at):
+            kept[matches[-1]] = kept[matches[-1]]._replace(last=finding.at)
         else:
-            kept.append(one)
+            kept.append(finding)
     return kept
 
 
@@ -103,18 +103,18 @@ def over_ranks(group: CompetingModels, nbytes: int, fewest: int, most: int) -> l
 
 def at_powers_of_two(group: CompetingModels, nbytes: int, fewest: int, most: int) -> list[Stretch]:
     """Powers of two of ranks at which the fastest series is another than half-way to the powers below and above."""
-    found: list[Stretch] = []
+    stretches: list[Stretch] = []
     for ranks in (1 << power for power in range(2, most.bit_length()) if fewest <= 1 << power <= most):
         winner = _winner(group, ranks, nbytes)
         between = [number for number in (ranks * 3 // 4, ranks * 3 // 2) if fewest <= number <= most]
         others = [_winner(group, number, nbytes) for number in between if number % group.step == 0]
         if ranks % group.step or not others or winner is None or winner in others:
             continue
-        if found and found[-1].fastest == winner and found[-1].final == ranks // 2:
-            found[-1] = found[-1]._replace(final=ranks)
+        if stretches and stretches[-1].fastest == winner and stretches[-1].final == ranks // 2:
+            stretches[-1] = stretches[-1]._replace(final=ranks)
         else:
-            found.append(Stretch(winner, ranks, ranks, nbytes, nbytes))
-    return found
+            stretches.append(Stretch(winner, ranks, ranks, nbytes, nbytes))
+    return stretches
 
 
 def _winner(group: CompetingModels, ranks: int, nbytes: int) -> str | None:
@@ -123,8 +123,8 @@ def _winner(group: CompetingModels, ranks: int, nbytes: int) -> str | None:
 
 
 def _is_speculative(group: CompetingModels, faster: str, slower: str, ranks: int, nbytes: int) -> bool:
-    both = [group.at(series, ranks, nbytes).prediction for series in (faster, slower)]
-    return any(one.speculative for one in both if one)
+    predictions = [group.at(series, ranks, nbytes).prediction for series in (faster, slower)]
+    return any(prediction.speculative for prediction in predictions if prediction)
 
 
 Change = tuple[int, str, str]  # above which, from, to

@@ -45,20 +45,21 @@ def at(
 
 
 def held(rows: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm] = NO_OWN) -> pd.DataFrame:
-    """Measured times beside those of the models: the rows of `store.summary` that have one, and the columns HELD.
+    """Measured times beside those of the models: the rows of `frames.summary` that have one, and the columns HELD.
 
     `rows` are those of one run, `models` its models. `ratio` is model_s over time_s.
     """
     model_of = {(model.algorithm, model.executor, model.cache): model for model in models}
-    found = []
+    records = []
     for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
         model = model_of.get((row["algorithm"], row["executor"], row["cache"]))
-        predicted = (
-            at(model, row["ranks"], _known(row["nodes"]), row["nbytes"], _known(row["segment"]), own) if model else None
-        )
+        if model is None:
+            continue
+        nodes, segment = _int_or_none(row["nodes"]), _int_or_none(row["segment"])
+        predicted = at(model, row["ranks"], nodes, row["nbytes"], segment, own)
         if predicted and predicted.time_s > 0:
-            found.append({**row, "model_s": predicted.time_s, "ratio": predicted.time_s / row["time_s"]})
-    return pd.DataFrame(found, columns=HELD)
+            records.append({**row, "model_s": predicted.time_s, "ratio": predicted.time_s / row["time_s"]})
+    return pd.DataFrame(records, columns=HELD)
 
 
 def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, Algorithm] = NO_OWN) -> pd.DataFrame:
@@ -66,7 +67,7 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
 
     At the measured numbers of ranks and at powers of two. `low_s` and `high_s` are the ends of the 90 % interval.
     """
-    found = []
+    points = []
     for model in models:
         if len(model.ranks) < 2:
             continue
@@ -78,23 +79,23 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
                 if predicted := at(model, ranks, nodes, nbytes, own=own):
                     time_s, low_s, high_s, speculative = predicted
                     key = (model.algorithm, model.executor, model.cache, nbytes, ranks)
-                    found.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
-    curves = pd.DataFrame(found, columns=CURVE)
+                    points.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
+    curves = pd.DataFrame(points, columns=CURVE)
     return curves.astype({name: "float64" for name in ("model_s", "low_s", "high_s")})
 
 
 def lower_bounds(models: Sequence[Model], rows: pd.DataFrame) -> dict[int, Bounds]:
-    """By the numbers of ranks of `rows`, those of `store.summary`, the bounds of one byte on the nodes used there.
+    """By the numbers of ranks of `rows`, those of `frames.summary`, the bounds of one byte on the nodes used there.
 
     Bandwidth bounds grow with the bytes. Where a number of ranks ran on several numbers of nodes, the least of each.
     Left out where a time is less than BEATEN of the bound: the models do not hold there, or found no price at all.
     """
     least = {}
     for ranks, nodes in layouts(rows).items():
-        found = [bounds(models, ranks, number, 1) for number in nodes]
-        bound, there = Bounds(*map(min, zip(*found))), rows[rows["ranks"] == ranks]
-        limits_s = np.fmax(bound.latency_s, bound.bandwidth_s * there["nbytes"])
-        beaten = (there["time_s"] < BEATEN * limits_s) & (there["nbytes"] > 0)
+        candidates = [bounds(models, ranks, number, 1) for number in nodes]
+        bound, cells = Bounds(*map(min, zip(*candidates))), rows[rows["ranks"] == ranks]
+        limits_s = np.fmax(bound.latency_s, bound.bandwidth_s * cells["nbytes"])
+        beaten = (cells["time_s"] < BEATEN * limits_s) & (cells["nbytes"] > 0)
         if any(bound) and not beaten.any():
             least[ranks] = bound
     return least
@@ -104,7 +105,7 @@ def layouts(rows: pd.DataFrame) -> dict[int, list[int | None]]:
     """The numbers of ranks above 1 in `rows`, and the numbers of nodes of each; None: not known."""
     several = rows[rows["ranks"] > 1]
     return {
-        ranks: [*map(_known, several.loc[several["ranks"] == ranks, "nodes"].unique())]
+        ranks: [*map(_int_or_none, several.loc[several["ranks"] == ranks, "nodes"].unique())]
         for ranks in several["ranks"].unique().tolist()
     }
 
@@ -128,5 +129,5 @@ def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     return chosen[[*AT, "fastest", "tied", "chosen", "time_s", "chosen_s", "regret"]].sort_values(AT, ignore_index=True)
 
 
-def _known(value) -> int | None:
+def _int_or_none(value) -> int | None:
     return None if value is None or pd.isna(value) else int(np.int64(value))

@@ -22,9 +22,9 @@ def lines(models: Iterable[Model]) -> list[dict]:
         {
             "series": series(model),
             "ranks": in_ranks(model.ranks) if model.ranks else "",
-            "parts": [_part(part, model) for part in model.parts],
-            "errors": [_error(model.errors, name) for name in SCORES],
-            "plain_errors": [_error(model.plain_errors, name) for name in SCORES],
+            "parts": [_part_in_words(part, model) for part in model.parts],
+            "errors": [_error_in_words(model.errors, name) for name in SCORES],
+            "plain_errors": [_error_in_words(model.plain_errors, name) for name in SCORES],
             "notes": model.notes,
         }
         for model in models
@@ -37,53 +37,57 @@ def series(model: Model) -> str:
     return f"{model.algorithm}{imported}{', cold cache' if model.cache == 'cold' else ''}"
 
 
-def parameter(one: Parameter) -> str:
+def parameter(parameter: Parameter) -> str:
     """`α between nodes = 2.00 us/message [1.90, 2.10]`, `β ≤ 3.00 ps/byte (not identified)`."""
-    symbol, unit, factor = SYMBOLS[one.name]
-    where = f" {one.link} nodes" if one.link else ""
-    above = f" from {format_size(one.above)}" if one.above else ""
-    if above and one.name == "alpha_s":  # a message of that size or more takes so much longer
-        symbol, above = "jump", f" at {format_size(one.above)}"
-    if not one.identified:
-        bound = f" ≤ {three_digits(one.high * factor)} {unit}" if one.high else ""
+    symbol, unit, factor = SYMBOLS[parameter.name]
+    where = f" {parameter.link} nodes" if parameter.link else ""
+    above = f" from {format_size(parameter.above)}" if parameter.above else ""
+    if above and parameter.name == "alpha_s":  # a message of that size or more takes so much longer
+        symbol, above = "jump", f" at {format_size(parameter.above)}"
+    if not parameter.identified:
+        bound = f" ≤ {three_digits(parameter.high * factor)} {unit}" if parameter.high else ""
         return f"{symbol}{where}{above}{bound} (not identified)"
-    ends = [three_digits(end * factor) for end in (one.low, one.high) if end is not None]
+    ends = [three_digits(end * factor) for end in (parameter.low, parameter.high) if end is not None]
     interval = f" [{', '.join(ends)}]" if len(ends) == 2 else ""
-    rate = f", 1/β = {three_digits(1e-9 / one.value)} GB/s" if one.name == "beta_s_per_byte" and one.value else ""
-    return f"{symbol}{where}{above} = {three_digits(one.value * factor)} {unit}{interval}{rate}"
+    rate = (
+        f", 1/β = {three_digits(1e-9 / parameter.value)} GB/s"
+        if parameter.name == "beta_s_per_byte" and parameter.value
+        else ""
+    )
+    return f"{symbol}{where}{above} = {three_digits(parameter.value * factor)} {unit}{interval}{rate}"
 
 
 def parameters(models: Iterable[Model]) -> pd.DataFrame:
     """One row a parameter, in SI units: algorithm, executor, cache, priced_as, form, and the fields of Parameter."""
     rows = [
         {"algorithm": model.algorithm, "executor": model.executor, "cache": model.cache, "priced_as": part.priced_as}
-        | {"form": part.form.name, **one._asdict()}
+        | {"form": part.form.name, **parameter_row._asdict()}
         for model in models
         for part in model.parts
-        for one in _all_of(part)
+        for parameter_row in _parameters_of(part)
     ]
     columns = ["algorithm", "executor", "cache", "priced_as", "form", *Parameter._fields]
     return pd.DataFrame(rows, columns=columns)
 
 
-def _all_of(part: ModelPart) -> Sequence[Parameter]:
+def _parameters_of(part: ModelPart) -> Sequence[Parameter]:
     """The parameters of a part, its contention among them where the form has one."""
     if not part.form.contention:
         return part.parameters
     return *part.parameters, Parameter("contention", "", 0.0, part.contention, None, None, True)
 
 
-def _part(part: ModelPart, model: Model) -> dict:
+def _part_in_words(part: ModelPart, model: Model) -> dict:
     """Its form and parameters; whose messages it counts, where the name of the series does not say so."""
     contention = [f"contention: times p^{part.contention:.3g}"] if part.form.contention else []
     lead = "" if part.priced_as == model.algorithm else f"as {part.priced_as}: "
     return {"form": f"{lead}{part.form.name}", "parameters": [*map(parameter, part.parameters), *contention]}
 
 
-def _error(errors: Mapping[str, Errors], name: str) -> str:
+def _error_in_words(errors: Mapping[str, Errors], name: str) -> str:
     """`3.1 % (P90 10 %), 92 % covered`."""
     if name not in errors:
         return "-"
-    found = errors[name]
-    covered = "" if found.covered is None else f", {100 * found.covered:.0f} % covered"
-    return f"{three_digits(100 * found.median)} % (P90 {three_digits(100 * found.p90)} %){covered}"
+    error = errors[name]
+    covered = "" if error.covered is None else f", {100 * error.covered:.0f} % covered"
+    return f"{three_digits(100 * error.median)} % (P90 {three_digits(100 * error.p90)} %){covered}"

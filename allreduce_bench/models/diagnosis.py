@@ -15,13 +15,13 @@ ONE_SIDED = 0.05  # chance of so many errors of one sign, by luck
 HARD = 10  # condition number of columns that are hard to tell apart
 
 
-def diagnose(observed: Observations, fit: Fit, found: Estimates) -> list[str]:
+def diagnose(observed: Observations, fit: Fit, estimated: Estimates) -> list[str]:
     """Sentences about a fit to all cells of `observations`."""
     residual = fit.log_time(observed) - observed.log_time
     return [
-        *_unidentified(observed, found),
-        *_contention(fit, found),
-        f"parameters: 95 % intervals by {found.method}{_why(observed)}",
+        *_unidentified(observed, estimated),
+        *_contention(fit, estimated),
+        f"parameters: 95 % intervals by {estimated.method}{_reason(observed)}",
         *_bias(residual),
         *_one_sided(observed, residual),
         *_far_off(residual),
@@ -29,53 +29,53 @@ def diagnose(observed: Observations, fit: Fit, found: Estimates) -> list[str]:
     ]
 
 
-def _unidentified(observed: Observations, found: Estimates) -> list[str]:
-    names = sorted({one.name.split("_")[0] for part in found.parts for one in part.parameters if not one.identified})
-    told = {one.name.split("_")[0] for part in found.parts for one in part.parameters if one.identified}
+def _unidentified(observed: Observations, estimated: Estimates) -> list[str]:
+    names: dict[bool, set[str]] = {True: set(), False: set()}  # by whether a parameter of that name is identified
+    for part in estimated.parts:
+        for parameter in part.parameters:
+            names[parameter.identified].add(parameter.name.split("_")[0])
     if len(set(observed.nbytes.tolist())) == 1:
-        only = " and ".join(sorted(told)) or "the sum of all"
+        only = " and ".join(sorted(names[True])) or "the sum of all"
         return [f"one size ({observed.nbytes[0]} bytes): only {only} can be told, and no time of another size"]
-    hard = f" (condition number {found.condition:.2g})" if found.condition > HARD else ""
-    return [f"not identified, only bounded: {', '.join(names)}{hard}"] if names else []
+    hard = f" (condition number {estimated.condition:.2g})" if estimated.condition > HARD else ""
+    return [f"not identified, only bounded: {', '.join(sorted(names[False]))}{hard}"] if names[False] else []
 
 
-def _contention(fit: Fit, found: Estimates) -> list[str]:
-    if found.contention is None:
+def _contention(fit: Fit, estimated: Estimates) -> list[str]:
+    if estimated.contention is None:
         return []
-    low, high = found.contention
-    words = f"p^{fit.branches[0].contention:.2f} ({low:.2f} to {high:.2f})"
-    return [f"contention: messages take {words} times what the schedule alone says"]
+    low, high = estimated.contention
+    factor = f"p^{fit.branches[0].contention:.2f} ({low:.2f} to {high:.2f})"
+    return [f"contention: messages take {factor} times what the schedule alone says"]
 
 
-def _why(observed: Observations) -> str:
+def _reason(observed: Observations) -> str:
     few = int(observed.launches.min())
     return ", since some ranks have one launch only" if few == 1 else f" ({few} or more of each number of ranks)"
 
 
 def _bias(residual: np.ndarray) -> list[str]:
     bias = float(np.expm1(np.median(residual)))
-    return (
-        [f"half of the cells are predicted {abs(bias):.0%} too {'high' if bias > 0 else 'low'}, or more"]
-        if abs(bias) > OFF / 4
-        else []
-    )
+    if abs(bias) <= OFF / 4:
+        return []
+    return [f"half of the cells are predicted {abs(bias):.0%} too {'high' if bias > 0 else 'low'}, or more"]
 
 
 def _one_sided(observed: Observations, residual: np.ndarray) -> list[str]:
     """The sign test, for each number of ranks; the chance is shared among them."""
     counts = observed.counts
-    found = []
+    sides = []
     for p in counts:
-        own = residual[observed.ranks == p]
-        above = int((own > 0).sum())
-        if binomtest(above, len(own)).pvalue < ONE_SIDED / len(counts):
-            found.append((p, above > len(own) / 2))
-    words = []
+        own_residual = residual[observed.ranks == p]
+        above = int((own_residual > 0).sum())
+        if binomtest(above, len(own_residual)).pvalue < ONE_SIDED / len(counts):
+            sides.append((p, above > len(own_residual) / 2))
+    sentences = []
     for high, word in ((True, "high"), (False, "low")):
-        ranks = [p for p, side in found if side == high]
+        ranks = [p for p, side in sides if side == high]
         if ranks:
-            words.append(f"predicted too {word} at nearly all sizes of {format_ranges(ranks)} ranks")
-    return words
+            sentences.append(f"predicted too {word} at nearly all sizes of {format_ranges(ranks)} ranks")
+    return sentences
 
 
 def _far_off(residual: np.ndarray) -> list[str]:
@@ -85,12 +85,12 @@ def _far_off(residual: np.ndarray) -> list[str]:
 
 def _noise(observed: Observations, residual: np.ndarray) -> list[str]:
     """The median over cells of how far a launch is from its cell's median: no model has to be closer."""
-    several = (~np.isnan(observed.logs)).sum(axis=0) > 1
-    if not several.any():
+    repeated = (~np.isnan(observed.logs)).sum(axis=0) > 1
+    if not repeated.any():
         return []
-    apart = np.nanmedian(np.abs(observed.logs[:, several] - observed.log_time[several]), axis=0)
+    apart = np.nanmedian(np.abs(observed.logs[:, repeated] - observed.log_time[repeated]), axis=0)
     floor, error = float(np.expm1(np.median(apart))), float(np.median(np.abs(np.expm1(residual))))
-    words = [f"launches of one cell differ by {floor:.1%} from their median"] if floor > 0 else []
+    sentences = [f"launches of one cell differ by {floor:.1%} from their median"] if floor > 0 else []
     if floor > log(1 + error) * 2:
-        words.append("the model is closer than launches are to one another: it may follow noise")
-    return words
+        sentences.append("the model is closer than launches are to one another: it may follow noise")
+    return sentences

@@ -26,17 +26,17 @@ def envelopes(observed: Observations, names: Sequence[str], rows: np.ndarray) ->
         return []
     matrices = {name: observed.paths[name].matrix(Form())[rows] for name in names}
     log_time, order = observed.log_time[rows], np.argsort(np.argsort(observed.nbytes[rows], kind="stable"))
-    found: list[Fit] = []
+    fits: list[Fit] = []
     chosen: tuple[str, ...] = ()
     while len(chosen) < min(MOST_BRANCHES, len(names)):
         grown = permutations(names, 2) if not chosen else ((*chosen, name) for name in names if name not in chosen)
-        tries = [(group, *_search([matrices[name] for name in group], log_time, order)) for group in grown]
-        group, thetas, _ = min(tries, key=lambda one: one[2])
+        searches = [(group, *_search([matrices[name] for name in group], log_time, order)) for group in grown]
+        group, thetas, _ = min(searches, key=lambda search: search[2])
         thetas, loss = _polish([matrices[name] for name in group], log_time, thetas)
         branches = tuple(Branch(name, Form(), theta) for name, theta in zip(group, thetas))
-        found.append(Fit(branches, loss, len(log_time)))
+        fits.append(Fit(branches, loss, len(log_time)))
         chosen = group
-    return found
+    return fits
 
 
 def _search(matrices: list[np.ndarray], log_time: np.ndarray, order: np.ndarray) -> tuple[list[np.ndarray], float]:
@@ -48,7 +48,8 @@ def _search(matrices: list[np.ndarray], log_time: np.ndarray, order: np.ndarray)
         for _ in range(ROUNDS):
             if np.bincount(owner, minlength=len(matrices)).min() < FEWEST:
                 break
-            thetas = [solve(one[owner == k], log_time[owner == k], hasty=True).theta for k, one in enumerate(matrices)]
+            cells_of = [owner == k for k in range(len(matrices))]
+            thetas = [solve(m[cells], log_time[cells], hasty=True).theta for m, cells in zip(matrices, cells_of)]
             logs = _logs(matrices, thetas)
             loss = float(soft_l1(logs.min(axis=0) - log_time).sum())
             if loss < best[1]:
@@ -56,7 +57,7 @@ def _search(matrices: list[np.ndarray], log_time: np.ndarray, order: np.ndarray)
             if (owner == logs.argmin(axis=0)).all():
                 break
             owner = logs.argmin(axis=0)
-    return best if best[0] else ([solve(one, log_time, hasty=True).theta for one in matrices], np.inf)
+    return best if best[0] else ([solve(matrix, log_time, hasty=True).theta for matrix in matrices], np.inf)
 
 
 def _polish(
@@ -69,12 +70,13 @@ def _polish(
     def residual(factors: np.ndarray) -> np.ndarray:
         return _logs(matrices, np.split(scale * factors, cuts)).min(axis=0) - log_time
 
-    found = least_squares(residual, np.ones(len(scale)), bounds=(0, np.inf), loss="soft_l1", f_scale=SOFT, max_nfev=30)
-    factors = found.x if soft_l1(found.fun).sum() < soft_l1(residual(np.ones(len(scale)))).sum() else 1.0
+    start = np.ones(len(scale))
+    solution = least_squares(residual, start, bounds=(0, np.inf), loss="soft_l1", f_scale=SOFT, max_nfev=30)
+    factors = solution.x if soft_l1(solution.fun).sum() < soft_l1(residual(start)).sum() else 1.0
     thetas = np.split(scale * factors, cuts)
     return thetas, float(soft_l1(_logs(matrices, thetas).min(axis=0) - log_time).sum())
 
 
 def _logs(matrices: list[np.ndarray], thetas: Sequence[np.ndarray]) -> np.ndarray:
     """float64 [branch, cell]: log seconds of each branch."""
-    return np.log(np.maximum([one @ theta for one, theta in zip(matrices, thetas)], NOTHING))
+    return np.log(np.maximum([matrix @ theta for matrix, theta in zip(matrices, thetas)], NOTHING))

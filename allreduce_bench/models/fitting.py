@@ -76,8 +76,8 @@ def soft_l1(residual: np.ndarray) -> np.ndarray:
 def fit_form(observed: Observations, priced_as: str, form: Form, rows: np.ndarray) -> Fit:
     """Fit `form` to the cells that `rows` (bool [cell]) chooses."""
     columns = observed.paths[priced_as].matrix(form)[rows]
-    found = solve(columns, observed.log_time[rows], observed.log_ranks[rows] if form.contention else None, form.call)
-    return Fit((Branch(priced_as, form, found.theta, found.contention),), found.loss, int(rows.sum()))
+    solution = solve(columns, observed.log_time[rows], observed.log_ranks[rows] if form.contention else None, form.call)
+    return Fit((Branch(priced_as, form, solution.theta, solution.contention),), solution.loss, int(rows.sum()))
 
 
 def solve(
@@ -126,8 +126,8 @@ def _descend(
     for _ in range(steps):
         slopes = slopes_at(matrix, powers, theta, contention)[:, : len(theta) + crowding]
         weights = (1 + (residual / SOFT) ** 2) ** -0.25
-        here = np.append(theta, contention)[: slopes.shape[1]]
-        target = non_negative(slopes * weights[:, None], (slopes @ here - residual) * weights)
+        current = np.append(theta, contention)[: slopes.shape[1]]
+        target = non_negative(slopes * weights[:, None], (slopes @ current - residual) * weights)
         aim = min(target[-1], MOST_CONTENTION) if crowding else 0.0
         for share in 0.5 ** np.arange(7):
             trial = theta + share * (target[: len(theta)] - theta), contention + share * (aim - contention)
@@ -166,16 +166,16 @@ def separable(relative: np.ndarray) -> np.ndarray:
     """
     kept, covered = np.zeros(relative.shape[1], dtype=bool), np.zeros(len(relative), dtype=bool)
     basis: list[np.ndarray] = []
-    for place, column in enumerate(relative.T):
+    for index, column in enumerate(relative.T):
         rest = column.copy()
         for direction in basis:
             rest -= (direction @ rest) * direction
-        left = np.linalg.norm(rest)
-        if left > SEPARATE * np.linalg.norm(column):
-            basis.append(rest / left)
-            kept[place] = True
-        kept[place] |= (column[~covered] > 0).any()
-        covered |= kept[place] & (column > 0)
+        length = np.linalg.norm(rest)
+        if length > SEPARATE * np.linalg.norm(column):
+            basis.append(rest / length)
+            kept[index] = True
+        kept[index] |= (column[~covered] > 0).any()
+        covered |= kept[index] & (column > 0)
     return kept
 
 

@@ -32,11 +32,11 @@ class Form(NamedTuple):
     @property
     def name(self) -> str:
         """In words: `alpha-beta`, `call + two-level alpha-beta, knots at 8 KiB, p^contention`."""
-        words = ("call + " if self.call else "") + ("two-level " if self.levels == 2 else "")
-        words += "alpha-beta" + ("-gamma" if self.reduced else "")
+        phrase = ("call + " if self.call else "") + ("two-level " if self.levels == 2 else "")
+        phrase += "alpha-beta" + ("-gamma" if self.reduced else "")
         if self.knots:
-            words += f", knots at {', '.join(map(format_size, self.knots))}"
-        return words + (", p^contention" if self.contention else "")
+            phrase += f", knots at {', '.join(map(format_size, self.knots))}"
+        return phrase + (", p^contention" if self.contention else "")
 
 
 class Meaning(NamedTuple):
@@ -49,16 +49,17 @@ class Meaning(NamedTuple):
 
 def meanings(form: Form) -> list[Meaning]:
     """The linear parameters in the order of the columns of `matrix`."""
-    found = [Meaning("call_s", "", 0.0)] if form.call else []
+    columns = [Meaning("call_s", "", 0.0)] if form.call else []
     for link in LINKS if form.levels == 2 else ("",):
         for above in (0.0, *form.knots):
-            found += [Meaning("alpha_s", link, above), Meaning("beta_s_per_byte", link, above)]
-    return found + ([Meaning("gamma_s_per_byte", "", 0.0)] if form.reduced else [])
+            columns += [Meaning("alpha_s", link, above), Meaning("beta_s_per_byte", link, above)]
+    return columns + ([Meaning("gamma_s_per_byte", "", 0.0)] if form.reduced else [])
 
 
 def matrix(form: Form, points: Sequence[Terms]) -> np.ndarray:
     """float64 [point, parameter]: what stands before each linear parameter; times = matrix @ parameters."""
-    return np.array([_row(form, one) for one in points], dtype=float).reshape(len(points), len(meanings(form)))
+    rows = [_coefficients(form, terms) for terms in points]
+    return np.array(rows, dtype=float).reshape(len(points), len(meanings(form)))
 
 
 def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: float) -> np.ndarray:
@@ -69,7 +70,7 @@ def crowded(form: Form, columns: np.ndarray, log_ranks: np.ndarray, contention: 
     return grown
 
 
-def _row(form: Form, terms: Terms) -> list[float]:
+def _coefficients(form: Form, terms: Terms) -> list[float]:
     row = [1.0] if form.call else []
     edges = (0.0, *form.knots, np.inf)
     for link in LINKS if form.levels == 2 else ("",):

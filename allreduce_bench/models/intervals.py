@@ -72,46 +72,49 @@ def estimates(observed: Observations, fit: Fit, rivals: Sequence[Fit] = (), seed
     `rivals`: simpler fits that are nearly as good (`choice.simpler_rivals`); where they have the same parameter, its
     interval holds theirs, too.
     """
-    found = _alone(observed, fit, seed)
-    others = [part for rival in rivals for part in _alone(observed, rival, seed).parts]
-    return found._replace(parts=tuple(_widened(part, others) for part in found.parts))
+    estimated = _estimates_of(observed, fit, seed)
+    rival_parts = [part for rival in rivals for part in _estimates_of(observed, rival, seed).parts]
+    return estimated._replace(parts=tuple(_widened(part, rival_parts) for part in estimated.parts))
 
 
 def _widened(part: ModelPart, others: Sequence[ModelPart]) -> ModelPart:
     """`part`, the interval of each parameter as wide as to hold those of the same parameter in `others`."""
-    known: dict[tuple, list[Parameter]] = {}
+    of_rivals: dict[tuple, list[Parameter]] = {}
     for other in others:
-        for one in other.parameters:
-            if other.priced_as == part.priced_as and one.identified:
-                known.setdefault(one[:3], []).append(one)
+        for parameter in other.parameters:
+            if other.priced_as == part.priced_as and parameter.identified:
+                of_rivals.setdefault(parameter[:3], []).append(parameter)
     parameters = []
-    for one in part.parameters:
-        same = [one, *known.get(one[:3], [])]
-        high = max((each.high for each in same if each.high is not None), default=None)
-        low = min(each.low for each in same if each.low is not None) if one.identified else None
-        parameters.append(one._replace(low=low, high=high))
+    for parameter in part.parameters:
+        alike = [parameter, *of_rivals.get(parameter[:3], [])]
+        high = max((same.high for same in alike if same.high is not None), default=None)
+        low = min(same.low for same in alike if same.low is not None) if parameter.identified else None
+        parameters.append(parameter._replace(low=low, high=high))
     return part._replace(parameters=tuple(parameters))
 
 
-def _alone(observed: Observations, fit: Fit, seed: int) -> Estimates:
+def _estimates_of(observed: Observations, fit: Fit, seed: int) -> Estimates:
     log_time = fit.log_time(observed)
-    drawn, freedom, few, method = _drawn(observed, log_time, fit.size, np.random.default_rng(seed))
+    drawn, freedom, few_launches, method = _drawn_times(observed, log_time, fit.size, np.random.default_rng(seed))
     tail = TAILS[0] / sum(len(branch.theta) for branch in fit.branches)
-    expand = few * float(student.isf(tail, freedom) / normal.isf(TAILS[0]))
+    expand = few_launches * float(student.isf(tail, freedom) / normal.isf(TAILS[0]))
     logs = np.array([branch.log_time(observed) for branch in fit.branches])
-    owner = logs.argmin(axis=0)
+    fastest = logs.argmin(axis=0)
     parts, contention, condition = [], None, 1.0
-    for place, branch in enumerate(fit.branches):
-        own = owner == place
-        found = _steps(observed, branch, own, drawn) if own.any() else np.zeros((1, len(branch.theta) + 1))
-        condition = max(condition, _condition(branch.columns(observed)[own] / np.exp(log_time[own])[:, None]))
-        parts.append(_part(observed, branch, own, found[:, :-1], expand))
+    for index, branch in enumerate(fit.branches):
+        own_cells = fastest == index
+        draws = np.zeros((1, len(branch.theta) + 1))
+        if own_cells.any():
+            draws = _drawn_parameters(observed, branch, own_cells, drawn)
+        relative = branch.columns(observed)[own_cells] / np.exp(log_time[own_cells])[:, None]
+        condition = max(condition, _condition(relative))
+        parts.append(_part_with_intervals(observed, branch, own_cells, draws[:, :-1], expand))
         if branch.form.contention:
-            contention = _interval(branch.contention, found[:, -1], expand)
+            contention = _interval(branch.contention, draws[:, -1], expand)
     return Estimates(tuple(parts), contention, method, condition)
 
 
-def _drawn(
+def _drawn_times(
     observed: Observations, fitted: np.ndarray, size: int, random: np.random.Generator
 ) -> tuple[np.ndarray, int, float, str]:
     """float64 [draw, cell] of log times, their degrees of freedom, by what to expand their spread, how it was done."""
@@ -142,37 +145,39 @@ def _median(logs: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     return np.nanmedian(filled, axis=1)
 
 
-def _steps(observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+def _drawn_parameters(observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray) -> np.ndarray:
     """float64 [draw, parameter and contention]: one step from the branch towards each draw, of its `own` cells."""
     matrix = observed.paths[branch.priced_as].matrix(branch.form)[own]
     fitted = branch.log_time(observed)[own]
     powers = np.repeat(observed.log_ranks[own][:, None], matrix.shape[1], axis=1) * branch.form.contention
     powers[:, : int(branch.form.call)] = 0
     slopes = slopes_at(matrix, powers, branch.theta, branch.contention)
-    places = np.flatnonzero(np.append(separable(slopes[:, :-1]), branch.form.contention))
-    scale = np.linalg.norm(slopes[:, places], axis=0)
+    kept = np.flatnonzero(np.append(separable(slopes[:, :-1]), branch.form.contention))
+    scale = np.linalg.norm(slopes[:, kept], axis=0)
     weights = (1 + ((fitted - observed.log_time[own]) / SOFT) ** 2) ** -0.25
-    left = slopes[:, places] / scale * weights[:, None]
-    here = slopes @ np.append(branch.theta, branch.contention)
-    found = np.zeros((len(drawn), slopes.shape[1]))
-    for row, one in zip(found, (here + drawn[:, own] - fitted) * weights):
-        row[places] = non_negative(left, one) / scale
-    return found
+    weighted_slopes = slopes[:, kept] / scale * weights[:, None]
+    current = slopes @ np.append(branch.theta, branch.contention)
+    drawn_parameters = np.zeros((len(drawn), slopes.shape[1]))
+    for row, target in zip(drawn_parameters, (current + drawn[:, own] - fitted) * weights):
+        row[kept] = non_negative(weighted_slopes, target) / scale
+    return drawn_parameters
 
 
-def _part(observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray, expand: float) -> ModelPart:
+def _part_with_intervals(
+    observed: Observations, branch: Branch, own: np.ndarray, drawn: np.ndarray, expand: float
+) -> ModelPart:
     matrix, time_s = branch.columns(observed)[own], np.exp(observed.log_time[own])
     kept = separable(matrix / time_s[:, None]) if own.any() else np.zeros(matrix.shape[1], dtype=bool)
     parameters = []
-    for place, meaning in enumerate(meanings(branch.form)):
-        value = float(branch.theta[place])
-        low, high = _interval(value, drawn[:, place], expand)
-        if kept[place] and low > 0:
+    for index, meaning in enumerate(meanings(branch.form)):
+        value = float(branch.theta[index])
+        low, high = _interval(value, drawn[:, index], expand)
+        if kept[index] and low > 0:
             parameters.append(Parameter(*meaning, value, low, high, True))
         else:
-            bounds = [_room(matrix[:, place], time_s), *([high] if kept[place] else [])]
+            bounds = [_room(matrix[:, index], time_s), *([high] if kept[index] else [])]
             # noise may push a bound below the value that was fitted: then it says nothing
-            bound = min((one for one in bounds if one > value), default=value)
+            bound = min((room for room in bounds if room > value), default=value)
             parameters.append(Parameter(*meaning, value, None, bound if np.isfinite(bound) else None, False))
     return ModelPart(branch.priced_as, branch.form, tuple(parameters), branch.contention)
 
@@ -185,8 +190,8 @@ def _condition(relative: np.ndarray) -> float:
 
 def _room(column: np.ndarray, time_s: np.ndarray) -> float:
     """What a parameter is at most, since no term can take longer than the whole; infinite where it stands nowhere."""
-    known = column > 0
-    return float(np.min(time_s[known] / column[known])) if known.any() else float("inf")
+    counts = column > 0
+    return float(np.min(time_s[counts] / column[counts])) if counts.any() else float("inf")
 
 
 def _interval(value: float, drawn: np.ndarray, expand: float) -> tuple[float, float]:

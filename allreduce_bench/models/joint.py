@@ -17,7 +17,9 @@ from .forms import Form, Meaning
 from .intervals import estimates
 from .model import Parameter
 from .observations import Observations, TermColumns
-from .series import FittedSeries, TooFewPoints
+from .series import FittedSeries
+from .terms import Terms
+from .usable_points import TooFewPoints
 
 JOINT = "joint"
 MOST_CONDITION = 100.0
@@ -43,26 +45,26 @@ class Joint(NamedTuple):
 def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
     """The joint fits of the runs and executors among `fitted`, and sentences why there is none."""
     groups: dict[tuple, list[FittedSeries]] = {}
-    for one in fitted:
-        if not one.observed.switches:
-            model = one.model
-            groups.setdefault((model.run, model.executor, model.cache, model.dtype, model.op), []).append(one)
-    found, refused = [], []
+    for member in fitted:
+        if not member.observed.switches:
+            model = member.model
+            groups.setdefault((model.run, model.executor, model.cache, model.dtype, model.op), []).append(member)
+    joint_fits, refusals = [], []
     for members in groups.values():
         try:
-            found.append(joint(members))
-        except TooFewPoints as why:
-            refused.append(f"{members[0].model.run}: {why}".removeprefix(": "))
-    return found, refused
+            joint_fits.append(joint(members))
+        except TooFewPoints as error:
+            refusals.append(f"{members[0].model.run}: {error}".removeprefix(": "))
+    return joint_fits, refusals
 
 
 def joint(members: Sequence[FittedSeries]) -> Joint:
     """Alpha, beta and gamma of series of one run, executor, cache, dtype and operation together.
 
-    Raises Lacking: one algorithm alone, or algorithms that reduce the same share of what they move.
+    Raises TooFewPoints: one algorithm alone, or algorithms that reduce the same share of what they move.
     """
-    names = tuple(one.model.algorithm for one in members)
-    priced = {one.model.parts[0].priced_as for one in members}
+    names = tuple(member.model.algorithm for member in members)
+    priced = {member.model.parts[0].priced_as for member in members}
     if len(priced) < 2:
         raise TooFewPoints(
             f"gamma cannot be told from beta with one algorithm ({', '.join(sorted(priced))}): beta holds both; "
@@ -71,11 +73,11 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
     observed = _together(members)
     everything = np.ones(len(observed.ranks), dtype=bool)
     fit = fit_form(observed, JOINT, Form(reduced=True), everything)
-    found = estimates(observed, fit)
-    (part,), error = found.parts, np.abs(np.expm1(fit.log_time(observed) - observed.log_time))
-    if found.condition > MOST_CONDITION or not part.parameters[-1].identified:
+    estimated = estimates(observed, fit)
+    (part,), error = estimated.parts, np.abs(np.expm1(fit.log_time(observed) - observed.log_time))
+    if estimated.condition > MOST_CONDITION or not part.parameters[-1].identified:
         raise TooFewPoints(
-            f"gamma is not identified by {' and '.join(names)} (condition number {found.condition:.2g}): at most "
+            f"gamma is not identified by {' and '.join(names)} (condition number {estimated.condition:.2g}): at most "
             f"{part.parameters[-1].high:.2g} s/byte"
         )
     if np.median(error) > APART:
@@ -84,22 +86,22 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
             f"{np.median(error):.0%} or more"
         )
     first = members[0].model
-    return Joint(first.run, first.executor, names, part.parameters, found.condition, float(np.median(error)))
+    return Joint(first.run, first.executor, names, part.parameters, estimated.condition, float(np.median(error)))
 
 
 def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
     """Gamma of local reductions (float64 [point]: bytes, seconds), the slope over their size; its interval is none.
 
-    Raises Lacking: fewer than three sizes.
+    Raises TooFewPoints: fewer than three sizes.
     """
-    known = (nbytes > 0) & (time_s > 0)
-    if len(set(nbytes[known].tolist())) < 3:
+    usable = (nbytes > 0) & (time_s > 0)
+    if len(set(nbytes[usable].tolist())) < 3:
         raise TooFewPoints("gamma of a local reduction needs three sizes or more")
-    columns = np.column_stack([np.ones(known.sum()), nbytes[known]])
-    log_time = np.log(time_s[known])
-    found = solve(columns, log_time)
-    told = bool(separable(columns / np.exp(log_time)[:, None])[1] and found.theta[1] > 0)
-    return Parameter(*Meaning("gamma_s_per_byte", "", 0.0), float(found.theta[1]), None, None, told)
+    columns = np.column_stack([np.ones(usable.sum()), nbytes[usable]])
+    log_time = np.log(time_s[usable])
+    solution = solve(columns, log_time)
+    identified = bool(separable(columns / np.exp(log_time)[:, None])[1] and solution.theta[1] > 0)
+    return Parameter(*Meaning("gamma_s_per_byte", "", 0.0), float(solution.theta[1]), None, None, identified)
 
 
 class Local(NamedTuple):
@@ -116,7 +118,7 @@ def local_gammas(points: pd.DataFrame) -> list[Local]:
     At the fewest ranks that were measured: they share the least of the memory.
     """
     floors = points[(points["executor"] == FLOOR) & (points["algorithm"] == "reduce") & (points["cache"] == "warm")]
-    found = []
+    gammas = []
     for run, of_run in floors.groupby("run", sort=False):
         fewest = of_run[of_run["ranks"] == of_run["ranks"].min()]
         medians = fewest.groupby("nbytes")["time_s"].median()
@@ -124,15 +126,19 @@ def local_gammas(points: pd.DataFrame) -> list[Local]:
             gamma = local_gamma(medians.index.to_numpy(float), medians.to_numpy(float))
         except TooFewPoints:
             continue
-        found.append(Local(str(run), int(fewest["ranks"].iloc[0]), gamma))
-    return found
+        gammas.append(Local(str(run), int(fewest["ranks"].iloc[0]), gamma))
+    return gammas
 
 
 def _together(members: Sequence[FittedSeries]) -> Observations:
     """The cells of all members, each priced as its own algorithm."""
-    seen = [one.observed for one in members]
-    rows = max(len(one.logs) for one in seen)
-    logs = [np.pad(one.logs, ((0, rows - len(one.logs)), (0, 0)), constant_values=np.nan) for one in seen]
-    terms = [terms for one, each in zip(members, seen) for terms in each.paths[one.model.parts[0].priced_as].terms]
-    ranks, nbytes = (np.concatenate([getattr(one, name) for one in seen]) for name in ("ranks", "nbytes"))
+    launches = max(len(member.observed.logs) for member in members)
+    logs: list[np.ndarray] = []
+    terms: list[Terms] = []
+    for member in members:
+        own_logs, priced_as = member.observed.logs, member.model.parts[0].priced_as
+        logs.append(np.pad(own_logs, ((0, launches - len(own_logs)), (0, 0)), constant_values=np.nan))
+        terms += member.observed.paths[priced_as].terms
+    ranks = np.concatenate([member.observed.ranks for member in members])
+    nbytes = np.concatenate([member.observed.nbytes for member in members])
     return Observations(ranks, nbytes, np.hstack(logs), {JOINT: TermColumns(terms)})

@@ -31,7 +31,7 @@ class Listing(NamedTuple):
 
     def table(self) -> str:
         """For people."""
-        parts = [_table(_parameter_rows(self.fitted)), _table(_error_rows(self.fitted))]
+        parts = [_aligned_table(_parameter_rows(self.fitted)), _aligned_table(_error_rows(self.fitted))]
         parts += ["\n".join(lines) for lines in (self._joint_lines(), self._notes(), self._unfit_lines()) if lines]
         return "\n\n".join([*parts, "\n".join(self._pooled_lines())]) + "\n"
 
@@ -40,14 +40,14 @@ class Listing(NamedTuple):
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(PARAMETER_COLUMNS)
-        for one in self.fitted:
-            model = one.model
+        for fitted in self.fitted:
+            model = fitted.model
             for part in model.parts:
-                same = (model.run, model.algorithm, model.executor, part.priced_as, part.form.name)
-                for name, link, above, value, low, high, told in part.parameters:
-                    writer.writerow([*same, name, link, above, value, low, high, int(told)])
+                series_values = (model.run, model.algorithm, model.executor, part.priced_as, part.form.name)
+                for name, link, above, value, low, high, identified in part.parameters:
+                    writer.writerow([*series_values, name, link, above, value, low, high, int(identified)])
                 if part.form.contention:
-                    writer.writerow([*same, "contention", "", 0.0, part.contention, None, None, 1])
+                    writer.writerow([*series_values, "contention", "", 0.0, part.contention, None, None, 1])
         return file.getvalue()
 
     def json(self) -> str:
@@ -65,21 +65,22 @@ class Listing(NamedTuple):
 
     def _joint_lines(self) -> list[str]:
         lines = []
-        for one in self.joint:
-            words = ", ".join(f"{_name(p)} {_value(p)} {UNITS[p.name][1]} ({_interval(p)})" for p in one.parameters)
-            where = f"{one.run}: " if one.run else ""
+        for fit in self.joint:
+            values = ", ".join(map(_parameter_phrase, fit.parameters))
+            prefix = f"{fit.run}: " if fit.run else ""
             lines.append(
-                f"{where}{' and '.join(one.algorithms)} together: {words}; median error {one.median_error:.1%}, "
-                f"condition number {one.condition:.2g}"
+                f"{prefix}{' and '.join(fit.algorithms)} together: {values}; median error {fit.median_error:.1%}, "
+                f"condition number {fit.condition:.2g}"
             )
-        lines += [f"no gamma: {why}" for why in self.refused]
+        lines += [f"no gamma: {reason}" for reason in self.refused]
         return lines + [
-            f"{one.run}: gamma of a local reduction {_value(one.gamma)} ps/byte (floor, {in_ranks([one.ranks])})"
-            for one in self.local
+            f"{fit.run}: gamma of a local reduction {_value_text(fit.gamma)} ps/byte (floor, {in_ranks([fit.ranks])})"
+            for fit in self.local
         ]
 
     def _notes(self) -> list[str]:
-        return [f"{_label(one.model)}: {note}" for one in self.fitted for note in one.model.notes]
+        models = [series.model for series in self.fitted]
+        return [f"{_series_label(model)}: {note}" for model in models for note in model.notes]
 
     def _unfit_lines(self) -> list[str]:
         return [f"not fitted: {f'{one.run}: ' if one.run else ''}{one.algorithm}: {one.reason}" for one in self.unfit]
@@ -92,21 +93,21 @@ class Listing(NamedTuple):
             if kind in chosen:
                 lines.append(
                     f"{HEADINGS[kind]}, pooled over {len(self.fitted)} series, {chosen[kind].points} cells: "
-                    f"{_pooled(chosen[kind])}; plain alpha-beta: {_pooled(plain[kind])}"
+                    f"{_pooled_text(chosen[kind])}; plain alpha-beta: {_pooled_text(plain[kind])}"
                 )
         return lines
 
 
 def _parameter_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
     rows = [["series", "parameter", "value", "unit", "95 % interval", "rate", "form"]]
-    for one in fitted:
-        model, label = one.model, _label(one.model)
+    for fitted_series in fitted:
+        model, label = fitted_series.model, _series_label(fitted_series.model)
         for part in model.parts:
             form = f"{part.form.name} of {part.priced_as}"
             for parameter in part.parameters:
                 unit = UNITS[parameter.name][1]
-                rows.append([label, _name(parameter), _value(parameter), unit, _interval(parameter), _rate(parameter)])
-                rows[-1].append(form)
+                value = [_value_text(parameter), unit, _interval_text(parameter), _rate_text(parameter)]
+                rows.append([label, _parameter_name(parameter), *value, form])
                 label = form = ""
             if part.form.contention:
                 rows.append(["", "contention", f"{part.contention:.3f}", "exponent of p", "", "", ""])
@@ -116,36 +117,38 @@ def _parameter_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
 def _error_rows(fitted: Sequence[FittedSeries]) -> list[list[str]]:
     titles = [f"{HEADINGS[kind]}: median P90 covered" for kind in KINDS]
     rows = [["series", "ranks", "cells", *titles, "plain, largest p out"]]
-    for one in fitted:
-        model = one.model
-        cells = [_words(model.errors.get(kind)) for kind in KINDS]
-        rows.append([_label(model), in_ranks(model.ranks).split()[0] if len(model.ranks) == 1 else _ranks(model)])
-        rows[-1] += [str(model.errors["in_sample"].points), *cells, _words(model.plain_errors.get(LEAVE_LARGEST))]
+    for fitted_series in fitted:
+        model = fitted_series.model
+        cells = [_error_text(model.errors.get(kind)) for kind in KINDS]
+        points, plain_largest = str(model.errors["in_sample"].points), model.plain_errors.get(LEAVE_LARGEST)
+        rows.append([_series_label(model), _ranks_text(model), points, *cells, _error_text(plain_largest)])
     return rows
 
 
-def _ranks(model: Model) -> str:
+def _ranks_text(model: Model) -> str:
+    if len(model.ranks) == 1:
+        return in_ranks(model.ranks).split()[0]
     return ",".join(map(str, model.ranks)) if len(model.ranks) < 6 else f"{model.ranks[0]}..{model.ranks[-1]}"
 
 
-def _label(model: Model) -> str:
+def _series_label(model: Model) -> str:
     return " ".join(
         filter(None, (model.run and f"{model.run}:", model.algorithm, "cold" if model.cache == "cold" else ""))
     )
 
 
-def _words(errors: Errors | None) -> str:
+def _error_text(errors: Errors | None) -> str:
     if errors is None:
         return "-"
     covered = "" if errors.covered is None else f"  {errors.covered:.0%}"
     return f"{100 * errors.median:.1f}%  {100 * errors.p90:.0f}%{covered}"
 
 
-def _pooled(errors: Errors) -> str:
+def _pooled_text(errors: Errors) -> str:
     return f"median {errors.median:.1%}, P90 {errors.p90:.0%}, 90 % intervals cover {errors.covered:.0%}"
 
 
-def _name(parameter: Parameter) -> str:
+def _parameter_name(parameter: Parameter) -> str:
     name = UNITS[parameter.name][0]
     link = f" {parameter.link} nodes" if parameter.link else ""
     if not parameter.above:
@@ -154,13 +157,19 @@ def _name(parameter: Parameter) -> str:
     return f"jump{link} at {size}" if parameter.name == "alpha_s" else f"{name}{link} above {size}"
 
 
-def _value(parameter: Parameter) -> str:
+def _parameter_phrase(parameter: Parameter) -> str:
+    """`beta 3.00 ps/byte (2.90 to 3.10)`."""
+    unit = UNITS[parameter.name][1]
+    return f"{_parameter_name(parameter)} {_value_text(parameter)} {unit} ({_interval_text(parameter)})"
+
+
+def _value_text(parameter: Parameter) -> str:
     if not parameter.identified:
         return "-"
     return three_digits(parameter.value * UNITS[parameter.name][2])
 
 
-def _interval(parameter: Parameter) -> str:
+def _interval_text(parameter: Parameter) -> str:
     factor = UNITS[parameter.name][2]
     if not parameter.identified:
         bound = "" if parameter.high is None else f", at most {three_digits(parameter.high * factor)}"
@@ -170,14 +179,14 @@ def _interval(parameter: Parameter) -> str:
     return f"{three_digits(parameter.low * factor)} to {three_digits(parameter.high * factor)}"
 
 
-def _rate(parameter: Parameter) -> str:
+def _rate_text(parameter: Parameter) -> str:
     """1/beta: bytes per second of one link."""
     if parameter.name != "beta_s_per_byte" or not parameter.identified:
         return ""
     return f"{three_digits(1e-9 / parameter.value)} GB/s"
 
 
-def _table(rows: list[list[str]]) -> str:
+def _aligned_table(rows: list[list[str]]) -> str:
     return "\n".join(aligned(rows, left=range(len(rows[0]))))
 
 
@@ -189,9 +198,9 @@ def _model_values(model: Model) -> dict[str, Any]:
         for part in model.parts
     ]
     errors = {"errors": _errors_values(model.errors), "plain_errors": _errors_values(model.plain_errors)}
-    plain = {one.name: getattr(model, one.name) for one in fields(model)}
+    plain = {field.name: getattr(model, field.name) for field in fields(model)}
     return plain | {"parts": parts} | errors
 
 
 def _errors_values(errors: dict[str, Errors]) -> dict[str, Any]:
-    return {kind: found._asdict() for kind, found in errors.items()}
+    return {kind: error._asdict() for kind, error in errors.items()}

@@ -74,8 +74,8 @@ def read_machine(path: Path) -> Machine:
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise MachineError(f"{path}: no machine file; expected one that 'allreduce-bench fit' wrote")
     if content.get("schema_version") != MACHINE_VERSION:
-        found = content.get("schema_version")
-        raise MachineError(f"{path}: of schema {found}; this program reads {MACHINE_VERSION}: fit the runs anew")
+        version = content.get("schema_version")
+        raise MachineError(f"{path}: of schema {version}; this program reads {MACHINE_VERSION}: fit the runs anew")
     try:
         machine = read_as(Machine, content)
         for model in machine.models:

@@ -18,15 +18,15 @@ class TermColumns:
 
     def __init__(self, terms: Sequence[Terms]):
         self.terms = tuple(terms)
-        most = max((len(one.messages) for one in terms), default=0)
+        most = max((len(cell_terms.messages) for cell_terms in terms), default=0)
         self.nbytes, self.number = np.zeros((2, len(terms), most))  # [cell, message]
         self.between = np.zeros((len(terms), most), dtype=bool)
-        self.reduced = np.array([one.reduced_nbytes for one in terms], dtype=float)
-        for row, one in enumerate(terms):
-            for place, message in enumerate(one.messages):
-                self.nbytes[row, place], self.number[row, place] = message.nbytes, message.number
-                self.between[row, place] = message.between
-        self.enumerated = np.array([one.enumerated for one in terms], dtype=bool)
+        self.reduced = np.array([cell_terms.reduced_nbytes for cell_terms in terms], dtype=float)
+        for row, cell_terms in enumerate(terms):
+            for index, message in enumerate(cell_terms.messages):
+                self.nbytes[row, index], self.number[row, index] = message.nbytes, message.number
+                self.between[row, index] = message.between
+        self.enumerated = np.array([cell_terms.enumerated for cell_terms in terms], dtype=bool)
         self._known: dict[tuple[str, float], tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property

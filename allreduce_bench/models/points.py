@@ -50,13 +50,13 @@ def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run:
     """
     crowded = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
     timed = [row for row in rows if row["time_s"] is not None and row["groups"] == NO_GROUPS]
-    found = [
+    records = [
         {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": crowded[launch]}
         for row in timed
         for launch, time_s in row["launch_medians"].items()
     ]
-    kept = [{name: None if point.get(name) == "" else point.get(name) for name in POINTS} for point in found]
-    return pd.DataFrame(kept, columns=list(POINTS)).astype(TYPES)
+    cells = [{name: None if point.get(name) == "" else point.get(name) for name in POINTS} for point in records]
+    return pd.DataFrame(cells, columns=list(POINTS)).astype(TYPES)
 
 
 def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
@@ -72,8 +72,8 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
 
 def _point(calls: CellCalls) -> dict:
     """What the calls say of POINTS; what is missing is None."""
-    same = {name: calls.cell[name] or None for name in SAME}
-    numbers = {name: value and int(value) for name, value in same.items() if TYPES[name].lower() == "int64"}
-    known = "" not in calls.iterations
-    count = sum(int(each) * number for each, number in calls.iterations.items()) if known else None
-    return {**same, **numbers, "calls": count, "time_s": median(calls.time_s)}
+    cell_values = {name: calls.cell[name] or None for name in SAME}
+    numbers = {name: value and int(value) for name, value in cell_values.items() if TYPES[name].lower() == "int64"}
+    counted = "" not in calls.iterations
+    count = sum(int(iterations) * number for iterations, number in calls.iterations.items()) if counted else None
+    return {**cell_values, **numbers, "calls": count, "time_s": median(calls.time_s)}

@@ -18,7 +18,7 @@ from .terms import Terms, terms
 BEST = "best"  # the segment with which the model is fastest
 EQUAL = 1e-9  # relative: sums of the same terms in another order
 FINE = 1.03  # between two numbers of pieces so near each other a pipeline's time hardly differs
-THREE = (4, 16, 64)  # numbers of pieces
+TRIED_PIECES = (4, 16, 64)  # at which the time of a pipeline is taken, to find its least
 FREE = 1 << 60  # pieces: more than any vector has
 
 
@@ -63,7 +63,7 @@ class CompetingModels:
     @property
     def step(self) -> int:
         """Numbers of ranks that fill whole nodes are multiples of this."""
-        return max(_per_node(model, self.layout) or 1 for model in self.models.values())
+        return max(_ranks_per_node(model, self.layout) or 1 for model in self.models.values())
 
     def at(self, series: str, ranks: int, nbytes: int) -> Predicted:
         """The time of `series` on `ranks` for a vector of `nbytes`.
@@ -79,10 +79,11 @@ class CompetingModels:
         """The least time of all series; None: none of them can run. Of equals, such as a ring and one on nodes of one
         rank, the one with the shortest name.
         """
-        able = [one for one in (self.at(series, ranks, nbytes) for series in self.models) if one.prediction]
-        least = min(map(_time, able), default=0.0)
-        equal = [one for one in able if _time(one) <= least * (1 + EQUAL)]
-        return min(equal, key=lambda one: len(one.series), default=None)
+        every = [self.at(series, ranks, nbytes) for series in self.models]
+        possible = [predicted for predicted in every if predicted.prediction]
+        least = min(map(_time_s, possible), default=0.0)
+        equal = [predicted for predicted in possible if _time_s(predicted) <= least * (1 + EQUAL)]
+        return min(equal, key=lambda predicted: len(predicted.series), default=None)
 
 
 def competing_models(
@@ -97,13 +98,13 @@ def competing_models(
     for name in names:
         if not any(_is_named(model, name) for model in machine.models):
             raise _not_fitted(machine, name)
-    found: dict[tuple, list[Model]] = {}
+    competitors: dict[tuple, list[Model]] = {}
     for model in machine.models:
         if not names or any(_is_named(model, name) for name in names):
-            found.setdefault((model.run, model.cache, model.dtype, model.op), []).append(model)
-    if not found:
+            competitors.setdefault((model.run, model.cache, model.dtype, model.op), []).append(model)
+    if not competitors:
         raise MachineError("the machine file holds no model; fit runs with more sizes and ranks")
-    return [CompetingModels(models, layout) for models in found.values()]
+    return [CompetingModels(models, layout) for models in competitors.values()]
 
 
 def predict(
@@ -117,19 +118,19 @@ def predict(
 ) -> list[Predicted]:
     """The times of all models of `machine`, or those of `algorithms`, at every of `ranks` and `sizes` (bytes).
 
-    Raises what `competing_models` and `Group.at` do.
+    Raises what `competing_models` and `CompetingModels.at` do.
     """
-    found = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize))
+    groups = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize))
     return [
         group.at(series, number, nbytes)
-        for group in found
+        for group in groups
         for number in ranks
         for nbytes in sizes
         for series in group.models
     ]
 
 
-def _time(predicted: Predicted) -> float:
+def _time_s(predicted: Predicted) -> float:
     assert predicted.prediction is not None
     return predicted.prediction.time_s
 
@@ -161,21 +162,21 @@ def _labels(models: Sequence[Model]) -> list[str]:
 
 
 def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layout) -> Predicted:
-    per_node = _per_node(model, layout)
+    per_node = _ranks_per_node(model, layout)
     if per_node is None and any(part.form.levels == 2 for part in model.parts):
         raise MachineError(f"{series}: its model tells links within nodes from those between; say --ranks-per-node")
     nodes = ceil(ranks / per_node) if per_node else None
     itemsize = layout.itemsize or model.itemsize
-    able = [part for part in model.parts if not _unmet(part, ranks, nodes)]
-    if not able:
+    parts = [part for part in model.parts if not _unmet(part, ranks, nodes)]
+    if not parts:
         return Predicted(series, ranks, nodes, nbytes, None, None, _unmet(model.parts[0], ranks, nodes) or "")
-    segment = _segment(model, able, ranks, nodes, nbytes, layout, itemsize)
-    counted = [_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in able]
-    prediction = replace(model, parts=tuple(able)).predict(ranks, counted)
+    segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
+    part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
+    prediction = replace(model, parts=tuple(parts)).predict(ranks, part_terms)
     return Predicted(series, ranks, nodes, nbytes, segment * itemsize if segment else None, prediction)
 
 
-def _per_node(model: Model, layout: Layout) -> int | None:
+def _ranks_per_node(model: Model, layout: Layout) -> int | None:
     return layout.ranks_per_node or (ceil(model.ranks_per_node) if model.ranks_per_node else None)
 
 
@@ -184,11 +185,13 @@ def _unmet(part: ModelPart, ranks: int, nodes: int | None) -> str | None:
     return algorithm.unmet(ranks, Topology.filled(ranks, ceil(ranks / (nodes or ranks)))) if algorithm.needs else None
 
 
-def _terms(part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None) -> Terms:
+def _declared_terms(
+    part: ModelPart, ranks: int, nodes: int | None, nbytes: int, itemsize: int, segment: int | None
+) -> Terms:
     return terms(builtin()[part.priced_as], ranks, nodes, nbytes, itemsize, segment, enumerated=0)
 
 
-def _segment(
+def _segment_elements(
     model: Model, parts: list[ModelPart], ranks: int, nodes: int | None, nbytes: int, layout: Layout, itemsize: int
 ) -> int | None:
     """The elements of a segment; None: nothing is cut into segments."""
@@ -211,13 +214,13 @@ def _best_segment(part: ModelPart, ranks: int, nodes: int | None, nbytes: int, i
 
     @cache
     def cost(pieces: int) -> tuple[float, int]:
-        counted = _terms(part, ranks, nodes, nbytes, itemsize, ceil(count / pieces))
+        counted = _declared_terms(part, ranks, nodes, nbytes, itemsize, ceil(count / pieces))
         return float(seconds(part, [counted], [ranks])[0]), -pieces  # of equals the shortest segment
 
-    if part.form.knots or count < THREE[-1]:
+    if part.form.knots or count < TRIED_PIECES[-1]:
         best, factor = min((4**power for power in range(count.bit_length() // 2 + 1)), key=cost), 2.0
     else:
-        best, factor = min(count, _least_place([cost(pieces)[0] for pieces in THREE])), 1.2
+        best, factor = min(count, _least_place([cost(pieces)[0] for pieces in TRIED_PIECES])), 1.2
     while factor > FINE:
         step = max(1, round(best * (factor - 1)))
         best = min({max(1, best - step), best, min(count, best + step)}, key=cost)
@@ -226,10 +229,10 @@ def _best_segment(part: ModelPart, ranks: int, nodes: int | None, nbytes: int, i
 
 
 def _least_place(times: Sequence[float]) -> int:
-    """The whole k >= 1 near to which P + Q k + R / k is least, from its values at THREE."""
-    rise, further = times[1] - times[0], times[2] - times[1]
-    over = (further - 4 * rise) * 64 / 45  # R
-    along = (rise + over * 3 / 16) / 12  # Q
-    if over <= 0:  # bytes cost nothing
+    """The whole k >= 1 near to which P + Q k + R / k is least, from its values at TRIED_PIECES."""
+    first_rise, second_rise = times[1] - times[0], times[2] - times[1]
+    reciprocal = (second_rise - 4 * first_rise) * 64 / 45  # R
+    linear = (first_rise + reciprocal * 3 / 16) / 12  # Q
+    if reciprocal <= 0:  # bytes cost nothing
         return 1
-    return max(1, round(sqrt(over / along))) if along > 0 else FREE  # messages cost nothing
+    return max(1, round(sqrt(reciprocal / linear))) if linear > 0 else FREE  # messages cost nothing

@@ -43,18 +43,18 @@ class Scores(NamedTuple):
     @property
     def errors(self) -> dict[str, Errors]:
         """By KINDS."""
-        return {kind: found.errors() for kind, found in self.residuals.items()}
+        return {kind: residuals.errors() for kind, residuals in self.residuals.items()}
 
 
 def score(observed: Observations, fitter: Fitter) -> Scores:
     """Hold `fitter` against all cells, and against each number of ranks without those."""
-    known: dict[tuple[int, ...], Fit] = {}
+    fit_of: dict[tuple[int, ...], Fit] = {}
 
     def off(fitted: Sequence[int], at: Sequence[int]) -> np.ndarray:
         """Log errors at some numbers of ranks of what was fitted to others."""
-        if tuple(fitted) not in known:
-            known[tuple(fitted)] = fitter(observed, fitted)
-        return (known[tuple(fitted)].log_time(observed) - observed.log_time)[observed.at(at)]
+        if tuple(fitted) not in fit_of:
+            fit_of[tuple(fitted)] = fitter(observed, fitted)
+        return (fit_of[tuple(fitted)].log_time(observed) - observed.log_time)[observed.at(at)]
 
     def folds(counts: Sequence[int]) -> dict[int, np.ndarray]:
         """By held-out number of ranks of `counts`."""
@@ -70,25 +70,24 @@ def score(observed: Observations, fitter: Fitter) -> Scores:
         within = []
         for p, log in outside.items():  # its interval: from the fit without it, and from the other folds
             rest = [q for q in counts if q != p]
-            own = reach(off(rest, rest), _joined(one for q, one in outside.items() if q != p))
-            within.append(np.abs(log) <= own.at(doublings_beyond(p, rest)))
+            own_reach = reach(off(rest, rest), _joined(one for q, one in outside.items() if q != p))
+            within.append(np.abs(log) <= own_reach.at(doublings_beyond(p, rest)))
         residuals[LEAVE_ONE] = Residuals(_joined(outside.values()), np.concatenate(within))
         *rest, largest = counts
-        own = reach(off(rest, rest), _joined(folds(rest).values()))
+        own_reach = reach(off(rest, rest), _joined(folds(rest).values()))
         log = off(rest, [largest])
-        residuals[LEAVE_LARGEST] = Residuals(log, np.abs(log) <= own.at(doublings_beyond(largest, rest)))
+        residuals[LEAVE_LARGEST] = Residuals(log, np.abs(log) <= own_reach.at(doublings_beyond(largest, rest)))
     return Scores(overall, residuals)
 
 
 def pooled(scores: Sequence[Scores]) -> dict[str, Errors]:
     """The errors of the cells of several series together, by KINDS."""
-    found = {}
+    errors = {}
     for kind in KINDS:
-        known = [one.residuals[kind] for one in scores if kind in one.residuals]
-        if known:
-            together = Residuals(_joined(one.log for one in known), np.concatenate([one.covered for one in known]))
-            found[kind] = together.errors()
-    return found
+        if parts := [of_series.residuals[kind] for of_series in scores if kind in of_series.residuals]:
+            logs, covered = [part.log for part in parts], [part.covered for part in parts]
+            errors[kind] = Residuals(np.concatenate(logs), np.concatenate(covered)).errors()
+    return errors
 
 
 def doublings_beyond(ranks: int, counts: Sequence[int]) -> float:
@@ -101,5 +100,5 @@ def _held_out(counts: Sequence[int]) -> list[int]:
     return [counts[place] for place in places]
 
 
-def _joined(several) -> np.ndarray:
-    return np.concatenate([np.empty(0), *several])
+def _joined(arrays) -> np.ndarray:
+    return np.concatenate([np.empty(0), *arrays])

@@ -13,11 +13,8 @@ from ..schedule.price import LinkPrice, walk
 from ..schedule.topology import Topology
 
 ENUMERATED = 20_000  # steps of all ranks together, empty ones included: a fraction of a second
-WITHIN, BETWEEN = (
-    LinkPrice(1e-6, 5e-11),
-    LinkPrice(5e-6, 1e-10),
-)  # decide which of several paths is the critical one, only
-GAMMA = 1e-11
+WITHIN, BETWEEN = LinkPrice(1e-6, 5e-11), LinkPrice(5e-6, 1e-10)
+GAMMA = 1e-11  # these three decide which of several paths is the critical one, nothing else
 
 
 class PathMessage(NamedTuple):
@@ -52,9 +49,9 @@ def terms(
     listed: 0 asks for declared costs, which take no time.
     """
     count = nbytes // itemsize
-    found = _of_count(algorithm, ranks, nodes or ranks, count, min(segment or count, max(count, 1)) or 1, enumerated)
-    messages = tuple(PathMessage(hop.elements * itemsize, hop.messages, hop.between) for hop in found.hops)
-    return Terms(messages, found.reduced * itemsize, found.enumerated)
+    counted = _counted(algorithm, ranks, nodes or ranks, count, min(segment or count, max(count, 1)) or 1, enumerated)
+    messages = tuple(PathMessage(hop.elements * itemsize, hop.messages, hop.between) for hop in counted.hops)
+    return Terms(messages, counted.reduced * itemsize, counted.enumerated)
 
 
 class _Counted(NamedTuple):
@@ -64,15 +61,15 @@ class _Counted(NamedTuple):
 
 
 @lru_cache(maxsize=20_000)
-def _of_count(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int, enumerated: int) -> _Counted:
+def _counted(algorithm: Algorithm, ranks: int, nodes: int, count: int, segment: int, enumerated: int) -> _Counted:
     """The same in elements. Equal blocks of two vectors differ by a factor only: one of them is counted."""
     topology = _filled(ranks, ceil(ranks / nodes))
     factor = _factor(algorithm, ranks, nodes, count, segment)
     if enumerated and factor > 1:
-        shorter = segment // factor if algorithm.segmented else count // factor
-        unit = _of_count(algorithm, ranks, nodes, count // factor, shorter, enumerated)
-        hops = tuple(hop._replace(elements=hop.elements * factor) for hop in unit.hops)
-        return _Counted(hops, unit.reduced * factor, unit.enumerated)
+        shorter_segment = segment // factor if algorithm.segmented else count // factor
+        shorter_path = _counted(algorithm, ranks, nodes, count // factor, shorter_segment, enumerated)
+        hops = tuple(hop._replace(elements=hop.elements * factor) for hop in shorter_path.hops)
+        return _Counted(hops, shorter_path.reduced * factor, shorter_path.enumerated)
     if _is_short(algorithm, ranks, topology, count, segment, enumerated):
         schedules = algorithm.schedules(ranks, topology, count, segment)
         walked = walk(schedules, topology, WITHIN, BETWEEN, GAMMA)
@@ -118,6 +115,6 @@ def _is_short(algorithm: Algorithm, ranks: int, topology: Topology, count: int, 
     """
     if ranks > enumerated:
         return False
-    most = enumerated // ranks
-    made = (algorithm.generate(rank, ranks, topology, count, segment) for rank in (0, ranks - 1))
-    return all(sum(1 for _ in islice(steps, most + 1)) <= most for steps in made)
+    most_steps = enumerated // ranks
+    step_lists = (algorithm.generate(rank, ranks, topology, count, segment) for rank in (0, ranks - 1))
+    return all(sum(1 for _ in islice(steps, most_steps + 1)) <= most_steps for steps in step_lists)

@@ -1,1 +1,2 @@
-"""The library's own all-reduce: `guidelines` that it breaks, algorithms whose times it has (`resemblance`, `known`)."""
+"""The library's own all-reduce: `guidelines` that it breaks, algorithms whose times it has (`resemblance`, by
+`change_points` and `known`)."""

@@ -13,6 +13,7 @@ One is broken where the times differ beyond their intervals (95 %, as for ties),
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from ...algorithms import builtin
@@ -49,43 +50,42 @@ class GuidelineComparison(NamedTuple):
 
 def comparisons(rows: Sequence[SummaryRow]) -> list[GuidelineComparison]:
     """Every comparison of the rows of one run that a guideline asks for, broken or not."""
-    found: list[GuidelineComparison] = []
+    compared: list[GuidelineComparison] = []
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
     timed.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
-    for _, group in groupby(timed, lambda row: (row["ranks"], row["cache"])):
-        of_ranks = list(group)
-        for name in dict.fromkeys(row["algorithm"] for row in of_ranks if row["executor"] == NATIVE):
-            own = [row for row in of_ranks if row["algorithm"] == name]
-            found += [*_against_others(own, of_ranks), *_against_itself(own)]
-    return found
+    for _, group_rows in groupby(timed, lambda row: (row["ranks"], row["cache"])):
+        rivals = list(group_rows)
+        for name in dict.fromkeys(row["algorithm"] for row in rivals if row["executor"] == NATIVE):
+            own_rows = [row for row in rivals if row["algorithm"] == name]
+            compared += [*_against_others(own_rows, rivals), *_against_itself(own_rows)]
+    return compared
 
 
 def broken_in_words(compared: Sequence[GuidelineComparison]) -> list[dict[str, str]]:
     """The broken ones in words, those of one kind together: guideline, ranks, algorithm, rival, sizes, worst."""
 
-    def same(one: GuidelineComparison) -> tuple:
-        return GUIDELINES.index(one.guideline), one.ranks, one.cache, one.algorithm, one.rival
-
+    kind = attrgetter("guideline", "ranks", "cache", "algorithm", "rival")
+    compared = sorted(compared, key=lambda comparison: (GUIDELINES.index(comparison.guideline), kind(comparison)))
     lines = []
-    for (_, ranks, cache, algorithm, rival), group in groupby(sorted(compared, key=same), same):
-        every = sorted(group, key=lambda one: one.nbytes)
-        broken = [one for one in every if one.broken]
+    for (_, ranks, cache, algorithm, rival), group in groupby(compared, kind):
+        sizes_in_order = sorted(group, key=attrgetter("nbytes"))
+        broken = [comparison for comparison in sizes_in_order if comparison.broken]
         if broken:
-            worst = max(broken, key=lambda one: one.factor)
+            worst = max(broken, key=lambda comparison: comparison.factor)
             interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
             factor = f"{three_digits(worst.factor)} times{interval} at {format_size(worst.nbytes)}"
-            words = {"guideline": worst.guideline, "ranks": str(ranks) + (", cold cache" if cache == "cold" else "")}
-            words |= {"algorithm": algorithm, "rival": rival, "sizes": _sizes(every)}
-            lines.append({**words, "worst": f"{factor}, against {worst.detail}"})
+            line = {"guideline": worst.guideline, "ranks": str(ranks) + (", cold cache" if cache == "cold" else "")}
+            line |= {"algorithm": algorithm, "rival": rival, "sizes": _broken_sizes(sizes_in_order)}
+            lines.append({**line, "worst": f"{factor}, against {worst.detail}"})
     return lines
 
 
 def in_short(compared: Sequence[GuidelineComparison]) -> str:
     """How many of the comparisons are broken, and the worst of them, in one sentence."""
-    broken = [one for one in compared if one.broken]
+    broken = [comparison for comparison in compared if comparison.broken]
     if not broken:
         return f"Native breaks no guideline in {len(compared)} comparisons."
-    worst = max(broken, key=lambda one: one.factor)
+    worst = max(broken, key=lambda comparison: comparison.factor)
     slower = f"{three_digits(worst.factor)} times slower than {worst.rival} at {format_size(worst.nbytes)}"
     if worst.guideline == SPLIT:
         slower = f"{three_digits(worst.factor)} times slower at {format_size(worst.nbytes)} than in pieces"
@@ -95,23 +95,28 @@ def in_short(compared: Sequence[GuidelineComparison]) -> str:
     )
 
 
-def _against_others(own: Sequence[SummaryRow], every: Sequence[SummaryRow]) -> Iterator[GuidelineComparison]:
-    for row in own:
-        for other in every:
-            if other["nbytes"] == row["nbytes"] and other["algorithm"] != row["algorithm"]:
-                name = str(other["algorithm"])
-                reduced = known_as(name, builtin()) in REDUCE_BROADCAST
-                yield _compared(REDUCED if reduced else OTHER, row, other, name, format_time(time_of(other)))
+def _against_others(own_rows: Sequence[SummaryRow], rivals: Sequence[SummaryRow]) -> Iterator[GuidelineComparison]:
+    for row in own_rows:
+        for rival in rivals:
+            if rival["nbytes"] == row["nbytes"] and rival["algorithm"] != row["algorithm"]:
+                name = str(rival["algorithm"])
+                is_reduce_broadcast = known_as(name, builtin()) in REDUCE_BROADCAST
+                guideline = REDUCED if is_reduce_broadcast else OTHER
+                yield _compared(guideline, row, rival, name, format_time(time_of(rival)))
 
 
-def _against_itself(own: Sequence[SummaryRow]) -> Iterator[GuidelineComparison]:
+def _against_itself(own_rows: Sequence[SummaryRow]) -> Iterator[GuidelineComparison]:
     """Neighbouring sizes: with all pairs, one slow cell would break the rule many times."""
-    for smaller, larger in zip(own, own[1:]):
-        little, much = (f"{format_time(time_of(row))} at {format_size(row['nbytes'])}" for row in (smaller, larger))
-        yield _compared(MONOTONY, smaller, larger, LARGER, much)
+    for smaller, larger in zip(own_rows, own_rows[1:]):
+        smaller_time, larger_time = map(_time_at_size, (smaller, larger))
+        yield _compared(MONOTONY, smaller, larger, LARGER, larger_time)
         pieces, rest = divmod(larger["nbytes"], smaller["nbytes"])
         if not rest and pieces > 1:
-            yield _compared(SPLIT, larger, _times(smaller, pieces), SMALLER, f"{pieces} times {little}")
+            yield _compared(SPLIT, larger, _scaled(smaller, pieces), SMALLER, f"{pieces} times {smaller_time}")
+
+
+def _time_at_size(row: SummaryRow) -> str:
+    return f"{format_time(time_of(row))} at {format_size(row['nbytes'])}"
 
 
 def _compared(guideline: str, own: SummaryRow, rival: SummaryRow, name: str, detail: str) -> GuidelineComparison:
@@ -122,7 +127,7 @@ def _compared(guideline: str, own: SummaryRow, rival: SummaryRow, name: str, det
     return GuidelineComparison(guideline, *key, name, detail, factor, low, high, factor > 1 and not is_tie(own, rival))
 
 
-def _times(row: SummaryRow, factor: int) -> SummaryRow:
+def _scaled(row: SummaryRow, factor: int) -> SummaryRow:
     """The row of something that takes `factor` times as long."""
     return {
         **row,
@@ -133,11 +138,11 @@ def _times(row: SummaryRow, factor: int) -> SummaryRow:
     }
 
 
-def _sizes(every: Sequence[GuidelineComparison]) -> str:
+def _broken_sizes(sizes_in_order: Sequence[GuidelineComparison]) -> str:
     """`8 B, 64 KiB to 1 MiB`: the sizes that are broken, neighbours together."""
-    words = []
-    for broken, group in groupby(every, lambda one: one.broken):
-        sizes = [format_size(one.nbytes) for one in group]
+    spans = []
+    for broken, group in groupby(sizes_in_order, lambda comparison: comparison.broken):
+        sizes = [format_size(comparison.nbytes) for comparison in group]
         if broken:
-            words.append(sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}")
-    return ", ".join(words)
+            spans.append(sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}")
+    return ", ".join(spans)

@@ -37,23 +37,23 @@ LIBRARY = r"native|(default|auto|non_blocking)([-_](default|mpich|ompi|openmpi|c
 
 def known_as(name: str, algorithms: Iterable[str]) -> str | None:
     """The one of `algorithms` that `name` stands for; None: it is not known."""
-    known = set(algorithms)
-    plain = name.strip().lower()
-    while plain not in known:
-        stripped = re.sub(DECORATIONS, "", plain)
-        if stripped == plain:
+    names = set(algorithms)
+    bare_name = name.strip().lower()
+    while bare_name not in names:
+        stripped = re.sub(DECORATIONS, "", bare_name)
+        if stripped == bare_name:
             break
-        plain = stripped
-    plain = plain.replace("-", "_")
-    return plain if plain in known else ALIASES.get(plain)
+        bare_name = stripped
+    bare_name = bare_name.replace("-", "_")
+    return bare_name if bare_name in names else ALIASES.get(bare_name)
 
 
 def readings(name: str, algorithms: Iterable[str], ours: bool) -> tuple[str, ...]:
     """All that `name` may stand for, to be decided by the times; empty: not known. `ours`: this program ran it."""
-    found = known_as(name, algorithms)
-    if found is None:
+    algorithm = known_as(name, algorithms)
+    if algorithm is None:
         return ()
-    return (found,) if ours else AMBIGUOUS.get(found, (found,))
+    return (algorithm,) if ours else AMBIGUOUS.get(algorithm, (algorithm,))
 
 
 def is_library(name: str) -> bool:

@@ -13,7 +13,7 @@ what the best explanation leaves. Ranks differ, so each is judged with its neigh
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations, groupby
+from itertools import groupby
 from math import log, sqrt
 from statistics import stdev
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from ...evaluation.summary_row import SummaryRow, time_of
 from ...stats import median
 from ...units import format_size, in_ranks
 from ..terms import terms
+from .change_points import FORMS, misfits_of, sums_of_pieces, weigh
 from .known import known_as
 
 SURE = 0.8  # probability from which on an algorithm is named
@@ -35,7 +36,6 @@ NEIGHBOURS = 3  # numbers of ranks that are explained together
 LEAST_NOISE = 0.02  # of a median, relative: nothing is measured better
 LEAST_SIZES = 3
 MOST_ROUNDS = 4
-FORMS = {2: (1, 2), 3: (0, 1, 2)}  # number of prices -> which: of a call, a message, a byte
 PIECE = 5  # sizes in which an algorithm of ours is held against its own critical path
 
 
@@ -61,7 +61,8 @@ class Resemblance(NamedTuple):
         """`ring (97 %)`, `ring or rabenseifner (52 %, 45 %)`, `cannot be told`."""
         if not self.names:
             return "cannot be told"
-        return f"{' or '.join(self.names)} ({', '.join(f'{100 * self.probability[one]:.0f} %' for one in self.names)})"
+        shares = ", ".join(f"{100 * self.probability[name]:.0f} %" for name in self.names)
+        return f"{' or '.join(self.names)} ({shares})"
 
 
 class NoResemblance(ValueError):
@@ -71,7 +72,7 @@ class NoResemblance(ValueError):
 def likenesses(rows: Sequence[SummaryRow]) -> list[Resemblance]:
     """What the rows of `executor` native of one run resemble, of the other algorithms of the run with a known path.
 
-    With a warm cache where that was measured. Raises Unlike.
+    With a warm cache where that was measured. Raises NoResemblance.
     """
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
     cache = "warm" if any(row["cache"] == "warm" for row in timed) else "cold"
@@ -79,16 +80,16 @@ def likenesses(rows: Sequence[SummaryRow]) -> list[Resemblance]:
     native = {(row["ranks"], row["nbytes"]): row for row in timed if row["executor"] == "native"}
     candidates = _candidates(timed)
     ranks = sorted({p for p, _ in native})
-    _refuse(native, candidates, ranks)
-    found = []
-    for place, p in enumerate(ranks):
-        first = min(max(0, place - NEIGHBOURS // 2), max(0, len(ranks) - NEIGHBOURS))
+    _refuse_too_little(native, candidates, ranks)
+    resemblances = []
+    for index, p in enumerate(ranks):
+        first = min(max(0, index - NEIGHBOURS // 2), max(0, len(ranks) - NEIGHBOURS))
         around = ranks[first : first + NEIGHBOURS]
-        found += _at(p, around, native, candidates)
-    return found
+        resemblances += _resemblances_at(p, around, native, candidates)
+    return resemblances
 
 
-def _refuse(native: Mapping, candidates: Mapping, ranks: Sequence[int]) -> None:
+def _refuse_too_little(native: Mapping, candidates: Mapping, ranks: Sequence[int]) -> None:
     if not native:
         raise NoResemblance("native was not measured")
     if len(candidates) < 2:
@@ -104,29 +105,29 @@ def _refuse(native: Mapping, candidates: Mapping, ranks: Sequence[int]) -> None:
 
 def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
     """Our name of each algorithm that was measured beside native -> its rows."""
-    found: dict[str, list[SummaryRow]] = {}
+    rows_of: dict[str, list[SummaryRow]] = {}
     for row in timed:
         name = known_as(str(row["algorithm"]), builtin()) if row["executor"] != "native" else None
         if name:
-            found.setdefault(name, []).append(row)
-    return found
+            rows_of.setdefault(name, []).append(row)
+    return rows_of
 
 
-def _at(p: int, around: Sequence[int], native: Mapping, candidates: Mapping) -> list[Resemblance]:
+def _resemblances_at(p: int, neighbours: Sequence[int], native: Mapping, candidates: Mapping) -> list[Resemblance]:
     """The sizes of native at `p` ranks, judged by the times at the ranks `around`."""
     sizes = sorted({nbytes for q, nbytes in native if q == p})
-    cells = [[native[q, nbytes] for q in around if (q, nbytes) in native] for nbytes in sizes]
-    misfits = {name: _misfits(_paths(name, cells, _segment(rows))) for name, rows in candidates.items()}
-    points = _of_pieces(np.array([float(len(group)) for group in cells]))
+    cells = [[native[q, nbytes] for q in neighbours if (q, nbytes) in native] for nbytes in sizes]
+    misfits = {name: misfits_of(_paths(name, cells, _segment(rows))) for name, rows in candidates.items()}
+    points = sums_of_pieces(np.array([float(len(group)) for group in cells]))
     noise = median([_noise(row) for group in cells for row in group])
-    stray = max(LEAST_NOISE, noise, _own_misfit(around, candidates))
+    stray = max(LEAST_NOISE, noise, _own_misfit(neighbours, candidates))
     for _ in range(MOST_ROUNDS):
-        weights, left = _weigh(misfits, points, stray)
-        if left <= stray:
+        probability, misfit = weigh(misfits, points, stray)
+        if misfit <= stray:
             break
-        stray = left
+        stray = misfit
     return [
-        Resemblance(p, nbytes, {name: float(weights[name][i]) for name in weights}, stray)
+        Resemblance(p, nbytes, {name: float(probability[name][i]) for name in probability}, stray)
         for i, nbytes in enumerate(sizes)
     ]
 
@@ -143,120 +144,59 @@ def _noise(row: SummaryRow) -> float:
 
 def _paths(name: str, cells: Sequence[Sequence[SummaryRow]], segment: int | None) -> list[np.ndarray]:
     """For each size float64 [cell, 3]: a call, its messages and its bytes on the critical path, over the time."""
-    found = []
+    columns_of_sizes = []
     for group in cells:
         columns = []
         for row in group:
             messages = terms(
                 builtin()[name], row["ranks"], row.get("nodes"), row["nbytes"], row["nbytes"] // row["count"], segment
             ).messages
-            counted = 1.0, sum(one.number for one in messages), sum(one.number * one.nbytes for one in messages)
-            columns.append(np.array(counted) / time_of(row))
-        found.append(np.array(columns))
-    return found
+            number = sum(message.number for message in messages)
+            nbytes = sum(message.number * message.nbytes for message in messages)
+            columns.append(np.array([1.0, number, nbytes]) / time_of(row))
+        columns_of_sizes.append(np.array(columns))
+    return columns_of_sizes
 
 
-def _of_pieces(values: np.ndarray) -> np.ndarray:
-    """[first, last, ...]: the sum of `values` from the first to the last size of every piece; later ones only."""
-    sums = np.zeros((len(values), *values.shape))
-    for first in range(len(values)):
-        sums[first, first:] = np.cumsum(values[first:], axis=0)  # not as differences: bytes span many decades
-    return sums
-
-
-def _misfits(paths: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
-    """Number of prices -> float64 [first, last]: the least sum of squared relative errors over a piece of the sizes.
-
-    The prices are not negative: of the solutions for every choice of those that are not 0, the best one.
-    """
-    products = _of_pieces(np.array([path.T @ path for path in paths]))
-    sums = _of_pieces(np.array([path.sum(axis=0) for path in paths]))
-    points = _of_pieces(np.array([float(len(path)) for path in paths]))
-    best = {number: points.copy() for number in FORMS}
-    for number, columns in FORMS.items():
-        chosen = [list(some) for few in range(1, number + 1) for some in combinations(columns, few)]
-        for some in chosen:
-            prices = _solved(products[..., some, :][..., some], sums[..., some])
-            squares = points - (prices * sums[..., some]).sum(axis=-1)
-            allowed = (prices >= 0).all(axis=-1)
-            best[number] = np.where(allowed, np.clip(np.minimum(best[number], squares), 0, None), best[number])
-    return best
-
-
-def _solved(products: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """The solution of the normal equations of every piece; columns scaled alike, and those in step kept apart."""
-    scale = np.sqrt(np.diagonal(products, axis1=-2, axis2=-1))
-    scale = np.where(scale > 0, scale, 1.0)
-    scaled = products / scale[..., :, None] / scale[..., None, :] + 1e-10 * np.eye(products.shape[-1])
-    return np.linalg.solve(scaled, (sums / scale)[..., None])[..., 0] / scale
-
-
-def _weigh(misfits: Mapping[str, dict[int, np.ndarray]], points: np.ndarray, stray: float):
-    """Name -> float64 [size], its probability; and what the explanations leave, as a relative error.
-
-    `misfits` as of `_misfits`, `points` the number of cells of every piece.
-    """
-    sizes, count = len(points), np.maximum(points, 1)
-    pieces = np.triu(np.ones((sizes, sizes), dtype=bool))
-    cut = -log(sizes * len(misfits))
-    evidence = {
-        (name, number): np.where(pieces, -squares / (2 * stray**2) - number / 2 * np.log(count) + cut, -np.inf)
-        for name, forms in misfits.items()
-        for number, squares in forms.items()
-    }
-    every = np.logaddexp.reduce(list(evidence.values()))
-    before, after = np.full(sizes + 1, -np.inf), np.full(sizes + 1, -np.inf)
-    before[0] = after[sizes] = 0.0
-    for last in range(sizes):
-        before[last + 1] = np.logaddexp.reduce(before[: last + 1] + every[: last + 1, last])
-    for first in reversed(range(sizes)):
-        after[first] = np.logaddexp.reduce(every[first, first:] + after[first + 1 :])
-    probability = {name: np.zeros(sizes) for name in misfits}
-    squares, prices = 0.0, 0.0
-    for (name, number), value in evidence.items():
-        weight = np.exp(before[:-1, None] + value + after[None, 1:] - before[sizes])
-        probability[name] += [weight[: size + 1, size:].sum() for size in range(sizes)]
-        squares += float((weight * misfits[name][number]).sum())
-        prices += number * float(weight.sum())
-    free = points[0, -1] - prices
-    return probability, sqrt(squares / free) if free >= 1 else 0.0
-
-
-def _own_misfit(around: Sequence[int], candidates: Mapping[str, Sequence[SummaryRow]]) -> float:
+def _own_misfit(neighbours: Sequence[int], candidates: Mapping[str, Sequence[SummaryRow]]) -> float:
     """How far our own algorithms stray from their own critical paths over a few sizes, relative; the median."""
-    found = []
+    misfits = []
     for name, rows in candidates.items():
-        row_of = {(row["ranks"], row["nbytes"]): row for row in rows if row["ranks"] in around}
+        row_of = {(row["ranks"], row["nbytes"]): row for row in rows if row["ranks"] in neighbours}
         sizes = sorted({nbytes for _, nbytes in row_of})
-        cells = [[row_of[q, nbytes] for q in around if (q, nbytes) in row_of] for nbytes in sizes]
+        cells = [[row_of[q, nbytes] for q in neighbours if (q, nbytes) in row_of] for nbytes in sizes]
         if not cells:
             continue
         number = max(FORMS)
-        squares = _misfits(_paths(name, cells, _segment(rows)))[number]
-        points = _of_pieces(np.array([float(len(group)) for group in cells]))
-        reach = min(PIECE, len(sizes)) - 1
-        free = [(squares[i, i + reach], points[i, i + reach] - number) for i in range(len(sizes) - reach)]
-        found += [sqrt(left / degrees) for left, degrees in free if degrees >= 1]
-    return median(found) if found else 0.0
+        squares = misfits_of(_paths(name, cells, _segment(rows)))[number]
+        points = sums_of_pieces(np.array([float(len(group)) for group in cells]))
+        span = min(PIECE, len(sizes)) - 1
+        pieces = [(squares[i, i + span], points[i, i + span] - number) for i in range(len(sizes) - span)]
+        misfits += [sqrt(squares_left / degrees) for squares_left, degrees in pieces if degrees >= 1]
+    return median(misfits) if misfits else 0.0
 
 
-def sentences(found: Sequence[Resemblance]) -> list[str]:
+def sentences(resemblances: Sequence[Resemblance]) -> list[str]:
     """What native resembles over which sizes, numbers of ranks of which the same is said together."""
-    said: dict[str, list[int]] = {}
-    for ranks, group in groupby(found, lambda one: one.ranks):
-        told: list[str] = []
-        untold: list[str] = []
-        for names, some in groupby(group, lambda one: one.names):
-            sizes = [format_size(one.nbytes) for one in some]
+    ranks_of_sentence: dict[str, list[int]] = {}
+    for ranks, group in groupby(resemblances, lambda resemblance: resemblance.ranks):
+        named: list[str] = []
+        unnamed: list[str] = []
+        for names, stretch in groupby(group, lambda resemblance: resemblance.names):
+            sizes = [format_size(resemblance.nbytes) for resemblance in stretch]
             over = f"at {sizes[0]}" if len(sizes) == 1 else f"from {sizes[0]} to {sizes[-1]}"
-            (told if names else untold).append(f"{' or '.join(names)} {over}".strip())
-        words = [f"native most resembles {', '.join(told)}"] if told else []
-        words += [f"it cannot be told {', '.join(untold) if told else 'at any size'}"] if untold else []
-        said.setdefault("; ".join(words), []).append(ranks)
-    return [f"On {in_ranks(ranks)} {words}." for words, ranks in said.items()]
+            (named if names else unnamed).append(f"{' or '.join(names)} {over}".strip())
+        phrases = [f"native most resembles {', '.join(named)}"] if named else []
+        phrases += [f"it cannot be told {', '.join(unnamed) if named else 'at any size'}"] if unnamed else []
+        ranks_of_sentence.setdefault("; ".join(phrases), []).append(ranks)
+    return [f"On {in_ranks(ranks)} {phrases}." for phrases, ranks in ranks_of_sentence.items()]
 
 
-def as_frame(found: Sequence[Resemblance]) -> pd.DataFrame:
+def as_frame(resemblances: Sequence[Resemblance]) -> pd.DataFrame:
     """One row for each number of ranks, size and algorithm: ranks, nbytes, algorithm, probability, stray."""
-    rows = [(one.ranks, one.nbytes, name, share, one.stray) for one in found for name, share in one.probability.items()]
+    rows = [
+        (resemblance.ranks, resemblance.nbytes, name, share, resemblance.stray)
+        for resemblance in resemblances
+        for name, share in resemblance.probability.items()
+    ]
     return pd.DataFrame(rows, columns=["ranks", "nbytes", "algorithm", "probability", "stray"])
