@@ -1,2 +1,1 @@
-"""The library's own all-reduce: `guidelines` that it breaks, algorithms whose times it has (`resemblance`, by
-`change_points` and `known`)."""
+"""The library's own all-reduce: `guidelines` that it breaks, algorithms whose times it has (`resemblance`, `known`)."""
