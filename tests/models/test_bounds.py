@@ -8,6 +8,7 @@ from made_runs import ALPHA_S, BETA_S_PER_BYTE, build_run
 from allreduce_bench.evaluation import frames
 from allreduce_bench.models.bounds import bounds, sources
 from allreduce_bench.models.curves import layouts, lower_bounds
+from allreduce_bench.models.machine import Prices, bare_machine
 from allreduce_bench.report.pictures import bound_curves, time_pictures
 
 NAMES = ("native", "ring", "two_tree")
@@ -70,3 +71,14 @@ def test_nothing_is_sent_where_nobody_is(tmp_path):
     assert layouts(rows) == {2: [1]}
     numbers = time_pictures(rows, hand_models(NAMES))[0].numbers
     assert np.isnan(numbers.loc[numbers["ranks"] == 1, "bound_s"]).all()
+
+
+def test_the_bounds_are_those_of_the_formulas():
+    bare, nbytes = bare_machine(ALPHA_S, BETA_S_PER_BYTE), 1 << 20
+    assert bounds(bare.models, 100, None, nbytes) == pytest.approx(
+        (7 * ALPHA_S, 2 * 99 / 100 * nbytes * BETA_S_PER_BYTE)
+    )
+    machine = bare_machine(ALPHA_S, BETA_S_PER_BYTE, within=Prices(1e-6, 1e-12))
+    one_node, several = bounds(machine.models, 8, 1, nbytes), bounds(machine.models, 32, 4, nbytes)
+    assert one_node == pytest.approx((3e-6, 2 * 7 / 8 * nbytes * 1e-12))
+    assert several == pytest.approx((5e-6, 2 * 3 / 4 / 8 * nbytes * BETA_S_PER_BYTE))

@@ -1,15 +1,11 @@
 """The form that made the times is chosen, whatever the noise; what was not measured is not."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from made_models import ALPHA_S, BETA_S_PER_BYTE, SIZES, observed, series
+from made_models import ALPHA_S, BETA_S_PER_BYTE, observed, series
 
-from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.choice import bic, choose, knot_places, ranked
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.native.known import is_library, readings
-from allreduce_bench.models.series import LIBRARY, FittedSeries, fit_series, observe
 
 FINE = tuple(8 * 4**power for power in range(12))
 
@@ -64,45 +60,3 @@ def test_each_piece_has_its_points():
     columns = observed("ring", series("ring", (2, 4))).paths["ring"]
     for place in knot_places(columns, np.ones(len(columns.largest), dtype=bool)):
         assert (columns.largest < place).sum() >= 3 and (columns.largest >= place).sum() >= 3
-
-
-def test_a_library_that_switches_is_the_fastest_of_two():
-    """It takes recursive doubling below, and the ring above the size where that becomes faster."""
-    ranks = (4, 8, 16, 32)
-    doubling = series("recursive_doubling", ranks, FINE, theta=(5e-6, 4e-10))
-    ring = series("ring", ranks, FINE, theta=(3e-6, 1e-10))
-    times = np.minimum(doubling["time_s"], ring["time_s"]) * np.random.default_rng(1).normal(1, 0.03, len(ring))
-    points = ring.assign(time_s=times, algorithm="native", executor="native", nodes=pd.NA)
-    (found,) = fit_series(points)
-    assert isinstance(found, FittedSeries) and {part.priced_as for part in found.model.parts} >= {"recursive_doubling"}
-    assert len(found.model.parts) > 1 and found.scores.errors["leave_largest_p_out"].median < 0.1
-
-
-def test_a_tree_of_a_log_may_be_a_double_one():
-    """NCCL calls its double tree Tree; here times decide, but not where this program ran its own tree."""
-    points = series("ring", (4, 8, 16, 32), (8, 4096, 1 << 20, 1 << 22, 1 << 24, 1 << 26))
-    seen = observe(points.assign(algorithm="Tree"), ("two_tree",), 4, 32768)
-    times = seen.paths["two_tree"].matrix(Form()) @ [ALPHA_S, BETA_S_PER_BYTE]
-    points = points.assign(algorithm="Tree", time_s=times)
-    (imported,) = fit_series(points.assign(executor="imported"))
-    assert imported.model.parts[0].priced_as == "two_tree" and imported.scores.errors["in_sample"].median < 0.01
-    assert readings("tree", builtin(), ours=True) == ("tree",)
-
-
-@pytest.mark.parametrize("name", ["native", "default", "default_mpich", "default-default", "default_ompi", "auto"])
-def test_names_of_what_a_library_chose(name):
-    assert is_library(name) and not readings(name, builtin(), ours=False)
-
-
-def test_a_library_before_a_name_is_no_part_of_it():
-    assert readings("NCCL_ring", builtin(), ours=False) == ("ring",)
-    assert readings("nccl-tree", builtin(), ours=False) == ("tree", "two_tree")
-
-
-@pytest.mark.parametrize("name", ["ring", "default-ring", "NVLS", "default-trix3", "nativering"])
-def test_other_names(name):
-    assert not is_library(name) or readings(name, builtin(), ours=False)
-
-
-def test_the_libraries_algorithms_exist():
-    assert set(LIBRARY) < set(builtin()) and len(SIZES) > 3

@@ -201,18 +201,3 @@ def test_no_prediction_is_below_the_bounds():
         for one in predict(machine, [2, 3, 8, 24, 64, 100], [8, 64 * K, 16 * M], 8, segment=BEST):
             least = bounds(machine.models, one.ranks, one.nodes, one.nbytes)
             assert one.prediction.time_s >= max(least) * (1 - 1e-12), one
-
-
-def test_the_bounds_are_those_of_the_formulas():
-    assert bounds(BARE.models, 100, None, M) == pytest.approx((7 * ALPHA_S, 2 * 99 / 100 * M * BETA_S_PER_BYTE))
-    machine = bare_machine(ALPHA_S, BETA_S_PER_BYTE, within=Prices(1e-6, 1e-12))
-    one_node, several = bounds(machine.models, 8, 1, M), bounds(machine.models, 32, 4, M)
-    assert one_node == pytest.approx((3e-6, 2 * 7 / 8 * M * 1e-12))
-    assert several == pytest.approx((5e-6, 2 * 3 / 4 / 8 * M * BETA_S_PER_BYTE))
-
-
-def test_far_fewer_ranks_than_were_measured_are_speculative_too():
-    ring = next(model for model in bare_machine(1e-6, 1e-10).models if model.algorithm == "ring")
-    machine = Machine((replace(ring, ranks=(96, 192)),))
-    found = predict(machine, [8, 47, 48, 384, 385], [8], None, ["ring"])
-    assert [one.prediction.speculative for one in found] == [True, True, False, False, True]

@@ -5,7 +5,6 @@ from made_sweeps import build_sweep
 
 from allreduce_bench.evaluation.missing import explain_rows, group_missing, not_begun
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.runs.plan import Launch
 from allreduce_bench.slurm import fates
 from allreduce_bench.slurm.job_states import JobStates
 from allreduce_bench.slurm.parsing import SlurmJob
@@ -144,18 +143,3 @@ def test_the_summary_says_the_reason_where_no_launch_has_the_cell(tmp_path):
     }
     assert {row["reason"] for row in absent} == {"job 124 hit its time limit of 30:00"}
     assert all(not row["reason"] for row in rows if row["state"] == "done")
-
-
-def test_a_task_covers_what_only_says():
-    cases = {
-        "": True,
-        "8r": True,
-        "4r": False,
-        "8r-2": True,
-        "8r-3": False,
-        "-2": True,
-        "4r, 8r-2": True,
-        "4r,-3": False,
-    }
-    for only, covered in cases.items():
-        assert task("1", only).covers(Launch(8, 2)) is covered, only

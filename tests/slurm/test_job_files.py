@@ -9,7 +9,6 @@ from made_sweeps import record, submit
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.slurm.job_files import read_records, read_submissions, runs_of
-from allreduce_bench.slurm.tasks import BY_HAND, tasks_of
 
 
 @pytest.fixture
@@ -64,24 +63,6 @@ def test_records_of_all_starts_but_no_half_written_one(sweep):
     record(sweep, "104", "4r", restart="0")
     with pytest.raises(RunError, match=r"job-104.0.json: damaged: restart: it says '0'"):
         read_records(RunFolder(sweep))
-
-
-def test_jobs_by_hand_stand_beside_those_that_were_submitted_by_age(sweep):
-    submit(sweep, {2: "110"}, number=2, array="1-2")
-    record(sweep, "99", "", nodes=["n1"])
-    record(sweep, "110", "4r-2", task="2")
-    record(sweep, "102", "4r", restart=1)
-    record(sweep, "102", "4r", restart=0)
-    tasks = tasks_of(read_submissions(sweep), {".": read_records(RunFolder(sweep))})
-    assert [(task.id, task.name, task.submission) for task in tasks] == [
-        ("99", "1n", BY_HAND),
-        ("101", "1n", 1),
-        ("102", "2n", 1),
-        ("110_1", "2n-1", 2),
-        ("110_2", "2n-2", 2),
-    ]
-    assert [len(task.records) for task in tasks] == [1, 0, 2, 0, 1]
-    assert (tasks[2].restarts, tasks[2].record.restart) == (1, 1)
 
 
 def test_the_runs_of_a_sweep(tmp_path):

@@ -1,0 +1,21 @@
+"""Names of other people's logs are those of our algorithms, or of a library's own choice."""
+
+import pytest
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.models.native.known import is_library, readings
+
+
+@pytest.mark.parametrize("name", ["native", "default", "default_mpich", "default-default", "default_ompi", "auto"])
+def test_names_of_what_a_library_chose(name):
+    assert is_library(name) and not readings(name, builtin(), ours=False)
+
+
+def test_a_library_before_a_name_is_no_part_of_it():
+    assert readings("NCCL_ring", builtin(), ours=False) == ("ring",)
+    assert readings("nccl-tree", builtin(), ours=False) == ("tree", "two_tree")
+
+
+@pytest.mark.parametrize("name", ["ring", "default-ring", "NVLS", "default-trix3", "nativering"])
+def test_other_names(name):
+    assert not is_library(name) or readings(name, builtin(), ours=False)

@@ -1,0 +1,50 @@
+"""Points that say nothing are left out, and a series with too few says what is lacking."""
+
+import pytest
+from made_models import series
+
+from allreduce_bench.models.series import UnfittedSeries, fit_all, fit_series
+
+
+@pytest.mark.parametrize(
+    ("points", "sentence"),
+    [
+        (series("ring", (4,), (8,)), "one point"),
+        (series("ring", (4,)), "one number of ranks"),
+        (series("ring", (4, 8), (8,)), "one size"),
+        (series("ring", (4, 8), (8,)), "cannot be told apart"),
+        (series("ring").assign(time_s=1e-5), "all 32 times are equal"),
+        (series("ring").assign(time_s=0.0), "0, negative or missing"),
+        (series("ring").assign(time_s=-1.0), "0, negative or missing"),
+        (series("ring").assign(time_s=float("nan")), "0, negative or missing"),
+        (series("ring").assign(ranks=1), "one rank sends no messages"),
+        (series("ring").assign(algorithm="mystery"), "is not known"),
+        (series("ring").assign(nbytes=2, count=0, dtype="float64"), "below one element"),
+        (series("ring").assign(time_s=1e300), "no time"),
+    ],
+)
+def test_what_cannot_be_fitted_says_what_is_lacking(points, sentence):
+    (found,) = fit_series(points)
+    assert isinstance(found, UnfittedSeries) and sentence in found.reason and not fit_all(points)
+
+
+def test_bad_points_are_left_out_and_counted():
+    points = series("ring", noise=0.02)
+    points.loc[[0, 5], "time_s"] = [0.0, -1.0]
+    (model,) = fit_all(points)
+    assert any("2 of 32 points left out" in note for note in model.notes)
+    assert model.errors["in_sample"].points == 30
+
+
+def test_one_size_at_many_ranks_tells_of_messages_only():
+    (model,) = fit_all(series("ring", (96, 192, 384, 768, 1536), (8,), noise=0.02))
+    alpha, beta = model.parts[0].parameters[-2:]
+    assert alpha.name == "alpha_s" and alpha.identified and not beta.identified
+    assert any("one size" in note and "only alpha" in note for note in model.notes)
+
+
+def test_more_ranks_than_cores_are_said():
+    points = series("ring", noise=0.02)
+    assert not any("oversubscribed" in note for note in fit_all(points)[0].notes)
+    crowded = points.assign(oversubscribed=(points["ranks"] > 4).astype("boolean"))
+    assert any(note.startswith("8,16 ranks are oversubscribed: ") for note in fit_all(crowded)[0].notes)

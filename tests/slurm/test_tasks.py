@@ -1,0 +1,53 @@
+"""Jobs and tasks of job arrays: as submitted, and as they wrote of themselves."""
+
+import pytest
+from made_sweeps import record, submit
+
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.plan import Launch
+from allreduce_bench.slurm.job_files import read_records, read_submissions
+from allreduce_bench.slurm.tasks import BY_HAND, JobTask, tasks_of
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    path = tmp_path / "sweep"
+    submit(path, {1: "101", 2: "102"})
+    return path
+
+
+def task(number: str, only: str) -> JobTask:
+    return JobTask(number, "x", 4, ".", only, 1, None, ())
+
+
+def test_jobs_by_hand_stand_beside_those_that_were_submitted_by_age(sweep):
+    submit(sweep, {2: "110"}, number=2, array="1-2")
+    record(sweep, "99", "", nodes=["n1"])
+    record(sweep, "110", "4r-2", task="2")
+    record(sweep, "102", "4r", restart=1)
+    record(sweep, "102", "4r", restart=0)
+    tasks = tasks_of(read_submissions(sweep), {".": read_records(RunFolder(sweep))})
+    assert [(task.id, task.name, task.submission) for task in tasks] == [
+        ("99", "1n", BY_HAND),
+        ("101", "1n", 1),
+        ("102", "2n", 1),
+        ("110_1", "2n-1", 2),
+        ("110_2", "2n-2", 2),
+    ]
+    assert [len(task.records) for task in tasks] == [1, 0, 2, 0, 1]
+    assert (tasks[2].restarts, tasks[2].record.restart) == (1, 1)
+
+
+def test_a_task_covers_what_only_says():
+    cases = {
+        "": True,
+        "8r": True,
+        "4r": False,
+        "8r-2": True,
+        "8r-3": False,
+        "-2": True,
+        "4r, 8r-2": True,
+        "4r,-3": False,
+    }
+    for only, covered in cases.items():
+        assert task("1", only).covers(Launch(8, 2)) is covered, only
