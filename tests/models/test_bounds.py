@@ -18,14 +18,6 @@ def captions(frame, models) -> dict[str, str]:
     return {picture.stem: picture.caption for picture in time_pictures(frame, models)}
 
 
-def test_no_schedule_beats_the_bound_of_its_own_parameters(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(3, 4, 8))])
-    models = hand_models(NAMES, (3, 4, 8))
-    for row in rows.itertuples():
-        assert row.time_s >= 0.95 * max(bounds(models, row.ranks, None, row.nbytes))
-    assert set(lower_bounds(models, rows)) == {3, 4, 8}
-
-
 def test_bounds_use_the_smallest_parameters_and_say_whose():
     models = [hand_model("ring"), hand_model("two_tree", factor=0.5)]
     assert bounds(models, 4, None, 1 << 20) == pytest.approx((ALPHA_S, 0.75 * BETA_S_PER_BYTE * (1 << 20)))

@@ -1,0 +1,44 @@
+"""What a reader is told of a fit."""
+
+import numpy as np
+import pandas as pd
+from made_models import ALPHA_S, observed, series
+
+from allreduce_bench.models.diagnosis import diagnose
+from allreduce_bench.models.fitting import plain
+from allreduce_bench.models.intervals import estimates
+from allreduce_bench.models.observations import Observations
+
+
+def notes(cells: Observations) -> str:
+    fit = plain(cells, "ring", cells.at(cells.counts))
+    return "\n".join(diagnose(cells, fit, estimates(cells, fit)))
+
+
+def test_a_good_fit_says_only_how_its_intervals_came_about():
+    cells = observed("ring", series("ring", noise=0.01))
+    assert notes(cells) == (
+        "parameters: 95 % intervals by bootstrap over residuals, since some ranks have one launch only"
+    )
+
+
+def test_what_is_not_identified_is_named():
+    cells = observed("ring", series("ring", theta=(ALPHA_S, 0.0), noise=0.02))
+    assert "not identified, only bounded: beta" in notes(cells)
+    cells = observed("ring", series("ring", sizes=(8,)))
+    assert "one size (8 bytes): only alpha can be told, and no time of another size" in notes(cells)
+
+
+def test_ranks_where_nearly_all_sizes_are_off_to_one_side_are_named():
+    far = series("ring", (16,)).assign(time_s=lambda points: 3 * points["time_s"])
+    text = notes(observed("ring", pd.concat([series("ring", (2, 4, 8)), far], ignore_index=True)))
+    assert "predicted too low at nearly all sizes of 16 ranks" in text and "8 of 32 cells are off by more than" in text
+
+
+def test_launches_that_differ_are_told():
+    cells = observed("ring", series("ring"))
+    logs = cells.log_time + np.log([[0.9], [1.0], [1.1]])
+    text = notes(Observations(cells.ranks, cells.nbytes, logs, cells.paths))
+    assert "(3 or more of each number of ranks)" in text
+    assert "launches of one cell differ by 10.0% from their median" in text
+    assert "the model is closer than launches are to one another" in text
