@@ -53,13 +53,13 @@ class Listing(NamedTuple):
     def json(self) -> str:
         """Everything."""
         content = {
-            "models": [_model_values(one.model) for one in self.fitted],
-            "pooled": _errors_values(pooled([one.scores for one in self.fitted])),
-            "pooled_plain": _errors_values(pooled([one.plain for one in self.fitted])),
-            "joint": [one._asdict() | {"parameters": [p._asdict() for p in one.parameters]} for one in self.joint],
+            "models": [_model_values(fitted.model) for fitted in self.fitted],
+            "pooled": _errors_values(pooled([fitted.scores for fitted in self.fitted])),
+            "pooled_plain": _errors_values(pooled([fitted.plain for fitted in self.fitted])),
+            "joint": [fit._asdict() | {"parameters": [p._asdict() for p in fit.parameters]} for fit in self.joint],
             "no_gamma": list(self.refused),
-            "local_gamma": [one._asdict() | {"gamma": one.gamma._asdict()} for one in self.local],
-            "unfit": [one._asdict() for one in self.unfit],
+            "local_gamma": [floor._asdict() | {"gamma": floor.gamma._asdict()} for floor in self.local],
+            "unfit": [series._asdict() for series in self.unfit],
         }
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
@@ -87,7 +87,10 @@ class Listing(NamedTuple):
 
     def _pooled_lines(self) -> list[str]:
         """The errors of all cells together."""
-        chosen, plain = pooled([one.scores for one in self.fitted]), pooled([one.plain for one in self.fitted])
+        chosen, plain = (
+            pooled([series.scores for series in self.fitted]),
+            pooled([series.plain for series in self.fitted]),
+        )
         lines = []
         for kind in KINDS:
             if kind in chosen:

@@ -90,8 +90,8 @@ class Observations:
     @cached_property
     def launches(self) -> np.ndarray:
         """int [cell]: how many launches its number of ranks has."""
-        known = {p: int((~np.isnan(self.logs[:, self.ranks == p])).any(axis=1).sum()) for p in self.counts}
-        return np.array([known[p] for p in self.ranks.tolist()])
+        number_of = {p: int((~np.isnan(self.logs[:, self.ranks == p])).any(axis=1).sum()) for p in self.counts}
+        return np.array([number_of[p] for p in self.ranks.tolist()])
 
     def at(self, counts: Sequence[int]) -> np.ndarray:
         """bool [cell]: those of these numbers of ranks."""

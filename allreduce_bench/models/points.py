@@ -48,10 +48,10 @@ def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run:
 
     `calls` is missing.
     """
-    crowded = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
+    is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
     timed = [row for row in rows if row["time_s"] is not None and row["groups"] == NO_GROUPS]
     records = [
-        {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": crowded[launch]}
+        {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
         for row in timed
         for launch, time_s in row["launch_medians"].items()
     ]
@@ -60,14 +60,14 @@ def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run:
 
 
 def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
-    wrong = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
-    crowded = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
+    wrong_cells = {(int(row["ranks"]), key_of(row)) for row in folder.marks() if row["state"] in ("wrong", "refused")}
+    is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in folder.attempts()}
     for cell, launches in by_cell(folder).items():
-        found = [_point(calls) for calls in launches.values() if calls.time_s]
+        cell_points = [_point(calls) for calls in launches.values() if calls.time_s]
         first = next(iter(launches.values())).cell
-        wanted = (floors or first["executor"] != FLOOR) and first["groups"] == NO_GROUPS and cell not in wrong
-        if wanted and all(point["time_s"] > 0 for point in found):
-            yield from ({**point, "oversubscribed": crowded[point["launch"]]} for point in found)
+        is_wanted = (floors or first["executor"] != FLOOR) and first["groups"] == NO_GROUPS and cell not in wrong_cells
+        if is_wanted and all(point["time_s"] > 0 for point in cell_points):
+            yield from ({**point, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points)
 
 
 def _point(calls: CellCalls) -> dict:

@@ -70,7 +70,7 @@ def score(observed: Observations, fitter: Fitter) -> Scores:
         within = []
         for p, log in outside.items():  # its interval: from the fit without it, and from the other folds
             rest = [q for q in counts if q != p]
-            own_reach = reach(off(rest, rest), _joined(one for q, one in outside.items() if q != p))
+            own_reach = reach(off(rest, rest), _joined(fold for q, fold in outside.items() if q != p))
             within.append(np.abs(log) <= own_reach.at(doublings_beyond(p, rest)))
         residuals[LEAVE_ONE] = Residuals(_joined(outside.values()), np.concatenate(within))
         *rest, largest = counts

@@ -170,8 +170,8 @@ def _complaint_sentence(complaints: IO[str]) -> str:
     return "; ".join(line for line in lines if line) or "it ended without a word"
 
 
-def _check_of_silence(granted: bool, number: str) -> Check:
-    if granted:
+def _check_of_silence(is_granted: bool, number: str) -> Check:
+    if is_granted:
         advice = "run doctor --slurm inside a job to see more"
         return Check("severe", "nodes", f"nothing came back for {QUIET_S:.0f} s", "a run would hang", advice)
     reason = ""

@@ -72,8 +72,8 @@ def find_system(name: str) -> System:
     for place in _places() if NAME.fullmatch(name) else ():
         if (path := place / f"{name}.cfg").is_file():
             return read_system(path)
-    known, places = ", ".join(known_systems()), ", ".join(map(str, _places()))
-    raise SystemFileError(f"unknown system {name!r}; known: {known}; looked for its .cfg file in {places}")
+    names, places = ", ".join(known_systems()), ", ".join(map(str, _places()))
+    raise SystemFileError(f"unknown system {name!r}; known: {names}; looked for its .cfg file in {places}")
 
 
 def read_system(path: Path) -> System:

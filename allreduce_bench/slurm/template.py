@@ -167,12 +167,12 @@ def _export_lines(exports: Mapping[str, str]) -> list[str]:
     return [f"export {name}={_shell_word(name, value)}" for name, value in exports.items()]
 
 
-def _shell_word(what: str, text: str) -> str:
-    return shlex.quote(_one_line(what, text))
+def _shell_word(label: str, text: str) -> str:
+    return shlex.quote(_one_line(label, text))
 
 
-def _one_line(what: str, text: str) -> str:
+def _one_line(label: str, text: str) -> str:
     """`text`. Raises ScriptError for what could end its line, or cannot be written."""
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise ScriptError(f"{what} {text!r}: holds a control character or no valid text; leave it out")
+        raise ScriptError(f"{label} {text!r}: holds a control character or no valid text; leave it out")
     return text

@@ -36,7 +36,7 @@ def test_a_tree_of_a_log_may_be_a_double_one():
     points = points.assign(algorithm="Tree", time_s=times)
     (imported,) = fit_series(points.assign(executor="imported"))
     assert imported.model.parts[0].priced_as == "two_tree" and imported.scores.errors["in_sample"].median < 0.01
-    assert readings("tree", builtin(), ours=True) == ("tree",)
+    assert readings("tree", builtin(), ran_here=True) == ("tree",)
 
 
 def test_the_libraries_algorithms_exist():

@@ -48,12 +48,12 @@ def known_as(name: str, algorithms: Iterable[str]) -> str | None:
     return bare_name if bare_name in names else ALIASES.get(bare_name)
 
 
-def readings(name: str, algorithms: Iterable[str], ours: bool) -> tuple[str, ...]:
-    """All that `name` may stand for, to be decided by the times; empty: not known. `ours`: this program ran it."""
+def readings(name: str, algorithms: Iterable[str], ran_here: bool) -> tuple[str, ...]:
+    """All that `name` may stand for, to be decided by the times; empty: not known. `ran_here`: by this program."""
     algorithm = known_as(name, algorithms)
     if algorithm is None:
         return ()
-    return (algorithm,) if ours else AMBIGUOUS.get(algorithm, (algorithm,))
+    return (algorithm,) if ran_here else AMBIGUOUS.get(algorithm, (algorithm,))
 
 
 def is_library(name: str) -> bool:

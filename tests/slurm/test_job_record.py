@@ -1,0 +1,36 @@
+"""What a start of a job leaves in its run."""
+
+import json
+from pathlib import Path
+
+from allreduce_bench.slurm.allocation import Allocation
+from allreduce_bench.slurm.job_record import JobRecord
+
+FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "stage", "ended", "end", "why", "requeued"]
+
+
+def records(folder: Path) -> dict[str, dict]:
+    return {path.name: json.loads(path.read_text()) for path in sorted(folder.glob("jobs/job-*"))}
+
+
+def test_a_record_is_whole_at_once_and_a_second_one_of_the_same_start_is_another_file(tmp_path):
+    here = Allocation("15", "12", "4", 1, ("n1",), 1)
+    one, other = JobRecord(tmp_path, here, "8r"), JobRecord(tmp_path, here, "4r")
+    assert list(records(tmp_path)) == ["job-12_4.1.2.json", "job-12_4.1.json"]
+    one.end("warned", "why", requeued=True)
+    first = records(tmp_path)["job-12_4.1.json"]
+    assert list(first) == FIELDS and first["ended"] >= first["started"]
+    known = {"job": "12", "task": "4", "restart": 1, "only": "8r", "nodes": ["n1"], "end": "warned", "requeued": True}
+    assert known.items() <= first.items()
+    other.add(stage={"python_s": 1.5})
+    assert records(tmp_path)["job-12_4.1.2.json"] | {"only": "8r"} == {
+        **first, "ended": None, "end": None, "why": None, "requeued": False, "stage": {"python_s": 1.5},
+        "started": other.facts["started"],
+    }  # fmt: skip
+
+
+def test_a_record_that_cannot_be_written_costs_nothing_else(tmp_path):
+    (tmp_path / "jobs").write_text("a file")
+    unwritten = JobRecord(tmp_path, Allocation("12", "12", None, 0, (), None), "")
+    unwritten.end("done", None)
+    assert (tmp_path / "jobs").read_text() == "a file"
