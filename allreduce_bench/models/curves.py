@@ -10,6 +10,7 @@ from ..algorithms import builtin
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
 from .bounds import Bounds, bounds
+from .caches import preferred_cache
 from .model import Model, Prediction
 from .terms import ENUMERATED, terms
 
@@ -117,7 +118,7 @@ def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     more, and the choice is one of what was measured there. `fastest` and its `time_s` are of all that was measured
     there, with a model or without. Regret is the time of the choice over the time of the fastest.
     """
-    cache = "warm" if "warm" in set(compared["cache"]) else "cold"
+    cache = preferred_cache(set(compared["cache"]))
     ranked = rows[(rows["cache"] == cache) & rows["rank_of_best"].notna()]
     best = ranked[ranked["rank_of_best"] == "best"].rename(columns={"algorithm": "fastest"})
     ties = ranked[ranked["rank_of_best"] == "tie"].groupby(AT).size().rename("tied")

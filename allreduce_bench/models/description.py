@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from ..units import format_size, in_ranks, three_digits
+from .caches import cache_label
 from .model import Errors, Model, ModelPart, Parameter
 
 SYMBOLS = {  # parameter -> symbol, unit, how many of it are a second
@@ -34,7 +35,8 @@ def lines(models: Iterable[Model]) -> list[dict]:
 def series(model: Model) -> str:
     """What tells a model from the others of its run: `ring`, `ring, cold cache`."""
     imported = "" if model.executor in ("", "native", "sendrecv", "imported") else f", {model.executor}"
-    return f"{model.algorithm}{imported}{', cold cache' if model.cache == 'cold' else ''}"
+    label = cache_label(model.cache)
+    return f"{model.algorithm}{imported}{f', {label} cache' if label else ''}"
 
 
 def parameter(parameter: Parameter) -> str:

@@ -44,13 +44,13 @@ class Joint(NamedTuple):
 
 def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
     """The joint fits of the runs and executors among `fitted`, and sentences why there is none."""
-    groups: dict[tuple, list[FittedSeries]] = {}
+    members_of: dict[tuple, list[FittedSeries]] = {}
     for member in fitted:
         if not member.observed.switches:
             model = member.model
-            groups.setdefault((model.run, model.executor, model.cache, model.dtype, model.op), []).append(member)
+            members_of.setdefault((model.run, model.executor, model.cache, model.dtype, model.op), []).append(member)
     joint_fits, refusals = [], []
-    for members in groups.values():
+    for members in members_of.values():
         try:
             joint_fits.append(joint(members))
         except TooFewPoints as error:

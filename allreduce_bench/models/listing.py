@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from ..units import aligned, format_size, in_ranks, three_digits
+from .caches import cache_label
 from .description import SYMBOLS
 from .joint import Joint, Local
 from .model import Errors, Model, Parameter
@@ -135,9 +136,7 @@ def _ranks_text(model: Model) -> str:
 
 
 def _series_label(model: Model) -> str:
-    return " ".join(
-        filter(None, (model.run and f"{model.run}:", model.algorithm, "cold" if model.cache == "cold" else ""))
-    )
+    return " ".join(filter(None, (model.run and f"{model.run}:", model.algorithm, cache_label(model.cache))))
 
 
 def _error_text(errors: Errors | None) -> str:

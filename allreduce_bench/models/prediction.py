@@ -120,10 +120,10 @@ def predict(
 
     Raises what `competing_models` and `CompetingModels.at` do.
     """
-    groups = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize))
+    competitors = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize))
     return [
         group.at(series, number, nbytes)
-        for group in groups
+        for group in competitors
         for number in ranks
         for nbytes in sizes
         for series in group.models

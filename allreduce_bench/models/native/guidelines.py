@@ -22,6 +22,7 @@ from ...evaluation.summary import competing, is_tie, launch_ratios
 from ...evaluation.summary_row import SummaryRow, time_of
 from ...stats import log_interval
 from ...units import format_size, format_time, in_ranks, three_digits
+from ..caches import cache_label
 from .known import known_as
 
 NATIVE = "native"  # the executor of a library's own all-reduce
@@ -74,7 +75,8 @@ def broken_in_words(compared: Sequence[GuidelineComparison]) -> list[dict[str, s
             worst = max(broken, key=lambda comparison: comparison.factor)
             interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
             factor = f"{three_digits(worst.factor)} times{interval} at {format_size(worst.nbytes)}"
-            line = {"guideline": worst.guideline, "ranks": str(ranks) + (", cold cache" if cache == "cold" else "")}
+            label = cache_label(cache)
+            line = {"guideline": worst.guideline, "ranks": f"{ranks}{f', {label} cache' if label else ''}"}
             line |= {"algorithm": algorithm, "rival": rival, "sizes": _broken_sizes(sizes_in_order)}
             lines.append({**line, "worst": f"{factor}, against {worst.detail}"})
     return lines

@@ -26,6 +26,7 @@ from ...evaluation.summary import competing
 from ...evaluation.summary_row import SummaryRow, time_of
 from ...stats import median
 from ...units import format_size, in_ranks
+from ..caches import preferred_cache
 from ..terms import terms
 from .change_points import FORMS, misfits_of, sums_of_pieces, weigh
 from .known import known_as
@@ -75,7 +76,7 @@ def likenesses(rows: Sequence[SummaryRow]) -> list[Resemblance]:
     With a warm cache where that was measured. Raises NoResemblance.
     """
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
-    cache = "warm" if any(row["cache"] == "warm" for row in timed) else "cold"
+    cache = preferred_cache({row["cache"] for row in timed})
     timed = [row for row in timed if row["cache"] == cache]
     native = {(row["ranks"], row["nbytes"]): row for row in timed if row["executor"] == "native"}
     candidates = _candidates(timed)
