@@ -4,11 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from allreduce_bench.cli.plan_of_options import planned_run, refuse_short_timeout
 from allreduce_bench.cli.request import Control, Request, algorithm_fields, request_of
 from allreduce_bench.cli.run import run
-from allreduce_bench.cli.submit import submit
-from allreduce_bench.cli.sweep_of_options import submission_request
 from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError, geometric_sizes
 from allreduce_bench.runs.start import Start
 
@@ -67,28 +64,3 @@ def test_what_is_decided_meanwhile_replaces_what_was_said():
 def test_a_plan_draws_its_own_seed():
     seeds = {Plan(("ring",), (8,), (2,)).seed for _ in range(5)}
     assert len(seeds) > 1 and all(0 <= seed < LARGEST_SEED for seed in seeds)
-
-
-@pytest.mark.parametrize(
-    ("control", "why"),
-    [
-        (Control(resume=True), "--resume needs the folder of the run"),
-        (Control(within_s=0.0), "--within needs some time"),
-        (Control(output=Path("sum")), "-o sum: -o is the output folder; the operation is --op sum"),
-    ],
-)
-def test_a_control_that_makes_no_sense_is_refused(control, why):
-    with pytest.raises(PlanError, match=why):
-        planned_run(Request(lambda: Plan(("ring",), (8,), (2,)), control))
-    with pytest.raises(PlanError, match="--timeout: 0.5 s would end launches that are well"):
-        refuse_short_timeout(0.5)
-
-
-def test_a_sweep_is_asked_for_with_what_its_jobs_are_told():
-    words = ["--nodes", "1,2", "--within", "90s", "--timeout", "5s", "--max-time", "8:15us", "--job-name", "x"]
-    params = submit.make_context("submit", [*words, "--ranks-per-node", "4", "--", "--account=me"]).params
-    sweep = submission_request(params, {"nodes", "within", "timeout"})
-    assert sweep.steering == ("--within=90s", "--timeout=5s", "--max-time=8:0.000015000000s")
-    assert (sweep.arguments, sweep.nodes, sweep.ranks_per_node) == (("--account=me",), (1, 2), (4,))
-    assert sweep.output.parent == Path("results") and sweep.output.name.endswith("_x")
-    assert (sweep.stage, sweep.array, sweep.run.control.requeue) == (None, None, False)
