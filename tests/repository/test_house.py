@@ -40,29 +40,28 @@ NOT_YET = set(  # to get one
         algorithms/_folding.py algorithms/_ring_phases.py algorithms/_tree_pipeline.py
         algorithms/hierarchical_ring.py algorithms/naive.py algorithms/parameter_server.py
         algorithms/rabenseifner.py algorithms/recursive_doubling.py algorithms/ring.py
-        algorithms/tree.py algorithms/two_tree.py cli/end_of_run.py cli/plan_of_options.py
-        cli/sections.py cli/types.py evaluation/cell_times.py evaluation/comparison/conditions.py
-        evaluation/comparison/document.py evaluation/comparison/judgement.py
-        evaluation/comparison/junit.py evaluation/comparison/reading.py
-        evaluation/comparison/text.py evaluation/link_limit.py evaluation/summary.py
-        importers/columns.py importers/flux.py importers/imb.py importers/lines.py importers/nccl.py
-        importers/nccl_json.py importers/osu.py importers/pico.py importers/points.py
-        importers/rates.py importers/reading.py importers/row.py importers/tidy.py
-        importers/values.py launching/check_launchers.py launching/check_mpi.py launching/driver.py
-        launching/find.py launching/launcher.py launching/launchers/generic.py
-        launching/launchers/hydra.py launching/launchers/openmpi.py launching/launchers/srun.py
-        launching/layout.py launching/scheduler.py launching/supervision.py machine/checks.py
-        machine/container.py machine/finding.py machine/kernel.py machine/mixed_nodes.py
-        machine/mpi.py machine/networks.py measuring/admission.py measuring/command.py
-        measuring/context.py measuring/execute.py measuring/hello.py measuring/launch.py
-        measuring/launcher_variables.py measuring/rank.py measuring/schedules.py
-        measuring/surroundings.py measuring/vectors/random_floats.py models/curves.py
-        models/diagnosis.py models/envelope.py models/forms.py models/intervals.py models/joint.py
-        models/listing.py models/model.py models/native/known.py models/observations.py
-        models/series.py report/caveat.py report/caveats.py report/distribution.py
-        report/figures/fitted.py report/figures/looks.py report/figures/scaling.py
-        report/figures/sizes.py report/figures/winners.py report/forecast.py
-        report/formats/document.py report/formats/nccl.py report/formats/osu.py
+        algorithms/tree.py algorithms/two_tree.py evaluation/cell_times.py
+        evaluation/comparison/conditions.py evaluation/comparison/document.py
+        evaluation/comparison/judgement.py evaluation/comparison/junit.py
+        evaluation/comparison/reading.py evaluation/comparison/text.py evaluation/link_limit.py
+        evaluation/summary.py importers/columns.py importers/flux.py importers/imb.py
+        importers/lines.py importers/nccl.py importers/nccl_json.py importers/osu.py
+        importers/pico.py importers/points.py importers/rates.py importers/reading.py
+        importers/row.py importers/tidy.py importers/values.py launching/check_launchers.py
+        launching/check_mpi.py launching/driver.py launching/find.py launching/launcher.py
+        launching/launchers/generic.py launching/launchers/hydra.py launching/launchers/openmpi.py
+        launching/launchers/srun.py launching/layout.py launching/scheduler.py
+        launching/supervision.py machine/checks.py machine/container.py machine/finding.py
+        machine/kernel.py machine/mixed_nodes.py machine/mpi.py machine/networks.py
+        measuring/admission.py measuring/command.py measuring/context.py measuring/execute.py
+        measuring/hello.py measuring/launch.py measuring/launcher_variables.py measuring/rank.py
+        measuring/schedules.py measuring/surroundings.py measuring/vectors/random_floats.py
+        models/curves.py models/diagnosis.py models/envelope.py models/forms.py models/intervals.py
+        models/joint.py models/listing.py models/model.py models/native/known.py
+        models/observations.py models/series.py report/caveat.py report/caveats.py
+        report/distribution.py report/figures/fitted.py report/figures/looks.py
+        report/figures/scaling.py report/figures/sizes.py report/figures/winners.py
+        report/forecast.py report/formats/document.py report/formats/nccl.py report/formats/osu.py
         report/formats/result.py report/formats/tidy.py report/how_imported.py report/pictures.py
         report/table.py report/time_caveats.py report/traffic_sentence.py report/verdict_sentence.py
         runs/command_of_plan.py runs/dtypes.py runs/merge_sources.py runs/recorder.py runs/rows.py
@@ -134,7 +133,7 @@ NEED_TESTS = {relative(path): test_of(path) for path in SOURCES if path.stem != 
 
 def test_every_module_has_its_test_or_a_reason():
     missing = {path for path, test in NEED_TESTS.items() if not (TESTS / test).exists()}
-    assert missing == {*UNTESTED} | NOT_YET
+    assert missing == {*UNTESTED} | NOT_YET | NOT_YET
 
 
 def test_every_test_is_that_of_a_module_or_has_a_reason():

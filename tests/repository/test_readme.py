@@ -103,12 +103,12 @@ def test_what_the_readme_predicts_is_what_is_predicted(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     model = tmp_path / "lumi.json"
     fit, predict = (
-        next(one for one in COMMANDS if one.startswith(start)) for start in ("fit analysis", "predict lumi")
+        next(command for command in COMMANDS if command.startswith(start)) for start in ("fit analysis", "predict lumi")
     )
     for command in (fit, predict):
         result = CliRunner().invoke(main, shlex.split(command.replace("lumi.json", str(model))))
         assert result.exit_code == 0, result.output
     shown = re.search(r"\n    64 ranks on 64 nodes\n.*?\n\nThe intervals", TEXT, re.DOTALL)[0].splitlines()[1:-2]
-    said = [line.strip() for line in result.output.splitlines()]
+    printed = [line.strip() for line in result.output.splitlines()]
     for line in filter(None, map(str.strip, shown)):
-        assert any(same(one, line) for one in said), line
+        assert any(same(other, line) for other in printed), line

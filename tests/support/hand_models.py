@@ -1,4 +1,4 @@
-"""Models made by hand, as a fit of runs of `builders` could give them."""
+"""Models made by hand, as a fit of runs of `made_runs` could give them."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ SEGMENT = 32768  # elements: the default of 128 KiB
 
 
 def hand_model(name: str, ranks: Sequence[int] = (2, 4), factor: float = 1.0, priced_as: str = "", **fields) -> Model:
-    """The model of `name` with `factor` times the prices of the builder; its beta is not identified."""
+    """The model of `name` with `factor` times the prices of `made_runs`; its beta is not identified."""
     alpha_s, beta_s = factor * ALPHA_S, factor * BETA_S_PER_BYTE
     alpha = Parameter("alpha_s", "", 0.0, alpha_s, 0.9 * alpha_s, 1.1 * alpha_s, True)
     beta = Parameter("beta_s_per_byte", "", 0.0, beta_s, 0.8 * beta_s, 1.3 * beta_s, True)

@@ -39,4 +39,4 @@ def found(*nodes: dict, ranks: int = 2, mpi: dict | None = None, declared: int |
 
 
 def codes(*nodes: dict, **options) -> list[tuple[str, str]]:
-    return [(one["code"], one["level"]) for one in found(*nodes, **options)]
+    return [(finding["code"], finding["level"]) for finding in found(*nodes, **options)]

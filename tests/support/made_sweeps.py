@@ -30,7 +30,7 @@ def submit(sweep: Path, jobs: dict[int, str], number: int = 1, collect: str | No
     """Write submission.json: {nodes: number of its job}, 2 ranks on each node."""
     folder = sweep / "jobs" / str(number)
     folder.mkdir(parents=True)
-    each = [
+    job_facts = [
         {
             "name": f"{nodes}n",
             "nodes": nodes,
@@ -46,8 +46,10 @@ def submit(sweep: Path, jobs: dict[int, str], number: int = 1, collect: str | No
         }
         for nodes, job in jobs.items()
     ]
-    said = {"submitted": "2024-05-01T10:00:00+00:00", "command": ["allreduce-bench", "submit"], "system": "generic"}
-    (folder / "submission.json").write_text(json.dumps({**said, "arguments": [], "jobs": each, "collect": collect}))
+    facts = {"submitted": "2024-05-01T10:00:00+00:00", "command": ["allreduce-bench", "submit"], "system": "generic"}
+    (folder / "submission.json").write_text(
+        json.dumps({**facts, "arguments": [], "jobs": job_facts, "collect": collect})
+    )
 
 
 def record(run: Path, job: str, only: str, task: str | None = None, restart: int = 0, **more: Any) -> None:

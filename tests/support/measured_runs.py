@@ -16,12 +16,12 @@ def bench(python: Path, *words: object, cwd: Path | None = None, **options) -> s
 
 def done(folder: Path) -> list[tuple[str, str, str]]:
     """(launch, algorithm, count) of every completed all-reduce, duplicates included."""
-    found = []
+    cells = []
     for path in folder.glob("launches/*.cells.csv"):
         with open(path, newline="") as file:
             rows = [row for row in csv.DictReader(file) if row["state"] == "done" and row["executor"] != "floor"]
-        found += [(row["launch"], row["algorithm"], row["count"]) for row in rows]
-    return found
+        cells += [(row["launch"], row["algorithm"], row["count"]) for row in rows]
+    return cells
 
 
 def one_line_error(result: subprocess.CompletedProcess) -> str:
@@ -34,10 +34,10 @@ def one_line_error(result: subprocess.CompletedProcess) -> str:
 
 def ranks(folder: Path) -> list[int]:
     """The processes that measure into `folder`, mpirun and its helpers left out."""
-    found = subprocess.run(
+    matching = subprocess.run(
         ["pgrep", "-f", f"^[^ ]*python[^ ]* -m allreduce_bench measure .* {folder}$"], capture_output=True, text=True
     )
-    return [int(pid) for pid in found.stdout.split()]
+    return [int(pid) for pid in matching.stdout.split()]
 
 
 def wait_until_nobody_measures(folder: Path) -> None:
@@ -48,29 +48,31 @@ def wait_until_nobody_measures(folder: Path) -> None:
 
 
 def mpirun(python: Path, number: int, *words: object) -> list[str]:
-    ask = (
+    question = (
         "import sys; from allreduce_bench.launching.find import *; from allreduce_bench.runs.start import Start; "
         "print(*mpirun_command(find_launcher(), int(sys.argv[1]), Start(), sys.argv[2:]), sep='\\0', end='')"
     )
     program = [str(python), "-m", "allreduce_bench", *map(str, words)]
-    asked = subprocess.run([str(python), "-c", ask, str(number), *program], capture_output=True, text=True, check=True)
-    return asked.stdout.split("\0")
+    answer = subprocess.run(
+        [str(python), "-c", question, str(number), *program], capture_output=True, text=True, check=True
+    )
+    return answer.stdout.split("\0")
 
 
 def processes(folder: Path) -> dict[int, int]:
     """rank -> process of what measures into `folder`."""
-    asked = ["pgrep", "-f", rf"^[^ ]*python[^ ]* -m allreduce_bench\S* .*{folder}$"]
-    found = {}
-    for pid in subprocess.run(asked, capture_output=True, text=True).stdout.split():
+    search = ["pgrep", "-f", rf"^[^ ]*python[^ ]* -m allreduce_bench\S* .*{folder}$"]
+    process_of = {}
+    for pid in subprocess.run(search, capture_output=True, text=True).stdout.split():
         try:
             variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
         except OSError:
             continue
-        told = dict(word.split("=", 1) for word in variables if "=" in word)
-        rank = told.get("OMPI_COMM_WORLD_RANK") or told.get("PMI_RANK")
+        environ = dict(word.split("=", 1) for word in variables if "=" in word)
+        rank = environ.get("OMPI_COMM_WORLD_RANK") or environ.get("PMI_RANK")
         if rank is not None:
-            found[int(rank)] = int(pid)
-    return found
+            process_of[int(rank)] = int(pid)
+    return process_of
 
 
 def nobody_is_left(folder: Path) -> None:

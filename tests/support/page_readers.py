@@ -29,14 +29,14 @@ def superbench(text: str, in_place: bool = False) -> dict[int, dict[str, float]]
     first = max(i for i, line in enumerate(lines) if "out-of-place" in line)
     last = max(i for i, line in enumerate(lines) if "Out of bounds values" in line)
     header = next(line for line in lines[first + 1 : last] if "time" in line and "busbw" in line)[1:].split()
-    names, found = ("time", "algbw", "busbw"), {}
+    names, rows = ("time", "algbw", "busbw"), {}
     places = {name: -1 - header[::-1].index(name) if in_place else header.index(name) - len(header) for name in names}
     for line in lines[first + 1 : last]:
         fields = line.split()
         if re.match(r"\d+", fields[0]) and int(fields[header.index("size")]):
             size = int(fields[header.index("size")])
-            found[size] = {name: float(fields[place]) for name, place in places.items()}
-    return found
+            rows[size] = {name: float(fields[place]) for name, place in places.items()}
+    return rows
 
 
 def superbench_best(text: str) -> float:

@@ -1,6 +1,6 @@
 """Runs the notebooks of `analysis/` and reads what they say. As a program it keeps them with what they say now.
 
-`python tests/run_notebooks.py [NAME.ipynb ...]`, all of them without names; `make notebooks` does so.
+`python tests/support/run_notebooks.py [NAME.ipynb ...]`, all of them without names; `make notebooks` does so.
 """
 
 import re
@@ -45,10 +45,10 @@ def execute(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 def said(notebook: nbformat.NotebookNode) -> list[str]:
     """What each code cell printed or showed, as plain text; pictures have none but their size."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return ["\n".join(map(_plain, cell.outputs)) for cell in cells]
+    return ["\n".join(map(_plain_text, cell.outputs)) for cell in cells]
 
 
-def _plain(output: nbformat.NotebookNode) -> str:
+def _plain_text(output: nbformat.NotebookNode) -> str:
     return output.text if output.output_type == "stream" else output.get("data", {}).get("text/plain", "")
 
 

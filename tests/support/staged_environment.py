@@ -10,5 +10,5 @@ from allreduce_bench.launching.staging import Stage
 
 def staged(folder: Path, parent: Path) -> Stage:
     """A small environment in `folder`, unpacked below `parent`."""
-    what = small_environment(folder / "environment")
-    return Stage(parent, archive_of(what, folder / "store"), what)
+    environment = small_environment(folder / "environment")
+    return Stage(parent, archive_of(environment, folder / "store"), environment)
