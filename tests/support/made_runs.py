@@ -45,8 +45,14 @@ def build_run(
     is kept of one of them. Cold calls take COLD times as long; the floors are those of `floor_s`.
     """
     segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
-    usual = {"seed": 1, "warmups": WARMUPS, "segmented": segmented, "cache": cache, "floors": floors}
-    fields = usual | (choices or {})
+    fields = {
+        "seed": 1,
+        "warmups": WARMUPS,
+        "segmented": segmented,
+        "cache": cache,
+        "floors": floors,
+        **(choices or {}),
+    }
     plan = Plan(tuple(algorithms), tuple(sizes), tuple(ranks), launches, **fields)
     folder = RunFolder(path)
     create_run(folder, plan, command)
