@@ -13,7 +13,6 @@ from made_runs import build_run
 from measured_runs import LONG_RUN, done, one_line_error, wait_for_cells
 from slurm_programs import SlurmPrograms
 
-from allreduce_bench.launching.layout import ranks_of_job
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.rows import RunError
@@ -61,26 +60,6 @@ def record(folder: Path) -> dict:
     ((_, only),) = records(folder).items()
     assert list(only) == FIELDS
     return only
-
-
-@pytest.mark.parametrize(
-    ("variables", "number"),
-    [
-        ({"SLURM_NTASKS": "16"}, 16),
-        ({"SLURM_NTASKS": "16", "SLURM_NTASKS_PER_NODE": "4", "SLURM_JOB_NUM_NODES": "8"}, 16),
-        ({"SLURM_NTASKS_PER_NODE": "4", "SLURM_JOB_NUM_NODES": "8"}, 32),
-        ({"SLURM_TASKS_PER_NODE": "4(x2),3", "SLURM_JOB_NUM_NODES": "3"}, 11),
-        ({"SLURM_NTASKS": "odd", "SLURM_JOB_NUM_NODES": "3"}, None),
-        ({}, None),
-    ],
-)
-def test_a_job_says_how_many_ranks_there_are(variables, number):
-    assert ranks_of_job(variables) == number
-
-
-def test_ranks_per_node_are_on_every_node_of_the_job():
-    variables = {"SLURM_NTASKS": "16", "SLURM_JOB_NUM_NODES": "4"}
-    assert ranks_of_job(variables, 2) == 8 and ranks_of_job({}, 2) is None
 
 
 def test_the_variables_of_a_job_are_read():

@@ -7,9 +7,6 @@ import pytest
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.launching import check_launchers
-from allreduce_bench.launching import scheduler as started
-from allreduce_bench.launching.find import Launcher, LaunchError
-from allreduce_bench.launching.launchers import srun
 from allreduce_bench.machine.checks import Check
 from allreduce_bench.slurm import check_site, parsing
 
@@ -163,130 +160,7 @@ def test_who_stops_listening_gives_the_nodes_back(slurm):
     assert slurm.calls("scancel") == [["17"]]
 
 
-HELLO = (
-    "import json; [print('allreduce-bench hello: ' + json.dumps({'seen': SEEN, 'hosts': HOSTS, 'transport': 'tcp'}))"
-    " for _ in range(2 // SEEN)]"
-)
-GOOD = HELLO.replace("SEEN", "2").replace("HOSTS", "['n1', 'n2']")
-ALONE = HELLO.replace("SEEN", "1").replace("HOSTS", "['n1']")
-TOGETHER = HELLO.replace("SEEN", "2").replace("HOSTS", "['n1', 'n1']")
-FAILS = "import sys; sys.stderr.write('srun: error: can not load PMIx library\\n'); sys.exit(1)"
-
-
-@pytest.fixture
-def launchers(slurm, monkeypatch):
-    """What is checked in a job of two nodes where these programs run in place of mpirun, srun with PMI2 and PMIx."""
+def test_in_a_job_salloc_is_not_asked(slurm, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "17")
-    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "2")
-    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
-
-    def checked(mpirun: str, pmi2: str = GOOD, pmix: str = FAILS, auto: str = "mpich") -> list[Check]:
-        def found(start=None):
-            kind, words = (start.launcher, start.launcher_args) if start else (auto, "--mpi=pmi2")
-            return Launcher(kind, "MPICH 4.2.0", kind, (words,) if kind == "srun" else ())
-
-        def command(launcher, ranks, start, program):
-            assert (ranks, start.ranks_per_node) == (2, 1)
-            programs = {"mpich": mpirun, "--mpi=pmi2": pmi2, "--mpi=pmix": pmix}
-            return [sys.executable, "-c", programs[start.launcher_args or start.launcher]]
-
-        monkeypatch.setattr(check_launchers, "find_launcher", found)
-        monkeypatch.setattr(check_launchers, "mpirun_command", command)
-        return list(check_launchers.of_launchers())
-
-    return checked
-
-
-def levels(found: list[Check]) -> list[tuple[str, str]]:
-    return [(check.name, check.level) for check in found]
-
-
-def test_each_launcher_is_tried_and_one_that_works_is_chosen(launchers):
-    found = launchers(GOOD)
-    assert levels(found) == [
-        ("nodes", "ok"),
-        ("mpirun", "ok"),
-        ("srun pmi2", "ok"),
-        ("srun pmix", "caution"),
-        ("launcher", "ok"),
-    ]
-    assert found[0].text == "job 17: n[1-2]"
-    assert found[1].text.startswith("2 ranks on n1, n2 see each other, over tcp; ")
-    assert found[1].text.endswith("s from start to end")
-    assert found[3].text == "started, and ended with status 1: srun: error: can not load PMIx library"
-    assert found[3].effect == "a run with --launcher srun --launcher-args --mpi=pmix would fail"
-    assert found[4].text.startswith("auto takes mpirun, which works")
-
-
-def test_a_choice_of_auto_that_does_not_work_is_severe(launchers):
-    found = launchers(ALONE)
-    assert dict(levels(found)) | {"nodes": "ok"} == {
-        "nodes": "ok",
-        "mpirun": "severe",
-        "srun pmi2": "ok",
-        "srun pmix": "caution",
-        "launcher": "severe",
-    }
-    assert found[1].text == "2 ranks were started, but MPI sees 1"
-    assert found[4].text == "auto takes mpirun, which does not work here; srun pmi2 does"
-    assert found[4].advice == "say --launcher srun --launcher-args --mpi=pmi2"
-
-
-def test_where_auto_takes_srun_it_is_known_by_its_kind(launchers):
-    found = launchers(ALONE, auto="srun")
-    assert dict(levels(found))["mpirun"] == "caution"
-    assert found[4][:3] == ("ok", "launcher", "auto takes srun pmi2, which works")
-
-
-def test_two_ranks_on_one_node_are_no_success(launchers):
-    check = launchers(TOGETHER)[1]
-    assert (check.level, check.text) == ("severe", "2 ranks were to be on two nodes, but both are on n1")
-
-
-def test_a_launcher_that_hangs_is_ended(launchers, monkeypatch):
-    monkeypatch.setattr(check_launchers, "PATIENCE_S", 1.0)
-    check = launchers("import time; time.sleep(60)")[1]
-    assert check.text == "started, and nothing came back for 1 s"
-
-
-def test_where_none_works_nothing_is_advised_but_to_look(launchers):
-    assert launchers(ALONE, FAILS)[4][:3] == ("severe", "launcher", "none works here")
-
-
-def test_no_launcher_at_all(launchers, monkeypatch):
-    def none(start=None):
-        raise LaunchError("there is no mpirun or mpiexec", "install one")
-
-    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
-    monkeypatch.setattr(check_launchers, "find_launcher", none)
-    found = list(check_launchers.of_launchers())
-    assert levels(found) == [("nodes", "info"), ("launcher", "severe")] and found[1].advice == "install one"
-
-
-def test_in_a_job_salloc_is_not_asked(slurm, launchers, monkeypatch):
     monkeypatch.setattr(check_site, "of_launchers", lambda: iter([Check("ok", "nodes", "ours")]))
     assert site()[-1].text == "ours" and not slurm.calls("salloc")
-
-
-def test_an_srun_that_does_not_answer_knows_nothing(slurm, monkeypatch):
-    slurm.answer("srun", "exec sleep 60")
-    monkeypatch.setattr(srun, "PATIENCE_S", 0.3)
-    assert srun.kinds_of("srun") == set()
-
-
-@pytest.mark.parametrize(
-    ("answer", "scheduler"),
-    [
-        ("echo 'Slurmctld(primary) at c1 is UP'", "sbatch"),
-        ("echo 'Slurmctld(primary) at c1 is DOWN'; echo 'Slurmctld(backup) at c2 is UP'; exit 1", "sbatch"),
-        ("echo 'Slurmctld(primary) at c1 is DOWN'; exit 1", None),
-        ("echo 'scontrol: fatal: Could not establish a configuration source' >&2; exit 1", None),
-        ("exec sleep 60", None),
-    ],
-)
-def test_slurm_programs_alone_make_no_login_node(slurm, monkeypatch, answer, scheduler):
-    monkeypatch.setattr(started, "CONTROLLER_S", 1.0)
-    slurm.answer("scontrol", answer)
-    path = f"{slurm.folder}:/usr/bin:/bin"
-    assert started.idle_scheduler({"PATH": path}) == scheduler
-    assert started.idle_scheduler({"PATH": path, "SLURM_JOB_ID": "17"}) is None
