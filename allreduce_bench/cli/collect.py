@@ -49,22 +49,22 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
 
 def _collect(path: Path, output: Path | None) -> None:
     from ..slurm.job_states import keep_states
-    from ..slurm.status import account
-    from ..slurm.sweep import lacking, look
+    from ..slurm.status import account_lines
+    from ..slurm.sweep import missing_of_run, read_sweep
 
-    overview = look(path)
+    overview = read_sweep(path)
     if overview.told.silence:
         talk(f"{overview.told.silence}; what became of jobs is what they wrote of themselves")
     if overview.tasks:
         keep_states(overview.told, overview.sweep)
     missing = [overview.missing(run) for run in overview.runs]
     broken = [name for run, cells in zip(overview.runs, missing) for name in _summarise(run, cells)]
-    for line in account(overview, missing):
+    for line in account_lines(overview, missing):
         click.echo(line)
     if measured := [run.folder for run in overview.runs if run.marks]:
         from ..report.page import write_report
 
-        page = write_report(measured, output or path / "report.html", missing=list(map(lacking, measured)))
+        page = write_report(measured, output or path / "report.html", missing=list(map(missing_of_run, measured)))
         click.echo(f"report: {page}")
     else:
         talk("no report: no cell was finished")

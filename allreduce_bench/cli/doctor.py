@@ -24,9 +24,9 @@ def doctor(no_launch, slurm, words) -> None:
     With --slurm the two nodes are those of the job, if it runs in one, else it asks salloc for them, for minutes; what
     salloc has to be told here, such as -p PARTITION -A ACCOUNT, stands after --.
     """
-    from ..launching.check_mpi import of_mpi
-    from ..machine.checks import machine, of_machine
-    from ..slurm.check_site import of_slurm
+    from ..launching.check_mpi import mpi_checks
+    from ..machine.checks import node_checks, node_of_this_process
+    from ..slurm.check_site import checks_of_slurm
 
     if under_launcher(os.environ):
         raise OneLineError("doctor starts its own ranks; run it without mpirun or srun")
@@ -40,9 +40,9 @@ def doctor(no_launch, slurm, words) -> None:
         raise OneLineError(
             f"doctor: '{words[0]}' is for salloc, which is not asked inside a job: its own nodes are taken"
         )
-    node, levels = machine(), []
+    node, levels = node_of_this_process(), []
     launch = not no_launch
-    for check in of_slurm(words, launch, node) if slurm else chain(of_machine(node), of_mpi(node, launch)):
+    for check in checks_of_slurm(words, launch, node) if slurm else chain(node_checks(node), mpi_checks(node, launch)):
         levels.append(check.level)
         click.echo(f"{check.level:<8} {check.name:<10}  {check.text}")
         for label, sentence in (("effect", check.effect), ("advice", check.advice)):

@@ -64,7 +64,7 @@ def health(hosts, output, threshold, launches, timeout, **start_options) -> None
     Exit status 1 where one is slow, fails or hangs; the others go on. Every pair is a run in -o, for report and
     compare; with the same -o it goes on where it was.
     """
-    from ..evaluation.node_pairs import judge, judged_pairs, pairs_of, table, undecided
+    from ..evaluation.node_pairs import judged_pairs, pair_table, pairs_of, slow_part_sentences, undecided_sentences
     from ..launching.find import find_launcher
 
     if under_launcher(os.environ):
@@ -86,9 +86,9 @@ def health(hosts, output, threshold, launches, timeout, **start_options) -> None
             advice = f"go on with the same words and -o {shlex.quote(str(output))}"
             raise OneLineError(f"warned of the end of its time: {left}; {advice}", 1)
     judged = judged_pairs(measured_pairs, threshold)
-    accused = judge(judged)
+    accused = slow_part_sentences(judged)
     all_clear = [] if accused else [f"nothing is slower than the median by more than {threshold:.0%} in every launch"]
-    click.echo("\n".join([*table(judged), "", *accused, *all_clear, *undecided(judged, threshold)]))
+    click.echo("\n".join([*pair_table(judged), "", *accused, *all_clear, *undecided_sentences(judged, threshold)]))
     talk(f"the runs of the pairs: {output}")
     if accused:
         raise click.exceptions.Exit(1)

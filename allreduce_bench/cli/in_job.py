@@ -9,7 +9,7 @@ from ..runs.launch_choice import chosen_launches
 from ..runs.plan import Launch, Plan
 from ..slurm.allocation import allocation, refuse_few_nodes
 from ..slurm.job_record import JobRecord
-from ..watching.lifeline import as_variables
+from ..watching.lifeline import switch_variables
 from .request import Control
 from .types import talk
 
@@ -111,9 +111,9 @@ class InJob:
             return
         try:
             from ..report.page import write_report  # after the measuring: it loads much
-            from ..slurm.sweep import lacking
+            from ..slurm.sweep import missing_of_run
 
-            page = write_report([folder], folder.path / "report.html", missing=[lacking(folder)])
+            page = write_report([folder], folder.path / "report.html", missing=[missing_of_run(folder)])
             talk(f"report: {page}")
         except Exception as error:  # whatever it is, the times are kept, and a report can be written later
             talk(f"warning: no report: {error}")
@@ -125,5 +125,5 @@ def tell_switches() -> dict[str, str]:
 
     job = allocation(os.environ)
     paths = switches(job.nodes) if job else {}
-    os.environ.update(as_variables(paths))
+    os.environ.update(switch_variables(paths))
     return paths

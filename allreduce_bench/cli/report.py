@@ -18,7 +18,9 @@ def report(runs, output, own) -> None:
     """Write one self-contained HTML page about RUNS, and its figures as PNG, SVG and CSV files beside it."""
     from ..report.page import write_report
     from ..runs.folder import RunFolder
-    from ..slurm.sweep import lacking
+    from ..slurm.sweep import missing_of_run
 
     folders = [RunFolder(path) for path in runs]
-    click.echo(write_report(folders, output or runs[0] / "report.html", own, missing=list(map(lacking, folders))))
+    click.echo(
+        write_report(folders, output or runs[0] / "report.html", own, missing=list(map(missing_of_run, folders)))
+    )

@@ -25,19 +25,19 @@ def status(sweep: Path | None) -> None:
     SWEEP is the newest one in results/ by default. Where Slurm cannot be asked, the states are those that the jobs
     wrote of themselves.
     """
-    from ..slurm.status import lines, next_step, text
-    from ..slurm.sweep import look
+    from ..slurm.status import next_step, status_lines, status_text
+    from ..slurm.sweep import read_sweep
 
-    overview = look(sweep or _newest_sweep())
+    overview = read_sweep(sweep or _newest_sweep())
     if not overview.tasks:
         raise OneLineError(f"{overview.sweep}: no job was ever submitted for it, nor wrote into it; expected a sweep")
     if overview.told.silence:
         talk(f"{overview.told.silence}; states are those that the jobs wrote of themselves")
-    table = lines(overview)
+    table = status_lines(overview)
     if sys.stdout.isatty():
         _print_wrapped(table)
     else:
-        click.echo(text(table), nl=False)
+        click.echo(status_text(table), nl=False)
     click.echo(next_step(overview, _is_collected(overview)))
 
 

@@ -50,7 +50,7 @@ def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
     return [_agreement_of(alike, compared, sharing) for (_, (*_, sharing)), alike in alike_rows.items()]
 
 
-def sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
+def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
     """What --check bits found at one rank count; empty where it was not asked for."""
     if plan.check != "bits":
         return []

@@ -81,7 +81,7 @@ def is_sure(losses: Mapping[str, float]) -> bool:
     return low > 1 or high < 1
 
 
-def sentences(rows: Sequence[SummaryRow]) -> list[str]:
+def loss_sentences(rows: Sequence[SummaryRow]) -> list[str]:
     """What the rows of one rank count and cache say of groups: each group's time and loss of the fastest algorithm of
     every size, then the largest loss of every algorithm.
     """
@@ -133,7 +133,7 @@ def alone_of(row: SummaryRow, rows: Sequence[SummaryRow]) -> SummaryRow | None:
     return next((other for other in candidates if other["time_s"] is not None), None)
 
 
-def lines(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
+def loss_rows(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     """Of every measured cell of all groups together what a table shows: nbytes, algorithm, `alone` in seconds, the
     `times` of the groups in us and their `losses` in words, whether the largest loss `is_sure`, and `spread`, the
     slowest over the fastest group.

@@ -72,7 +72,7 @@ def _group_launches(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[li
     return [*parts, (all_missing, planned)] if all_missing else parts
 
 
-def not_begun(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[str]:
+def not_begun_sentences(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[str]:
     """Of the cells that were not measured to their end the groups in words: what failed, or hung, is said elsewhere."""
     return [group.sentence for group in group_missing(plan, missing_cells) if group.state in (MISSING, "left out")]
 

@@ -90,7 +90,7 @@ def judged_pairs(measured_pairs: Sequence[MeasuredPair], threshold: float) -> li
     return judged
 
 
-def judge(pairs: Sequence[JudgedPair]) -> list[str]:
+def slow_part_sentences(pairs: Sequence[JudgedPair]) -> list[str]:
     """A sentence for every node and every link that is slow or failed.
 
     A node is named when all its pairs are slow in the same way, or all failed; a pair none of whose nodes is, as a
@@ -129,7 +129,7 @@ def _describe_pairs(pairs: Sequence[JudgedPair]) -> str:
     return "; ".join(descriptions)
 
 
-def undecided(pairs: Sequence[JudgedPair], threshold: float) -> list[str]:
+def undecided_sentences(pairs: Sequence[JudgedPair], threshold: float) -> list[str]:
     """What so few measured pairs cannot tell, one sentence; none where they are enough."""
     measured = [pair for pair in pairs if pair.ratios]
     if len(measured) >= NEEDED:
@@ -147,7 +147,7 @@ def undecided(pairs: Sequence[JudgedPair], threshold: float) -> list[str]:
     return [sentence]
 
 
-def table(pairs: Sequence[JudgedPair]) -> list[str]:
+def pair_table(pairs: Sequence[JudgedPair]) -> list[str]:
     """The lines of the pairs: what was measured, that over the median of all pairs, and what it means."""
     lines = [["pair", "latency us", "of median", "busbw GB/s", "of median", "state"]]
     for pair in pairs:

@@ -19,7 +19,7 @@ from ..units import format_time
 from .check_mpi import BY_HAND, HELLO, no_launcher, say_hello
 from .find import FAMILIES, LaunchError, find_launcher, mpirun_command
 from .launcher import Launcher
-from .launchers.srun import kinds_for, kinds_of
+from .launchers.srun import kinds_of_library, kinds_of_srun
 
 MARK = "allreduce-bench check: "  # begins the line, among whatever else is printed
 PATIENCE_S = 40.0  # for one launcher
@@ -39,7 +39,7 @@ class Way(NamedTuple):
         return f"--launcher {self.start.launcher}{more}"
 
 
-def of_launchers() -> Iterator[Check]:
+def launcher_checks() -> Iterator[Check]:
     """The nodes of the Slurm job that we are in, two ranks on two of them by each launcher, and which to take."""
     nodes, nodelist = int(os.environ.get("SLURM_JOB_NUM_NODES", "1")), os.environ.get("SLURM_JOB_NODELIST", "unknown")
     if nodes > 1:
@@ -68,10 +68,10 @@ def _ways(library: str) -> list[Way]:
     own = next((kind for kind, family in FAMILIES.items() if library.startswith(family)), AUTO)
     if not shutil.which("srun"):
         return [Way("mpirun", Start(launcher=own))]
-    known_to_srun = kinds_of("srun")
-    kinds = [kind for kind in kinds_for(library) if kind in known_to_srun]
+    known_to_srun = kinds_of_srun("srun")
+    kinds = [kind for kind in kinds_of_library(library) if kind in known_to_srun]
     srun = [Way(f"srun {kind}", Start("srun", f"--mpi={kind}")) for kind in kinds]
-    return [Way("mpirun", Start(launcher=own)), *(srun if kinds_for(library) else [Way("srun", Start("srun"))])]
+    return [Way("mpirun", Start(launcher=own)), *(srun if kinds_of_library(library) else [Way("srun", Start("srun"))])]
 
 
 def _way_name(launcher: Launcher) -> str:
@@ -121,7 +121,7 @@ def _check_of_choice(taken_by_auto: str, took_s: dict[str, float], ways: dict[st
 
 def main() -> None:
     """Print the checks."""
-    for check in of_launchers():
+    for check in launcher_checks():
         print(f"{MARK}{json.dumps(check)}", flush=True)
 
 

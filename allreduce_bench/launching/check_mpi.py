@@ -22,9 +22,9 @@ ASK = """
 import json, mpi4py
 mpi4py.rc.initialize = False
 from mpi4py import MPI
-from allreduce_bench.machine.mpi import library_name, library_place
+from allreduce_bench.machine.mpi import library_file, library_name
 library, standard = library_name(MPI.Get_library_version()), ".".join(map(str, MPI.Get_version()))
-print(json.dumps({"library": library, "standard": standard, **library_place()}))
+print(json.dumps({"library": library, "standard": standard, **library_file()}))
 """
 PATIENCE_S = 60.0
 SLOW_IMPORT_S = 5.0
@@ -40,13 +40,13 @@ class HelloOutcome(NamedTuple):
     hung: bool = False
 
 
-def of_mpi(node: dict, launch: bool) -> Iterator[Check]:
+def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
     """The library, its launcher and, if `launch`, two ranks; `node` is what `checks.machine` gives."""
     mpi = library()
     if isinstance(mpi, Check):
         yield mpi
         return
-    yield from of_library(mpi, node)
+    yield from library_checks(mpi, node)
     try:
         launcher = find_launcher()
     except LaunchError as error:
@@ -89,12 +89,12 @@ def _no_mpi(reason: str, advice: str) -> Check:
     return Check("severe", "MPI", f"no MPI found: {reason}", effect, advice)
 
 
-def of_library(mpi: dict, node: dict) -> Iterator[Check]:
+def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
     """`mpi` is what `library` gives, `node` what `checks.machine` gives."""
     path = mpi["path"] or "its file is unknown without /proc/self/maps"
     yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {path}{' (PyPI)' * bool(mpi['from_pypi'])}")
     if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):
-        yield from from_findings("MPI", [findings.pypi(mpi["library"], "on a cluster", node["fabric_devices"])])
+        yield from from_findings("MPI", [findings.pypi_finding(mpi["library"], "on a cluster", node["fabric_devices"])])
 
 
 def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:

@@ -43,7 +43,7 @@ def find_launcher(start: Start = UNASKED) -> Launcher:
 
 
 def mpirun_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks of `program` as `start` asks. Raises LaunchError, InterfaceError."""
+    """The command that starts `ranks` ranks of `own_command` as `start` asks. Raises LaunchError, InterfaceError."""
     return COMMAND_OF[launcher.kind](launcher, ranks, start, program)
 
 
@@ -120,6 +120,6 @@ def _family(program: str) -> str | None:
     return "MPICH" if "HYDRA" in version and "Intel" not in version else None
 
 
-def program() -> list[str]:
+def own_command() -> list[str]:
     """The command line that starts this program with the same interpreter."""
     return [sys.executable, "-m", "allreduce_bench"]

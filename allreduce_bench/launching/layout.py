@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from ..runs.hosts import filled, shared, slots_for
+from ..runs.hosts import fill_slots, share_evenly, slots_for
 from ..runs.start import UNASKED, Start
 
 
@@ -36,9 +36,9 @@ def _slots_of_job(environ: Mapping[str, str]) -> list[int]:
 def _ranks_of_nodes(ranks: int, start: Start) -> list[int]:
     """How many ranks each node gets: as `start` says, else as mpirun fills the nodes of a Slurm job; empty: unknown."""
     if start.ranks_per_node:
-        return filled([start.ranks_per_node] * -(-ranks // start.ranks_per_node), ranks)
+        return fill_slots([start.ranks_per_node] * -(-ranks // start.ranks_per_node), ranks)
     if start.hosts:
-        return filled([slots for _, slots in slots_for(start.hosts, ranks)], ranks)
+        return fill_slots([slots for _, slots in slots_for(start.hosts, ranks)], ranks)
     slots = _slots_of_job(os.environ)
     nodes = os.environ.get("SLURM_JOB_NUM_NODES", "")
-    return shared(ranks, int(nodes)) if not slots and nodes.isdigit() else filled(slots, ranks)
+    return share_evenly(ranks, int(nodes)) if not slots and nodes.isdigit() else fill_slots(slots, ranks)

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from ..measuring.command import RankArguments
 from ..measuring.launcher_variables import thread_level
 from ..runs.folder import RunFolder
-from ..runs.plan import LEFT_OUT, Launch, Plan
-from ..runs.recorder import mark
+from ..runs.plan import TIME_USED_UP, Launch, Plan
+from ..runs.recorder import mark_unfinished_cell
 from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag, end_with_parent
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.supervisor import Supervisor, names_of_this_node
-from .find import mpirun_command, program
+from .find import mpirun_command, own_command
 from .interface_variables import suggested_interface
 from .launcher import Launcher, on_one_node
 from .layout import ranks_a_node
@@ -53,7 +53,7 @@ class SupervisedRun:
     skip_hung: bool
     show: Callable[[LaunchPosition], ProgressLines]
     warned: WarningFlag  # from then on no launch is started, and the one in progress ends after its cell
-    program: Sequence[str] = ()  # that starts a rank; empty: the one of `environment`
+    program: Sequence[str] = ()  # that starts a rank; empty: this one, see `find.own_command`
 
 
 class SupervisedLaunch:
@@ -113,7 +113,7 @@ class SupervisedLaunch:
             deadline=None if position.deadline is None else f"{position.deadline:.1f}",
             skip_hung="yes" if self.run.skip_hung else None,
         )
-        rank_command = [*(self.run.program or program()), "measure", *rank_options(arguments)]
+        rank_command = [*(self.run.program or own_command()), "measure", *rank_options(arguments)]
         return mpirun_command(self.run.launcher, self.launch.ranks, plan.start, rank_command)
 
     def _start(self, command: list[str]) -> subprocess.Popen:
@@ -199,7 +199,7 @@ class SupervisedLaunch:
             raise LaunchRefused(self.patience.refusal)
         if trouble:
             if trouble.row:
-                mark(self.run.folder, self.launch, trouble.row)
+                mark_unfinished_cell(self.run.folder, self.launch, trouble.row)
             raise LaunchFailed(f"{trouble.sentence}{self._suspected_interfaces()}")
         if status is None and not self.patience.all_over:
             self._mark_left_out()
@@ -235,7 +235,9 @@ class SupervisedLaunch:
             if cell.key not in done:
                 facts_of_cell = {**asdict(cell), "nbytes": cell.count * self.run.plan.itemsize}
                 facts = {**facts_of_launch, **facts_of_cell}
-                mark(self.run.folder, self.launch, {**facts, "state": "left out", "reason": LEFT_OUT})
+                mark_unfinished_cell(
+                    self.run.folder, self.launch, {**facts, "state": "left out", "reason": TIME_USED_UP}
+                )
 
 
 def how_it_ended(status: int) -> str:

@@ -38,7 +38,7 @@ def cold_region(node_caches: list[Cache], ranks: int) -> int:
     return max(TOUCHED_TIMES * cache.nbytes // max(1, ranks // cache.number) for cache in node_caches or [UNKNOWN])
 
 
-def findings_of(node_caches: list[Cache]) -> list[dict]:
+def cache_findings(node_caches: list[Cache]) -> list[dict]:
     """The finding that labels cold calls on a node whose caches are not known; empty where they are."""
     if node_caches:
         return []

@@ -26,13 +26,13 @@ def from_findings(name: str, findings_of_check: list[dict]) -> list[Check]:
     return [Check(finding["level"], name, *(finding[field] for field in fields)) for finding in findings_of_check]
 
 
-def machine() -> dict:
+def node_of_this_process() -> dict:
     """The facts of this node that `findings` takes, for ranks that may use what this process may use."""
-    return {**environment.machine(), "cpus_of_ranks": len(environment.affinity() or ()) or None}
+    return {**environment.node_facts(), "cpus_of_ranks": len(environment.affinity() or ()) or None}
 
 
-def of_machine(node: dict) -> Iterator[Check]:
-    """Everything but MPI, for as many ranks as `run` starts by default; `node` is what `machine` gives."""
+def node_checks(node: dict) -> Iterator[Check]:
+    """Everything but MPI, for as many ranks as `run` starts by default; `node` is what `node_of_this_process` gives."""
     node_findings = findings.findings([node], [max(2, node["cores"])], {}, None, True)
     checks_of_codes = (
         (("oversubscribed", "hyperthreads", "quota"), _processor_checks),

@@ -14,10 +14,10 @@ def finding(code: str, level: str, text: str, effect: str, advice: str) -> dict:
 
 def on_nodes(concerned: Sequence[dict], machines: Sequence[dict]) -> str:
     """` on n1, n2` for those `machines` that are `concerned`; empty where there is one node only."""
-    return f" on {few(concerned)}" if len(machines) > 1 else ""
+    return f" on {first_hosts(concerned)}" if len(machines) > 1 else ""
 
 
-def few(machines: Sequence[dict]) -> str:
+def first_hosts(machines: Sequence[dict]) -> str:
     """Their host names, the first four of them."""
     hosts = [str(machine.get("host")) for machine in machines]
     return ", ".join(hosts[:4]) + (f" and {len(hosts) - 4} more" if len(hosts) > 4 else "")

@@ -56,7 +56,7 @@ def singletons(started: int, seen: int) -> list[dict]:
     ]
 
 
-def together(way: str, why: str, earlier: str | None) -> dict:
+def entry_finding(way: str, why: str, earlier: str | None) -> dict:
     """The finding that the ranks of a launch enter its calls by `way`, which is unusual; `why` is half a sentence.
 
     `earlier`: the launch of as many ranks that chose another way; None: there is none.
@@ -211,10 +211,10 @@ def _pypi(machines: Sequence[dict], mpi: dict) -> dict | None:
     if len(machines) < 2 or not mpi.get("from_pypi"):
         return None
     fabric = sorted({device for machine in machines for device in machine.get("fabric_devices") or ()})
-    return pypi(mpi["library"], f"on {len(machines)} nodes", fabric)
+    return pypi_finding(mpi["library"], f"on {len(machines)} nodes", fabric)
 
 
-def pypi(library: str, where: str, fabric: Sequence[str]) -> dict:
+def pypi_finding(library: str, where: str, fabric: Sequence[str]) -> dict:
     """The finding that an MPI from PyPI is used where there is a network, with the devices of its fabric if any."""
     beside = f", though there is {', '.join(fabric)}" if fabric else ""
     return finding(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ..units import format_size
-from .finding import few, finding
+from .finding import finding, first_hosts
 
 SAME_MEMORY = 1.05  # nodes of one kind differ by what their firmware keeps
 
@@ -38,7 +38,7 @@ def _difference(fact: str, kind_of: Callable[[dict], str | None], machines: Sequ
             nodes.setdefault(kind, []).append(machine)
     if len(nodes) < 2:
         return ""
-    return f"{fact} " + ", ".join(f"{kind} on {few(owners)}" for kind, owners in nodes.items())
+    return f"{fact} " + ", ".join(f"{kind} on {first_hosts(owners)}" for kind, owners in nodes.items())
 
 
 def _cores(machine: dict) -> str | None:

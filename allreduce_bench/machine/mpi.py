@@ -27,11 +27,11 @@ def mpi_facts() -> dict:
         "library": library_name(MPI.Get_library_version()),
         "mpi_standard": ".".join(map(str, MPI.Get_version())),
         "thread_level": levels[MPI.Query_thread()],
-        **library_place(),
+        **library_file(),
     }
 
 
-def library_place() -> dict:
+def library_file() -> dict:
     """{"path": the file of the MPI that this process has loaded, "from_pypi": whether it came with this environment's
     packages}; both None where the system does not tell.
     """

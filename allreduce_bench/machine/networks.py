@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from itertools import combinations
 
-from .finding import few, finding, on_nodes
+from .finding import finding, first_hosts, on_nodes
 
 BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # what container engines and virtual machines make
 
@@ -27,7 +27,7 @@ def same_address(machines: Sequence[dict]) -> list[dict]:
         finding(
             "interfaces",
             "caution",
-            f"{names} has the same address on {len(owners)} nodes ({few(owners)}): not a network between them",
+            f"{names} has the same address on {len(owners)} nodes ({first_hosts(owners)}): not a network between them",
             "an MPI that uses TCP may send there, and hang",
             _advice(separate),
         )

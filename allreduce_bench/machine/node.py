@@ -43,7 +43,7 @@ def host() -> str:
     return platform.node()
 
 
-def machine() -> dict:
+def node_facts() -> dict:
     """This node: host name, processor, memory, network, what encloses and loads it, versions; None: unknown."""
     from .interfaces import fabric_devices, interfaces, port_rates  # late: one rank of a node asks
 

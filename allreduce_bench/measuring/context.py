@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
-from ..runs.plan import BOUNDED_RANKS, LEFT_OUT, Cell, Launch, Plan
+from ..runs.plan import BOUNDED_RANKS, TIME_USED_UP, Cell, Launch, Plan
 from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
@@ -79,7 +79,7 @@ def nodes_of(comm) -> Topology:
 def reason_to_skip(launched: Context, cell: Cell) -> dict | None:
     """Why this cell is not measured, on rank 0's word: its state and its reason; None: it is."""
     if launched.deadline is not None and time.time() > launched.deadline:
-        return {"state": "left out", "reason": LEFT_OUT}
+        return {"state": "left out", "reason": TIME_USED_UP}
     if reason := unfit(launched, cell):
         return {"state": "skipped", "reason": reason}
     nbytes, time_s = launched.first_calls.get(cell.algorithm, (0, 0.0))

@@ -12,7 +12,7 @@ from mpi4py import MPI
 from ..runs.groups import MOST_GROUPS, Groups, format_group_times, groups_of, stand_ins
 from ..runs.plan import Cell
 from ..schedule.topology import Topology
-from ..watching.whereabouts import call_ranks, doing
+from ..watching.whereabouts import doing, set_group_ranks
 from .calls import CellTimes
 from .cell import CellOutcome, outcome_of
 from .clock import Clock
@@ -30,7 +30,7 @@ def split(launched: Context, counters: Counters) -> Context:
     number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
     own_comm, ranks = comm.Split(number, comm.rank), groups[number]
     real = launched.real.of(ranks)
-    call_ranks(ranks)
+    set_group_ranks(ranks)
     group = launched._replace(
         comm=own_comm,
         real=real,

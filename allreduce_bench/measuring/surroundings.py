@@ -38,7 +38,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     ranks_per_node = plan.pretend_ranks_per_node
     topology = Topology.filled(comm.size, ranks_per_node) if ranks_per_node else real
     local_size = len(real.nodes[real.node_of[comm.rank]])
-    machine = node.machine() if _leads(comm, real) else None
+    machine = node.node_facts() if _leads(comm, real) else None
     free = machine["free_memory_nbytes"] if machine else node.free_memory()
     shares = [share for share in comm.allgather(None if free is None else free // local_size) if share is not None]
     own_comm = comm.Dup()
@@ -74,9 +74,9 @@ def _cold_region(comm: MPI.Comm, real: Topology) -> int:
 
 
 def _cold_findings() -> list[dict]:
-    from ..machine.caches import caches, findings_of  # late: rank 0 only, and few runs are cold
+    from ..machine.caches import cache_findings, caches  # late: rank 0 only, and few runs are cold
 
-    return findings_of(caches())
+    return cache_findings(caches())
 
 
 def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | None, first: bool) -> dict | None:
@@ -132,9 +132,9 @@ def _findings_of_rank_0(launched: Context) -> list[dict]:
 def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
     if SWITCHES_VARIABLE not in os.environ:
         return {}
-    from ..watching.lifeline import of_hosts  # late: few clusters say them
+    from ..watching.lifeline import switches_of_hosts  # late: few clusters say them
 
-    return of_hosts(os.environ[SWITCHES_VARIABLE], hosts)
+    return switches_of_hosts(os.environ[SWITCHES_VARIABLE], hosts)
 
 
 def _facts_of_groups(launched: Context) -> dict:
@@ -158,9 +158,9 @@ def start_together(launched: Context, facts: dict | None, earlier: EarlierSync |
         facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}
         facts["clock"] = {"method": clock_facts["method"], "error_start_s": clock_facts["error_s"]}
         if chosen.unexpected:
-            from ..machine.findings import together  # late: rarely
+            from ..machine.findings import entry_finding  # late: rarely
 
-            facts["findings"].append(together(chosen.sync.name, chosen.why, earlier and earlier.launch))
+            facts["findings"].append(entry_finding(chosen.sync.name, chosen.why, earlier and earlier.launch))
     group = launched.group
     if group is not None:
         group = group._replace(sync=make(chosen.sync.name, group.comm, group.clock))

@@ -49,11 +49,11 @@ def asked_transport() -> Iterator[TransportAnswer]:
             os.environ.pop(name, None)
         if capture is not None:
             printed = capture.end()
-            answer.words, rest = recognised(printed)
+            answer.words, rest = split_answer(printed)
             _print(rest if len(added) == len(QUESTIONS) else printed)
 
 
-def recognised(text: str) -> tuple[str | None, str]:
+def split_answer(text: str) -> tuple[str | None, str]:
     """The transport in a few words, and `text` without the MPI's answer; (None, `text`) where there is no answer."""
     if match := OPEN_MPI.search(text):
         return _transport_of_open_mpi(match["on"], match["off"]), text[: match.start()] + text[match.end() :]

@@ -52,13 +52,13 @@ class Stretch(NamedTuple):
         return f"{self.fastest} is fastest at {where} at {_sizes(self.at, self.last)}"
 
 
-Found = Crossing | Stretch
+Finding = Crossing | Stretch
 
 
-def merged(findings: Sequence[Found], sizes: Sequence[int]) -> list[Found]:
+def merged(findings: Sequence[Finding], sizes: Sequence[int]) -> list[Finding]:
     """What is so at several of `sizes` in a row, said once: `at 8 B to 32 KiB`. `found` is in their order."""
     before = dict(zip(sizes[1:], sizes))
-    kept: list[Found] = []
+    kept: list[Finding] = []
     for finding in findings:
         matches = [index for index, other in enumerate(kept) if finding._replace(at=other.at, last=other.last) == other]
         if matches and kept[matches[-1]].last == before.get(finding.at):

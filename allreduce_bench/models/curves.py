@@ -23,7 +23,7 @@ HELD = [*SERIES, "ranks", "nbytes", "time_s", "spread_low_s", "spread_high_s", "
 CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "speculative"]
 
 
-def at(
+def predicted_at(
     model: Model,
     ranks: int,
     nodes: int | None,
@@ -45,7 +45,9 @@ def at(
     return model.predict(ranks, paths)
 
 
-def held(rows: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm] = NO_OWN) -> pd.DataFrame:
+def held_against_models(
+    rows: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm] = NO_OWN
+) -> pd.DataFrame:
     """Measured times beside those of the models: the rows of `frames.summary` that have one, and the columns HELD.
 
     `rows` are those of one run, `models` its models. `ratio` is model_s over time_s.
@@ -57,7 +59,7 @@ def held(rows: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorith
         if model is None:
             continue
         nodes, segment = _int_or_none(row["nodes"]), _int_or_none(row["segment"])
-        predicted = at(model, row["ranks"], nodes, row["nbytes"], segment, own)
+        predicted = predicted_at(model, row["ranks"], nodes, row["nbytes"], segment, own)
         if predicted and predicted.time_s > 0:
             records.append({**row, "model_s": predicted.time_s, "ratio": predicted.time_s / row["time_s"]})
     return pd.DataFrame(records, columns=HELD)
@@ -77,7 +79,7 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
         for nbytes in sizes:
             for ranks in sorted({*map(int, model.ranks), *doubled}):
                 nodes = ceil(ranks / model.ranks_per_node) if model.ranks_per_node else None
-                if predicted := at(model, ranks, nodes, nbytes, own=own):
+                if predicted := predicted_at(model, ranks, nodes, nbytes, own=own):
                     time_s, low_s, high_s, speculative = predicted
                     key = (model.algorithm, model.executor, model.cache, nbytes, ranks)
                     points.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
@@ -114,9 +116,9 @@ def layouts(rows: pd.DataFrame) -> dict[int, list[int | None]]:
 def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     """Whom the models would choose where: columns ranks, nbytes, fastest, tied, chosen, time_s, chosen_s, regret.
 
-    `compared` is what `held` found in `rows`; with a warm cache where that was measured. Only cells with two models or
-    more, and the choice is one of what was measured there. `fastest` and its `time_s` are of all that was measured
-    there, with a model or without. Regret is the time of the choice over the time of the fastest.
+    `compared` is what `held_against_models` found in `rows`; with a warm cache where that was measured. Only cells with
+    two models or more, and the choice is one of what was measured there. `fastest` and its `time_s` are of all that was
+    measured there, with a model or without. Regret is the time of the choice over the time of the fastest.
     """
     cache = preferred_cache(set(compared["cache"]))
     ranked = rows[(rows["cache"] == cache) & rows["rank_of_best"].notna()]

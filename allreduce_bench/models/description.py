@@ -17,11 +17,11 @@ SYMBOLS = {  # parameter -> symbol, unit, how many of it are a second
 SCORES = {"in_sample": "in sample", "leave_one_p_out": "one p left out", "leave_largest_p_out": "largest p left out"}
 
 
-def lines(models: Iterable[Model]) -> list[dict]:
+def model_lines(models: Iterable[Model]) -> list[dict]:
     """For each model what a table says of it: series, ranks, parts, errors, plain_errors, notes; all in words."""
     return [
         {
-            "series": series(model),
+            "series": series_label(model),
             "ranks": in_ranks(model.ranks) if model.ranks else "",
             "parts": [_part_in_words(part, model) for part in model.parts],
             "errors": [_error_in_words(model.errors, name) for name in SCORES],
@@ -32,14 +32,14 @@ def lines(models: Iterable[Model]) -> list[dict]:
     ]
 
 
-def series(model: Model) -> str:
+def series_label(model: Model) -> str:
     """What tells a model from the others of its run: `ring`, `ring, cold cache`."""
     imported = "" if model.executor in ("", "native", "sendrecv", "imported") else f", {model.executor}"
     label = cache_label(model.cache)
     return f"{model.algorithm}{imported}{f', {label} cache' if label else ''}"
 
 
-def parameter(parameter: Parameter) -> str:
+def parameter_phrase(parameter: Parameter) -> str:
     """`α between nodes = 2.00 us/message [1.90, 2.10]`, `β ≤ 3.00 ps/byte (not identified)`."""
     symbol, unit, factor = SYMBOLS[parameter.name]
     where = f" {parameter.link} nodes" if parameter.link else ""
@@ -59,7 +59,7 @@ def parameter(parameter: Parameter) -> str:
     return f"{symbol}{where}{above} = {three_digits(parameter.value * factor)} {unit}{interval}{rate}"
 
 
-def parameters(models: Iterable[Model]) -> pd.DataFrame:
+def parameter_frame(models: Iterable[Model]) -> pd.DataFrame:
     """One row a parameter, in SI units: algorithm, executor, cache, priced_as, form, and the fields of Parameter."""
     rows = [
         {"algorithm": model.algorithm, "executor": model.executor, "cache": model.cache, "priced_as": part.priced_as}
@@ -83,7 +83,7 @@ def _part_in_words(part: ModelPart, model: Model) -> dict:
     """Its form and parameters; whose messages it counts, where the name of the series does not say so."""
     contention = [f"contention: times p^{part.contention:.3g}"] if part.form.contention else []
     lead = "" if part.priced_as == model.algorithm else f"as {part.priced_as}: "
-    return {"form": f"{lead}{part.form.name}", "parameters": [*map(parameter, part.parameters), *contention]}
+    return {"form": f"{lead}{part.form.name}", "parameters": [*map(parameter_phrase, part.parameters), *contention]}
 
 
 def _error_in_words(errors: Mapping[str, Errors], name: str) -> str:

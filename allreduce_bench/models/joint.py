@@ -104,7 +104,7 @@ def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:
     return Parameter(*Meaning("gamma_s_per_byte", "", 0.0), float(solution.theta[1]), None, None, identified)
 
 
-class Local(NamedTuple):
+class LocalGamma(NamedTuple):
     """Gamma of the reduce floor of one run: a local reduction, beside which no message is sent."""
 
     run: str
@@ -112,7 +112,7 @@ class Local(NamedTuple):
     gamma: Parameter
 
 
-def local_gammas(points: pd.DataFrame) -> list[Local]:
+def local_gammas(points: pd.DataFrame) -> list[LocalGamma]:
     """Of each run among `points` (columns as in POINTS, floors among them) with three sizes of the floor or more.
 
     At the fewest ranks that were measured: they share the least of the memory.
@@ -126,7 +126,7 @@ def local_gammas(points: pd.DataFrame) -> list[Local]:
             gamma = local_gamma(medians.index.to_numpy(float), medians.to_numpy(float))
         except TooFewPoints:
             continue
-        gammas.append(Local(str(run), int(fewest["ranks"].iloc[0]), gamma))
+        gammas.append(LocalGamma(str(run), int(fewest["ranks"].iloc[0]), gamma))
     return gammas
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..units import aligned, format_size, in_ranks, three_digits
 from .caches import cache_label
 from .description import SYMBOLS
-from .joint import Joint, Local
+from .joint import Joint, LocalGamma
 from .model import Errors, Model, Parameter
 from .scores import KINDS, LEAVE_LARGEST, pooled
 from .series import FittedSeries, UnfittedSeries
@@ -28,7 +28,7 @@ class Listing(NamedTuple):
     unfit: Sequence[UnfittedSeries]
     joint: Sequence[Joint] = ()
     refused: Sequence[str] = ()  # why there is no gamma
-    local: Sequence[Local] = ()
+    local: Sequence[LocalGamma] = ()
 
     def table(self) -> str:
         """For people."""

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..evaluation.cell_label import qualifiers
 from ..evaluation.summary_row import SummaryRow
-from ..runs.schema import ALONE
 from ..units import format_size
 
-UNUSUAL = ("cold", ALONE)  # what is said of a cell beside its size
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
 
 
@@ -53,8 +52,4 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
 
 def cell_size(row: SummaryRow) -> str:
     """`8 B`, or `8 B cold`, `8 B alone`."""
-    parts = [
-        format_size(int(str(row["nbytes"]))),
-        *(label for label in (row["cache"], row["groups"]) if label in UNUSUAL),
-    ]
-    return " ".join(parts)
+    return " ".join([format_size(row["nbytes"]), *qualifiers(row["cache"], row["groups"])])

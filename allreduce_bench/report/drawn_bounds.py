@@ -7,7 +7,7 @@ import pandas as pd
 
 from ..models.bounds import Bounds, sources
 from ..models.curves import BEATEN, layouts
-from ..models.description import series
+from ..models.description import series_label
 from ..models.model import Model
 from ..schedule.price import bound_path
 from ..units import in_ranks
@@ -51,7 +51,7 @@ def bound_sentence(frame: pd.DataFrame, models: Sequence[Model], least: Mapping[
     for ranks in least:
         for nodes in nodes_of[ranks]:
             for name, priced in sources(models, ranks, nodes).items():
-                series_of[name] |= {series(model) for model in priced}
+                series_of[name] |= {series_label(model) for model in priced}
     prices = [
         f"{symbol} of the model of {', '.join(sorted(series_of[name]))}" for name, symbol in PRICES if series_of[name]
     ]

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..models.bounds import Bounds
-from ..models.curves import held, lower_bounds
+from ..models.curves import held_against_models, lower_bounds
 from ..models.model import Model
 from ..schedule.algorithm import Algorithm
 from .drawn_bounds import bound_curves, bound_sentence, with_bounds
@@ -45,7 +45,7 @@ class FigureData:
     @cached_property
     def compared(self) -> pd.DataFrame:
         """The measured cells with the times of their models: see `models.curves.held`."""
-        return held(self.frame, self.models, self.own)
+        return held_against_models(self.frame, self.models, self.own)
 
     @property
     def bound_sentence(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..models.bounds import Bounds, bounds
-from ..models.crossings import Found, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
+from ..models.crossings import Finding, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
 from ..models.machine import Machine
 from ..models.model import COVERAGE, FAR
 from ..models.prediction import BEST, CompetingModels, Predicted
@@ -91,16 +91,16 @@ def as_map(forecast: Forecast) -> str:
     )
 
 
-def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Found]:
+def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Finding]:
     """Over sizes at the numbers of ranks, over numbers of ranks at the sizes; one number stands for all up to it."""
     ranks, sizes = forecast.ranks, forecast.sizes
     rank_counts = ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
     fewest = ranks[0] if len(ranks) > 1 else min(FEWEST, ranks[0])
-    changing: list[Found] = [
+    changing: list[Finding] = [
         crossing for count in rank_counts for crossing in over_sizes(group, count, sizes[0], sizes[-1])
     ]
-    growing: list[Found] = [crossing for nbytes in sizes for crossing in over_ranks(group, nbytes, fewest, ranks[-1])]
-    powers: list[Found] = [
+    growing: list[Finding] = [crossing for nbytes in sizes for crossing in over_ranks(group, nbytes, fewest, ranks[-1])]
+    powers: list[Finding] = [
         crossing for nbytes in sizes for crossing in at_powers_of_two(group, nbytes, fewest, ranks[-1])
     ]
     return changing + merged(growing, sizes) + merged(powers, sizes)

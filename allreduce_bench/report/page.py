@@ -17,22 +17,22 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from .. import __version__
 from ..evaluation import agreement, group_losses
 from ..evaluation.frames import run_names, summary_frame
-from ..evaluation.missing import MissingCell, explain_rows, not_begun
+from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import competing, summarise
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
 from ..models import description
 from ..models.curves import NO_OWN
 from ..models.model import Model
-from ..models.native.guidelines import broken_in_words, comparisons, in_short
-from ..models.native.resemblance import NoResemblance, as_frame, likenesses, sentences
+from ..models.native.guidelines import broken_guidelines, comparisons, guidelines_sentence
+from ..models.native.resemblance import NoResemblance, resemblance_frame, resemblance_sentences, resemblances_of
 from ..models.points import points_of_summary
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
 from ..runs.atomic_write import write_atomically
 from ..runs.command_of_plan import repeat_command
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
-from ..runs.merge_sources import sources, sources_sentence
+from ..runs.merge_sources import merged_sources, merged_sources_sentence
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks, three_digits
@@ -99,7 +99,7 @@ def _section(
         "name": name,
         "plan": plan,
         **_origin(folder, plan, rows, attempts),
-        "findings": caveats.find_caveats(rows, attempts, not_begun(plan, missing)),
+        "findings": caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
         "verdicts": _verdict_matrix(rows),
         "pictures": time_pictures(frame, models),
         "how": measured_caption(rows, attempts),
@@ -129,7 +129,7 @@ def _origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts:
         "date": "" if imported else str(run.get("created", ""))[:10],
         "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
         "libraries": list(dict.fromkeys(libraries)),
-        **_method(plan, imported, rows, attempts, sources(folder)),
+        **_method(plan, imported, rows, attempts, merged_sources(folder)),
         "environment": how_measured.environment(attempts),
         "started_as": shlex.join(str(word) for word in run.get("command", [])),
         "command": shlex.join(run.get("command", []) if imported else repeat_command(plan)),
@@ -153,7 +153,7 @@ def _method(
         "operation": f"{plan.dtype} {plan.op}, out of place",
         "times": "times are the maximum over ranks, median over calls and launches",
         "method": how_measured.method(plan, rows, attempts)
-        + ([("merged from", sources_sentence(merged))] if merged else []),
+        + ([("merged from", merged_sources_sentence(merged))] if merged else []),
     }
 
 
@@ -181,7 +181,7 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
     limited = any(row.get("of_limit") for row in rows)
     floors = any(row[name] for row in rows for name in figures.FLOORS)
     marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited, "floors": floors}
-    groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.lines(rows) if plan.groups else []}
+    groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
     statistics = distribution.tables(rows)
     return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": statistics, **marks, **groups}
 
@@ -200,9 +200,9 @@ def _models_section(
     if frame["groups"].notna().any():  # they have no points
         unfit = [("all series", "several groups at the same time share links, which is another model")]
     pictures, reasons = model_pictures(frame, models, own)
-    files = {"parameters": description.parameters(models)} if models else {}
+    files = {"parameters": description.parameter_frame(models)} if models else {}
     scores = list(description.SCORES.values())
-    content = {"models": description.lines(models), "unfit": unfit, "scores": scores, "not_drawn": reasons}
+    content = {"models": description.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": reasons}
     return {**content, "model_pictures": pictures, "files": files}
 
 
@@ -213,18 +213,18 @@ def _native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     try:
         if plan.groups:
             raise NoResemblance("several groups at the same time share links")
-        guesses = likenesses(rows)
+        guesses = resemblances_of(rows)
         ranks = {guess.ranks: guess.stray for guess in guesses}
         lines = {
             n: {guess.ranks: guess for guess in guesses if guess.nbytes == n}
             for n in sorted({guess.nbytes for guess in guesses})
         }
-        likeness |= {"sentences": sentences(guesses), "lines": lines, "ranks": ranks}
-        files["resemblance"] = as_frame(guesses)
+        likeness |= {"sentences": resemblance_sentences(guesses), "lines": lines, "ranks": ranks}
+        files["resemblance"] = resemblance_frame(guesses)
     except NoResemblance as reason:
         likeness["why"] = str(reason)
     compared = comparisons(rows)
-    guidelines = {"compared": compared, "lines": broken_in_words(compared), "sentence": in_short(compared)}
+    guidelines = {"compared": compared, "lines": broken_guidelines(compared), "sentence": guidelines_sentence(compared)}
     files |= {"guidelines": pd.DataFrame(compared)} if compared else {}
     return {"likeness": likeness, "guidelines": guidelines, "files": files}
 

@@ -46,7 +46,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> st
         *_floors_line(rows),
         *(_group_losses(every) if plan.groups else ()),
         *_notes(every),
-        *agreement.sentences(plan, rows),
+        *agreement.bits_sentences(plan, rows),
         *([carried] if (carried := traffic_sentence.sentence(rows)) else []),
         "",
     ]
@@ -54,9 +54,9 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> st
 
 
 def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
-    from ..evaluation.group_losses import sentences  # late: few runs have groups
+    from ..evaluation.group_losses import loss_sentences  # late: few runs have groups
 
-    return sentences(rows)
+    return loss_sentences(rows)
 
 
 def where(rows: Sequence[SummaryRow]) -> str:

@@ -38,16 +38,16 @@ def slots_for(hosts: Sequence[str], ranks: int, ranks_per_node: int | None = Non
     named_slots = [slots_of(host) for host in hosts]
     without_slots = [name for name, slots in named_slots if slots is None]
     ranks_left = max(0, ranks - sum(slots or 0 for _, slots in named_slots))
-    shares = dict(zip(without_slots, shared(ranks_left, len(without_slots))))
+    shares = dict(zip(without_slots, share_evenly(ranks_left, len(without_slots))))
     return [(name, slots or ranks_per_node or max(1, shares[name])) for name, slots in named_slots]
 
 
-def shared(ranks: int, places: int) -> list[int]:
+def share_evenly(ranks: int, places: int) -> list[int]:
     """`ranks` shared by so many places as evenly as it goes, the first ones getting one more."""
     return [ranks // places + (index < ranks % places) for index in range(places)]
 
 
-def filled(slots: Iterable[int], ranks: int) -> list[int]:
+def fill_slots(slots: Iterable[int], ranks: int) -> list[int]:
     """The ranks on each host when they fill one host's slots after the other; what is left over goes round.
 
     No hosts: none.
@@ -56,7 +56,7 @@ def filled(slots: Iterable[int], ranks: int) -> list[int]:
     for number in slots:
         counts.append(min(number, ranks_left))
         ranks_left -= counts[-1]
-    return [count + extra for count, extra in zip(counts, shared(ranks_left, len(counts)))]
+    return [count + extra for count, extra in zip(counts, share_evenly(ranks_left, len(counts)))]
 
 
 def _unique_hosts(hosts: Iterable[str]) -> tuple[str, ...]:

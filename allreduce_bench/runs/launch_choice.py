@@ -34,10 +34,10 @@ def chosen_launches(plan: Plan, text: str) -> list[Launch]:
             ranks = ", ".join(f"{ranks}r" for ranks in plan.ranks)
             numbers = "-1" if plan.launches == 1 else f"-1 to -{plan.launches}"
             raise PlanError(f"--only {word}: the run has no such launch; known: {ranks}, each {numbers}")
-    return [launch for launch in launches if covers(text, launch)]
+    return [launch for launch in launches if is_launch_chosen(text, launch)]
 
 
-def covers(text: str, launch: Launch) -> bool:
+def is_launch_chosen(text: str, launch: Launch) -> bool:
     """Whether `text` chooses the launch. Raises PlanError."""
     choices = parse_only(text)
     return not choices or any(_is_chosen(launch, choice) for choice in choices.values())

@@ -7,7 +7,7 @@ from .folder import RunFolder
 from .rows import RunError
 
 
-def sources(folder: RunFolder) -> list[dict[str, Any]]:
+def merged_sources(folder: RunFolder) -> list[dict[str, Any]]:
     """Of a merged run its sources: name, sha256, seed and {their launch: ours}; of any other none. Raises RunError."""
     merged = folder.open().get("merged", [])
     kinds = {"name": str, "sha256": str, "seed": int, "launches": dict}
@@ -19,8 +19,8 @@ def sources(folder: RunFolder) -> list[dict[str, Any]]:
     raise RunError(f"{folder.run_json}: damaged: merged is {merged!r:.60}")
 
 
-def sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
-    """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6); ...` of what `sources` gave."""
+def merged_sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
+    """`a (sha256 0123456789abcdef, seed 1); b (sha256 ..., seed 2, 8r-1 as 8r-6)` of what `merged_sources` gave."""
     descriptions = []
     for source in merged:
         renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]

@@ -21,7 +21,7 @@ MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 OPS = ("sum", "avg", "prod", "max", "min")
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
-LEFT_OUT = "the time of --within was used up"  # the reason of a cell that had no time left
+TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
 
 
 class PlanError(ValueError):

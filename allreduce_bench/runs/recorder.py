@@ -147,7 +147,7 @@ class Recorder:
         temporary.replace(f"{self._stem}.json")
 
 
-def mark(folder: RunFolder, launch: Launch, facts: dict) -> None:
+def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None:
     """Add a row about a cell that nobody finished to the attempt that `facts` name, else to the newest one of `launch`.
 
     Its ranks are gone; another job may be at work on a newer attempt. Where no attempt came as far as writing there is

@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import IO
 
-from ..launching.check_launchers import MARK, of_launchers
-from ..launching.check_mpi import library, of_library
-from ..launching.launchers.srun import kinds_for, kinds_of
+from ..launching.check_launchers import MARK, launcher_checks
+from ..launching.check_mpi import library, library_checks
+from ..launching.launchers.srun import kinds_of_library, kinds_of_srun
 from ..machine.checks import Check
 from . import commands
 from .commands import SlurmError
@@ -31,7 +31,7 @@ UNUSABLE = re.compile(r"down|drain|fail|unk|maint|reboot|power(ed|ing)_down|.*\*
 UNKNOWN = "which launcher works is unknown"
 
 
-def of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
+def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Iterator[Check]:
     """The site and, if `launch`, each launcher on two nodes: of the job that we are in, else of what salloc gives.
 
     `arguments` are those of the user for salloc; `node` is what `checks.machine` gives.
@@ -51,12 +51,12 @@ def of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Iterator[Che
     if isinstance(mpi, Check):
         yield mpi
         return
-    yield from of_library(mpi, node)
+    yield from library_checks(mpi, node)
     yield _of_kinds(mpi["library"])
     if not launch:
         yield Check("info", "nodes", f"nothing was started (--no-launch), so {UNKNOWN}")
     elif "SLURM_JOB_ID" in os.environ:
-        yield from of_launchers()
+        yield from launcher_checks()
     else:
         yield from _of_allocation(arguments, len(nodes))
 
@@ -95,10 +95,10 @@ def _of_topology(nodes: list[str]) -> Check:
 
 def _of_kinds(mpi: str) -> Check:
     """Whether srun and the library have a way in common for ranks to find each other."""
-    kinds_of_srun, kinds_of_mpi = sorted(kinds_of("srun") - {"none"}), kinds_for(mpi)
-    wanted = " or ".join(kinds_of_mpi) or "unknown ones"
-    text = f"srun knows {', '.join(kinds_of_srun) or 'none'}; {mpi} understands {wanted}"
-    if not kinds_of_mpi or set(kinds_of_mpi) & set(kinds_of_srun):
+    known_kinds, understood_kinds = sorted(kinds_of_srun("srun") - {"none"}), kinds_of_library(mpi)
+    wanted = " or ".join(understood_kinds) or "unknown ones"
+    text = f"srun knows {', '.join(known_kinds) or 'none'}; {mpi} understands {wanted}"
+    if not understood_kinds or set(understood_kinds) & set(known_kinds):
         return Check("ok", "PMI", text)
     return Check("info", "PMI", text, "srun cannot start its ranks", "start them by its mpirun, as auto does")
 

@@ -29,7 +29,7 @@ class StatusLine(NamedTuple):
     state: str
 
 
-def lines(overview: Overview) -> list[StatusLine]:
+def status_lines(overview: Overview) -> list[StatusLine]:
     """The jobs of the newest submission, and of what was before it those that have not ended."""
     newest = max((submission.number for submission in overview.submissions), default=0)
     shown = [task for task in overview.tasks if task.submission == newest or overview.ending(task).active]
@@ -58,12 +58,12 @@ def next_step(overview: Overview, collected: bool) -> str:
     return progress if collected else f"{progress}; next: allreduce-bench collect {sweep}"
 
 
-def text(lines_of_jobs: Sequence[StatusLine]) -> str:
+def status_text(lines_of_jobs: Sequence[StatusLine]) -> str:
     """The table in aligned columns, with its header."""
     return "\n".join(aligned([HEADER, *lines_of_jobs], left=range(len(HEADER)))) + "\n"
 
 
-def account(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
+def account_lines(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
     """The lines; `missing`: what of each run of the overview has no time although it should."""
     sentences = []
     for run, cells in zip(overview.runs, missing):

@@ -70,7 +70,7 @@ class Overview:
         return sum(done for done, _ in each), sum(cells for _, cells in each)
 
 
-def look(path: Path, ask_slurm: bool = True) -> Overview:
+def read_sweep(path: Path, ask_slurm: bool = True) -> Overview:
     """The sweep in `path`, or a single run of one. Without `ask_slurm` from files alone. Raises RunError."""
     folders = runs_of(path)
     sweep = _sweep_of(path)
@@ -86,11 +86,11 @@ def look(path: Path, ask_slurm: bool = True) -> Overview:
     return Overview(sweep, runs, tuple(submissions), own_tasks, states)
 
 
-def lacking(folder: RunFolder) -> list[MissingCell]:
+def missing_of_run(folder: RunFolder) -> list[MissingCell]:
     """What a run that jobs measured lacks, from files alone; of any other run nothing. Raises RunError."""
     if folder.imported() or not ((folder.path / JOBS).is_dir() or _sweep_of(folder.path) != folder.path):
         return []
-    overview = look(folder.path, ask_slurm=False)
+    overview = read_sweep(folder.path, ask_slurm=False)
     return [cell for run in overview.runs for cell in overview.missing(run)]
 
 

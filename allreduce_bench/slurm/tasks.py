@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..runs.launch_choice import covers
+from ..runs.launch_choice import is_launch_chosen
 from ..runs.plan import Launch
 from .job_files import JOBS, StartRecord, Submission
 from .parsing import id_parts
@@ -47,7 +47,7 @@ class JobTask:
 
     def covers(self, launch: Launch) -> bool:
         """Whether it is to measure the launch. Raises PlanError where what it wrote is damaged."""
-        return covers(self.only, launch)
+        return is_launch_chosen(self.only, launch)
 
 
 def tasks_of(submissions: Sequence[Submission], records: Mapping[str, Sequence[StartRecord]]) -> list[JobTask]:

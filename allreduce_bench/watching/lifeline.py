@@ -26,7 +26,7 @@ def end_with_parent(number: int = TERMINATE) -> None:
 MOST_NBYTES = 100_000  # of the 128 KiB that Linux lets a variable have
 
 
-def as_variables(switches: Mapping[str, str]) -> dict[str, str]:
+def switch_variables(switches: Mapping[str, str]) -> dict[str, str]:
     """The environment that tells rank 0 of `switches`, node -> path such as `s0/s1`; none where there is nothing to
     tell, or more than fits.
     """
@@ -37,7 +37,7 @@ def as_variables(switches: Mapping[str, str]) -> dict[str, str]:
     return {SWITCHES_VARIABLE: value} if nodes_below and len(value) <= MOST_NBYTES else {}
 
 
-def of_hosts(value: str, hosts: Iterable[str]) -> dict[str, str]:
+def switches_of_hosts(value: str, hosts: Iterable[str]) -> dict[str, str]:
     """Host -> path, for those `hosts` that are in the variable's `value`, with their domain or without."""
     try:
         paths = {node: path for path, nodes in json.loads(value).items() for node in nodes.split()}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
-from ..runs.recorder import mark
+from ..runs.recorder import mark_unfinished_cell
 from .watch import LAST_WORDS_S, START_FACTOR, Watch, print_error
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
         def end_all(trouble: Trouble) -> None:
             print_error(trouble.sentence + how_to_go_on)
             if trouble.row:
-                mark(folder, launch, trouble.row)
+                mark_unfinished_cell(folder, launch, trouble.row)
             supervisor.end_ranks()
             time.sleep(LAST_WORDS_S)
             os._exit(1)

@@ -79,7 +79,7 @@ def exclude(*modules: str) -> None:
     _excluded.update(modules)
 
 
-def call_ranks(ranks: Sequence[int]) -> None:
+def set_group_ranks(ranks: Sequence[int]) -> None:
     """From now on the partners of steps are ranks of a group, and these are their numbers among all ranks."""
     global _group_ranks
     _group_ranks = ranks

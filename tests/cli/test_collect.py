@@ -16,7 +16,7 @@ from allreduce_bench.cli import main
 from allreduce_bench.report import page as report
 from allreduce_bench.report.page import write_report
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.slurm.sweep import lacking
+from allreduce_bench.slurm.sweep import missing_of_run
 
 TIMEOUT = "echo '103|TIMEOUT|n[1-4]|1800|30|0:15|None'"
 
@@ -97,7 +97,7 @@ def test_the_report_says_what_is_missing_too_and_still_when_slurm_has_forgotten(
         assert "incomplete launches" in said and all(one in said for one in LOST)
         slurm.answer("sacct")
         assert collect(sweep).stdout.splitlines()[:2] == LOST
-        write_report([RunFolder(sweep)], sweep / "report.html", missing=[lacking(RunFolder(sweep))])
+        write_report([RunFolder(sweep)], sweep / "report.html", missing=[missing_of_run(RunFolder(sweep))])
 
 
 def test_a_job_that_slurm_does_not_know_is_over_in_the_report_too(sweep, slurm):
@@ -182,7 +182,7 @@ def test_a_sweep_of_two_runs_has_one_report_and_one_command(tmp_path, slurm):
     for each in (1, 4):
         assert (tmp_path / "s" / f"{each}-per-node" / "summary.csv").is_file()
     one = RunFolder(tmp_path / "s" / "4-per-node")
-    write_report([one], tmp_path / "one.html", missing=[lacking(one)])
+    write_report([one], tmp_path / "one.html", missing=[missing_of_run(one)])
     assert "launch 3: job 104 ran out of memory" in page(tmp_path / "one.html")
 
 

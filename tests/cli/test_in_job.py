@@ -14,11 +14,6 @@ from measured_runs import LONG_RUN, done, one_line_error, wait_for_cells
 from slurm_programs import SlurmPrograms
 
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.plan import Launch, Plan
-from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.start import Start
-from allreduce_bench.slurm.allocation import Allocation, allocation, refuse_few_nodes
-from allreduce_bench.slurm.job_record import JobRecord
 
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
 TOPOLOGY = "SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=s1\\nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]"
@@ -60,53 +55,6 @@ def record(folder: Path) -> dict:
     ((_, only),) = records(folder).items()
     assert list(only) == FIELDS
     return only
-
-
-def test_the_variables_of_a_job_are_read():
-    here = allocation({**JOB, "SLURM_RESTART_COUNT": "3"})
-    assert here == Allocation("12", "12", None, 3, ("n1", "n2"), 2) and here.name == "12"
-    task = allocation({"SLURM_JOB_ID": "15", "SLURM_ARRAY_JOB_ID": "12", "SLURM_ARRAY_TASK_ID": "4"})
-    assert task == Allocation("15", "12", "4", 0, (), None) and task.name == "12_4"
-    odd = allocation({"SLURM_JOB_ID": "12", "SLURM_JOB_NODELIST": "n[1-", "SLURM_RESTART_COUNT": "x"})
-    assert odd == Allocation("12", "12", None, 0, (), None)
-    assert allocation({}) is None and allocation({"SLURM_JOB_ID": "../12"}) is None
-
-
-def test_a_launch_that_needs_more_nodes_than_the_job_has_is_refused_in_a_sentence():
-    plan = Plan(("ring",), (8,), (4, 9), 1, 1, start=Start(ranks_per_node=4))
-    here = Allocation("12", "12", None, 0, ("n1", "n2"), 2)
-    refuse_few_nodes(here, plan, [Launch(4, 1), Launch(8, 1)])
-    refuse_few_nodes(None, plan, [Launch(9, 1)])
-    refuse_few_nodes(here._replace(node_count=None), plan, [Launch(9, 1)])
-    with pytest.raises(RunError) as caught:
-        refuse_few_nodes(here, plan, [Launch(4, 1), Launch(9, 1)])
-    assert str(caught.value) == (
-        "launch 9r-1: 9 ranks at 4 a node need 3 nodes, but job 12 has 2; "
-        "submit it with --nodes=3, or choose other launches with --only"
-    )
-
-
-def test_a_record_is_whole_at_once_and_a_second_one_of_the_same_start_is_another_file(tmp_path):
-    here = Allocation("15", "12", "4", 1, ("n1",), 1)
-    one, other = JobRecord(tmp_path, here, "8r"), JobRecord(tmp_path, here, "4r")
-    assert list(records(tmp_path)) == ["job-12_4.1.2.json", "job-12_4.1.json"]
-    one.end("warned", "why", requeued=True)
-    first = records(tmp_path)["job-12_4.1.json"]
-    assert list(first) == FIELDS and first["ended"] >= first["started"]
-    known = {"job": "12", "task": "4", "restart": 1, "only": "8r", "nodes": ["n1"], "end": "warned", "requeued": True}
-    assert known.items() <= first.items()
-    other.add(stage={"python_s": 1.5})
-    assert records(tmp_path)["job-12_4.1.2.json"] | {"only": "8r"} == {
-        **first, "ended": None, "end": None, "why": None, "requeued": False, "stage": {"python_s": 1.5},
-        "started": other.facts["started"],
-    }  # fmt: skip
-
-
-def test_a_record_that_cannot_be_written_costs_nothing_else(tmp_path):
-    (tmp_path / "jobs").write_text("a file")
-    unwritten = JobRecord(tmp_path, Allocation("12", "12", None, 0, (), None), "")
-    unwritten.end("done", None)
-    assert (tmp_path / "jobs").read_text() == "a file"
 
 
 @needs_mpi

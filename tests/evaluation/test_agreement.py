@@ -3,7 +3,7 @@
 import pytest
 from made_runs import build_run
 
-from allreduce_bench.evaluation.agreement import agreements, broken_promise, sentences
+from allreduce_bench.evaluation.agreement import agreements, bits_sentences, broken_promise
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.report.caveats import find_caveats
 from allreduce_bench.report.page import write_report
@@ -42,7 +42,7 @@ def run(path, change=lambda launch, cell, facts: {}, **options):
 
 def test_the_sentences_of_a_run(tmp_path):
     folder = run(tmp_path)
-    assert sentences(folder.plan(), summarise(folder)) == [
+    assert bits_sentences(folder.plan(), summarise(folder)) == [
         "bits: ring, two_tree: equal on all ranks, calls and launches; naive differs between ranks at all sizes; "
         "native differs between calls at 64 KiB",
         "bits: at most 4 ULP from the exactly rounded sum (ring, 64 KiB), "
@@ -52,10 +52,10 @@ def test_the_sentences_of_a_run(tmp_path):
 
 def test_algorithms_that_agree_at_every_size_are_named(tmp_path):
     folder = run(tmp_path, lambda launch, cell, facts: {"bits": f"{facts['bits'][:1]}{cell.count}".replace("b", "a")})
-    assert "bits: the same result at every size: ring = two_tree" in sentences(folder.plan(), summarise(folder))
+    assert "bits: the same result at every size: ring = two_tree" in bits_sentences(folder.plan(), summarise(folder))
     same = {"bits": "x", "same_bits": True, "same_bits_calls": True, "max_ulp": 0.0, "mean_ulp": 0.0}
     folder = run(tmp_path / "all", lambda launch, cell, facts: same)
-    assert sentences(folder.plan(), summarise(folder)) == [
+    assert bits_sentences(folder.plan(), summarise(folder)) == [
         "bits: native, ring, two_tree, naive: equal on all ranks, calls and launches",
         "bits: the same result at every size with all algorithms",
         "bits: every compared result is the exactly rounded sum",
@@ -66,7 +66,7 @@ def test_a_single_launch_is_not_called_equal_to_others(tmp_path):
     folder = run(tmp_path, launches=1)
     rows = summarise(folder)
     assert all(row["same_bits_launches"] is None for row in rows)
-    assert sentences(folder.plan(), rows)[0].startswith("bits: ring, two_tree: equal on all ranks and calls;")
+    assert bits_sentences(folder.plan(), rows)[0].startswith("bits: ring, two_tree: equal on all ranks and calls;")
 
 
 def test_the_lines_group_what_is_equal(tmp_path):
@@ -150,7 +150,7 @@ def test_a_report_without_the_check_or_of_integers_has_none(tmp_path):
     folder = run(tmp_path / "b", lambda *_: unknown, choices={"dtype": "int32"})
     page = write_report([folder], tmp_path / "integers.html").read_text()
     assert "bits: int32 is exact in any order of reduction" in page and "max ULP" not in page
-    assert sentences(folder.plan(), summarise(folder)) == [
+    assert bits_sentences(folder.plan(), summarise(folder)) == [
         "bits: int32 is exact in any order of reduction: the check of the results covers the bits"
     ]
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 from made_runs import build_run
 
-from allreduce_bench.evaluation.missing import MISSING, MissingCell, explain_rows, group_missing, not_begun
+from allreduce_bench.evaluation.missing import MISSING, MissingCell, explain_rows, group_missing, not_begun_sentences
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_cells_that_are_missing_alike_are_one_group(plan):
 def test_what_failed_comes_first_and_is_no_cell_that_was_not_begun(plan):
     found = [*cells_of(plan, "native", (1,)), *cells_of(plan, "ring", (1,), "wrong", "3 wrong elements")]
     assert [group.state for group in group_missing(plan, found)] == ["wrong", MISSING]
-    assert not_begun(plan, found) == ["native 8 B, 64 B at 2 ranks: launch 1: why"]
+    assert not_begun_sentences(plan, found) == ["native 8 B, 64 B at 2 ranks: launch 1: why"]
 
 
 def test_rows_without_a_time_have_each_reason_once(plan):

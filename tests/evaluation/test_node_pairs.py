@@ -17,12 +17,12 @@ from allreduce_bench.evaluation.node_pairs import (
     SMALL,
     MeasuredPair,
     PairTime,
-    judge,
     judged_pairs,
     measured_pair,
+    pair_table,
     pairs_of,
-    table,
-    undecided,
+    slow_part_sentences,
+    undecided_sentences,
 )
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.folder import RunFolder
@@ -51,7 +51,7 @@ def of_node(nodes, node, value) -> dict:
 
 def names(pairs) -> list[str]:
     """`node n1` and `link n1+n2` of each sentence."""
-    return [re.match(r"(node [^:]+|link \S+)", sentence)[1] for sentence in judge(pairs)]
+    return [re.match(r"(node [^:]+|link \S+)", sentence)[1] for sentence in slow_part_sentences(pairs)]
 
 
 def test_the_pairs_are_a_ring():
@@ -66,8 +66,8 @@ def test_other_numbers_of_nodes_make_no_pairs(nodes):
 
 
 def test_where_all_are_alike_nobody_is_named():
-    assert judge(found(NODES)) == [] and undecided(found(NODES), 0.2) == []
-    assert judge(found(NODES, {("n1", "n2"): (1.19, 1.19)})) == []
+    assert slow_part_sentences(found(NODES)) == [] and undecided_sentences(found(NODES), 0.2) == []
+    assert slow_part_sentences(found(NODES, {("n1", "n2"): (1.19, 1.19)})) == []
 
 
 @pytest.mark.parametrize("node", NODES[:4])
@@ -78,7 +78,7 @@ def test_a_slow_node_is_named_and_its_neighbours_are_not(node, nodes, value):
 
 
 def test_a_slow_link_is_named_and_its_nodes_are_not():
-    (sentence,) = judge(found(NODES, {("n3", "n4"): (1.0, 2.0)}))
+    (sentence,) = slow_part_sentences(found(NODES, {("n3", "n4"): (1.0, 2.0)}))
     assert sentence == "link n3+n4 has 1.00 of the median latency and 0.50 of the median bandwidth"
 
 
@@ -86,7 +86,7 @@ def test_a_pair_that_is_slow_in_some_launches_only_names_nobody():
     noisy = {pair: (1.9, 1.5) for pair in pairs_of(NODES)[:2]}
     pairs = found(NODES, noisy, fastest={pairs_of(NODES)[0]: (1.1, 1.19), pairs_of(NODES)[1]: (1.0, 1.3)})
     assert names(pairs) == ["link n2+n3"]
-    states = [line.split("  ")[-1] for line in table(pairs)[1:]]
+    states = [line.split("  ")[-1] for line in pair_table(pairs)[1:]]
     assert states[:3] == ["slow at times: latency and bandwidth", "slow: bandwidth; slow at times: latency", "ok"]
 
 
@@ -97,13 +97,15 @@ def test_slow_in_two_ways_is_not_slow_in_one():
 
 def test_a_node_between_two_slow_ones_is_doubted():
     nodes = [f"n{number}" for number in range(1, 10)]
-    sentences = judge(found(nodes, of_node(nodes, "n2", (2, 2)) | of_node(nodes, "n4", (2, 2))))
+    sentences = slow_part_sentences(found(nodes, of_node(nodes, "n2", (2, 2)) | of_node(nodes, "n4", (2, 2))))
     doubted = [sentence[:7] for sentence in sentences if sentence.endswith("so it may be well")]
     assert [sentence[:7] for sentence in sentences] == ["node n2", "node n3", "node n4"] and doubted == ["node n3"]
 
 
 def test_a_dead_node_is_named_with_the_reason_said_once():
-    assert judge(found(NODES, why=of_node(NODES, "n3", DEAD))) == [f"node n3: n2+n3 and n3+n4 failed: {DEAD}"]
+    assert slow_part_sentences(found(NODES, why=of_node(NODES, "n3", DEAD))) == [
+        f"node n3: n2+n3 and n3+n4 failed: {DEAD}"
+    ]
 
 
 def test_the_neighbour_of_a_dead_node_is_judged_by_its_other_pair():
@@ -112,7 +114,7 @@ def test_the_neighbour_of_a_dead_node_is_judged_by_its_other_pair():
 
 
 def test_one_pair_that_failed_is_a_link():
-    assert judge(found(NODES, why={("n6", "n1"): DEAD})) == [f"link n6+n1 failed: {DEAD}"]
+    assert slow_part_sentences(found(NODES, why={("n6", "n1"): DEAD})) == [f"link n6+n1 failed: {DEAD}"]
 
 
 def test_where_every_pair_failed_no_node_is_blamed():
@@ -125,18 +127,20 @@ def test_where_every_pair_failed_no_node_is_blamed():
 
 
 def test_what_two_or_three_nodes_cannot_tell_is_said():
-    assert judge(found(NODES[:2], {("n1", "n2"): (99, 99)})) == []
-    assert undecided(found(NODES[:2]), 0.2)[0].startswith("not told: who is slow")
-    even = undecided(found(NODES[:3]), 0.2)[0]
+    assert slow_part_sentences(found(NODES[:2], {("n1", "n2"): (99, 99)})) == []
+    assert undecided_sentences(found(NODES[:2]), 0.2)[0].startswith("not told: who is slow")
+    even = undecided_sentences(found(NODES[:3]), 0.2)[0]
     assert even == "not told: a slow node slows two of 3 pairs, and so the median; name four nodes or more"
-    (odd,) = undecided(found(NODES[:3], of_node(NODES[:3], "n3", (1.0, 2.0))), 0.2)
+    (odd,) = undecided_sentences(found(NODES[:3], of_node(NODES[:3], "n3", (1.0, 2.0))), 0.2)
     assert odd == f"{even}; as n1+n2 is faster than both others, n3 may be slow"
     assert names(found(NODES[:3], {("n1", "n2"): (1.0, 2.0)})) == ["link n1+n2"]  # but a slow link is told
-    assert undecided(found(NODES, why={**of_node(NODES, "n3", DEAD), ("n6", "n1"): DEAD}), 0.2)  # three pairs are left
+    assert undecided_sentences(
+        found(NODES, why={**of_node(NODES, "n3", DEAD), ("n6", "n1"): DEAD}), 0.2
+    )  # three pairs are left
 
 
 def test_the_table_holds_every_pair_against_the_median():
-    lines = table(found(("n1", "n2", "n3", "node4"), {("n2", "n3"): (1.0, 2.0)}, {("node4", "n1"): DEAD}))
+    lines = pair_table(found(("n1", "n2", "n3", "node4"), {("n2", "n3"): (1.0, 2.0)}, {("node4", "n1"): DEAD}))
     assert lines == [
         "pair      latency us  of median  busbw GB/s  of median  state",
         "n1+n2           10.0       1.00        4.19       1.00  ok",

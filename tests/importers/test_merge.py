@@ -22,7 +22,7 @@ from allreduce_bench.models.points import points
 from allreduce_bench.report import page
 from allreduce_bench.report.page import write_report
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.merge_sources import sources, sources_sentence
+from allreduce_bench.runs.merge_sources import merged_sources, merged_sources_sentence
 from allreduce_bench.runs.plan import Launch
 from allreduce_bench.runs.recorder import Recorder
 from allreduce_bench.runs.rows import RunError
@@ -93,7 +93,7 @@ def test_launches_keep_their_number_where_it_is_free_and_all_their_attempts(tmp_
     b = build(tmp_path / "b", ranks=(4,))
     Recorder(b, "4r-2", {"ranks": 4, "oversubscribed": False, "mpi": {}, "findings": []})  # that did no cell
     new = merge([a, b], tmp_path / "new", [])
-    told = [one["launches"] for one in sources(new)]
+    told = [one["launches"] for one in merged_sources(new)]
     assert told == [{"4r-2": "4r-2"}, {"4r-1": "4r-1", "4r-2": "4r-3"}]
     assert {path.name for path in new.launches.glob("4r-3.2.*")} == {
         f"4r-3.2.{kind}" for kind in ("json", "csv", "cells.csv")
@@ -124,20 +124,20 @@ def test_it_says_of_what_it_was_made(tmp_path, monkeypatch):
         monkeypatch.setattr(page, name, lambda *_, name=name: [] if name == "time_pictures" else ([], []))
     a, b = build(tmp_path / "a", choices={"seed": 7}), build(tmp_path / "b", choices={"seed": 8})
     new = merge([a, b], tmp_path / "new", ["allreduce-bench", "collect", "a", "b"])
-    one, other = sources(new)
+    one, other = merged_sources(new)
     assert (one["name"], one["seed"], other["name"], other["seed"], new.plan().seed) == ("a", 7, "b", 8, 7)
     assert one["sha256"] != other["sha256"] and len(one["sha256"]) == 64
-    words = sources_sentence(sources(new))
+    words = merged_sources_sentence(merged_sources(new))
     assert words.startswith(f"a (sha256 {one['sha256'][:16]}, seed 7); b (sha256 ") and "4r-2 as 4r-4" in words
     assert words in unescape(write_report([new], tmp_path / "report.html").read_text())
     assert len(points([new])) == len(points([a])) + len(points([b]))
     changed = a.launches / "2r-1.1.csv"
     changed.write_text(changed.read_text() + "x")
     again = merge([a, b], tmp_path / "again", [])
-    assert sources(again)[0]["sha256"] != one["sha256"]
+    assert merged_sources(again)[0]["sha256"] != one["sha256"]
     new.run_json.write_text(json.dumps({**new.open(), "merged": [{"name": "a"}]}))
     with pytest.raises(RunError, match=r"damaged: merged is \[\{'name': 'a'\}\]"):
-        sources(new)
+        merged_sources(new)
 
 
 def test_the_command_names_the_new_run(tmp_path):

@@ -48,7 +48,7 @@ def launchers(slurm, monkeypatch):
 
         monkeypatch.setattr(check_launchers, "find_launcher", found)
         monkeypatch.setattr(check_launchers, "mpirun_command", command)
-        return list(check_launchers.of_launchers())
+        return list(check_launchers.launcher_checks())
 
     return checked
 
@@ -115,5 +115,5 @@ def test_no_launcher_at_all(launchers, monkeypatch):
 
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "1")
     monkeypatch.setattr(check_launchers, "find_launcher", none)
-    found = list(check_launchers.of_launchers())
+    found = list(check_launchers.launcher_checks())
     assert levels(found) == [("nodes", "info"), ("launcher", "severe")] and found[1].advice == "install one"

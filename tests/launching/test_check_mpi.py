@@ -26,7 +26,7 @@ def ranks(monkeypatch):
 
     def run(program: str) -> list[checks.Check]:
         monkeypatch.setattr(check_mpi, "mpirun_command", lambda *_: [sys.executable, "-c", program])
-        return [check for check in check_mpi.of_mpi(NODE, True) if check.name in ("ranks", "start", "calls")]
+        return [check for check in check_mpi.mpi_checks(NODE, True) if check.name in ("ranks", "start", "calls")]
 
     return run
 
@@ -64,7 +64,9 @@ def test_ranks_that_hang_are_ended_and_the_interface_is_suspected(ranks, monkeyp
 def test_an_mpi_from_pypi_on_a_cluster_is_named(ranks, monkeypatch):
     wheel = {"library": "Open MPI 5", "standard": "3.1", "path": "/v/lib/libmpi.so", "from_pypi": True}
     monkeypatch.setattr(check_mpi, "library", lambda: wheel)
-    lines = [check for check in check_mpi.of_mpi({**NODE, "fabric_devices": ["mlx5_0"]}, False) if check.name == "MPI"]
+    lines = [
+        check for check in check_mpi.mpi_checks({**NODE, "fabric_devices": ["mlx5_0"]}, False) if check.name == "MPI"
+    ]
     assert [check.level for check in lines] == ["ok", "severe"]
     assert lines[1].text == "Open MPI 5 on a cluster is the one from PyPI, though there is mlx5_0"
-    assert [check.level for check in check_mpi.of_mpi(NODE, False) if check.name == "MPI"] == ["ok"]
+    assert [check.level for check in check_mpi.mpi_checks(NODE, False) if check.name == "MPI"] == ["ok"]

@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.machine import kernel
-from allreduce_bench.machine.caches import UNKNOWN, Cache, caches, cold_region, findings_of
+from allreduce_bench.machine.caches import UNKNOWN, Cache, cache_findings, caches, cold_region
 
 KIB, MIB = 1024, 1024**2
 
@@ -40,9 +40,9 @@ def test_a_size_that_cannot_be_read_is_unknown_and_not_zero(node, size):
 def test_where_the_system_does_not_tell_a_default_is_supposed_and_said(node):
     assert caches() == [] and UNKNOWN.nbytes == 64 * MIB
     assert cold_region([], 1) == 128 * MIB and cold_region([], 4) == 32 * MIB
-    (finding,) = findings_of([])
+    (finding,) = cache_findings([])
     assert finding["level"] == "caution" and "suppose 64 MiB a node" in finding["text"]
-    assert findings_of([Cache(3, MIB, 1)]) == []
+    assert cache_findings([Cache(3, MIB, 1)]) == []
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def bare(root, monkeypatch) -> Path:
 
 
 def test_a_machine_that_tells_nothing_is_missing_everything_in_words(bare):
-    found = list(checks.of_machine(checks.machine()))
+    found = list(checks.node_checks(checks.node_of_this_process()))
     assert [check.name for check in found if check.level == "missing"] == [
         *["processor", "processor", "load", "frequency", "memory", "huge pages", "container"],
         *["interfaces", "interfaces"],
@@ -28,16 +28,16 @@ def test_a_machine_that_tells_nothing_is_missing_everything_in_words(bare):
 
 def test_a_finding_takes_the_place_of_what_is_in_order(bare):
     node = {
-        **checks.machine(),
+        **checks.node_of_this_process(),
         "load_1min": 99.0,
         "governors": ["powersave"],
         "threads": 2,
         "cpus_of_ranks": 1,
         "cores": 2,
     }
-    bad = {check.name: check for check in checks.of_machine(node) if check.level not in ("missing", "ok")}
+    bad = {check.name: check for check in checks.node_checks(node) if check.level not in ("missing", "ok")}
     assert bad["processor"].level == "severe" and bad["processor"].text.startswith(
         "oversubscribed: 2 ranks on 1 hardware"
     )
     assert bad["frequency"].level == "caution" and "cpupower" in bad["frequency"].advice
-    assert not any(check.level == "ok" for check in checks.of_machine(node) if check.name in bad)
+    assert not any(check.level == "ok" for check in checks.node_checks(node) if check.name in bad)

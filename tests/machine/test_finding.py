@@ -1,6 +1,6 @@
 """A finding, and the nodes that it names."""
 
-from allreduce_bench.machine.finding import few, finding, on_nodes
+from allreduce_bench.machine.finding import finding, first_hosts, on_nodes
 
 NODES = [{"host": f"n{number}"} for number in range(1, 7)]
 
@@ -11,7 +11,7 @@ def test_a_finding_is_what_is_kept():
 
 
 def test_the_first_four_nodes_are_named():
-    assert few(NODES[:4]) == "n1, n2, n3, n4" and few(NODES) == "n1, n2, n3, n4 and 2 more"
+    assert first_hosts(NODES[:4]) == "n1, n2, n3, n4" and first_hosts(NODES) == "n1, n2, n3, n4 and 2 more"
 
 
 def test_on_one_node_no_node_is_named():

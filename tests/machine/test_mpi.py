@@ -21,7 +21,7 @@ def loaded(root, put, monkeypatch):
         put("proc/self/maps", f"{other}\n7f02-7f03 r-xp 00000000 08:01 8   {library}")
         for wheel in wheels:
             (packages / f"{wheel}.dist-info").mkdir()
-        return mpi.library_place()
+        return mpi.library_file()
 
     return load
 
@@ -34,7 +34,7 @@ def test_the_mpi_of_a_wheel_is_told_from_the_site_s(root, loaded):
 
 
 def test_without_a_map_of_the_process_the_place_of_the_mpi_is_unknown(root):
-    assert mpi.library_place() == {"path": None, "from_pypi": None}
+    assert mpi.library_file() == {"path": None, "from_pypi": None}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ MEMINFO = "MemTotal:  1000 kB\nMemFree: 10 kB\nMemAvailable:   600 kB\nHugePages
 
 
 def test_this_node_is_described_in_json():
-    facts = node.machine()
+    facts = node.node_facts()
     assert json.loads(json.dumps(facts)) == facts
     assert facts["host"] and 1 <= facts["cores"] <= facts["threads"] == os.cpu_count()
     assert 0 < facts["free_memory_nbytes"] < facts["memory_nbytes"]
@@ -24,7 +24,7 @@ def test_a_node_that_tells_nothing_is_described_all_the_same(root, monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.delattr(os, "getloadavg")
     monkeypatch.delattr("socket.if_nameindex")
-    facts = node.machine()
+    facts = node.node_facts()
     unknown = ("load_1min", "cpu_quota", "memory_nbytes", "free_memory_nbytes", "huge_pages", "container")
     assert [facts[name] for name in unknown] == [None] * len(unknown)
     assert facts["interfaces"] == facts["governors"] == facts["fabric_devices"] == []
@@ -44,7 +44,7 @@ def test_each_thing_that_is_taken_away_leaves_the_others(put, gone):
     }.items():
         if not path.startswith(gone):
             put(path, text)
-    facts = node.machine()
+    facts = node.node_facts()
     assert (facts["processor"] == "A Processor") == (gone not in ("proc", "proc/cpuinfo"))
     assert (facts["memory_nbytes"] == 1024000) == (gone not in ("proc", "proc/meminfo"))
     assert (facts["cpu_quota"] == 1.5) == (gone not in ("proc", "sys", "proc/self/cgroup"))
@@ -60,7 +60,7 @@ def test_hardware_threads_of_one_core_count_once(put):
 def test_governors_are_named_once(put):
     for cpu, kind in enumerate(("powersave", "performance", "powersave")):
         put(f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor", kind)
-    assert node.machine()["governors"] == ["performance", "powersave"]
+    assert node.node_facts()["governors"] == ["performance", "powersave"]
 
 
 def test_memory_is_what_the_node_and_every_control_group_allow(put):

@@ -20,7 +20,7 @@ from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge
 from allreduce_bench.evaluation.summary import is_tie, summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.measuring.budget import share
-from allreduce_bench.models.curves import at, lower_bounds
+from allreduce_bench.models.curves import lower_bounds, predicted_at
 from allreduce_bench.models.points import points
 from allreduce_bench.models.series import fit_all
 from allreduce_bench.report import figures
@@ -108,7 +108,7 @@ def test_each_state_of_the_cache_has_a_fit_of_its_own(folder):
     assert len(models) == 3 * 2 and not {name for name, _ in models} & set(FLOORS)
     for name, _ in models:
         for ranks in (2, 4):
-            warm, cold = (at(models[name, cache], ranks, 1, min(SIZES)).time_s for cache in ("warm", "cold"))
+            warm, cold = (predicted_at(models[name, cache], ranks, 1, min(SIZES)).time_s for cache in ("warm", "cold"))
             assert cold / warm == pytest.approx(COLD, rel=0.1)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from interpreters import interpreters
 
-from allreduce_bench.measuring.transport import MOST_RANKS, QUESTIONS, asked_transport, recognised
+from allreduce_bench.measuring.transport import MOST_RANKS, QUESTIONS, asked_transport, split_answer
 
 ONE_NODE = """Host 0 [n1] ranks 0 - 1
 
@@ -104,14 +104,14 @@ MPICH_OFI = MPICH.replace("UCX netmod Capability", "Capability set configuration
     ],
 )
 def test_answers_are_understood_and_taken_out(answer, words):
-    assert recognised(f"before\n{answer}after ====\n") == (words, "before\nafter ====\n")
+    assert split_answer(f"before\n{answer}after ====\n") == (words, "before\nafter ====\n")
 
 
 @pytest.mark.parametrize(
     "text", ["", "Host 0 is down\n", "==== UCX netmod Capability ====\ncut off", ONE_NODE[:80], "a\n====\n"]
 )
 def test_what_is_no_answer_stays_as_it_is(text):
-    assert recognised(text) == (None, text)
+    assert split_answer(text) == (None, text)
 
 
 BODY = """

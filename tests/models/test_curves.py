@@ -8,7 +8,7 @@ from made_runs import ALPHA_S, build_run
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation import frames
 from allreduce_bench.models.bounds import bounds
-from allreduce_bench.models.curves import REACH, at, held, layouts, lower_bounds, over_ranks
+from allreduce_bench.models.curves import REACH, held_against_models, layouts, lower_bounds, over_ranks, predicted_at
 
 NAMES = ("native", "ring", "two_tree")
 
@@ -23,10 +23,10 @@ def test_no_schedule_beats_the_bound_of_its_own_parameters(tmp_path):
 
 def test_times_are_held_against_the_model_of_their_series(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(1, 2, 4))])
-    compared = held(rows, [hand_model("ring")])
+    compared = held_against_models(rows, [hand_model("ring")])
     assert set(compared["algorithm"]) == {"ring"} and set(compared["ranks"]) == {2, 4}
     assert compared["ratio"].to_numpy() == pytest.approx(1, rel=0.1)
-    assert held(rows, []).empty
+    assert held_against_models(rows, []).empty
 
 
 def test_a_curve_goes_beyond_the_measured_ranks_and_says_what_is_speculative():
@@ -40,8 +40,8 @@ def test_a_curve_goes_beyond_the_measured_ranks_and_says_what_is_speculative():
 def test_an_algorithm_that_cannot_run_has_no_time():
     own = {"mine": builtin()["ring"]._replace(needs=frozenset({"power-of-two"}))}
     model = hand_model("mine")
-    assert at(model, 3, None, 8, own=own) is None
-    assert at(model, 4, None, 8, own=own).time_s == pytest.approx(6 * ALPHA_S, rel=0.01)
+    assert predicted_at(model, 3, None, 8, own=own) is None
+    assert predicted_at(model, 4, None, 8, own=own).time_s == pytest.approx(6 * ALPHA_S, rel=0.01)
 
 
 def test_the_layouts_of_runs_that_do_not_tell_their_nodes():

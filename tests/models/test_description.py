@@ -3,7 +3,7 @@
 import pytest
 from hand_models import hand_model
 
-from allreduce_bench.models.description import lines, parameter, parameters, series
+from allreduce_bench.models.description import model_lines, parameter_frame, parameter_phrase, series_label
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.model import Errors, ModelPart, Parameter
 
@@ -24,22 +24,24 @@ from allreduce_bench.models.model import Errors, ModelPart, Parameter
     ],
 )
 def test_a_parameter_has_its_unit_and_interval(one, words):
-    assert parameter(one) == words
+    assert parameter_phrase(one) == words
 
 
 def test_parts_of_an_envelope_say_what_they_are_priced_as():
     alpha = Parameter("alpha_s", "", 0.0, 2e-6, None, None, True)
     parts = (ModelPart("ring", Form(), (alpha,)), ModelPart("tree", Form(contention=True), (alpha,), 0.123))
-    (line,) = lines([hand_model("native", parts=parts, errors={"leave_largest_p_out": Errors(0.1, 0.3, 9, None)})])
+    (line,) = model_lines(
+        [hand_model("native", parts=parts, errors={"leave_largest_p_out": Errors(0.1, 0.3, 9, None)})]
+    )
     assert [part["form"] for part in line["parts"]] == ["as ring: alpha-beta", "as tree: alpha-beta, p^contention"]
     alone = [hand_model(name, parts=parts[:1]) for name in ("native", "ring")]
-    assert [line["parts"][0]["form"] for line in lines(alone)] == ["as ring: alpha-beta", "alpha-beta"]
+    assert [line["parts"][0]["form"] for line in model_lines(alone)] == ["as ring: alpha-beta", "alpha-beta"]
     assert line["parts"][1]["parameters"][-1] == "contention: times p^0.123"
     assert line["errors"] == ["-", "-", "10.0 % (P90 30.0 %)"] and line["ranks"] == "2, 4 ranks"
-    table = parameters([hand_model("native", parts=parts)])
+    table = parameter_frame([hand_model("native", parts=parts)])
     assert table["name"].tolist() == ["alpha_s", "alpha_s", "contention"] and table["value"].iloc[-1] == 0.123
 
 
 def test_a_series_is_named_by_what_tells_it_from_others():
-    assert series(hand_model("ring")) == "ring"
-    assert series(hand_model("ring", cache="cold", executor="pipelined")) == "ring, pipelined, cold cache"
+    assert series_label(hand_model("ring")) == "ring"
+    assert series_label(hand_model("ring", cache="cold", executor="pipelined")) == "ring, pipelined, cold cache"

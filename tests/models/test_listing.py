@@ -10,7 +10,7 @@ from hand_models import hand_model
 from made_models import observed, series
 
 from allreduce_bench.models.intervals import Reach
-from allreduce_bench.models.joint import Joint, Local
+from allreduce_bench.models.joint import Joint, LocalGamma
 from allreduce_bench.models.listing import PARAMETER_COLUMNS, Listing
 from allreduce_bench.models.model import Parameter
 from allreduce_bench.models.scores import IN_SAMPLE, Residuals, Scores
@@ -26,7 +26,7 @@ def listing() -> Listing:
     fitted = FittedSeries(model, scores, scores, observed("ring", series("ring")))
     joint = Joint("monday", "sendrecv", ("ring", "two_tree"), (GAMMA,), 3.0, 0.02)
     unfit = [UnfittedSeries("monday", "mystery", "imported", "one point")]
-    return Listing([fitted], unfit, [joint], ["too few"], [Local("monday", 2, GAMMA)])
+    return Listing([fitted], unfit, [joint], ["too few"], [LocalGamma("monday", 2, GAMMA)])
 
 
 def test_the_table_has_parameters_errors_and_sentences(listing):

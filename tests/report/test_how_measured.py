@@ -3,7 +3,7 @@
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.how_measured import method
+from allreduce_bench.report.how_measured import environment, method
 
 CLOCK = {"method": "a tree", "error_start_s": 1e-6, "error_end_s": 2e-6, "drift_ppm": 0.4, "drift_error_ppm": 0.5}
 
@@ -38,3 +38,9 @@ def test_a_drift_that_was_seen_is_told_and_what_is_not_known_is_not(tmp_path):
     assert words["common clock"] == "a tree, right to 1.00 us at the start, drift up to 8 ppm"
     words = told(tmp_path / "other", {"clock": {**CLOCK, "error_start_s": None}})
     assert "common clock" not in words and "common start" not in words
+
+
+def test_the_report_says_which_switches_are_above_the_hosts():
+    fact = {"ranks": 4, "hosts": ["n1", "n1", "n2", "n3"], "switches": {"n1": "s0/s1", "n2": "s0/s1", "n3": "s0/s2"}}
+    assert ("switches above the hosts", "s0/s1: n1, n2; s0/s2: n3") in environment([fact])
+    assert not any("switches" in what for what, _ in environment([{**fact, "switches": {}}]))

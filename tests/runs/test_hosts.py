@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.runs.hosts import filled, parse_hosts, read_hostfile, slots_for
+from allreduce_bench.runs.hosts import fill_slots, parse_hosts, read_hostfile, slots_for
 
 
 def test_hosts_of_the_command_line():
@@ -39,7 +39,7 @@ def test_hosts_without_slots_share_what_is_left():
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(1, 99))
 def test_every_rank_is_somewhere_and_slots_come_first(slots, ranks):
-    counts = filled(slots, ranks)
+    counts = fill_slots(slots, ranks)
     assert sum(counts) == ranks and len(counts) == len(slots)
     if ranks <= sum(slots):
         assert all(count <= number for count, number in zip(counts, slots))

@@ -3,7 +3,7 @@
 import pytest
 
 from allreduce_bench.runs.folder import RunFolder
-from allreduce_bench.runs.merge_sources import sources, sources_sentence
+from allreduce_bench.runs.merge_sources import merged_sources, merged_sources_sentence
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.recorder import create_run
 from allreduce_bench.runs.rows import RunError
@@ -18,16 +18,16 @@ def merged_run(path, merged: list | None) -> RunFolder:
 
 
 def test_sources_are_read_back_and_other_runs_have_none(tmp_path):
-    assert sources(merged_run(tmp_path / "new", [SOURCE])) == [SOURCE]
-    assert sources(merged_run(tmp_path / "plain", None)) == []
+    assert merged_sources(merged_run(tmp_path / "new", [SOURCE])) == [SOURCE]
+    assert merged_sources(merged_run(tmp_path / "plain", None)) == []
 
 
 @pytest.mark.parametrize("damaged", [[{}], [{**SOURCE, "seed": "1"}], ["a"], {"a": SOURCE}])
 def test_a_damaged_list_is_refused(tmp_path, damaged):
     with pytest.raises(RunError, match="run.json: damaged: merged is"):
-        sources(merged_run(tmp_path / "new", damaged))
+        merged_sources(merged_run(tmp_path / "new", damaged))
 
 
 def test_the_sentence_names_launches_that_were_renamed():
-    sentence = sources_sentence([SOURCE, {**SOURCE, "name": "b", "launches": {}}])
+    sentence = merged_sources_sentence([SOURCE, {**SOURCE, "name": "b", "launches": {}}])
     assert sentence.startswith("a (sha256 0123456789abcdef, seed 1, 8r-1 as 8r-6); b (sha256 0123456789abcdef, seed 1)")

@@ -4,7 +4,14 @@ import pytest
 
 from allreduce_bench.runs.folder import RunFolder, read_json
 from allreduce_bench.runs.plan import Launch, Plan
-from allreduce_bench.runs.recorder import Recorder, create_run, discard_run, mark, summary_lines, write_summary
+from allreduce_bench.runs.recorder import (
+    Recorder,
+    create_run,
+    discard_run,
+    mark_unfinished_cell,
+    summary_lines,
+    write_summary,
+)
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import SUMMARY, names
 
@@ -57,13 +64,13 @@ def test_a_finding_is_said_and_kept_once(folder, capsys):
 
 
 def test_a_mark_joins_the_newest_attempt_unless_the_cell_has_ended(folder):
-    mark(folder, LAUNCH, {**COMMON, "state": "hung"})
+    mark_unfinished_cell(folder, LAUNCH, {**COMMON, "state": "hung"})
     assert not list(folder.launches.iterdir())  # no attempt came as far as writing
     recorder = Recorder(folder, LAUNCH.name, {})
-    mark(folder, LAUNCH, {**COMMON, "state": "hung", "reason": "rank 1 is late"})
+    mark_unfinished_cell(folder, LAUNCH, {**COMMON, "state": "hung", "reason": "rank 1 is late"})
     assert [(row["state"], row["attempt"]) for row in folder.marks()] == [("hung", "1")]
     recorder.cell({**COMMON, "state": "done"}, [])
-    mark(folder, LAUNCH, {**COMMON, "state": "hung", "reason": "too late"})
+    mark_unfinished_cell(folder, LAUNCH, {**COMMON, "state": "hung", "reason": "too late"})
     assert [row["reason"] for row in folder.marks()] == ["rank 1 is late", ""]
 
 

@@ -41,7 +41,7 @@ def slurm(tmp_path, monkeypatch) -> SlurmPrograms:
 
 
 def site(*words: str, launch: bool = True) -> list[Check]:
-    return list(check_site.of_slurm(words, launch, NODE))
+    return list(check_site.checks_of_slurm(words, launch, NODE))
 
 
 def named(found: list[Check], name: str) -> list[tuple[str, str]]:
@@ -154,7 +154,7 @@ def test_nodes_that_fall_silent_are_given_back(slurm, monkeypatch):
 
 def test_who_stops_listening_gives_the_nodes_back(slurm):
     slurm.answer("salloc", granting(Check("ok", "nodes", "job 17: n[1-2]")) + "\nexec sleep 60")
-    checks = check_site.of_slurm((), True, NODE)
+    checks = check_site.checks_of_slurm((), True, NODE)
     next(check for check in checks if check.text == "job 17: n[1-2]")
     checks.close()  # as an interrupt does
     assert slurm.calls("scancel") == [["17"]]
@@ -162,5 +162,5 @@ def test_who_stops_listening_gives_the_nodes_back(slurm):
 
 def test_in_a_job_salloc_is_not_asked(slurm, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "17")
-    monkeypatch.setattr(check_site, "of_launchers", lambda: iter([Check("ok", "nodes", "ours")]))
+    monkeypatch.setattr(check_site, "launcher_checks", lambda: iter([Check("ok", "nodes", "ours")]))
     assert site()[-1].text == "ours" and not slurm.calls("salloc")

@@ -3,7 +3,7 @@
 import pytest
 from made_sweeps import build_sweep
 
-from allreduce_bench.evaluation.missing import explain_rows, group_missing, not_begun
+from allreduce_bench.evaluation.missing import explain_rows, group_missing, not_begun_sentences
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.slurm import fates
 from allreduce_bench.slurm.job_states import JobStates
@@ -95,7 +95,7 @@ def test_what_the_ranks_said_comes_before_what_the_job_said_and_failed_checks_co
         "ring 8 B at 8 ranks: launch 2: left out: no time",
         lost,
     ]
-    assert not_begun(folder.plan(), missing(folder, [task("124", "8r")])) == rest[1:]
+    assert not_begun_sentences(folder.plan(), missing(folder, [task("124", "8r")])) == rest[1:]
     told = JobStates({"124": SlurmJob("124", "RUNNING", nodelist="n1")})
     hung, *_ = sentences(folder, [task("124", "8r")], told)[2:]
     assert hung.endswith("launches 1, 2: job 124 is still running on n1")  # it will try those again

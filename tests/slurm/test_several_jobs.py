@@ -21,7 +21,7 @@ from allreduce_bench.evaluation.cell_times import by_cell
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.folder import KEY, RunFolder, key_of, read_json
 from allreduce_bench.runs.plan import Cell, Launch, Plan
-from allreduce_bench.runs.recorder import Recorder, create_run, mark, write_summary
+from allreduce_bench.runs.recorder import Recorder, create_run, mark_unfinished_cell, write_summary
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import SUMMARY, names
 
@@ -164,8 +164,8 @@ def test_a_mark_about_a_cell_goes_to_the_attempt_that_began_it(tmp_path):
     Recorder(folder, "2r-1", launch_facts(2))  # of a job that started meanwhile
     cell = folder.plan().cells(Launch(2, 1))[0]
     facts = {**asdict(cell), "ranks": 2, "nbytes": 8, "state": "hung"}
-    mark(folder, Launch(2, 1), {**facts, "attempt": 1})
-    mark(folder, Launch(2, 1), facts)
+    mark_unfinished_cell(folder, Launch(2, 1), {**facts, "attempt": 1})
+    mark_unfinished_cell(folder, Launch(2, 1), facts)
     assert [(row["attempt"], row["state"]) for row in folder.marks()] == [("1", "hung"), ("2", "hung")]
 
 

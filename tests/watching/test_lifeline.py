@@ -12,7 +12,7 @@ import pytest
 from interpreters import interpreters
 from measured_runs import LONG_RUN, bench, done, mpirun, ranks, wait_for_cells, wait_until_nobody_measures
 
-from allreduce_bench.watching.lifeline import WarningFlag, as_variables, of_hosts
+from allreduce_bench.watching.lifeline import WarningFlag, switch_variables, switches_of_hosts
 
 MINE = """from pathlib import Path
 from allreduce_bench.algorithms import Cost, algorithm, find
@@ -60,10 +60,12 @@ def test_the_signal_is_the_warning():
 
 
 def test_switches_reach_rank_0_by_host_with_or_without_its_domain():
-    (value,) = as_variables({"n1": "s0/s1", "n2": "s0/s1", "n3": "s0/s2"}).values()
-    assert of_hosts(value, ["n1", "n3.site.org", "n1", "n9"]) == {"n1": "s0/s1", "n3.site.org": "s0/s2"}
-    assert as_variables({}) == {} and as_variables({f"node{i:06}": "s" for i in range(20_000)}) == {}
-    assert of_hosts("", ["n1"]) == of_hosts("[1]", ["n1"]) == of_hosts('{"s": 1}', ["n1"]) == {}
+    (value,) = switch_variables({"n1": "s0/s1", "n2": "s0/s1", "n3": "s0/s2"}).values()
+    assert switches_of_hosts(value, ["n1", "n3.site.org", "n1", "n9"]) == {"n1": "s0/s1", "n3.site.org": "s0/s2"}
+    assert switch_variables({}) == {} and switch_variables({f"node{i:06}": "s" for i in range(20_000)}) == {}
+    assert (
+        switches_of_hosts("", ["n1"]) == switches_of_hosts("[1]", ["n1"]) == switches_of_hosts('{"s": 1}', ["n1"]) == {}
+    )
 
 
 @needs_mpi

@@ -75,7 +75,9 @@ def parse_despite(text: str) -> frozenset[str]:
     return frozenset(chosen.union(*(IMPLIED.get(word, ()) for word in chosen)))
 
 
-def accepted(runs: Sequence[ComparedRun], ranks: Collection[int], despite: Collection[str]) -> list[Difference]:
+def accepted_differences(
+    runs: Sequence[ComparedRun], ranks: Collection[int], despite: Collection[str]
+) -> list[Difference]:
     """Where the runs differ from the first one at these rank counts, each condition once.
 
     What a run does not say is not held against it. Raises RunError where a difference is not in `despite`.

@@ -13,7 +13,7 @@ from ...runs.rows import RunError
 from ...stats import geometric_mean
 from ...units import format_time
 from ..summary import MIN_LAUNCHES
-from .conditions import accepted, changes
+from .conditions import accepted_differences, changes
 from .matching import MatchedCell, MatchKey, UnjudgedCell, match_cells
 from .ratio import MOST, Estimate, Side, estimate, more_units, verdict
 from .reading import ComparedRun
@@ -96,7 +96,7 @@ def compare(
     cells = match_cells(baseline, new, algorithms, sizes)
     common = [cell for cell in cells if cell.is_common]
     accepted_words = frozenset(despite)
-    differences = accepted((*baseline, *new), {cell.key.ranks for cell in common}, accepted_words)
+    differences = accepted_differences((*baseline, *new), {cell.key.ranks for cell in common}, accepted_words)
     _refuse_copy(common, baseline[0], new[0])
     failed = [cell for cell in cells if cell.failure]
     measured = [cell for cell in common if cell.is_measured and not cell.failure]

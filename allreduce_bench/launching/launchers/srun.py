@@ -39,10 +39,10 @@ def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ..
 
     Raises LaunchError where srun has nothing that the library understands.
     """
-    understood = kinds_for(library)
+    understood = kinds_of_library(library)
     if not understood or "--mpi" in launcher_args:
         return ()
-    known_to_srun = kinds_of(program)
+    known_to_srun = kinds_of_srun(program)
     for kind in understood:
         if kind in known_to_srun:
             return (f"--mpi={kind}",)
@@ -53,12 +53,12 @@ def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ..
     )
 
 
-def kinds_for(library: str) -> tuple[str, ...]:
+def kinds_of_library(library: str) -> tuple[str, ...]:
     """The kinds of PREFERRED that the library understands, best first; empty for libraries that are not known."""
     return next((kinds for name, kinds in PREFERRED.items() if library.startswith(name)), ())
 
 
-def kinds_of(program: str) -> set[str]:
+def kinds_of_srun(program: str) -> set[str]:
     """The kinds that this srun says it knows; none where it does not answer."""
     try:
         listing = subprocess.run(

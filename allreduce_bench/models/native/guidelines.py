@@ -62,7 +62,7 @@ def comparisons(rows: Sequence[SummaryRow]) -> list[GuidelineComparison]:
     return compared
 
 
-def broken_in_words(compared: Sequence[GuidelineComparison]) -> list[dict[str, str]]:
+def broken_guidelines(compared: Sequence[GuidelineComparison]) -> list[dict[str, str]]:
     """The broken ones in words, those of one kind together: guideline, ranks, algorithm, rival, sizes, worst."""
 
     kind = attrgetter("guideline", "ranks", "cache", "algorithm", "rival")
@@ -82,7 +82,7 @@ def broken_in_words(compared: Sequence[GuidelineComparison]) -> list[dict[str, s
     return lines
 
 
-def in_short(compared: Sequence[GuidelineComparison]) -> str:
+def guidelines_sentence(compared: Sequence[GuidelineComparison]) -> str:
     """How many of the comparisons are broken, and the worst of them, in one sentence."""
     broken = [comparison for comparison in compared if comparison.broken]
     if not broken:

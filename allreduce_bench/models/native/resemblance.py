@@ -70,7 +70,7 @@ class NoResemblance(ValueError):
     """Why nothing can be said, a sentence."""
 
 
-def likenesses(rows: Sequence[SummaryRow]) -> list[Resemblance]:
+def resemblances_of(rows: Sequence[SummaryRow]) -> list[Resemblance]:
     """What the rows of `executor` native of one run resemble, of the other algorithms of the run with a known path.
 
     With a warm cache where that was measured. Raises NoResemblance.
@@ -177,7 +177,7 @@ def _own_misfit(neighbours: Sequence[int], candidates: Mapping[str, Sequence[Sum
     return median(misfits) if misfits else 0.0
 
 
-def sentences(resemblances: Sequence[Resemblance]) -> list[str]:
+def resemblance_sentences(resemblances: Sequence[Resemblance]) -> list[str]:
     """What native resembles over which sizes, numbers of ranks of which the same is said together."""
     ranks_of_sentence: dict[str, list[int]] = {}
     for ranks, group in groupby(resemblances, lambda resemblance: resemblance.ranks):
@@ -193,7 +193,7 @@ def sentences(resemblances: Sequence[Resemblance]) -> list[str]:
     return [f"On {in_ranks(ranks)} {phrases}." for phrases, ranks in ranks_of_sentence.items()]
 
 
-def as_frame(resemblances: Sequence[Resemblance]) -> pd.DataFrame:
+def resemblance_frame(resemblances: Sequence[Resemblance]) -> pd.DataFrame:
     """One row for each number of ranks, size and algorithm: ranks, nbytes, algorithm, probability, stray."""
     rows = [
         (resemblance.ranks, resemblance.nbytes, name, share, resemblance.stray)

@@ -3,7 +3,14 @@
 import pytest
 from compared_runs import FASTER, compared_run, row
 
-from allreduce_bench.evaluation.comparison.conditions import IMPLIED, LABELS, SAME, accepted, changes, parse_despite
+from allreduce_bench.evaluation.comparison.conditions import (
+    IMPLIED,
+    LABELS,
+    SAME,
+    accepted_differences,
+    changes,
+    parse_despite,
+)
 from allreduce_bench.runs.rows import RunError
 
 
@@ -26,17 +33,17 @@ def test_every_condition_has_a_label():
 def test_a_difference_is_refused_unless_it_is_accepted():
     runs = [run("base"), run("new", "B")]
     with pytest.raises(RunError, match=r"not comparable: MPI library: A \(base\), B \(new\); .* --despite library"):
-        accepted(runs, [2], [])
-    (difference,) = accepted(runs, [2], ["library"])
+        accepted_differences(runs, [2], [])
+    (difference,) = accepted_differences(runs, [2], ["library"])
     assert (difference.word, difference.values, difference.runs) == ("library", ("A", "B"), ("base", "new"))
 
 
 def test_what_a_run_does_not_say_is_not_held_against_it():
-    assert accepted([run("base"), run("new", None)], [2], []) == []
+    assert accepted_differences([run("base"), run("new", None)], [2], []) == []
 
 
 def test_other_rank_counts_do_not_matter():
-    assert accepted([run("base"), run("new", "B")], [4], []) == []
+    assert accepted_differences([run("base"), run("new", "B")], [4], []) == []
 
 
 def test_changes_are_those_of_machine_and_variables_but_not_of_jobs():

@@ -78,4 +78,4 @@ def test_srun_is_asked_how_ranks_find_each_other(tmp_path, known, library, asked
 
 def test_an_srun_that_does_not_answer_knows_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(srun, "PATIENCE_S", 0.3)
-    assert srun.kinds_of(str(script(tmp_path / "srun", "#!/bin/sh\nexec sleep 60\n"))) == set()
+    assert srun.kinds_of_srun(str(script(tmp_path / "srun", "#!/bin/sh\nexec sleep 60\n"))) == set()

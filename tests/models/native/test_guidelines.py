@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from allreduce_bench.models.native.guidelines import MONOTONY, OTHER, REDUCED, SPLIT, broken_in_words, comparisons
+from allreduce_bench.models.native.guidelines import MONOTONY, OTHER, REDUCED, SPLIT, broken_guidelines, comparisons
 from allreduce_bench.stats import log_interval, median
 
 SIZES = (1024, 2048, 4096, 8192)
@@ -39,7 +39,7 @@ def broken(rows):
 
 def test_an_honest_library_breaks_nothing():
     compared = comparisons(rows())
-    assert not broken(rows()) and broken_in_words(compared) == []
+    assert not broken(rows()) and broken_guidelines(compared) == []
     assert {one.guideline for one in compared} == {OTHER, MONOTONY, SPLIT}
     assert len(compared) == 4 + 3 + 3
 
@@ -50,7 +50,7 @@ def test_a_faster_algorithm_is_named_with_factor_and_interval():
     assert [(one.guideline, one.nbytes) for one in found] == [(OTHER, nbytes) for nbytes in SIZES[1:]]
     for one in found:
         assert one.factor == pytest.approx(1.5, rel=0.03) and one.low < 1.5 < one.high
-    (line,) = broken_in_words(comparisons(slow))
+    (line,) = broken_guidelines(comparisons(slow))
     assert line["sizes"] == "2 KiB to 8 KiB" and line["rival"] == "ring" and line["ranks"] == "4"
     assert line["worst"].startswith("1.5") and "us" in line["worst"]
 
@@ -70,7 +70,7 @@ def test_a_jump_at_a_switch_breaks_the_split():
     (found,) = [one for one in comparisons(jump) if one.broken]
     assert found.guideline == SPLIT and found.nbytes == 4096
     assert found.factor == pytest.approx(5 * linear(4096) / (2 * linear(2048)), rel=0.05)
-    (line,) = broken_in_words(comparisons(jump))
+    (line,) = broken_guidelines(comparisons(jump))
     assert line["sizes"] == "4 KiB" and "2 times" in line["worst"] and "at 2 KiB" in line["worst"]
 
 

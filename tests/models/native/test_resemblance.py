@@ -5,7 +5,7 @@ import random
 import pytest
 
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.models.native.resemblance import NoResemblance, Resemblance, likenesses, sentences
+from allreduce_bench.models.native.resemblance import NoResemblance, Resemblance, resemblance_sentences, resemblances_of
 from allreduce_bench.models.terms import terms
 
 SIZES = tuple(8 * 4**i for i in range(11))  # 8 B to 8 MiB
@@ -59,7 +59,7 @@ def switching(nbytes):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_library_that_switches_is_recognised(seed):
-    found = likenesses(measured(switching, (2, 4, 8, 16), seed=seed))
+    found = resemblances_of(measured(switching, (2, 4, 8, 16), seed=seed))
     assert [(one.ranks, one.nbytes) for one in found] == [(p, nbytes) for p in (2, 4, 8, 16) for nbytes in SIZES]
     named = [one for one in found if one.names]
     assert len(named) >= 0.8 * len(found)
@@ -73,7 +73,7 @@ def test_a_library_that_switches_is_recognised(seed):
 
 def test_what_costs_alike_is_named_together():
     """A few bytes: Rabenseifner's messages are twice those of recursive doubling at any number of ranks."""
-    found = likenesses(measured(lambda nbytes: "recursive_doubling", (4, 8, 16)))
+    found = resemblances_of(measured(lambda nbytes: "recursive_doubling", (4, 8, 16)))
     first = found[0].probability
     assert first["rabenseifner"] > 0.05 and first["ring"] < 0.05
     assert sum(first.values()) == pytest.approx(1)
@@ -81,7 +81,7 @@ def test_what_costs_alike_is_named_together():
 
 @pytest.mark.parametrize("name", OURS)
 def test_each_algorithm_resembles_itself(name):
-    found = likenesses(measured(lambda nbytes: name, (2, 4, 8, 16), noise=0.03))
+    found = resemblances_of(measured(lambda nbytes: name, (2, 4, 8, 16), noise=0.03))
     large = [one for one in found if one.nbytes >= 1 << 17 and one.ranks >= 4]
     assert sum(name in one.names for one in large) >= 0.9 * len(large)
     assert not any(one.names and name not in one.names for one in large)
@@ -89,10 +89,10 @@ def test_each_algorithm_resembles_itself(name):
 
 def test_noise_makes_it_say_less():
     def told(noise):
-        return sum(len(one.names) == 1 for one in likenesses(measured(switching, (2, 4), noise=noise)))
+        return sum(len(one.names) == 1 for one in resemblances_of(measured(switching, (2, 4), noise=noise)))
 
     assert told(0.6) < told(0.02)
-    loud = likenesses(measured(switching, (2, 4), noise=0.6))
+    loud = resemblances_of(measured(switching, (2, 4), noise=0.6))
     assert all(one.stray > 0.2 for one in loud)
 
 
@@ -103,7 +103,7 @@ def test_what_no_candidate_explains_is_not_told():
         if one["executor"] == "native":
             one["time_s"] = drawn.uniform(1e-6, 1e-3)
             one["launch_medians"] = {str(i): one["time_s"] for i in range(3)}
-    found = likenesses(rows)
+    found = resemblances_of(rows)
     assert all(one.stray > 0.3 for one in found)
 
 
@@ -119,7 +119,7 @@ def test_what_no_candidate_explains_is_not_told():
 )
 def test_says_what_is_lacking(rows, words):
     with pytest.raises(NoResemblance, match=words):
-        likenesses(rows)
+        resemblances_of(rows)
 
 
 def test_in_words():
@@ -129,10 +129,10 @@ def test_in_words():
     assert sure.words == "ring (97 %)"
     assert both.words == "ring or rabenseifner (50 %, 45 %)"
     assert none.words == "cannot be told" and none.names == ()
-    assert sentences([sure, sure._replace(nbytes=16), both, none]) == [
+    assert resemblance_sentences([sure, sure._replace(nbytes=16), both, none]) == [
         "On 4 ranks native most resembles ring from 8 B to 16 B, ring or rabenseifner at 64 B;"
         " it cannot be told at 512 B."
     ]
-    assert sentences([none, none._replace(nbytes=1024), none._replace(ranks=8)]) == [
+    assert resemblance_sentences([none, none._replace(nbytes=1024), none._replace(ranks=8)]) == [
         "On 4, 8 ranks it cannot be told at any size."
     ]

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.models.curves import held
+from allreduce_bench.models.curves import held_against_models
 from allreduce_bench.report import figures
 
 SIZES = (8, 1024, 65536, 1 << 20)
 
 
 def test_models_lie_beside_the_times_that_they_were_made_of(rows, models):
-    compared = held(rows, models)
+    compared = held_against_models(rows, models)
     timed = rows[rows["time_s"].notna()]
     assert len(compared) == len(timed)
     true = compared[
@@ -22,7 +22,7 @@ def test_models_lie_beside_the_times_that_they_were_made_of(rows, models):
 
 
 def test_residuals_show_the_ratio_of_model_to_time(rows, models):
-    compared = held(rows, models[1:3])
+    compared = held_against_models(rows, models[1:3])
     figure = figures.fitted(compared)
     above = next(axes for axes in figure.axes if axes.get_title() == "ring")
     below = next(axes for axes in figure.axes if "measured" in axes.get_ylabel())
@@ -32,4 +32,4 @@ def test_residuals_show_the_ratio_of_model_to_time(rows, models):
     assert set(np.round(drawn, 9)) == set(np.round(ring["ratio"], 9))
     low, high = below.get_ylim()
     assert low < compared["ratio"].min() and compared["ratio"].max() < high and low * high == pytest.approx(1)
-    assert figures.fitted(held(rows, [])) is None
+    assert figures.fitted(held_against_models(rows, [])) is None

@@ -6,7 +6,7 @@ from drawn_maps import texts_of
 from hand_models import hand_model
 from made_runs import ALPHA_S
 
-from allreduce_bench.models.curves import at, over_ranks
+from allreduce_bench.models.curves import over_ranks, predicted_at
 from allreduce_bench.report import figures
 
 
@@ -29,7 +29,10 @@ def test_what_cannot_run_is_not_predicted(monkeypatch):
     from allreduce_bench.algorithms import Algorithm
 
     monkeypatch.setattr(Algorithm, "unmet", lambda self, size, topology: "needs 4" if size != 4 else None)
-    assert at(hand_model("ring"), 8, None, 8) is None and at(hand_model("ring"), 4, None, 8) is not None
+    assert (
+        predicted_at(hand_model("ring"), 8, None, 8) is None
+        and predicted_at(hand_model("ring"), 4, None, 8) is not None
+    )
 
 
 def test_time_over_ranks_at_three_sizes(rows, models):
