@@ -1,6 +1,8 @@
 """The links that carried the bytes bound the time; a rate that nobody knows bounds nothing."""
 
-from allreduce_bench.evaluation.link_limit import least_s, link_of
+import pytest
+
+from allreduce_bench.evaluation.link_limit import NodeLink, least_s, link_of
 
 MACHINE = {"interfaces": [{"name": "hsn0", "rate_bytes_per_s": 25e9}, {"name": "eth0", "rate_bytes_per_s": None}]}
 ATTEMPT = {"nodes": 2, "machines": [MACHINE, {"interfaces": [{"name": "hsn0", "rate_bytes_per_s": 1e9}]}]}
@@ -28,3 +30,17 @@ def test_an_unknown_rate_bounds_nothing():
 
 def test_on_one_node_there_is_no_link():
     assert link_of(1e9, [{"wire": "hsn0=1000"}], [{"nodes": 1, "machines": [MACHINE]}]) is None
+
+
+def test_the_limit_takes_the_links_that_carried_the_bytes():
+    machine = {"interfaces": [{"name": "a0", "rate_bytes_per_s": 1e9}, {"name": "b0", "rate_bytes_per_s": None}]}
+    two_nodes, carried = [{"nodes": 2, "machines": [machine, machine]}], [{"wire": "a0=1000 b0=3 lo=9999"}]
+    assert link_of(None, carried, two_nodes) == NodeLink(1e9, "a0, 8 Gbit/s as the system says")
+    assert link_of(None, [{"wire": "a0=1000 b0=900"}], two_nodes) is None  # b0 does not say its rate
+    assert link_of(5e8, carried, two_nodes) == NodeLink(5e8, "a0, 4 Gbit/s as --link-rate says")
+    assert link_of(5e8, carried, [{"nodes": 1, "machines": [machine]}]) is None
+    fabric = [{"nodes": 2, "machines": [{"port_rates_bytes_per_s": {"mlx5_0:1": 25e9}}] * 2}]
+    assert link_of(None, [{"wire": "mlx5_0:1=1000"}], fabric) == NodeLink(
+        25e9, "mlx5_0:1, 200 Gbit/s as the system says"
+    )
+    assert least_s(1000, 4, NodeLink(100.0, "")) == pytest.approx(15.0)

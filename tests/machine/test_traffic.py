@@ -1,20 +1,14 @@
 """What the networks carried: counted in files, said in words, and measured between virtual hosts with a known wire."""
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
 from interpreters import in_turn, interpreters
-from made_runs import build_run
 from measured_runs import bench
 from virtual_hosts import INTERFACE, virtual_hosts
 
-from allreduce_bench.evaluation.link_limit import NodeLink, least_s, link_of
-from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.machine import traffic
-from allreduce_bench.report import traffic_sentence
-from allreduce_bench.report.table import table
 
 MIB = 1 << 20
 
@@ -32,54 +26,6 @@ def test_counts_survive_the_way_through_a_file_and_idle_virtual_interfaces_are_l
 
 def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
     return {"wire": text, "internode_nbytes": internode, "nbytes": nbytes}
-
-
-@pytest.mark.parametrize(
-    "rows, says",
-    [
-        ([row("hsn0=1070000 eth0=0", MIB), row("hsn0=2140000 eth0=0", 2 * MIB)], "1.02 x on hsn0, 0 on eth0"),
-        ([row("eth0=40 lo=3", 0)], "nothing on the network from 1 MiB up: one node, shared memory"),
-        ([row("lo=1048576", 0)], "one node, but its interfaces sent from 1 MiB up: 1.00 x the vectors on lo"),
-        ([row("hsn0=1", None), row("hsn0=1", 8, nbytes=8), row(None, MIB)], None),
-    ],
-)
-def test_the_sentence(rows, says):
-    said = traffic_sentence.sentence(rows)
-    assert said is None if says is None else says in said
-
-
-def test_the_limit_takes_the_links_that_carried_the_bytes():
-    machine = {"interfaces": [{"name": "a0", "rate_bytes_per_s": 1e9}, {"name": "b0", "rate_bytes_per_s": None}]}
-    two_nodes, carried = [{"nodes": 2, "machines": [machine, machine]}], [{"wire": "a0=1000 b0=3 lo=9999"}]
-    assert link_of(None, carried, two_nodes) == NodeLink(1e9, "a0, 8 Gbit/s as the system says")
-    assert link_of(None, [{"wire": "a0=1000 b0=900"}], two_nodes) is None  # b0 does not say its rate
-    assert link_of(5e8, carried, two_nodes) == NodeLink(5e8, "a0, 4 Gbit/s as --link-rate says")
-    assert link_of(5e8, carried, [{"nodes": 1, "machines": [machine]}]) is None
-    fabric = [{"nodes": 2, "machines": [{"port_rates_bytes_per_s": {"mlx5_0:1": 25e9}}] * 2}]
-    assert link_of(None, [{"wire": "mlx5_0:1=1000"}], fabric) == NodeLink(
-        25e9, "mlx5_0:1, 200 Gbit/s as the system says"
-    )
-    assert least_s(1000, 4, NodeLink(100.0, "")) == pytest.approx(15.0)
-
-
-def test_the_table_gives_the_share_of_the_limit(tmp_path):
-    folder = build_run(
-        tmp_path / "run",
-        ranks=[4],
-        facts={"nodes": 2, "hosts": ["n1", "n1", "n2", "n2"]},
-        outcome=lambda launch, cell: {"nodes": 2, "wire": "hsn0=4000000", "internode_nbytes": 3900000},
-    )
-    plan = json.loads(folder.run_json.read_text())
-    plan["plan"]["link_rate_bytes_per_s"] = 1e10
-    folder.run_json.write_text(json.dumps(plan))
-    rows = summarise(folder)
-    large = [one for one in rows if one["nbytes"] == 1 << 22 and one["algorithm"] == "ring"][0]
-    assert large["limit_s"] == pytest.approx((1 << 22) / 1e10)
-    assert large["of_limit"] == pytest.approx(large["limit_s"] / large["time_s"])
-    text = table(folder.plan(), rows, "an MPI")
-    assert "limit: 2(N-1)/N n bytes of each of N nodes over hsn0, 80 Gbit/s as --link-rate says" in text
-    best = min(one["time_s"] for one in rows if one["nbytes"] == 1 << 22)
-    assert f" {(1 << 22) / 1e10 / best:.0%} " in text
 
 
 def rows_of(folder: Path) -> dict[tuple[str, int], dict]:

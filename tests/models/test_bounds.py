@@ -1,21 +1,11 @@
 """What the figures draw as a bound comes from the models of the run, and not at all where they do not hold."""
 
-import numpy as np
 import pytest
-from hand_models import hand_model, hand_models
-from made_runs import ALPHA_S, BETA_S_PER_BYTE, build_run
+from hand_models import hand_model
+from made_runs import ALPHA_S, BETA_S_PER_BYTE
 
-from allreduce_bench.evaluation import frames
 from allreduce_bench.models.bounds import bounds, sources
-from allreduce_bench.models.curves import layouts, lower_bounds
 from allreduce_bench.models.machine import Prices, bare_machine
-from allreduce_bench.report.pictures import bound_curves, time_pictures
-
-NAMES = ("native", "ring", "two_tree")
-
-
-def captions(frame, models) -> dict[str, str]:
-    return {picture.stem: picture.caption for picture in time_pictures(frame, models)}
 
 
 def test_bounds_use_the_smallest_parameters_and_say_whose():
@@ -23,46 +13,6 @@ def test_bounds_use_the_smallest_parameters_and_say_whose():
     assert bounds(models, 4, None, 1 << 20) == pytest.approx((ALPHA_S, 0.75 * BETA_S_PER_BYTE * (1 << 20)))
     assert sources(models, 4, None) == {"alpha_s": [models[1]], "beta_s_per_byte": [models[1]]}
     assert sources([], 4, None) == {"alpha_s": [], "beta_s_per_byte": []}
-
-
-def test_the_curve_is_the_greater_of_two_bounds(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(1, 2, 8))])
-    curve = bound_curves(lower_bounds(hand_models(NAMES, (2, 8)), rows), 8, 1 << 22)
-    assert set(curve["ranks"]) == {2, 8}
-    curve = curve[curve["ranks"] == 8]
-    assert curve["nbytes"].iloc[0] == pytest.approx(8) and curve["nbytes"].iloc[-1] == pytest.approx(1 << 22)
-    assert curve["time_s"].iloc[0] == pytest.approx(3 * ALPHA_S)
-    assert curve["time_s"].iloc[-1] == pytest.approx(1.75 * (1 << 22) * BETA_S_PER_BYTE)
-    assert curve["busbw_bytes_per_s"].max() == pytest.approx(1 / BETA_S_PER_BYTE)
-
-
-def test_where_times_beat_it_no_bound_is_drawn(tmp_path):
-    run = build_run(tmp_path / "a", factor=lambda launch, cell: 0.5 if launch.ranks == 2 else 1.0)
-    rows, models = frames.summary([run]), hand_models(NAMES)
-    assert layouts(rows) == {2: [1], 4: [1]} and set(lower_bounds(models, rows)) == {4}
-    for words in (captions(rows, models)[stem] for stem in ("latency", "bus_bandwidth")):
-        assert "smallest fitted α of the model of native and β of the model of native." in words
-        assert "No bound is drawn at 2 ranks: times lie more than 10 % below" in words
-    (latency, *_) = time_pictures(rows, models)
-    drawn = latency.numbers
-    assert drawn.loc[drawn["ranks"] == 2, "bound_s"].isna().all()
-    assert (drawn.loc[drawn["ranks"] == 4, "bound_s"] > 0).all()
-
-
-def test_without_a_model_there_is_no_bound_and_the_caption_says_so(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(4,))])
-    assert lower_bounds([], rows) == {} and bound_curves({}, 8, 1024).empty
-    assert "No bound is drawn: this run has no model" in captions(rows, [])["latency"]
-    (latency, *_) = time_pictures(rows, [])
-    assert latency.numbers["bound_s"].isna().all()
-    assert not any("bound" in text.get_text() for text in latency.figure.legends[0].get_texts())
-
-
-def test_nothing_is_sent_where_nobody_is(tmp_path):
-    rows = frames.summary([build_run(tmp_path / "a", ranks=(1, 2))])
-    assert layouts(rows) == {2: [1]}
-    numbers = time_pictures(rows, hand_models(NAMES))[0].numbers
-    assert np.isnan(numbers.loc[numbers["ranks"] == 1, "bound_s"]).all()
 
 
 def test_the_bounds_are_those_of_the_formulas():

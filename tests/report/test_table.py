@@ -1,5 +1,7 @@
 """The closing table of a run."""
 
+import json
+
 import pytest
 from made_runs import build_run
 
@@ -37,3 +39,23 @@ def test_missing_cells_are_explained_once_per_reason(tmp_path):
     assert "4 of 6 cells done, 0 wrong elements, 2 skipped." in lines
     assert "skipped: ring 8 B, ring 1 KiB: needs memory" in lines
     assert sum(line.startswith("1 launch tells little") for line in lines) == 1
+
+
+def test_the_table_gives_the_share_of_the_limit(tmp_path):
+    folder = build_run(
+        tmp_path / "run",
+        ranks=[4],
+        facts={"nodes": 2, "hosts": ["n1", "n1", "n2", "n2"]},
+        outcome=lambda launch, cell: {"nodes": 2, "wire": "hsn0=4000000", "internode_nbytes": 3900000},
+    )
+    plan = json.loads(folder.run_json.read_text())
+    plan["plan"]["link_rate_bytes_per_s"] = 1e10
+    folder.run_json.write_text(json.dumps(plan))
+    rows = summarise(folder)
+    large = [one for one in rows if one["nbytes"] == 1 << 22 and one["algorithm"] == "ring"][0]
+    assert large["limit_s"] == pytest.approx((1 << 22) / 1e10)
+    assert large["of_limit"] == pytest.approx(large["limit_s"] / large["time_s"])
+    text = table(folder.plan(), rows, "an MPI")
+    assert "limit: 2(N-1)/N n bytes of each of N nodes over hsn0, 80 Gbit/s as --link-rate says" in text
+    best = min(one["time_s"] for one in rows if one["nbytes"] == 1 << 22)
+    assert f" {(1 << 22) / 1e10 / best:.0%} " in text

@@ -1,0 +1,25 @@
+"""What the networks carried, in a sentence."""
+
+import pytest
+
+from allreduce_bench.report import traffic_sentence
+
+MIB = 1 << 20
+
+
+def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
+    return {"wire": text, "internode_nbytes": internode, "nbytes": nbytes}
+
+
+@pytest.mark.parametrize(
+    "rows, says",
+    [
+        ([row("hsn0=1070000 eth0=0", MIB), row("hsn0=2140000 eth0=0", 2 * MIB)], "1.02 x on hsn0, 0 on eth0"),
+        ([row("eth0=40 lo=3", 0)], "nothing on the network from 1 MiB up: one node, shared memory"),
+        ([row("lo=1048576", 0)], "one node, but its interfaces sent from 1 MiB up: 1.00 x the vectors on lo"),
+        ([row("hsn0=1", None), row("hsn0=1", 8, nbytes=8), row(None, MIB)], None),
+    ],
+)
+def test_the_sentence(rows, says):
+    said = traffic_sentence.sentence(rows)
+    assert said is None if says is None else says in said
