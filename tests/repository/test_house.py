@@ -48,14 +48,12 @@ UNTESTED = {  # modules without a test of their name -> who holds them
 }
 CROSSING = {  # tests that bear no name of a module -> what they hold
     "algorithms/test_find.py": "algorithms found by name and by file",
-    "algorithms/test_user_algorithm.py": "a file of the user, from the command line to a run",
     "cli/test_former_sync.py": "runs of a former start, through every command that reads them",
     "cli/test_repeat_command.py": "the command that repeats a run, read back by the options of `run`",
     "launching/test_on_hosts.py": "launchers on several hosts",
     "launching/test_starting.py": "what is found, started and ended, over MPI",
     "launching/test_virtual_hosts.py": "whole runs on virtual hosts",
     "measuring/test_floors.py": "floors, from the measurement to the report",
-    "measuring/test_on_real_mpi.py": "every algorithm, exact over MPI",
     "report/test_statistics_of_calls.py": "statistics of calls, from the rows to the page",
     "slurm/test_job_templates.py": "the templates in jobs/",
     "slurm/test_several_jobs.py": "several jobs on one run",
