@@ -123,13 +123,7 @@ def _format_sizes(alike: Iterable[SummaryRow], compared: Iterable[SummaryRow], e
 
 def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
     """`ring, tree: equal on all ranks, calls and launches; naive differs between ranks at 8 B`."""
-    differing = []
-    for column, over in BETWEEN.items():
-        rows = [row for row in compared if row.get(column) == 0]
-        for name in dict.fromkeys(row["algorithm"] for row in rows):
-            own = [row for row in rows if row["algorithm"] == name]
-            sizes = _format_sizes(own, [row for row in compared if row["algorithm"] == name], every_size="all sizes")
-            differing.append((name, f"{name} differs between {over} at {sizes}"))
+    differing = _differing(compared)
     unstable = {name for name, _ in differing}
     stable = [name for name in dict.fromkeys(row["algorithm"] for row in compared) if name not in unstable]
     all_compared = [over for column, over in BETWEEN.items() if any(row.get(column) is not None for row in compared)]
@@ -138,6 +132,18 @@ def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
     )
     equal = [f"{', '.join(stable)}: equal on all {everywhere}"] if stable else []
     return "; ".join([*equal, *(difference for _, difference in differing)])
+
+
+def _differing(compared: Sequence[SummaryRow]) -> list[tuple[str, str]]:
+    """The algorithms whose bits differ, and between what at which sizes."""
+    differing = []
+    for column, over in BETWEEN.items():
+        rows = [row for row in compared if row.get(column) == 0]
+        for name in dict.fromkeys(row["algorithm"] for row in rows):
+            own = [row for row in rows if row["algorithm"] == name]
+            sizes = _format_sizes(own, [row for row in compared if row["algorithm"] == name], every_size="all sizes")
+            differing.append((name, f"{name} differs between {over} at {sizes}"))
+    return differing
 
 
 def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:

@@ -102,9 +102,7 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
     launches = {launch: calls for launch, calls in timed.items() if calls.time_s}
     medians = {launch: median(calls.time_s) for launch, calls in launches.items()}
     if not medians or min(medians.values()) <= 0:
-        no_call = f"none of its {invalid} calls was valid" if invalid else "none of its calls was timed"
-        reason = "the clock is too coarse for it" if medians else no_call
-        return {"launches": 0, "invalid": invalid, "state": "left out", "reason": reason}
+        return _without_time(invalid, bool(medians))
     pooled = [time_s for calls in launches.values() for time_s in calls.time_s]
     row: SummaryRow = {
         "launches": len(medians),
@@ -125,6 +123,13 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
     for name, of_launch in OTHERS.items():
         row[name] = known_median(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])
     return row
+
+
+def _without_time(invalid: int, is_timed: bool) -> SummaryRow:
+    """The columns of a cell without a time; `invalid` calls of it were left out."""
+    no_call = f"none of its {invalid} calls was valid" if invalid else "none of its calls was timed"
+    reason = "the clock is too coarse for it" if is_timed else no_call
+    return {"launches": 0, "invalid": invalid, "state": "left out", "reason": reason}
 
 
 def _quantile_columns(launches: dict[str, CellCalls], medians: dict[str, float]) -> SummaryRow:

@@ -1,13 +1,14 @@
 """Who wins which class of sizes of a summary, by how much, as facts."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from ..stats import geometric_mean
 from .summary import by_size
 from .summary_row import SummaryRow, time_of
 
-CLASSES = (("below 8 KiB", 0, 8 * 1024), ("8 KiB to 1 MiB", 8 * 1024, 1024**2), ("1 MiB and above", 1024**2, None))
+CLASSES = (("below 8 KiB", 0, 8 * 1024), ("8 KiB to 1 MiB", 8 * 1024, 1024**2), ("1 MiB and above", 1024**2, inf))
 
 NEGLIGIBLE = 1.05  # a ratio of times below which nobody is called the winner
 
@@ -50,7 +51,7 @@ def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
     for ranks in sorted({row["ranks"] for row in rows if row["ranks"] > 1}):
         rows_by_size = {n: measured[p, n, c] for p, n, c in measured if (p, c) == (ranks, cache) and n}
         for label, low, high in CLASSES:
-            rows_of_class = {n: rows for n, rows in rows_by_size.items() if n >= low and (high is None or n < high)}
+            rows_of_class = {n: rows for n, rows in rows_by_size.items() if low <= n < high}
             if rows_of_class:
                 sizes = label if cache == "warm" else f"{label}, cold cache"
                 class_verdicts.append(_verdict(ranks, sizes, rows_of_class))

@@ -3,6 +3,7 @@
 mpi4py is imported only where its ranks ask: on some login nodes the import ends the interpreter.
 """
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -41,8 +42,10 @@ def library_file() -> dict:
     if path is None:
         return {"path": None, "from_pypi": None}
     packages = Path(sys.modules["mpi4py"].__file__ or "").parents[1]  # .../lib/python3.11/site-packages
-    wheels = [wheel for kind in WHEELS for wheel in packages.glob(f"{kind}-*.dist-info")]
-    return {"path": str(path), "from_pypi": bool(wheels) and path.is_relative_to(packages.parents[2])}
+    names = os.listdir(packages)  # once: every file-system call is one of each rank's start
+    wheels = tuple(f"{kind}-" for kind in WHEELS)
+    has_wheel = any(name.startswith(wheels) and name.endswith(".dist-info") for name in names)
+    return {"path": str(path), "from_pypi": has_wheel and path.is_relative_to(packages.parents[2])}
 
 
 def library_name(version_text: str) -> str:

@@ -101,20 +101,28 @@ def _joined_outcome(outcomes: Sequence[CellOutcome]) -> CellOutcome:
     failed = next((outcome for outcome in outcomes if outcome.facts["state"] != "done" or outcome.times is None), None)
     if failed is not None or len(outcomes) == 1:
         return failed or outcomes[0]
-    facts = dict(outcomes[0].facts)
-    for name, join in (("wrong", sum), ("repetitions", sum), ("clock_error_s", max)):
-        if values := [outcome.facts[name] for outcome in outcomes if outcome.facts.get(name) is not None]:
-            facts[name] = join(values)
     times_of_groups = [outcome.times for outcome in outcomes if outcome.times is not None]
     warmups = [times.warmups for times in times_of_groups]
     columns = {name for name in times_of_groups[0].calls if all(name in times.calls for times in times_of_groups)}
     calls = {name: _warmups_first([times.calls[name] for times in times_of_groups], warmups) for name in columns}
-    stamps = None
-    if all(times.stamps is not None for times in times_of_groups):
-        by_call = [list(np.moveaxis(times.stamps, 1, 0)) for times in times_of_groups if times.stamps is not None]
-        stamps = np.stack(_warmups_first(by_call, warmups), axis=1)
     findings = [finding for times in times_of_groups for finding in times.findings]
-    return CellOutcome(facts, CellTimes(calls, sum(warmups), {}, stamps, findings, None))
+    stamps = _joined_stamps([times.stamps for times in times_of_groups], warmups)
+    return CellOutcome(_joined_facts(outcomes), CellTimes(calls, sum(warmups), {}, stamps, findings, None))
+
+
+def _joined_facts(outcomes: Sequence[CellOutcome]) -> dict:
+    """The facts of the first group, with what all groups counted."""
+    facts = dict(outcomes[0].facts)
+    for name, join in (("wrong", sum), ("repetitions", sum), ("clock_error_s", max)):
+        if values := [outcome.facts[name] for outcome in outcomes if outcome.facts.get(name) is not None]:
+            facts[name] = join(values)
+    return facts
+
+
+def _joined_stamps(stamps_of_groups: Sequence[np.ndarray | None], warmups: Sequence[int]) -> np.ndarray | None:
+    """The stamps [2, call, rank] of all groups, in the order of their calls; None where a group kept none."""
+    by_call = [list(np.moveaxis(stamps, 1, 0)) for stamps in stamps_of_groups if stamps is not None]
+    return np.stack(_warmups_first(by_call, warmups), axis=1) if len(by_call) == len(stamps_of_groups) else None
 
 
 def _warmups_first(values_of_groups: Sequence[Sequence], warmups: Sequence[int]) -> list:

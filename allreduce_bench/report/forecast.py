@@ -190,25 +190,37 @@ def _bounds(group: CompetingModels, ranks: int, nbytes: int) -> Bounds:
 
 def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     """What a reader must know of these numbers: what was far away, what cannot run, how vectors are cut."""
-    cells, notes = _all_predicted(forecast, group), []
-    counts = [ranks for model in group.models.values() for ranks in model.ranks]
-    if above := [ranks for ranks in _speculative_ranks(cells) if ranks > max(counts)]:
-        above_text = f"{format_ranges(above)} ranks are beyond {FAR:.0f} times the {max(counts)}"
-        notes.append(f"speculative: {above_text} that were measured")
-    if below := [ranks for ranks in _speculative_ranks(cells) if ranks < min(counts)]:
-        below_text = f"{format_ranges(below)} ranks are fewer than 1/{FAR:.0f} of the {min(counts)}"
-        notes.append(f"speculative: {below_text} that were measured")
-    measured = [model.nbytes for model in group.models.values() if model.nbytes]
-    if measured and forecast.sizes[-1] > max(map(max, measured)):
-        notes.append(f"sizes above {format_size(max(map(max, measured)))} were not measured")
-    if measured and forecast.sizes[0] < min(map(min, measured)):
-        notes.append(f"sizes below {format_size(min(map(min, measured)))} were not measured")
+    cells = _all_predicted(forecast, group)
+    notes = _distance_notes(cells, group) + _size_notes(forecast, group)
     segmented = sorted({cell.series for cell in cells if cell.segment_nbytes})
     if segmented:
         notes.append(
             f"{' and '.join(segmented)}: {_segments_text(group, [cell for cell in cells if cell.segment_nbytes])}"
         )
     return notes + list(dict.fromkeys(cell.cannot for cell in cells if cell.cannot))
+
+
+def _distance_notes(cells: Sequence[Predicted], group: CompetingModels) -> list[str]:
+    """Which numbers of ranks are far from those that were measured."""
+    counts, notes = [ranks for model in group.models.values() for ranks in model.ranks], []
+    if above := [ranks for ranks in _speculative_ranks(cells) if ranks > max(counts)]:
+        above_text = f"{format_ranges(above)} ranks are beyond {FAR:.0f} times the {max(counts)}"
+        notes.append(f"speculative: {above_text} that were measured")
+    if below := [ranks for ranks in _speculative_ranks(cells) if ranks < min(counts)]:
+        below_text = f"{format_ranges(below)} ranks are fewer than 1/{FAR:.0f} of the {min(counts)}"
+        notes.append(f"speculative: {below_text} that were measured")
+    return notes
+
+
+def _size_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
+    """Which sizes lie outside of those that were measured."""
+    notes = []
+    measured = [model.nbytes for model in group.models.values() if model.nbytes]
+    if measured and forecast.sizes[-1] > max(map(max, measured)):
+        notes.append(f"sizes above {format_size(max(map(max, measured)))} were not measured")
+    if measured and forecast.sizes[0] < min(map(min, measured)):
+        notes.append(f"sizes below {format_size(min(map(min, measured)))} were not measured")
+    return notes
 
 
 def _segments_text(group: CompetingModels, cells: Sequence[Predicted]) -> str:

@@ -54,9 +54,6 @@ def method(
     names = [f"{file['name']} (sha256 {str(file['sha256'])[:16]})" for file in files[:MOST_FILES]]
     more = f" and {len(files) - MOST_FILES} more, see run.json" if len(files) > MOST_FILES else ""
     rows_with_interval = [row for row in done if row["launches"] >= MIN_LAUNCHES]
-    dates = list(dict.fromkeys(str(fact["date"]) for fact in attempts if fact.get("date")))[:MOST_FILES]
-    rank_sources = [fact["ranks_from"] for fact in attempts if fact.get("ranks_from")]
-    options = "; ".join(f"{name} {_option_text(value)}" for name, value in imported["said"].items())
     checks = f"of {checked} of {len(rows)} cells the logs say that results were checked" if checked else "not said"
     return [
         ("imported from", f"{tool}: {', '.join(names)}{more}"),
@@ -71,14 +68,25 @@ def method(
             " of others within launches, where the logs have single calls",
         ),
         ("checks", checks),
-        *([("ranks", f"from {rank_sources[0]}")] if rank_sources else []),
-        *([("date of the logs", ", ".join(dates))] if dates else []),
-        *([("said by option", options)] if options else []),
+        *_origins(imported, attempts),
         (
             "not said by the logs",
             ", ".join(_missing(plan, imported, rows, attempts)) or "nothing of what is asked here",
         ),
     ]
+
+
+def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[tuple[str, str]]:
+    """Where the ranks are from, when the logs were written, and what options said; only what is known."""
+    dates = list(dict.fromkeys(str(fact["date"]) for fact in attempts if fact.get("date")))[:MOST_FILES]
+    rank_sources = [fact["ranks_from"] for fact in attempts if fact.get("ranks_from")]
+    options = "; ".join(f"{name} {_option_text(value)}" for name, value in imported["said"].items())
+    origins = {
+        "ranks": f"from {rank_sources[0]}" if rank_sources else "",
+        "date of the logs": ", ".join(dates),
+        "said by option": options,
+    }
+    return [(what, text) for what, text in origins.items() if text]
 
 
 def definition(done: Sequence[SummaryRow]) -> str:

@@ -48,23 +48,26 @@ def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> st
     done = [row for row in rows if row["time_s"] is not None]
     if not done:
         return ""
-    names = {definition for row in done for definition in split_values(row["time_definition"])}
-    starts = sorted(start for name in names if (start := common_start(name)))
-    definitions = [f"maximum over ranks from a common start ({', '.join(starts)})"] if starts else []
-    definitions += sorted(name for name in names if not common_start(name))
+    starts, definitions = _starts_and_definitions(done)
     launches = _range(int(row["launches"]) for row in done)
     calls = _range(round(row["repetitions"] / row["launches"]) for row in done)
     summary = f"median over launches; {launches} launch{'' if launches == '1' else 'es'}"
     if starts:  # our own calls; of another tool's we know their mean or median
         summary = f"median over calls, then over launches; {launches} launches × {calls} calls a cell"
     kinds = [words for kind, words in INTERVALS.items() if any(row["interval"] == kind for row in done)]
-    nodes = sorted({nodes for row in done if (nodes := row.get("nodes"))})
-    ranks_and_nodes = in_ranks(row["ranks"] for row in done) + (
-        f", nodes: {', '.join(map(str, nodes))}" if nodes else ""
-    )
+    nodes = ", ".join(map(str, sorted({nodes for row in done if (nodes := row.get("nodes"))})))
+    ranks_and_nodes = in_ranks(row["ranks"] for row in done) + (f", nodes: {nodes}" if nodes else "")
     libraries = dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
     times = f"Times: {', '.join(definitions) or 'of unknown definition'}"
     return "; ".join(filter(None, [times, summary, *kinds, ranks_and_nodes, ", ".join(libraries)])) + "."
+
+
+def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list[str]]:
+    """The common starts of our own times, and the definitions of all times as a caption names them."""
+    names = {definition for row in done for definition in split_values(row["time_definition"])}
+    starts = sorted(start for name in names if (start := common_start(name)))
+    own = [f"maximum over ranks from a common start ({', '.join(starts)})"] if starts else []
+    return starts, own + sorted(name for name in names if not common_start(name))
 
 
 def time_pictures(frame: pd.DataFrame, models: Sequence[Model]) -> list[Picture]:

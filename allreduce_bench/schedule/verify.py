@@ -90,16 +90,23 @@ def _malformed(step: Step, rank: int, size: int, count: int) -> str | None:
     if reason := _not_a_step(step):
         return reason
     for partner, ranges, verb in ((step.dest, step.send, "send to"), (step.source, step.recv, "receive from")):
-        if (partner is None) != (not ranges):
-            return f"names elements without a partner or a partner without elements: {verb} {partner}, {ranges}"
-        if partner is not None and (not 0 <= partner < size or partner == rank):
+        if partner is not None and (not 0 <= partner < size or partner == rank) and ranges:
             return f"cannot {verb} rank {partner} of {size}"
-        if any(span.step != 1 or not span or span.start < 0 or span.stop > count for span in ranges):
-            return f"names elements outside of 0 to {count - 1} or none: {ranges}"
-        if _overlap(ranges):
-            return f"names an element twice in one message: {ranges}"
+        if reason := _malformed_message(partner, ranges, verb, count):
+            return reason
     if not step.reduce and not step.original and step.send and step.recv and _overlap((*step.send, *step.recv)):
         return f"receives over elements that it is sending: {step.recv}"
+    return None
+
+
+def _malformed_message(partner: int | None, ranges: Ranges, verb: str, count: int) -> str | None:
+    """Say what is wrong with the elements of one message, or None."""
+    if (partner is None) != (not ranges):
+        return f"names elements without a partner or a partner without elements: {verb} {partner}, {ranges}"
+    if any(span.step != 1 or not span or span.start < 0 or span.stop > count for span in ranges):
+        return f"names elements outside of 0 to {count - 1} or none: {ranges}"
+    if _overlap(ranges):
+        return f"names an element twice in one message: {ranges}"
     return None
 
 

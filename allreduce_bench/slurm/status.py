@@ -10,7 +10,7 @@ from ..units import aligned, format_ranges
 from .endings import RUNNING, UNSURE, by_slurm
 from .job_files import Submission
 from .job_states import FORGOTTEN
-from .parsing import duration
+from .parsing import SlurmJob, duration
 from .sweep import Overview, SweepRun
 from .tasks import JobTask
 
@@ -42,8 +42,7 @@ def next_step(overview: Overview, collected: bool) -> str:
     done, cells = overview.progress
     sweep = shlex.quote(str(overview.sweep))
     progress = f"{done} of {cells} cells done"
-    collecting_jobs = [overview.told.jobs.get(submission.collect or "") for submission in overview.submissions]
-    collecting = next((job for job in collecting_jobs if job and (job.queued or job.running)), None)
+    collecting = _collecting_job(overview)
     if active := overview.active():
         waiting = collecting and collecting.queued and f"job {collecting.id} then collects them"
         follow_up = waiting or f"then: allreduce-bench collect {sweep}"
@@ -56,6 +55,12 @@ def next_step(overview: Overview, collected: bool) -> str:
         hint = f"(what is missing: allreduce-bench collect {sweep})"
         return f"{progress}; next: allreduce-bench submit --resume -o {sweep} {hint}"
     return progress if collected else f"{progress}; next: allreduce-bench collect {sweep}"
+
+
+def _collecting_job(overview: Overview) -> SlurmJob | None:
+    """The job that collects, while it waits or runs."""
+    jobs = [overview.told.jobs.get(submission.collect or "") for submission in overview.submissions]
+    return next((job for job in jobs if job and (job.queued or job.running)), None)
 
 
 def status_text(lines_of_jobs: Sequence[StatusLine]) -> str:

@@ -29,8 +29,11 @@ def blame(reports: Mapping[int, Report]) -> str:
         if guilty:
             return _accusation(reports, guilty, plural if len(guilty) > 1 else singular)
     inside = {rank: report for rank, report in reports.items() if report.call is not None}
-    if not inside:
-        return _blame_outside_calls(reports)
+    return _blame_in_calls(reports, inside) if inside else _blame_outside_calls(reports)
+
+
+def _blame_in_calls(reports: Mapping[int, Report], inside: Mapping[int, Report]) -> str:
+    """Who keeps the ranks `inside` an all-reduce waiting: a rank that never came, one that left, or each other."""
     furthest = max(report.place for report in inside.values())
     late = [rank for rank, report in reports.items() if rank not in inside and report.place < furthest]
     if late:

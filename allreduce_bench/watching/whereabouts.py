@@ -98,19 +98,22 @@ def where() -> dict[str, Any]:
         call = stack[-1]
     place = [_place_entry(frame) for frame in outside]
     inner = stack[-1] if stack else None
-    activities = [activity.text for activity in map(_activity, outside) if activity.text]
-    name = inner.f_code.co_name if inner else "start"
     step = _current_step(call) if call else None
     return {
         "place": place,
         "at": [*place, -1 if inner is None or _activity(inner).polls else inner.f_lasti, step and step["step"]],
-        "doing": activities[-1]
-        if activities
-        else "starting"
-        if name.startswith("<") or name == "start"
-        else f"in {name}",
+        "doing": _doing_text(outside, inner),
         "call": step,
     }
+
+
+def _doing_text(outside: Sequence[FrameType], inner: FrameType | None) -> str:
+    """What the innermost of our functions says that it does, else its name."""
+    activities = [activity.text for activity in map(_activity, outside) if activity.text]
+    if activities:
+        return activities[-1]
+    name = inner.f_code.co_name if inner else "start"
+    return "starting" if name.startswith("<") or name == "start" else f"in {name}"
 
 
 def step_of(error: BaseException) -> str:
