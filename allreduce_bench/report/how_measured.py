@@ -119,13 +119,13 @@ def _common_clock(attempts: Sequence[dict]) -> str:
     if ends := [clock for clock in clocks if clock.get("error_end_s") is not None]:
         parts.append(f"to {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
     if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
-        worst = max(drifts, key=lambda clock: abs(clock["drift_ppm"]))
-        drift, error = abs(worst["drift_ppm"]), worst["drift_error_ppm"]
-        drift_text = (
-            f"drift up to {drift:.3g} ppm" if drift > error else f"no drift seen (below {drift + error:.2g} ppm)"
-        )
-        parts.append(drift_text)
+        parts.append(_drift_text(max(drifts, key=lambda clock: abs(clock["drift_ppm"]))))
     return ", ".join(parts)
+
+
+def _drift_text(clock: Mapping) -> str:
+    drift, error = abs(clock["drift_ppm"]), clock["drift_error_ppm"]
+    return f"drift up to {drift:.3g} ppm" if drift > error else f"no drift seen (below {drift + error:.2g} ppm)"
 
 
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:

@@ -113,16 +113,19 @@ def _grid(algorithms: list[str], rows: Sequence[SummaryRow]) -> list[str]:
             [
                 format_size(nbytes),
                 *(_time_text(group[name]) for name in algorithms),
-                *(
-                    [best["algorithm"], _gigabytes(best["algbw_bytes_per_s"]), _gigabytes(best["busbw_bytes_per_s"])]
-                    if best
-                    else ["-", "-", "-"]
-                ),
-                *([_share_text(best)] if limited else []),
+                *_best_texts(best, limited),
                 str(sum(wrong)) if wrong else "N/A",
             ]
         )
     return aligned(lines)
+
+
+def _best_texts(best: SummaryRow | None, limited: bool) -> list[str]:
+    """The fastest algorithm of a size, its bandwidths and, where there is a limit, its share of it."""
+    share = [_share_text(best)] if limited else []
+    if best is None:
+        return ["-", "-", "-", *share]
+    return [best["algorithm"], _gigabytes(best["algbw_bytes_per_s"]), _gigabytes(best["busbw_bytes_per_s"]), *share]
 
 
 def _header(algorithms: list[str], limited: bool) -> list[list[str]]:

@@ -50,8 +50,7 @@ def drop_empty(steps: Iterable[Step]) -> Iterator[Step]:
         if step.send and step.recv and all(step.send) and all(step.recv):
             yield step  # most are whole
             continue
-        send = tuple(span for span in step.send if span)
-        recv = tuple(span for span in step.recv if span)
+        send, recv = tuple(filter(len, step.send)), tuple(filter(len, step.recv))
         if send or recv:
             yield Step(
                 step.dest if send else None,
