@@ -1,7 +1,9 @@
 """The all-reduce algorithms: every file of this folder whose name has no leading underscore, found by scanning.
 
-An algorithm is a pure generator `(rank, size, topology, count, segment) -> Step, Step, …` under the decorator
-`@algorithm`. It knows no buffers, no dtype, no operation, no clock and no MPI. To add one, copy `ring.py`.
+In: a name, or the path of a user's file. Out: an `Algorithm`: a pure generator `(rank, size, topology, count, segment)
+-> Step, Step, …` under the decorator `@algorithm`, with its cost. It knows no buffers, no dtype, no operation, no clock
+and no MPI. To add one, copy `ring.py`. Read in this order: `ring`, `recursive_doubling`, `rabenseifner` (with
+`_folding`), `hierarchical_ring` (with `_ring_phases`), `tree` and `two_tree` (with `_tree_pipeline`).
 """
 
 import importlib
