@@ -1,9 +1,9 @@
 """The command line: parse, call, print. The only place where the parts are joined; heavy parts are imported late.
 
-In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1 or 2. One file per
-command; for `run` in this order: `run`, `options` and `measurement` (what may be said), `types` (sizes, durations, errors
-in one line), `request` and `plan_of_options` (a plan from them), `run_from_outside` or `run_as_rank`, `end_of_run`,
-`in_job` (in a Slurm job); `submit` goes through `sweep_of_options`.
+In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1 or 2. One file
+per command; for `run` in this order: `run`, `options` and `measurement` (what may be said), `types` (sizes,
+durations, errors in one line), `request` and `plan_of_options` (a plan from them), `run_from_outside` or
+`run_as_rank`, `end_of_run`, `in_job` (in a Slurm job); `submit` goes through `sweep_of_options`.
 """
 
 from importlib import import_module
