@@ -54,11 +54,11 @@ def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: b
     return "; ".join(failures)
 
 
-def finish_or_warned(control: Control, warned: WarningFlag, folder: RunFolder, plan: Plan) -> str:
+def finish_or_warned(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
     """What `finish` returns; empty, too, where a warning came before any cell was finished."""
     try:
         return finish(control, folder, plan)
     except RunError:
-        if warned.came:
+        if warning.is_set:
             return ""
         raise

@@ -76,12 +76,12 @@ def health(hosts, output, threshold, launches, timeout, **start_options) -> None
         _planned_pair(output / "+".join(pair), pair, launches, start) for pair in pairs
     ]  # all, before anything is started
     find_launcher(start)  # what no pair could do need not be said of each
-    measured_pairs, warned = [], WarningFlag()
-    warned.listen()
+    measured_pairs, warning = [], WarningFlag()
+    warning.listen()
     for number, (pair, (folder, plan)) in enumerate(zip(pairs, planned), start=1):
         talk(f"{'+'.join(pair)}, pair {number} of {len(pairs)}")
-        measured_pairs.append(_measure_pair(pair, folder, plan, timeout, warned))
-        if warned.came and (number < len(pairs) or folder.pending(plan)):
+        measured_pairs.append(_measure_pair(pair, folder, plan, timeout, warning))
+        if warning.is_set and (number < len(pairs) or folder.pending(plan)):
             left = f"{len(pairs) - number} of {len(pairs)} pairs not begun"
             advice = f"go on with the same words and -o {shlex.quote(str(output))}"
             raise OneLineError(f"warned of the end of its time: {left}; {advice}", 1)
@@ -119,7 +119,7 @@ def _planned_pair(folder: Path, pair: tuple[str, ...], launches: int, start: Sta
     return planned_run(Request(lambda: plan, Control(output=folder, resume=True), PLANNED))
 
 
-def _measure_pair(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warned: WarningFlag):
+def _measure_pair(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warning: WarningFlag):
     """Measure what is left of the pair's run; its `MeasuredPair`, with the reason where it failed."""
     from ..evaluation.node_pairs import MeasuredPair, measured_pair
     from ..evaluation.summary import record_summary
@@ -129,8 +129,8 @@ def _measure_pair(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_
     failure = ""
     try:
         if not folder.path.exists() or folder.pending(plan):
-            _drive(folder, plan, timeout_s, warned)
-        if warned.came and folder.pending(plan):
+            _drive(folder, plan, timeout_s, warning)
+        if warning.is_set and folder.pending(plan):
             failure = "warned of the end of its time"
     except (LaunchError, LaunchRefused, LaunchFailed) as error:
         failure = str(error)
@@ -144,7 +144,7 @@ def _measure_pair(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_
     return MeasuredPair(pair, {}, failure)
 
 
-def _drive(folder: RunFolder, plan: Plan, timeout_s: float, warned: WarningFlag) -> None:
+def _drive(folder: RunFolder, plan: Plan, timeout_s: float, warning: WarningFlag) -> None:
     """Start what is left of the run, which is made if it is new. Raises LaunchError, LaunchRefused, LaunchFailed."""
     from ..launching.driver import drive
     from ..launching.find import find_launcher
@@ -164,6 +164,6 @@ def _drive(folder: RunFolder, plan: Plan, timeout_s: float, warned: WarningFlag)
         started=time.time(),
         skip_hung=False,
         show=ProgressLines,
-        warned=warned,
+        warning=warning,
     )
     drive(run)

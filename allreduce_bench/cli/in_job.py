@@ -67,7 +67,7 @@ class InJob:
         only = f" --only {shlex.quote(self.control.only)}" if self.control.only else ""
         return f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}{only}"
 
-    def warned(self, folder: RunFolder, plan: Plan) -> str:
+    def end_warned(self, folder: RunFolder, plan: Plan) -> str:
         """After the warning: what is left, and what comes of it, in a sentence; empty: nothing is left.
 
         With --requeue the job is sent back to the queue, if anything was finished since its start: one that comes no

@@ -38,8 +38,8 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
     os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
     from ..watching.unattended import fuse
 
-    warned = WarningFlag()
-    warned.listen()  # before MPI starts, and before the fuse burns in a process of its own
+    warning = WarningFlag()
+    warning.listen()  # before MPI starts, and before the fuse burns in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:
         from .in_job import tell_switches
 
@@ -58,10 +58,10 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
             f"{_why_each_is_alone(os.environ)}"
         )
     put_out()
-    sys.exit(take_part(_task(request, MPI.COMM_WORLD.size, warned, transport.words)))
+    sys.exit(take_part(_task(request, MPI.COMM_WORLD.size, warning, transport.words)))
 
 
-def _task(request: Request, ranks: int, warned: WarningFlag, transport_words: str | None) -> "Task":
+def _task(request: Request, ranks: int, warning: WarningFlag, transport_words: str | None) -> "Task":
     """The `Task` of each of `ranks` ranks in this launch."""
     from ..measuring.rank import Task
 
@@ -69,12 +69,12 @@ def _task(request: Request, ranks: int, warned: WarningFlag, transport_words: st
     deadline = None if control.within_s is None else started + control.within_s
     return Task(
         open_run=partial(_open_as_rank, request, ranks),
-        close_run=partial(_finish_one_launch, control, warned),
+        close_run=partial(_finish_one_launch, control, warning),
         command=shlex.join(sys.orig_argv),
         place=LaunchPosition(1, 1, started, ranks, deadline),
         skip_hung=control.skip_hung,
         transport=transport_words,
-        warned=warned,
+        warning=warning,
         timeout_s=control.timeout_s,
     )
 
@@ -93,14 +93,14 @@ def _open_as_rank(request: Request, ranks: int) -> tuple[RunFolder, Plan, Launch
     return folder, plan, next(iter(folder.pending(plan, skip_hung, launches)), None)
 
 
-def _finish_one_launch(control: Control, warned: WarningFlag, folder: RunFolder, plan: Plan) -> str:
+def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
     """Finish the run as far as it is measured, and say which launches are left; what failed, empty: nothing."""
-    failures = finish_or_warned(control, warned, folder, plan)
+    failures = finish_or_warned(control, warning, folder, plan)
     if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
-        reason = "warned of the end of its time" if warned.came else "each mpirun measures one launch"
+        reason = "warned of the end of its time" if warning.is_set else "each mpirun measures one launch"
         talk(f"{reason}; left: {names}; start it again with: run --resume -o {shlex.quote(str(folder.path))}")
-    return failures or (f"left: {len(left)} launches" if warned.came and left else "")
+    return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
 
 
 def _why_each_is_alone(environ: Mapping[str, str]) -> str:

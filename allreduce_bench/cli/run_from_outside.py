@@ -26,8 +26,8 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
 
     Raises as `planned_run`, LaunchError where there is no launcher, RunError where the Slurm job around is too small.
     """
-    control, started, warned = request.control, time.time(), WarningFlag()
-    warned.listen()
+    control, started, warning = request.control, time.time(), WarningFlag()
+    warning.listen()
     for number in (signal.SIGTERM, signal.SIGHUP):  # a scheduler's end of the job, or of the connection
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
@@ -53,7 +53,7 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
             started=started,
             skip_hung=control.skip_hung,
             show=display(),
-            warned=warned,
+            warning=warning,
             program=staged.program if staged else (),
         )
         failure = _drive_and_finish(run, control, job)
@@ -69,11 +69,11 @@ def _drive_and_finish(run: SupervisedRun, control: Control, job: InJob) -> OneLi
         return _stopped(run, control, job, error)
     folder, plan = run.folder, run.plan
     left_out = ""
-    if unstarted and not run.warned.came:
+    if unstarted and not run.warning.is_set:
         left_out = f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up"
         talk(f"{left_out}; {job.go_on(folder)}")
-    failures = finish_or_warned(control, run.warned, folder, plan)
-    if left := job.warned(folder, plan) if run.warned.came else "":
+    failures = finish_or_warned(control, run.warning, folder, plan)
+    if left := job.end_warned(folder, plan) if run.warning.is_set else "":
         return OneLineError("; ".join(filter(None, [left, failures])), 1)
     job.ends("done", failures or left_out or None)
     return OneLineError(f"{failures}; results in {folder.path}", 1) if failures else None

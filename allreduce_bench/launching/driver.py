@@ -17,7 +17,7 @@ def drive(run: SupervisedRun) -> list[Launch]:
     """
     launches, left_out = _split_by_time(run, run.folder.pending(run.plan, run.skip_hung, run.launches))
     for number, launch in enumerate(launches):
-        if run.warned.came:
+        if run.warning.is_set:
             return launches[number:] + left_out
         deadline = None
         if run.within_s is not None:

@@ -52,7 +52,7 @@ class SupervisedRun:
     started: float  # seconds since the epoch
     skip_hung: bool
     show: Callable[[LaunchPosition], ProgressLines]
-    warned: WarningFlag  # from then on no launch is started, and the one in progress ends after its cell
+    warning: WarningFlag  # from then on no launch is started, and the one in progress ends after its cell
     program: Sequence[str] = ()  # that starts a rank; empty: this one, see `find.own_command`
 
 
@@ -82,7 +82,7 @@ class SupervisedLaunch:
         if self.position.number <= len({launch.ranks for launch in self.run.launches}):
             self.lines.say(shlex.join(command))
         process = self._start(command)
-        self.run.warned.pass_on_to(self.supervisor.warn)
+        self.run.warning.forward_to(self.supervisor.warn)
         try:
             self._wait(process)
             status = process.poll()
@@ -98,7 +98,7 @@ class SupervisedLaunch:
             self._conclude(status)
         finally:
             self._end(process)
-            self.run.warned.pass_on_to(None)
+            self.run.warning.forward_to(None)
             self.supervisor.close()
             self.lines.close()
 
@@ -153,7 +153,7 @@ class SupervisedLaunch:
         elif message["kind"] == "result":
             self.lines.cell(message["done"], message["cells"], message["words"], message["failed"])
         elif message["kind"] == "warned":
-            self.run.warned.came = True  # they have heard of it, as when a scheduler tells all processes but this one
+            self.run.warning.is_set = True  # a scheduler told the ranks, and not this process
         elif message["kind"] == "bye" and self.patience.all_over:
             self.woken.set()
 
@@ -168,7 +168,7 @@ class SupervisedLaunch:
             self.supervisor.ask_now()  # is the cell only long, or does a rank keep it from ending?
             self.woken.wait(ANSWER_S + 0.5)
         if self.patience.all_over:
-            patience_s = ENDING_S if self.run.warned.came else self.run.timeout_s
+            patience_s = ENDING_S if self.run.warning.is_set else self.run.timeout_s
             try:
                 process.wait(patience_s)
             except subprocess.TimeoutExpired:
@@ -214,8 +214,8 @@ class SupervisedLaunch:
 
     def _missing(self) -> int:
         """How many cells a launch left that should have left none: some launchers call the loss of a node a success."""
-        in_haste = self.position.deadline is not None and not self.patience.first_to_go
-        if self.patience.all_over or self.run.warned.came or in_haste:
+        is_limited = self.position.deadline is not None and not self.patience.first_to_go
+        if self.patience.all_over or self.run.warning.is_set or is_limited:
             return 0
         return self.run.folder.missing(self.run.plan, self.launch, self.run.skip_hung)
 

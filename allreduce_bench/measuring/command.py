@@ -45,14 +45,14 @@ def main() -> None:
         print("error: measure is for the ranks that 'allreduce-bench run' starts; use run", file=sys.stderr)
         sys.exit(2)
     end_with_parent(KILL)  # a rank that was stopped would keep any other signal for later
-    warned = WarningFlag()
-    warned.listen()  # a scheduler may send it to all processes of a job
-    watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ), warned=warned.tell)
-    status = _take_part(arguments, warned, watch)
+    warning = WarningFlag()
+    warning.listen()  # a scheduler may send it to all processes of a job
+    watch = Watch(os.environ.get(MONITOR_VARIABLE, ""), rank_of(os.environ), on_warning=warning.set)
+    status = _take_part(arguments, warning, watch)
     sys.exit(2 if status == 2 else 0)  # a failed check is in the run: mpirun need not kill the other ranks for it
 
 
-def _take_part(arguments: RankArguments, warned: WarningFlag, watch: Watch) -> int:
+def _take_part(arguments: RankArguments, warning: WarningFlag, watch: Watch) -> int:
     """Start MPI and measure; the exit status of `rank.take_part`."""
     hold_back_mpi()
     from ..runs.folder import RunFolder
@@ -74,7 +74,7 @@ def _take_part(arguments: RankArguments, warned: WarningFlag, watch: Watch) -> i
         place=LaunchPosition(number, planned, float(arguments.started), launch.ranks, deadline),
         skip_hung=bool(arguments.skip_hung),
         transport=answer.words,
-        warned=warned,
+        warning=warning,
         watch=watch,
     )
     return take_part(task)

@@ -24,7 +24,7 @@ class ProgressListener(Protocol):
     def end(self, done: int, cells: int, label: str, failed: bool) -> None:
         """Cell `done` of `cells` has ended; its label ends with its result."""
 
-    def warned(self) -> bool:
+    def is_warned(self) -> bool:
         """Whether no further cell shall begin, although some are left."""
 
 
@@ -41,7 +41,7 @@ def measure_cells(
     failed: list[bool] = []
     all_reduces_left = sum(cell.executor != FLOOR for cell in cells)
     for number, cell in enumerate(_in_order(launched, cells), start=1):
-        if launched.comm.bcast(teller.warned()):
+        if launched.comm.bcast(teller.is_warned()):
             break
         facts, label = (
             _facts_before(launched, cell),
@@ -72,7 +72,7 @@ def _in_order(launched: Context, cells: list[Cell]) -> Iterator[Cell]:
     if launched.deadline is None:
         yield from cells
         return
-    from .size_order import next_size, spread_sizes  # late: few runs are in haste
+    from .size_order import next_size, spread_sizes  # late: few runs have a limited time
 
     itemsize, spent_s = launched.plan.itemsize, dict[int, float]()
     waiting = spread_sizes(sorted({cell.count * itemsize for cell in cells}))

@@ -54,7 +54,7 @@ class Task:
     place: LaunchPosition
     skip_hung: bool
     transport: str | None  # as the MPI says; rank 0 only
-    warned: WarningFlag  # the launch ends after the cell in progress; what rank 0 has heard counts
+    warning: WarningFlag  # the launch ends after the cell in progress; what rank 0 has heard counts
     watch: Watch | None = None  # None: nobody watches yet, so rank 0 shall
     timeout_s: float = 0.0  # of a launch that rank 0 watches
 
@@ -167,7 +167,7 @@ def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: 
                 recorder.warn(finding)
     teller = _ProgressTeller(watch, task)
     failed = measure_cells(launched, recorder, finished, teller)
-    teller.warned()  # in the last cell, perhaps
+    teller.is_warned()  # in the last cell, perhaps
     end_together(launched, recorder)
     return failed
 
@@ -185,13 +185,13 @@ class _ProgressTeller:
 
     def __init__(self, watch: Watch, task: Task):
         self.watch, self.lines = watch, ProgressLines(task.place)
-        self.is_monitored, self.warning = task.watch is not None, task.warned
+        self.is_monitored, self.warning = task.watch is not None, task.warning
 
-    def warned(self) -> bool:
+    def is_warned(self) -> bool:
         """Whether the warning came; the monitor is told, since it may not have got it itself."""
-        if self.warning.came:
+        if self.warning.is_set:
             self.watch.say("warned")
-        return self.warning.came
+        return self.warning.is_set
 
     def begin(self, label: str, facts: dict) -> None:
         self.lines.begin(label)

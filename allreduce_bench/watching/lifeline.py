@@ -51,21 +51,21 @@ class WarningFlag:
     """Whether the warning came. A plain flag, so that a signal may raise it in the middle of anything."""
 
     def __init__(self) -> None:
-        self.came = False
+        self.is_set = False
         self._listener: Callable[[], object] | None = None
 
     def listen(self) -> None:
         """From here on SIGUSR1, which would end this process, is the warning; in the main thread only."""
-        signal.signal(signal.SIGUSR1, lambda number, frame: self.tell())
+        signal.signal(signal.SIGUSR1, lambda number, frame: self.set())
 
-    def tell(self) -> None:
-        """The warning came; the function of `pass_on_to` is called every time."""
-        self.came = True
+    def set(self) -> None:
+        """The warning came; the function of `forward_to` is called every time."""
+        self.is_set = True
         if self._listener is not None:
             self._listener()
 
-    def pass_on_to(self, listener: Callable[[], object] | None) -> None:
+    def forward_to(self, listener: Callable[[], object] | None) -> None:
         """Call `listener` when the warning comes, at once if it came before; None: nothing. It may run in a signal."""
         self._listener = listener
-        if self.came and listener is not None:
+        if self.is_set and listener is not None:
             listener()

@@ -27,7 +27,7 @@ class Watch:
     """Connects to the supervisor at `address` (`TOKEN@HOST:PORT,HOST:PORT`) in a thread of its own.
 
     `on_loss` is called in that thread when the supervisor is gone or, where it promised to be heard, silent; after it
-    the process ends with status 1, as it does when the supervisor says so. `warned` is called there when the
+    the process ends with status 1, as it does when the supervisor says so. `on_warning` is called there when the
     supervisor says that the launch shall end after the cell in progress.
     """
 
@@ -36,9 +36,9 @@ class Watch:
         address: str,
         rank: int,
         on_loss: Callable[[str], object] = lambda reason: None,
-        warned: Callable[[], object] = lambda: None,
+        on_warning: Callable[[], object] = lambda: None,
     ):
-        self.rank, self.on_loss, self.warned = rank, on_loss, warned
+        self.rank, self.on_loss, self.on_warning = rank, on_loss, on_warning
         self.token, _, hosts = address.partition("@")
         self.hosts = hosts.split(",")
         self._socket: socket.socket | None = None
@@ -104,7 +104,7 @@ class Watch:
                 elif message["kind"] == "welcome":
                     connection.settimeout(message["silence_s"])
                 elif message["kind"] == "warned":
-                    self.warned()
+                    self.on_warning()
                 elif message["kind"] == "end":
                     time.sleep(0.1)  # for the launcher, which else reports the first to go
                     os._exit(1)

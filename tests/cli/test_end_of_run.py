@@ -28,8 +28,8 @@ def test_a_cell_that_hung_fails_unless_it_was_to_be_skipped(tmp_path):
 
 
 def test_without_a_finished_cell_there_is_nothing_to_say_after_a_warning_alone(tmp_path):
-    folder, warned = build_run(tmp_path / "run", sizes=(8,), outcome=lambda launch, cell: None), WarningFlag()
+    folder, warning = build_run(tmp_path / "run", sizes=(8,), outcome=lambda launch, cell: None), WarningFlag()
     with pytest.raises(RunError):
-        finish_or_warned(Control(), warned, folder, folder.plan())
-    warned.came = True
-    assert finish_or_warned(Control(), warned, folder, folder.plan()) == ""
+        finish_or_warned(Control(), warning, folder, folder.plan())
+    warning.is_set = True
+    assert finish_or_warned(Control(), warning, folder, folder.plan()) == ""

@@ -38,23 +38,23 @@ def start(python: Path, folder: Path, *more: object) -> subprocess.Popen:
 
 
 def test_the_flag_passes_on_what_comes_and_what_came():
-    heard, warned = [], WarningFlag()
-    warned.pass_on_to(lambda: heard.append("early"))
-    assert not warned.came and heard == []
-    warned.tell()
-    warned.pass_on_to(None)
-    warned.tell()
-    assert warned.came and heard == ["early"]
-    warned.pass_on_to(lambda: heard.append("late"))
+    heard, warning = [], WarningFlag()
+    warning.forward_to(lambda: heard.append("early"))
+    assert not warning.is_set and heard == []
+    warning.set()
+    warning.forward_to(None)
+    warning.set()
+    assert warning.is_set and heard == ["early"]
+    warning.forward_to(lambda: heard.append("late"))
     assert heard == ["early", "late"]
 
 
 def test_the_signal_is_the_warning():
-    before, warned = signal.getsignal(signal.SIGUSR1), WarningFlag()
+    before, warning = signal.getsignal(signal.SIGUSR1), WarningFlag()
     try:
-        warned.listen()
+        warning.listen()
         os.kill(os.getpid(), signal.SIGUSR1)
-        assert warned.came
+        assert warning.is_set
     finally:
         signal.signal(signal.SIGUSR1, before)
 

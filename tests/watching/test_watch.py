@@ -43,7 +43,7 @@ def test_what_is_said_before_and_after_it_is_connected_arrives_in_order(supervis
 
 def test_a_warning_reaches_the_rank(supervise):
     supervisor, warned = supervise(1, 60.0), threading.Event()
-    watch = Watch(supervisor.address([]), 0, warned=warned.set)
+    watch = Watch(supervisor.address([]), 0, on_warning=warned.set)
     supervisor.warn()
     assert warned.wait(20)
     watch.close()
