@@ -31,47 +31,47 @@ class CellOutcome(NamedTuple):
     times: CellTimes | None = None
 
 
-def outcome_of(launched: Context, cell: Cell, cells_left: int) -> CellOutcome:
+def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure `cell` if it may run and is proved; `cells_left` all-reduces share the time that is left."""
-    if facts_of_skipped := launched.comm.bcast(reason_to_skip(launched, cell)):
+    if facts_of_skipped := context.comm.bcast(reason_to_skip(context, cell)):
         return CellOutcome(facts_of_skipped)
     if cell.executor == FLOOR:
-        return _outcome_of_floor(launched, cell, cells_left)
+        return _outcome_of_floor(context, cell, cells_left)
     if cell.algorithm == "native":
-        return _outcome_of_all_reduce(launched, cell, None, {}, cells_left)
-    steps, facts = proved_steps(launched, cell)
+        return _outcome_of_all_reduce(context, cell, None, {}, cells_left)
+    steps, facts = proved_steps(context, cell)
     if facts.get("state") == "refused":
         return CellOutcome(facts)
-    return _outcome_of_all_reduce(launched, cell, steps, facts, cells_left)
+    return _outcome_of_all_reduce(context, cell, steps, facts, cells_left)
 
 
 def _outcome_of_all_reduce(
-    launched: Context, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int
+    context: Context, cell: Cell, steps: list[Step] | None, facts: dict, cells_left: int
 ) -> CellOutcome:
     """Bind, check, time and check again; `steps` of this rank, None: the library's own all-reduce."""
-    comm, party, plan = launched.comm, launched.party.comm, launched.plan
+    comm, party, plan = context.comm, context.party.comm, context.plan
     sendbuf, recvbuf = np.empty(cell.count, plan.dtype), np.empty(cell.count, plan.dtype)
     bind = partial(_bind, cell, steps, party, plan.op)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
     try:
-        first = _checked_call(launched, call, sendbuf, recvbuf)
+        first = _checked_call(context, call, sendbuf, recvbuf)
         if first.wrong:
             return CellOutcome({**facts, "state": "wrong", "wrong": first.wrong})
-        if facts_of_skipped := comm.bcast(after_first_call(launched, cell, first.time_s)):
+        if facts_of_skipped := comm.bcast(after_first_call(context, cell, first.time_s)):
             return CellOutcome(facts | facts_of_skipped)
         if is_float(plan.dtype):
-            facts |= _compared_bits(launched, call, sendbuf, recvbuf, facts.get("promised_depth", party.size - 1))
+            facts |= _compared_bits(context, call, sendbuf, recvbuf, facts.get("promised_depth", party.size - 1))
             if facts.get("wrong"):
                 return CellOutcome({**facts, "state": "wrong"})
-        with _rotation(launched, cell, bind, sendbuf, len(steps or ())) as rotation:
-            before = launched.counters()
-            times = _repeated_calls(launched, cell, rotation.turn if rotation else lambda: call.run, cells_left)
-            facts["wire"] = _traffic_per_call(launched, before, times)
-            facts["nccl_tests_s"] = None if rotation else _back_to_back(launched, call)  # a loop would be warm
+        with _rotation(context, cell, bind, sendbuf, len(steps or ())) as rotation:
+            before = context.counters()
+            times = _repeated_calls(context, cell, rotation.turn if rotation else lambda: call.run, cells_left)
+            facts["wire"] = _traffic_per_call(context, before, times)
+            facts["nccl_tests_s"] = None if rotation else _back_to_back(context, call)  # a loop would be warm
             timed, sent, received = rotation.places[-1] if rotation else (call, sendbuf, recvbuf)
-            wrong = _checked_call(launched, timed, sent, received).wrong
+            wrong = _checked_call(context, timed, sent, received).wrong
     finally:
         call.close()
     facts["wrong"] = wrong
@@ -80,32 +80,32 @@ def _outcome_of_all_reduce(
     return _done_or_skipped(facts, times)
 
 
-def _outcome_of_floor(launched: Context, cell: Cell, cells_left: int) -> CellOutcome:
+def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure a floor like any cell; it has no schedule to be proved, and no result to be checked."""
-    comm, plan = launched.comm, launched.plan
+    comm, plan = context.comm, context.plan
     sendbuf, recvbuf = np.ones(cell.count, plan.dtype), np.ones(cell.count, plan.dtype)  # no product outgrows its type
     bind = partial(_bind, cell, None, comm, plan.op)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({"state": "skipped", "reason": reasons[0]})
-    with _rotation(launched, cell, bind, sendbuf, 1) as rotation:
-        times = _repeated_calls(launched, cell, rotation.turn if rotation else lambda: call.run, cells_left)
+    with _rotation(context, cell, bind, sendbuf, 1) as rotation:
+        times = _repeated_calls(context, cell, rotation.turn if rotation else lambda: call.run, cells_left)
     return _done_or_skipped({}, times)
 
 
-def _repeated_calls(launched: Context, cell: Cell, turn: repeat.Turn, cells_left: int) -> CellTimes:
-    left_s = None if launched.deadline is None else max(0.0, launched.deadline - time.time())
-    budget = share(launched.plan, cell, cells_left, left_s, time.perf_counter())
-    return repeat.repeat(turn, launched.comm, budget, launched.sync, launched.clock, launched.further_columns)
+def _repeated_calls(context: Context, cell: Cell, turn: repeat.Turn, cells_left: int) -> CellTimes:
+    left_s = None if context.deadline is None else max(0.0, context.deadline - time.time())
+    budget = share(context.plan, cell, cells_left, left_s, time.perf_counter())
+    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, context.further_columns)
 
 
-def _checked_call(launched: Context, call: Prepared, sendbuf, recvbuf) -> repeat.CheckedCall:
+def _checked_call(context: Context, call: Prepared, sendbuf, recvbuf) -> repeat.CheckedCall:
     """One checked call of all parties at once, each on inputs of its own, so that a leak between them is seen."""
-    comm = launched.party.comm
-    check = repeat.check(call, sendbuf, recvbuf, comm, launched.plan.op, launched.number)
-    if launched.group is None:
+    comm = context.party.comm
+    check = repeat.check(call, sendbuf, recvbuf, comm, context.plan.op, context.number)
+    if context.group is None:
         return check
-    return check._replace(wrong=launched.comm.allreduce(check.wrong if comm.rank == 0 else 0))
+    return check._replace(wrong=context.comm.allreduce(check.wrong if comm.rank == 0 else 0))
 
 
 def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
@@ -116,38 +116,38 @@ def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
     return CellOutcome({**facts, "state": "done"}, times)
 
 
-def _rotation(launched: Context, cell: Cell, bind: Bind, vector: np.ndarray, steps: int):
+def _rotation(context: Context, cell: Cell, bind: Bind, vector: np.ndarray, steps: int):
     """A context manager of the buffers through which a cold cell of `steps` on this rank rotates; of None if warm."""
     if cell.cache == "warm":
         return nullcontext()
     from .cold_calls import Rotation, places_for  # late: few runs are cold
 
-    places = launched.comm.allreduce(places_for(vector.nbytes, launched.cold_nbytes, steps), MPI.MIN)
-    return closing(Rotation(bind, vector, launched.cold_nbytes, places))
+    places = context.comm.allreduce(places_for(vector.nbytes, context.cold_nbytes, steps), MPI.MIN)
+    return closing(Rotation(bind, vector, context.cold_nbytes, places))
 
 
-def _compared_bits(launched: Context, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
+def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
     """What random floats show; with --check bits also over repeated calls and against the exact result."""
-    comm, seed, op = launched.party.comm, launched.plan.seed, launched.plan.op
+    comm, seed, op = context.party.comm, context.plan.seed, context.plan.op
     facts = same_bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
-    if launched.plan.check == "bits":
+    if context.plan.check == "bits":
         facts |= same_bits.accuracy_of_first(recvbuf, comm, seed, op, depth)
         facts["same_bits_calls"] = same_bits.same_bits_calls(call.run, recvbuf, comm)
-    return same_bits.bits_of_parties(launched.comm.allgather(facts)) if launched.group else facts
+    return same_bits.bits_of_parties(context.comm.allgather(facts)) if context.group else facts
 
 
-def _back_to_back(launched: Context, call: Prepared) -> float | None:
+def _back_to_back(context: Context, call: Prepared) -> float | None:
     """Seconds of a call in a loop without a common start, on rank 0; None where nobody asked, or no time is left."""
-    calls, has_time = launched.plan.back_to_back, launched.deadline is None or time.time() < launched.deadline
-    if not calls or not launched.comm.bcast(has_time):
+    calls, has_time = context.plan.back_to_back, context.deadline is None or time.time() < context.deadline
+    if not calls or not context.comm.bcast(has_time):
         return None
-    return repeat.back_to_back(call.run, launched.comm, launched.clock, calls)
+    return repeat.back_to_back(call.run, context.comm, context.clock, calls)
 
 
-def _traffic_per_call(launched: Context, before: dict[str, int] | None, times: CellTimes) -> str | None:
+def _traffic_per_call(context: Context, before: dict[str, int] | None, times: CellTimes) -> str | None:
     """What the interfaces of all nodes sent in a call; rank 0 only."""
-    after = launched.counters()
-    counts = launched.comm.gather((before, after))
+    after = context.counters()
+    counts = context.comm.gather((before, after))
     if counts is None:
         return None
     from ..machine import traffic  # late: rank 0 only

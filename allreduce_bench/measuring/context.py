@@ -76,50 +76,50 @@ def nodes_of(comm) -> Topology:
     return Topology.from_labels(comm.allgather(leader))
 
 
-def reason_to_skip(launched: Context, cell: Cell) -> dict | None:
+def reason_to_skip(context: Context, cell: Cell) -> dict | None:
     """Why this cell is not measured, on rank 0's word: its state and its reason; None: it is."""
-    if launched.deadline is not None and time.time() > launched.deadline:
+    if context.deadline is not None and time.time() > context.deadline:
         return {"state": "left out", "reason": TIME_USED_UP}
-    if reason := unfit(launched, cell):
+    if reason := unfit(context, cell):
         return {"state": "skipped", "reason": reason}
-    nbytes, time_s = launched.first_calls.get(cell.algorithm, (0, 0.0))
-    call_s = time_s * cell.count * launched.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
+    nbytes, time_s = context.first_calls.get(cell.algorithm, (0, 0.0))
+    call_s = time_s * cell.count * context.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
     if call_s > time_s:
-        return _too_long(launched, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}")
+        return _too_long(context, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}")
     return None
 
 
-def unfit(launched: Context, cell: Cell) -> str | None:
+def unfit(context: Context, cell: Cell) -> str | None:
     """Why this cell cannot, or shall not, run on these ranks; None: it may."""
-    size = launched.party.comm.size
-    if cell.algorithm in launched.plan.bounded and size > BOUNDED_RANKS:
+    size = context.party.comm.size
+    if cell.algorithm in context.plan.bounded and size > BOUNDED_RANKS:
         return f"{cell.algorithm} stops at {BOUNDED_RANKS} ranks unless -a names it"
-    need, free = _memory(launched, cell), launched.memory_per_rank
+    need, free = _memory(context, cell), context.memory_per_rank
     if free is not None and need > MEMORY_SHARE * free:
         return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
     if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
         return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
     if cell.executor in ("native", FLOOR):
         return None
-    layouts = dict.fromkeys(layout for _, layout in launched.parties)
-    return next(filter(None, (launched.algorithms[cell.algorithm].unmet(size, layout) for layout in layouts)), None)
+    layouts = dict.fromkeys(layout for _, layout in context.parties)
+    return next(filter(None, (context.algorithms[cell.algorithm].unmet(size, layout) for layout in layouts)), None)
 
 
-def _memory(launched: Context, cell: Cell) -> int:
+def _memory(context: Context, cell: Cell) -> int:
     """Bytes of buffers of a rank at its peak."""
-    nbytes = cell.count * launched.plan.itemsize
+    nbytes = cell.count * context.plan.itemsize
     if cell.cache == "warm":
         return VECTORS * nbytes
     from .cold_calls import memory_for  # late: few runs are cold
 
-    return VECTORS * nbytes + memory_for(nbytes, launched.cold_nbytes)
+    return VECTORS * nbytes + memory_for(nbytes, context.cold_nbytes)
 
 
-def _too_long(launched: Context, call_s: float, estimate: str) -> dict | None:
+def _too_long(context: Context, call_s: float, estimate: str) -> dict | None:
     """State and reason of a cell whose calls take `call_s`, if that is too long; `estimate` says how that is known."""
-    plan = launched.plan
-    if launched.deadline is not None:
-        left_s = max(0.0, launched.deadline - time.time())
+    plan = context.plan
+    if context.deadline is not None:
+        left_s = max(0.0, context.deadline - time.time())
         calls = CALLS_AFTER_FIRST + (CALLS if plan.check == "bits" else 0)
         if call_s * calls > LARGEST_SHARE * left_s:
             return {"state": "left out", "reason": "its calls take too long for the time that --within left"}
@@ -129,9 +129,9 @@ def _too_long(launched: Context, call_s: float, estimate: str) -> dict | None:
     return None
 
 
-def after_first_call(launched: Context, cell: Cell, time_s: float) -> dict | None:
+def after_first_call(context: Context, cell: Cell, time_s: float) -> dict | None:
     """State and reason of a cell that is not repeated; its first call, of `time_s`, is noted for larger sizes."""
-    nbytes = cell.count * launched.plan.itemsize
-    if nbytes > launched.first_calls.get(cell.algorithm, (0, 0.0))[0]:
-        launched.first_calls[cell.algorithm] = nbytes, time_s
-    return _too_long(launched, time_s, f"its first call took {format_time(time_s)}")
+    nbytes = cell.count * context.plan.itemsize
+    if nbytes > context.first_calls.get(cell.algorithm, (0, 0.0))[0]:
+        context.first_calls[cell.algorithm] = nbytes, time_s
+    return _too_long(context, time_s, f"its first call took {format_time(time_s)}")

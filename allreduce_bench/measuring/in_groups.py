@@ -23,18 +23,18 @@ ASLEEP_S = 0.01  # between two looks of a rank whose group is silent: it shall n
 Counters = Callable[[MPI.Comm, Topology], Callable[[], dict[str, int] | None]]
 
 
-def split(launched: Context, counters: Counters) -> Context:
-    """`launched` with its groups; `counters` makes those of a communicator and its nodes. All ranks must."""
-    comm = launched.comm
-    groups = groups_of(launched.plan.groups, comm.size)
+def split(context: Context, counters: Counters) -> Context:
+    """`context` with its groups; `counters` makes those of a communicator and its nodes. All ranks must."""
+    comm = context.comm
+    groups = groups_of(context.plan.groups, comm.size)
     number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
     own_comm, ranks = comm.Split(number, comm.rank), groups[number]
-    real = launched.real.of(ranks)
+    real = context.real.of(ranks)
     set_group_ranks(ranks)
-    group = launched._replace(
+    group = context._replace(
         comm=own_comm,
         real=real,
-        topology=launched.topology.of(ranks),
+        topology=context.topology.of(ranks),
         counters=counters(own_comm, real),
         first_calls={},
         clock=Clock(own_comm, shared=real.node_of[own_comm.rank] == real.node_of[0]),
@@ -42,9 +42,9 @@ def split(launched: Context, counters: Counters) -> Context:
         number=number,
         ranks=ranks,
     )
-    layouts = tuple(launched.topology.of(ranks) for ranks in groups)
-    columns = partial(_times_of_groups, groups) if len(groups) <= MOST_GROUPS else launched.further_columns
-    return launched._replace(groups=groups, number=number, group=group, layouts=layouts, further_columns=columns)
+    layouts = tuple(context.topology.of(ranks) for ranks in groups)
+    columns = partial(_times_of_groups, groups) if len(groups) <= MOST_GROUPS else context.further_columns
+    return context._replace(groups=groups, number=number, group=group, layouts=layouts, further_columns=columns)
 
 
 def _times_of_groups(groups: Groups, entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
@@ -54,44 +54,44 @@ def _times_of_groups(groups: Groups, entry: np.ndarray, exit: np.ndarray) -> dic
     return {"group_times_s": np.array(list(map(format_group_times, times_s)))}
 
 
-def alone_for(launched: Context) -> list[int | None]:
+def alone_for(context: Context) -> list[int | None]:
     """For each group the one that is measured alone in its place, None where none is."""
-    real = [launched.real.of(ranks) for ranks in launched.groups]
-    return stand_ins(list(zip(launched.layouts, real)))
+    real = [context.real.of(ranks) for ranks in context.groups]
+    return stand_ins(list(zip(context.layouts, real)))
 
 
 @doing(counts="turn")
-def outcome_alone(launched: Context, cell: Cell, cells_left: int) -> CellOutcome:
+def outcome_alone(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure `cell` in one group of each layout, one after the other, while all other ranks sleep."""
-    soloists = sorted({number for number in alone_for(launched) if number is not None})
+    soloists = sorted({number for number in alone_for(context) if number is not None})
     outcomes = []
     for turn in soloists:
         outcome = None
-        if launched.group is not None and turn == launched.number:
-            outcome = outcome_of(launched.group, cell, cells_left * len(soloists))
-        wait_quietly(launched.comm, ASLEEP_S)
-        if outcome is not None and outcome.times is not None and launched.comm.rank == launched.groups[turn][0]:
-            outcome = outcome._replace(times=_times_among_all_ranks(outcome.times, launched, turn))
-        outcomes.append(launched.comm.bcast(outcome, launched.groups[turn][0]))
+        if context.group is not None and turn == context.number:
+            outcome = outcome_of(context.group, cell, cells_left * len(soloists))
+        wait_quietly(context.comm, ASLEEP_S)
+        if outcome is not None and outcome.times is not None and context.comm.rank == context.groups[turn][0]:
+            outcome = outcome._replace(times=_times_among_all_ranks(outcome.times, context, turn))
+        outcomes.append(context.comm.bcast(outcome, context.groups[turn][0]))
     return _joined_outcome(outcomes)
 
 
-def _times_among_all_ranks(times: CellTimes, launched: Context, turn: int) -> CellTimes:
+def _times_among_all_ranks(times: CellTimes, context: Context, turn: int) -> CellTimes:
     """What rank 0 of a group knows of its calls, with ranks and groups numbered among all ranks."""
-    ranks, calls = launched.groups[turn], dict(times.calls)
+    ranks, calls = context.groups[turn], dict(times.calls)
     for name in ("slowest_rank", "last_rank"):
         if name in calls:
             calls[name] = [ranks[rank] for rank in calls[name]]
-    silent: list[float | None] = [None] * len(launched.groups)
+    silent: list[float | None] = [None] * len(context.groups)
     if "time_s" in calls:
         calls["group_times_s"] = [
             format_group_times([*silent[:turn], time_s, *silent[turn + 1 :]]) for time_s in calls["time_s"]
         ]
     stamps = None
-    if times.stamps is not None and launched.plan.record == "all":
-        stamps = np.full((2, times.number, launched.comm.size), np.nan)
+    if times.stamps is not None and context.plan.record == "all":
+        stamps = np.full((2, times.number, context.comm.size), np.nan)
         stamps[:, :, list(ranks)] = times.stamps
-    within = launched.group.within if launched.group else ""
+    within = context.group.within if context.group else ""
     findings = [{**finding, "text": f"{within}{finding['text']}"} for finding in times.findings]
     return times._replace(calls=calls, stamps=stamps, findings=findings)
 

@@ -30,70 +30,68 @@ class ProgressListener(Protocol):
 
 @doing(counts="number")
 def measure_cells(
-    launched: Context, recorder: Recorder | None, finished: set[CellKey], teller: ProgressListener
+    context: Context, recorder: Recorder | None, finished: set[CellKey], listener: ProgressListener
 ) -> int:
     """Measure the cells that are not finished; only rank 0 has a recorder, and tells.
 
     Before each cell rank 0 says whether it was warned: one broadcast, outside of what is timed. Returns the number of
     wrong or refused cells.
     """
-    cells = launched.comm.bcast([cell for cell in launched.plan.cells(launched.launch) if cell.key not in finished])
+    cells = context.comm.bcast([cell for cell in context.plan.cells(context.launch) if cell.key not in finished])
     failed: list[bool] = []
     all_reduces_left = sum(cell.executor != FLOOR for cell in cells)
-    for number, cell in enumerate(_in_order(launched, cells), start=1):
-        if launched.comm.bcast(teller.is_warned()):
+    for number, cell in enumerate(_in_order(context, cells), start=1):
+        if context.comm.bcast(listener.is_warned()):
             break
-        facts, label = (
-            _facts_before(launched, cell),
-            f"{cell.algorithm} {format_size(cell.count * launched.plan.itemsize)}",
-        )
+        facts = _facts_before(context, cell)
+        label = f"{cell.algorithm} {format_size(facts['nbytes'])}"
         label += f" {cell.groups}" if cell.groups else ""
         if recorder is not None:
-            teller.begin(label, {**facts, "attempt": recorder.attempt})
-        outcome = _outcome(launched, cell, all_reduces_left)
+            listener.begin(label, {**facts, "attempt": recorder.attempt})
+        outcome = _outcome(context, cell, all_reduces_left)
         all_reduces_left -= cell.executor != FLOOR
         failed.append(outcome.facts["state"] in ("wrong", "refused"))
         if recorder is not None:
-            _record(launched, recorder, facts | outcome.facts, outcome.times)
-            teller.end(number, len(cells), label + _format_result(outcome), failed[-1])
+            _record(context, recorder, facts | outcome.facts, outcome.times)
+            listener.end(number, len(cells), label + _format_result(outcome), failed[-1])
     return sum(failed)
 
 
-def _outcome(launched: Context, cell: Cell, cells_left: int) -> CellOutcome:
+def _outcome(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     if cell.groups != ALONE:
-        return outcome_of(launched, cell, cells_left)
+        return outcome_of(context, cell, cells_left)
     from .in_groups import outcome_alone  # late: few runs have groups
 
-    return outcome_alone(launched, cell, cells_left)
+    return outcome_alone(context, cell, cells_left)
 
 
-def _in_order(launched: Context, cells: list[Cell]) -> Iterator[Cell]:
+def _in_order(context: Context, cells: list[Cell]) -> Iterator[Cell]:
     """The cells as they come; with a deadline size by size, as rank 0's clock allows."""
-    if launched.deadline is None:
+    if context.deadline is None:
         yield from cells
         return
     from .size_order import next_size, spread_sizes  # late: few runs have a limited time
 
-    itemsize, spent_s = launched.plan.itemsize, dict[int, float]()
+    itemsize, spent_s = context.plan.itemsize, dict[int, float]()
     waiting = spread_sizes(sorted({cell.count * itemsize for cell in cells}))
     while waiting:
         begun = time.time()
-        size = launched.comm.bcast(next_size(waiting, spent_s, launched.deadline - begun))
+        size = context.comm.bcast(next_size(waiting, spent_s, context.deadline - begun))
         yield from (cell for cell in cells if cell.count * itemsize == size)
         waiting.remove(size)
         spent_s[size] = time.time() - begun
 
 
-def _facts_before(launched: Context, cell: Cell) -> dict:
+def _facts_before(context: Context, cell: Cell) -> dict:
     """What is known of a cell before it is measured."""
-    plan = launched.plan
+    plan = context.plan
     return {
         "algorithm": cell.algorithm,
         "executor": cell.executor,
         "segment": cell.segment,
-        "ranks": launched.comm.size,
-        "nodes": len(launched.real.nodes),
-        "nodes_declared": len(launched.topology.nodes) if plan.pretend_ranks_per_node else None,
+        "ranks": context.comm.size,
+        "nodes": len(context.real.nodes),
+        "nodes_declared": len(context.topology.nodes) if plan.pretend_ranks_per_node else None,
         "dtype": plan.dtype,
         "op": plan.op,
         "count": cell.count,
@@ -103,14 +101,14 @@ def _facts_before(launched: Context, cell: Cell) -> dict:
     }
 
 
-def _record(launched: Context, recorder: Recorder, facts: dict, times: CellTimes | None) -> None:
+def _record(context: Context, recorder: Recorder, facts: dict, times: CellTimes | None) -> None:
     """Give the cell to the recorder: its findings, the stamps if they are wanted, its facts, and one row per call."""
     if times is None:
         recorder.cell(facts, [])
         return
     for finding in times.findings:
         recorder.found(finding)
-    if launched.plan.record == "all" and times.stamps is not None:
+    if context.plan.record == "all" and times.stamps is not None:
         facts["stamps"] = recorder.stamps(times.stamps)
     recorder.cell(facts, _rows(facts, times))
 

@@ -151,12 +151,12 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
 
 
 def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: Launch, watch: Watch) -> int:
-    launched = enter(comm, plan, launch, task.place.deadline)
+    context = enter(comm, plan, launch, task.place.deadline)
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())
-        _agreed(comm, lambda: refuse_few_nodes(plan, launch, launched.real, hosts or ()))
-    facts = facts_of(comm, launched, task.command, task.transport, first=task.place.number == 1)
-    launched = start_together(launched, facts, _earlier_sync(comm, folder, plan))
+        _agreed(comm, lambda: refuse_few_nodes(plan, launch, context.real, hosts or ()))
+    facts = facts_of(comm, context, task.command, task.transport, first=task.place.number == 1)
+    context = start_together(context, facts, _earlier_sync(comm, folder, plan))
     recorder, finished = None, set()
     if facts is not None:
         finished = folder.finished(launch, task.skip_hung)
@@ -165,10 +165,10 @@ def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: 
             is_warning, is_of_sync = finding["level"] != "info", finding["code"] == "sync"
             if (is_warning or is_of_sync) and (launch.number == 1 or (is_warning and is_of_sync)):
                 recorder.warn(finding)
-    teller = _ProgressTeller(watch, task)
-    failed = measure_cells(launched, recorder, finished, teller)
-    teller.is_warned()  # in the last cell, perhaps
-    end_together(launched, recorder)
+    listener = _ProgressReporter(watch, task)
+    failed = measure_cells(context, recorder, finished, listener)
+    listener.is_warned()  # in the last cell, perhaps
+    end_together(context, recorder)
     return failed
 
 
@@ -180,7 +180,7 @@ def _earlier_sync(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync 
     return EarlierSync(attempts[0]["launch"], attempts[0]["sync"]["way"]) if attempts else None
 
 
-class _ProgressTeller:
+class _ProgressReporter:
     """Tells the monitor how far rank 0 is; where no monitor is connected, prints lines to stderr."""
 
     def __init__(self, watch: Watch, task: Task):

@@ -19,15 +19,15 @@ NOMINAL = {"alpha": 5e-6, "beta": 1e-10, "gamma": 1e-11}  # s, s/byte, s/byte: d
 exclude(algorithms.__name__, Algorithm.__module__)  # a generator without an end makes no progress
 
 
-def proved_steps(launched: Context, cell: Cell) -> tuple[list[Step], dict]:
+def proved_steps(context: Context, cell: Cell) -> tuple[list[Step], dict]:
     """The steps of this rank, and what is known of the schedules of all: columns of CELLS; refused: see the reason."""
-    steps, failure = own_steps(launched, cell)
-    if failures := [reason for reason in launched.comm.allgather(failure) if reason]:
+    steps, failure = own_steps(context, cell)
+    if failures := [reason for reason in context.comm.allgather(failure) if reason]:
         return steps, {"state": "refused", "reason": failures[0]}
-    algorithm = launched.algorithms[cell.algorithm]
-    proved = launched.comm.bcast(proof(launched, algorithm, cell) if launched.comm.rank == 0 else None)
-    internode_nbytes = _internode_nbytes(launched, steps)
-    fingerprints = launched.comm.allgather(_fingerprint(steps))
+    algorithm = context.algorithms[cell.algorithm]
+    proved = context.comm.bcast(proof(context, algorithm, cell) if context.comm.rank == 0 else None)
+    internode_nbytes = _internode_nbytes(context, steps)
+    fingerprints = context.comm.allgather(_fingerprint(steps))
     digest = f"{crc32(repr(fingerprints).encode()):08x}"
     facts = proved.facts | {"schedule_digest": digest, "internode_nbytes": internode_nbytes}
     if proved.fingerprints and (reason := ranks_with_other_steps(fingerprints, proved.fingerprints)):
@@ -43,9 +43,9 @@ class ProvedSchedules(NamedTuple):
 
 
 @doing("making its schedule")
-def own_steps(launched: Context, cell: Cell) -> tuple[list[Step], str | None]:
+def own_steps(context: Context, cell: Cell) -> tuple[list[Step], str | None]:
     """The steps of this rank, or why a user's generator gave none."""
-    algorithm, party = launched.algorithms[cell.algorithm], launched.party
+    algorithm, party = context.algorithms[cell.algorithm], context.party
     try:
         return algorithm.schedule(party.comm.rank, party.comm.size, party.topology, cell.count, cell.segment or 1), None
     except AlgorithmError as error:
@@ -53,18 +53,18 @@ def own_steps(launched: Context, cell: Cell) -> tuple[list[Step], str | None]:
 
 
 @doing("proving the schedule")
-def proof(launched: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules:
+def proof(context: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules:
     """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
 
     Of several parties once for each layout; their facts are those of the party that takes most, or promises least.
     """
-    layouts = dict.fromkeys(layout for _, layout in launched.parties)
-    proofs = {layout: _proof_for_layout(launched, algorithm, cell, layout) for layout in layouts}
+    layouts = dict.fromkeys(layout for _, layout in context.parties)
+    proofs = {layout: _proof_for_layout(context, algorithm, cell, layout) for layout in layouts}
     fingerprints: list[tuple[int, int]] = []  # rank, and the fingerprint of its steps
-    for ranks, layout in launched.parties:
+    for ranks, layout in context.parties:
         facts = proofs[layout].facts
         if facts.get("state") == "refused":
-            party = f"within ranks {format_ranges(ranks)}: " if len(launched.parties) > 1 else ""
+            party = f"within ranks {format_ranges(ranks)}: " if len(context.parties) > 1 else ""
             return ProvedSchedules(facts | {"reason": f"{party}{facts['reason']}"}, [])
         fingerprints += zip(ranks, proofs[layout].fingerprints)
     facts_of_layouts = [proof.facts for proof in proofs.values()]
@@ -74,9 +74,9 @@ def proof(launched: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedule
     return ProvedSchedules(facts, [fingerprint for _, fingerprint in sorted(fingerprints)])
 
 
-def _proof_for_layout(launched: Context, algorithm: Algorithm, cell: Cell, layout: Topology) -> ProvedSchedules:
+def _proof_for_layout(context: Context, algorithm: Algorithm, cell: Cell, layout: Topology) -> ProvedSchedules:
     """Prove and price the schedules of ranks of one layout, or take the declared cost."""
-    size, itemsize = len(layout.node_of), launched.plan.itemsize
+    size, itemsize = len(layout.node_of), context.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
         return ProvedSchedules(
@@ -123,10 +123,10 @@ def ranks_with_other_steps(made: list[int], proved: list[int]) -> str | None:
     return f"rank {ranks} {reason}" if ranks else None
 
 
-def _internode_nbytes(launched: Context, steps: list[Step]) -> int:
+def _internode_nbytes(context: Context, steps: list[Step]) -> int:
     """Bytes that the schedules of all ranks send between real nodes in one call."""
-    party = launched.party
+    party = context.party
     node_of = party.real.node_of
     node = node_of[party.comm.rank]
     outgoing = [step for step in steps if step.dest is not None and node_of[step.dest] != node]
-    return launched.comm.allreduce(sum(elements(step.send) for step in outgoing)) * launched.plan.itemsize
+    return context.comm.allreduce(sum(elements(step.send) for step in outgoing)) * context.plan.itemsize

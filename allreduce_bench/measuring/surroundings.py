@@ -21,9 +21,8 @@ from ..runs.rows import RunError
 from ..schedule.topology import Topology
 from ..units import format_ranges
 from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
-from . import context
 from .clock import Clock
-from .context import Context
+from .context import Context, nodes_of
 from .startup import STARTUP, slowest
 from .sync import Barrier, EarlierSync, choose, make
 
@@ -34,7 +33,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     """Look around: the nodes, the algorithms, the memory. Raises AlgorithmError and DtypeError."""
     teach_numpy(plan.dtype)
     algorithms = find_planned(plan.algorithms, plan.files, plan.file_digests)
-    real = context.nodes_of(comm)
+    real = nodes_of(comm)
     ranks_per_node = plan.pretend_ranks_per_node
     topology = Topology.filled(comm.size, ranks_per_node) if ranks_per_node else real
     local_size = len(real.nodes[real.node_of[comm.rank]])
@@ -42,7 +41,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
     free = machine["free_memory_nbytes"] if machine else node.free_memory()
     shares = [share for share in comm.allgather(None if free is None else free // local_size) if share is not None]
     own_comm = comm.Dup()
-    launched = Context(
+    context = Context(
         comm=own_comm,
         plan=plan,
         launch=launch,
@@ -59,10 +58,10 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         machine=machine,
     )
     if not plan.groups:
-        return launched
+        return context
     from .in_groups import split  # late: few runs have groups
 
-    return split(launched, _counters)
+    return split(context, _counters)
 
 
 def _cold_region(comm: MPI.Comm, real: Topology) -> int:
@@ -79,10 +78,10 @@ def _cold_findings() -> list[dict]:
     return cache_findings(caches())
 
 
-def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | None, first: bool) -> dict | None:
+def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | None, first: bool) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
-    real = launched.real
-    machines = comm.gather(launched.machine)
+    real = context.real
+    machines = comm.gather(context.machine)
     hosts_and_cpus = comm.gather((node.host(), node.affinity()))
     phases = comm.gather(STARTUP.phases)
     if machines is None or hosts_and_cpus is None or phases is None:
@@ -93,16 +92,16 @@ def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | N
     for machine, ranks in zip(leaders, real.nodes):
         machine["cpus_of_ranks"] = len(frozenset().union(*(cpus[rank] or () for rank in ranks))) or None
     ranks_of_node, mpi = [len(ranks) for ranks in real.nodes], own_mpi()
-    declared = len(launched.topology.nodes) if launched.plan.pretend_ranks_per_node else None
+    declared = len(context.topology.nodes) if context.plan.pretend_ranks_per_node else None
     return {
         "command": command,
         "ranks": comm.size,
         "nodes": len(real.nodes),
         "nodes_declared": declared,
-        "layout": launched.topology.describe(),
+        "layout": context.topology.describe(),
         "hosts": list(hosts),
         "binding": [None if cpus_of_rank is None else format_ranges(cpus_of_rank) for cpus_of_rank in cpus],
-        "node_of": list(launched.topology.node_of),
+        "node_of": list(context.topology.node_of),
         "switches": _switches_of_hosts(hosts),
         "mpi": mpi,
         "transport": transport,
@@ -110,11 +109,11 @@ def facts_of(comm: MPI.Comm, launched: Context, command: str, transport: str | N
         "machines": leaders,
         "startup": slowest(phases),
         "stage": json.loads(os.environ.get(STAGE_VARIABLE, "null")),
-        "in_haste": launched.deadline is not None,
-        "cold_nbytes": launched.cold_nbytes,
-        **_facts_of_groups(launched),
+        "in_haste": context.deadline is not None,
+        "cold_nbytes": context.cold_nbytes,
+        **_facts_of_groups(context),
         "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
-        "findings": [*findings(leaders, ranks_of_node, mpi, declared, first), *_findings_of_rank_0(launched)],
+        "findings": [*findings(leaders, ranks_of_node, mpi, declared, first), *_findings_of_rank_0(context)],
     }
 
 
@@ -124,9 +123,9 @@ def own_mpi() -> dict:
     return mpi_library.mpi_facts()
 
 
-def _findings_of_rank_0(launched: Context) -> list[dict]:
+def _findings_of_rank_0(context: Context) -> list[dict]:
     """Findings about its arithmetic, and about its caches where calls are cold."""
-    return [*arithmetic_findings(launched.plan.dtype), *(_cold_findings() if launched.cold_nbytes else ())]
+    return [*arithmetic_findings(context.plan.dtype), *(_cold_findings() if context.cold_nbytes else ())]
 
 
 def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
@@ -137,22 +136,22 @@ def _switches_of_hosts(hosts: Sequence[str]) -> dict[str, str]:
     return switches_of_hosts(os.environ[SWITCHES_VARIABLE], hosts)
 
 
-def _facts_of_groups(launched: Context) -> dict:
-    if not launched.groups:
+def _facts_of_groups(context: Context) -> dict:
+    if not context.groups:
         return {}
     from .in_groups import alone_for  # late: few runs have groups
 
-    return {"groups": {"ranks": launched.groups, "alone": alone_for(launched)}}
+    return {"groups": {"ranks": context.groups, "alone": alone_for(context)}}
 
 
-def start_together(launched: Context, facts: dict | None, earlier: EarlierSync | None) -> Context:
+def start_together(context: Context, facts: dict | None, earlier: EarlierSync | None) -> Context:
     """Choose how ranks enter a call together; rank 0 adds `sync`, `clock` and a finding, if any, to its `facts`.
 
     `earlier` is known on rank 0 only.
     """
-    comm, clock = launched.comm, launched.clock
+    comm, clock = context.comm, context.clock
     crowded, earlier = comm.bcast(None if facts is None else (facts["oversubscribed"], earlier))
-    chosen = choose(launched.plan.sync, comm, clock, crowded, earlier)
+    chosen = choose(context.plan.sync, comm, clock, crowded, earlier)
     clock_facts = clock.facts()
     if facts is not None and clock_facts is not None:
         facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}
@@ -161,16 +160,16 @@ def start_together(launched: Context, facts: dict | None, earlier: EarlierSync |
             from ..machine.findings import entry_finding  # late: rarely
 
             facts["findings"].append(entry_finding(chosen.sync.name, chosen.why, earlier and earlier.launch))
-    group = launched.group
+    group = context.group
     if group is not None:
         group = group._replace(sync=make(chosen.sync.name, group.comm, group.clock))
-    return launched._replace(sync=chosen.sync, group=group)
+    return context._replace(sync=chosen.sync, group=group)
 
 
-def end_together(launched: Context, recorder: Recorder | None) -> None:
+def end_together(context: Context, recorder: Recorder | None) -> None:
     """Compare the clocks for the last time, and keep how far they went apart; all ranks must."""
-    launched.clock.compare()
-    clock_facts = launched.clock.facts()
+    context.clock.compare()
+    clock_facts = context.clock.facts()
     if recorder is not None and clock_facts is not None:
         recorder.amend("clock", error_end_s=clock_facts.pop("error_s"), **clock_facts)
 

@@ -25,7 +25,7 @@ class Comm:
 
 
 @pytest.fixture
-def launched():
+def context():
     import mpi4py
 
     mpi4py.rc.initialize = False
@@ -36,18 +36,18 @@ def launched():
     return Context(Comm(128), PLAN, Launch(128, 1), real, real, builtin(), None, None, lambda: None, {}, None, None)
 
 
-def reason(launched, cell) -> tuple[str, str] | None:
+def reason(context, cell) -> tuple[str, str] | None:
     from allreduce_bench.measuring.context import reason_to_skip
 
-    found = reason_to_skip(launched, cell)
+    found = reason_to_skip(context, cell)
     return found and (found["state"], found["reason"])
 
 
-def test_algorithms_that_nobody_named_stop_at_64_ranks(launched):
+def test_algorithms_that_nobody_named_stop_at_64_ranks(context):
     naive = Cell("naive", "sendrecv", 2, None)
-    assert reason(launched, naive) == ("skipped", "naive stops at 64 ranks unless -a names it")
-    assert reason(launched._replace(comm=Comm(64)), naive) is None
-    assert reason(launched._replace(plan=replace(PLAN, bounded=())), naive) is None
+    assert reason(context, naive) == ("skipped", "naive stops at 64 ranks unless -a names it")
+    assert reason(context._replace(comm=Comm(64)), naive) is None
+    assert reason(context._replace(plan=replace(PLAN, bounded=())), naive) is None
 
 
 def test_only_the_algorithms_whose_cost_grows_with_ranks_times_size_are_bounded():
@@ -56,45 +56,45 @@ def test_only_the_algorithms_whose_cost_grows_with_ranks_times_size_are_bounded(
     assert {name for name, algorithm in builtin().items() if algorithm.bounded} == {"naive", "parameter_server"}
 
 
-def test_half_of_the_free_memory_is_the_most(launched):
+def test_half_of_the_free_memory_is_the_most(context):
     need = 6 << 20
-    assert reason(launched._replace(memory_per_rank=2 * need), MIB) is None
-    state, words = reason(launched._replace(memory_per_rank=2 * need - 2), MIB)
+    assert reason(context._replace(memory_per_rank=2 * need), MIB) is None
+    state, words = reason(context._replace(memory_per_rank=2 * need - 2), MIB)
     assert state == "skipped" and words.startswith("needs 6 MiB of buffers a rank, more than half of the 12 MiB")
 
 
-def test_a_call_that_is_predicted_to_take_too_long_is_skipped(launched):
-    launched.first_calls["ring"] = (1 << 16, 1.0)
-    state, words = reason(launched, MIB)
+def test_a_call_that_is_predicted_to_take_too_long_is_skipped(context):
+    context.first_calls["ring"] = (1 << 16, 1.0)
+    state, words = reason(context, MIB)
     assert state == "skipped"
     assert words == (
         "a call would take about 16.0 s by 64 KiB, more than 20 times --cell-time 0.5s; raise that to measure it"
     )
-    launched.first_calls["ring"] = (1 << 16, 0.5)
-    assert reason(launched, MIB) is None
-    launched.first_calls["ring"] = (64, 0.5)  # so small a size says nothing of large ones
-    assert reason(launched, MIB) is None
+    context.first_calls["ring"] = (1 << 16, 0.5)
+    assert reason(context, MIB) is None
+    context.first_calls["ring"] = (64, 0.5)  # so small a size says nothing of large ones
+    assert reason(context, MIB) is None
 
 
-def test_with_iters_it_is_measured_however_long_it_takes(launched):
-    launched.first_calls["ring"] = (1 << 16, 100.0)
-    assert reason(launched._replace(plan=replace(PLAN, iters=3)), MIB) is None
+def test_with_iters_it_is_measured_however_long_it_takes(context):
+    context.first_calls["ring"] = (1 << 16, 100.0)
+    assert reason(context._replace(plan=replace(PLAN, iters=3)), MIB) is None
 
 
-def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(launched):
-    launched.first_calls["ring"] = (1 << 16, 0.1)
-    hasty = launched._replace(deadline=time.time() + 20)
+def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(context):
+    context.first_calls["ring"] = (1 << 16, 0.1)
+    hasty = context._replace(deadline=time.time() + 20)
     assert reason(hasty, MIB) == ("left out", "its calls take too long for the time that --within left")
-    assert reason(launched._replace(deadline=time.time() + 600), MIB) is None
-    assert reason(launched._replace(deadline=time.time() - 1), MIB) == (
+    assert reason(context._replace(deadline=time.time() + 600), MIB) is None
+    assert reason(context._replace(deadline=time.time() - 1), MIB) == (
         "left out",
         "the time of --within was used up",
     )
 
 
-def test_the_first_call_counts_too_and_is_remembered(launched):
+def test_the_first_call_counts_too_and_is_remembered(context):
     from allreduce_bench.measuring.context import after_first_call
 
-    assert after_first_call(launched, MIB, 0.5) is None and launched.first_calls == {"ring": (1 << 20, 0.5)}
-    refused = after_first_call(launched, MIB, 11.0)
+    assert after_first_call(context, MIB, 0.5) is None and context.first_calls == {"ring": (1 << 20, 0.5)}
+    refused = after_first_call(context, MIB, 11.0)
     assert refused["state"] == "skipped" and refused["reason"].startswith("its first call took 11.0 s, more than 20")

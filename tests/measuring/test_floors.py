@@ -299,7 +299,7 @@ def test_cold_buffers_count_as_memory():
 
     plan, real = Plan(("native",), (1 << 20,), (2,), 1, seed=1, cache="both"), Topology.one_node(2)
     known = (13 << 20, None, lambda: None, {}, None, None, 32 << 20)
-    launched = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
+    context = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
     warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
-    assert unfit(launched, warm) is None
-    assert unfit(launched, cold).startswith("needs 89 MiB of buffers a rank, more than half of the 13 MiB")
+    assert unfit(context, warm) is None
+    assert unfit(context, cold).startswith("needs 89 MiB of buffers a rank, more than half of the 13 MiB")

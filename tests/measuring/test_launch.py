@@ -23,7 +23,7 @@ class Comm:
         return value
 
 
-def launched(deadline: float | None):
+def make_context(deadline: float | None):
     import mpi4py
 
     mpi4py.rc.initialize = False
@@ -36,11 +36,11 @@ def launched(deadline: float | None):
 def test_without_a_deadline_cells_come_as_they_are_planned():
     from allreduce_bench.measuring.launch import _in_order
 
-    assert list(_in_order(launched(None), CELLS)) == CELLS
+    assert list(_in_order(make_context(None), CELLS)) == CELLS
 
 
 def test_with_a_deadline_whole_sizes_follow_each_other_each_cell_once():
-    context = launched(time.time() + 1e6)
+    context = make_context(time.time() + 1e6)
     from allreduce_bench.measuring.launch import _in_order
 
     ordered = list(_in_order(context, CELLS))
@@ -50,7 +50,7 @@ def test_with_a_deadline_whole_sizes_follow_each_other_each_cell_once():
 
 
 def test_a_cell_is_printed_with_its_median_or_the_reason_why_it_has_none():
-    context = launched(None)
+    context = make_context(None)
     from allreduce_bench.measuring.calls import CellTimes
     from allreduce_bench.measuring.launch import CellOutcome, _facts_before, _format_result, _median
 
