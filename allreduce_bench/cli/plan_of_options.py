@@ -76,7 +76,8 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Pla
     if imported := folder.imported():
         raise RunError(f"{folder.path}: imported from {imported['tool']}, so nothing of it is left to be measured")
     stored = folder.plan()
-    _refuse_former_sync(folder, stored)
+    if folder.pending(stored):
+        _refuse_former_sync(folder, stored)
     _refuse_other_plan(folder, stored, wanted, asked)
     find_planned(stored.algorithms, stored.files, stored.file_digests)
     return stored

@@ -77,7 +77,8 @@ def read_machine(path: Path) -> Machine:
         version = content.get("schema_version")
         raise MachineError(f"{path}: of schema {version}; this program reads {MACHINE_VERSION}: fit the runs anew")
     try:
-        machine = read_as(Machine, content)
+        fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
+        machine = read_as(Machine, fields, exact=True)
         for model in machine.models:
             for part in model.parts:
                 _refuse_odd(part)

@@ -41,7 +41,7 @@ def kept_states(sweep: Path) -> dict[str, SlurmJob]:
     path = _path(sweep)
     values = read_json(path) if path.is_file() else {}
     try:
-        return read_as(dict[str, SlurmJob], values)
+        return read_as(dict[str, SlurmJob], values, exact=True)
     except JsonError as error:
         raise RunError(f"{path}: damaged: {error}; remove it") from error
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from interpreters import interpreters
 from places import DATA
 
 from allreduce_bench.cli import main
@@ -46,7 +47,8 @@ def test_the_command_that_repeats_it_can_be_called(folder):
     assert "--sync" not in repeat_command(RunFolder(folder).plan())
 
 
-def test_resume_says_what_to_do(folder):
+def test_resume_of_an_unfinished_one_says_what_to_do(folder):
+    (folder / "launches" / "2r-2.1.cells.csv").unlink()
     before = sorted(path.name for path in folder.rglob("*"))
     for more in ([], ["--sync", "barrier"]):
         result = call("run", "--resume", "-o", folder, *more)
@@ -54,6 +56,12 @@ def test_resume_says_what_to_do(folder):
         said = result.stderr.splitlines()[-1]
         assert said.startswith(f"error: {folder}: --sync dissemination") and "begin a new run" in said
     assert sorted(path.name for path in folder.rglob("*")) == before
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+def test_resume_of_a_finished_one_prints_its_table(folder):
+    result = call("run", "--resume", "-o", folder)
+    assert result.exit_code == 0 and "cells done, 0 wrong elements" in result.output
 
 
 def test_a_new_run_cannot_choose_it(tmp_path):

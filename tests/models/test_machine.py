@@ -78,3 +78,16 @@ def test_a_field_of_another_kind_is_refused_in_a_sentence(name, value, tmp_path)
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(MachineError, match="No such file"):
         read_machine(tmp_path / "machine.json")
+
+
+def test_a_file_that_lost_or_gained_a_field_is_refused(tmp_path):
+    path = tmp_path / "machine.json"
+    write_machine(bare_machine(1e-6, 1e-9), path)
+    content = json.loads(path.read_text())
+    for change in ({"bogus": 1}, None):
+        model = {**content["models"][0], **(change or {})}
+        if change is None:
+            del model["nbytes"]
+        path.write_text(json.dumps({**content, "models": [model]}))
+        with pytest.raises(MachineError, match="damaged: .*(bogus|nbytes)"):
+            read_machine(path)
