@@ -16,6 +16,8 @@ from pathlib import Path
 BARE = "import mpi4py.MPI, numpy"
 KINDS = "trace=file,?getdents,?getdents64"
 
+UNCOUNTED = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")  # folders of the studies would be searched for every module
+
 
 def file_calls(interpreter: str) -> tuple[int, int]:
     """Calls of a rank's start and of the bare imports; everything was started, and byte-compiled, once before."""
@@ -30,21 +32,24 @@ def rank_command(interpreter: str, folder: Path) -> list[str]:
     `interpreter` is an absolute path, as the run notes it.
     """
     words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--no-floors", "--iters", "1", "--launches", "2"]
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     run = [interpreter, "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
-    subprocess.run(run, env=environ, capture_output=True, text=True, check=True, timeout=120)
+    subprocess.run(run, env=environment(), capture_output=True, text=True, check=True, timeout=120)
     command = shlex.split(json.loads((folder / "launches" / "1r-2.1.json").read_text())["command"])
     for path in folder.glob("launches/1r-2.*"):
         path.unlink()
     return command[command.index(interpreter) :]
 
 
+def environment() -> dict[str, str]:
+    """The variables of what is counted."""
+    return {name: value for name, value in os.environ.items() if name not in UNCOUNTED}
+
+
 def traced(command: list[str], folder: str) -> int:
     """The file-system calls of `command` and its children."""
     trace = Path(folder) / "trace"
-    subprocess.run(
-        ["strace", "-f", "-qq", "-e", KINDS, "-o", str(trace), *command], capture_output=True, check=True, timeout=120
-    )
+    strace = ["strace", "-f", "-qq", "-e", KINDS, "-o", str(trace), *command]
+    subprocess.run(strace, env=environment(), capture_output=True, check=True, timeout=120)
     with open(trace, errors="replace") as lines:
         return sum(
             "(" in line and " resumed>" not in line for line in lines
