@@ -2,26 +2,15 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 from interpreters import interpreters
-from measured_runs import bench, one_line_error
+from measured_runs import bench, one_line_error, script, with_package
 from places import ROOT
 
 from allreduce_bench.launching import find
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-
-
-def script(path: Path, text: str) -> Path:
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
-
-
-def with_package() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 @pytest.mark.parametrize(

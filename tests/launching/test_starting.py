@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from interpreters import interpreters
-from measured_runs import bench, one_line_error
-from places import ROOT
+from measured_runs import bench, one_line_error, script, with_package
 
 LO = next(name for _, name in socket.if_nameindex() if name.startswith("lo"))
 
@@ -29,16 +28,6 @@ os.execv(command[0], command)
 """
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-
-
-def script(path: Path, text: str) -> Path:
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
-
-
-def with_package() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def run_with(python: Path, folder: Path, name: str, words: list) -> tuple[list[str], dict]:

@@ -1,12 +1,27 @@
 """Whole runs started by a test over a real MPI, and what they leave behind."""
 
 import csv
+import os
 import subprocess
 import time
 from pathlib import Path
 
+from places import ROOT
+
 # seconds of work in many short cells
 LONG_RUN = ["--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--iters", "60", "--no-floors"]
+
+
+def script(path: Path, text: str) -> Path:
+    """An executable file."""
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def with_package() -> dict[str, str]:
+    """The variables with which any interpreter imports this checkout."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def bench(python: Path, *words: object, cwd: Path | None = None, **options) -> subprocess.CompletedProcess:
