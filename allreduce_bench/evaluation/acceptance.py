@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
-from .summary import competing
+from .competitors import competing
 from .summary_row import SummaryRow, time_of
 
 LIMIT_FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
@@ -103,6 +103,7 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
     cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
     cells = [row for row in cells if limit.algorithm in (None, row["algorithm"])]
     measured = [row for row in cells if row["time_s"] is not None]
+    measured = [row for row in measured if not row.get("doubt")] or measured  # what is doubted meets nothing for others
     where = f"{format_size(limit.nbytes)}, {ranks} ranks"
     if not measured:
         cell = f"{limit.algorithm or 'every algorithm'} {where}"

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from ..runs.dtypes import is_float
 from ..runs.plan import Plan
 from ..units import format_size, format_time, spans, three_digits
-from .summary import competing
+from .competitors import competing
 from .summary_row import SummaryRow, time_of
 
 EXACT = {"sum": "exactly rounded sum", "avg": "exactly rounded average", "max": "exact maximum", "min": "exact minimum"}

@@ -87,9 +87,9 @@ def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, CellCalls]
     return calls_by_cell
 
 
-def cell_time_s(timed: dict[str, CellCalls]) -> float | None:
-    """The median over launches of the median over valid calls, seconds; None: there is none."""
-    return known_median(median(calls.time_s) for calls in timed.values() if calls.time_s)
+def floor_time_s(timed: dict[str, CellCalls]) -> float | None:
+    """The lowest of the launch medians over valid calls, seconds, since whatever disturbs only adds; None: no call."""
+    return min((median(calls.time_s) for calls in timed.values() if calls.time_s), default=None)
 
 
 def statistics(timed: dict[str, CellCalls]) -> SummaryRow:

@@ -15,6 +15,7 @@ from ..runs.schema import ALONE, TOGETHER
 from ..stats import log_interval, median
 from ..units import format_size, three_digits
 from .cell_times import MIN_LAUNCHES, CellCalls
+from .competitors import by_size
 from .summary_row import SummaryRow, time_of
 
 Timed = Mapping[str, CellCalls]  # launch -> its calls
@@ -86,7 +87,8 @@ def loss_sentences(rows: Sequence[SummaryRow]) -> list[str]:
     every size, then the largest loss of every algorithm.
     """
     measured = [row for row in rows if row["groups"] == TOGETHER and row["time_s"] is not None]
-    best = [row for row in measured if row.get("rank_of_best") == "best" and row.get("group_times_s")]
+    best = [min(rows_of_size, key=time_of) for rows_of_size in by_size(measured).values()]
+    best = [row for row in best if row.get("group_times_s")]
     sentences_of_sizes = [f"groups at {format_size(row['nbytes'])}: {_times_and_losses(row, rows)}" for row in best]
     largest = _largest_losses(measured)
     return sentences_of_sizes + ([f"largest loss against one group alone: {largest}"] if largest else [])

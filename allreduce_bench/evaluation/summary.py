@@ -1,18 +1,20 @@
-"""From the cells of a run to one row each, held against each other: who is fastest. Standard library only."""
+"""From the cells of a run to one row each, held against each other: who is fastest."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
-from ..runs.schema import ALONE, CACHES, FLOOR, FLOORS
-from ..stats import log_interval
+from ..runs.schema import CACHES, FLOOR, FLOORS
 from ..units import algbw, busbw
 from . import cell_times, marks
-from .cell_times import MIN_LAUNCHES, CellCalls
+from .cell_times import CellCalls
+from .competitors import by_size
+from .doubt import add_doubts
 from .link_limit import least_s, link_of
+from .standing import add_standings
 from .summary_row import SummaryRow, time_of
 
 
@@ -37,8 +39,10 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
         from .group_losses import add_columns  # late: few runs have groups
 
         add_columns(plan, cells, rows, timed, attempts)
+    add_doubts(rows)
+    add_standings(rows)
     for rows_of_size in by_size(rows).values():
-        _mark_fastest(rows_of_size)
+        _add_speedups(rows_of_size)
     _add_link_limits(plan, rows, attempts)
     return rows
 
@@ -53,20 +57,6 @@ def record_summary(
     rows = explain(summarise(folder))
     write_summary(folder, rows)
     return rows
-
-
-def competing(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    """All but those of one group alone, which are there to hold the others against."""
-    return [row for row in rows if row["groups"] != ALONE]
-
-
-def by_size(rows: Iterable[SummaryRow]) -> dict[tuple, list[SummaryRow]]:
-    """The measured rows of each (ranks, nbytes, cache): those that can be compared, and compete."""
-    rows_by_size = defaultdict(list)
-    for row in competing(rows):
-        if row["time_s"] is not None:
-            rows_by_size[row["ranks"], row["nbytes"], row["cache"]].append(row)
-    return dict(rows_by_size)
 
 
 def _planned_cells(plan: Plan):
@@ -105,7 +95,7 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
 
     def time_s(name: str, count: int) -> float | None:
         floor = Cell(name, FLOOR, count, None, cell.cache, plan.group_kinds[0])
-        return cell_times.cell_time_s(timed.get((ranks, floor.key), {}))
+        return cell_times.floor_time_s(timed.get((ranks, floor.key), {}))
 
     null, copy, reduce = FLOORS
     return {
@@ -141,13 +131,12 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
     return row
 
 
-def _mark_fastest(rows_of_size: list[SummaryRow]) -> None:
-    """Mark the fastest of one size and what cannot be told from it; give all their speed-up over native."""
-    best = min(rows_of_size, key=time_of)
-    native = next((row for row in rows_of_size if row["algorithm"] == "native"), None)
+def _add_speedups(rows_of_size: Sequence[SummaryRow]) -> None:
+    """Give the rows of one size their speed-up over native, where nothing speaks against either time."""
+    trusted = [row for row in rows_of_size if row["doubt"] is None]
+    native = next((row for row in trusted if row["algorithm"] == "native"), None)
     for row in rows_of_size:
-        row["rank_of_best"] = "best" if row is best else "tie" if is_tie(row, best) else None
-        row["speedup"] = time_of(native) / time_of(row) if native else None
+        row["speedup"] = time_of(native) / time_of(row) if native and row["doubt"] is None else None
 
 
 def _add_link_limits(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -> None:
@@ -162,24 +151,3 @@ def _add_link_limits(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -
             if link and nodes and time_s and row["nbytes"] and not plan.groups:  # which share the links in another way
                 limit_s = least_s(row["nbytes"], nodes, link)
                 row |= {"limit_s": limit_s, "of_limit": limit_s / time_s}
-
-
-def is_tie(row: SummaryRow, other: SummaryRow) -> bool:
-    """Whether the data cannot tell two rows of one size apart (95 %).
-
-    With three or more launches in common: the interval of the ratio of their medians, launch by launch, holds 1.
-    With fewer: the intervals of their medians over repetitions overlap, or one has too few calls for an interval.
-    """
-    ratios = launch_ratios(row, other)
-    if len(ratios) >= MIN_LAUNCHES:
-        low, high = log_interval(ratios)
-        return low <= 1 <= high
-    if "range" in (row["interval"], other["interval"]):
-        return True
-    return row["time_low_s"] <= other["time_high_s"] and other["time_low_s"] <= row["time_high_s"]
-
-
-def launch_ratios(row: SummaryRow, other: SummaryRow) -> list[float]:
-    """row / other for the medians of every launch that measured both."""
-    medians_s, other_medians_s = row["launch_medians"], other["launch_medians"]
-    return [medians_s[launch] / other_medians_s[launch] for launch in medians_s if launch in other_medians_s]

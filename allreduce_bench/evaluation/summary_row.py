@@ -119,7 +119,8 @@ class SummaryRow(SummaryFacts, total=False):
     algbw_bytes_per_s: float
     busbw_bytes_per_s: float
     speedup: float | None
-    rank_of_best: str | None
+    doubt: str | None
+    standing: str | None
     wrong: int | None
     same_bits: int | None
     same_bits_calls: int | None

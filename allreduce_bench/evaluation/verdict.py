@@ -1,136 +1,194 @@
-"""Who wins which class of sizes of a summary, by how much, as facts."""
+"""Who wins from which size to which, by how much, and where one hands over to the next: facts, from standings.
 
-from collections.abc import Sequence
-from math import inf
+A stretch is neighbouring sizes at which some algorithm is shown to be slower nowhere: it ends only where the data say
+so, since noise makes no bands. Sizes of which nothing can be told belong to the stretch around them, and between two
+stretches to the place where one hands over to the other.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..stats import geometric_mean
-from .summary import by_size
+from ..stats import geometric_mean, log_interval
+from .cell_times import MIN_LAUNCHES
+from .competitors import tables
+from .hand_over import HandOver, hand_over
+from .standing import EQUAL, FASTEST, SLOWER, UNCLEAR, Contest, contest_of, has_enough_calls
 from .summary_row import SummaryRow, time_of
+from .telling import launch_ratios
 
-CLASSES = (("below 8 KiB", 0, 8 * 1024), ("8 KiB to 1 MiB", 8 * 1024, 1024**2), ("1 MiB and above", 1024**2, inf))
+NATIVE = "native"
+ONE = "one algorithm"  # at most one was ranked at any size
+FEW_LAUNCHES, FEW_CALLS = "few launches", "few calls"
+ALL_EQUAL = "all equal"
+DOUBTED = "doubted times"  # those that may be lower than all others cannot be ranked
+NOISE = "noise"  # launches differ by more than algorithms do
 
-NEGLIGIBLE = 1.05  # a ratio of times below which nobody is called the winner
+Sizes = Mapping[int, Mapping[str, SummaryRow]]  # nbytes, ascending -> algorithm -> its row, of those that are ranked
 
 
-UNMEASURED = "unmeasured"  # no algorithm was measured at every size
-SPLIT = "split"  # whoever is best over all sizes is clearly beaten at some
-TIE = "tie"  # native and others are too near to each other
-WON = "won"
+class Advantage(NamedTuple):
+    """The time of a rival over that of the first leader of a stretch: geometric means over its sizes."""
+
+    rival: str
+    factor: float  # geometric mean over launches
+    low: float  # ends of the 95 % interval over launches
+    high: float
+    size_count: int
 
 
-class Span(NamedTuple):
-    """Neighbouring sizes, bytes, at which one algorithm is the fastest."""
+class Stretch(NamedTuple):
+    """Neighbouring sizes with the same leaders."""
 
-    algorithm: str
-    low: int
+    low: int  # bytes
     high: int
+    leaders: tuple[str, ...]  # nowhere shown to be slower than the lowest time, by ascending time
+    is_won: bool  # the first of them is shown to be the fastest
+    is_equal: bool  # of several leaders: they are shown to be as fast as each other, wherever anything can be told
+    advantage: Advantage | None  # over native, or of native over the next; None: there is nobody to name
+    nbytes: int  # the largest size at which the first leader was measured
+    time_s: float  # of it there
+    absent: tuple[str, ...]  # who has no time that can be ranked at some of these sizes
 
 
 class Verdict(NamedTuple):
-    """What there is to say of one class of sizes at one rank count."""
+    """What there is to say of one number of ranks and cache."""
 
     ranks: int
-    sizes: str  # the class
-    kind: str  # UNMEASURED, SPLIT, TIE or WON
-    winner: str = ""  # of TIE and WON: who has the lowest mean
-    near: tuple[str, ...] = ()  # who is as fast, by ascending time
-    rival: str = ""  # whom the winner is compared with; empty: nobody
-    factor: float = 1.0  # the rival's time over the winner's: the geometric mean over the sizes
-    size_count: int = 1  # sizes that decided
-    nbytes: int = 0  # the largest of them
-    time_s: float = 0.0  # of the winner at that size
-    spans: tuple[Span, ...] = ()  # of SPLIT
-    absent: tuple[str, ...] = ()  # of TIE and WON: who was not measured at every size
+    cache: str
+    stretches: tuple[Stretch, ...]
+    hand_overs: tuple[HandOver, ...]  # from each stretch to the next, between their first leaders
+    unclear: tuple[int, ...]  # sizes beyond the stretches of which nothing can be told
+    reason: str = ""  # why there is no stretch
 
 
 def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
-    """One verdict per rank count and class of sizes that was measured, with a warm cache if that was measured."""
-    class_verdicts, measured = [], by_size(rows)
-    cache = "warm" if any(cache == "warm" for _, _, cache in measured) else "cold"
-    for ranks in sorted({row["ranks"] for row in rows if row["ranks"] > 1}):
-        rows_by_size = {n: measured[p, n, c] for p, n, c in measured if (p, c) == (ranks, cache) and n}
-        for label, low, high in CLASSES:
-            rows_of_class = {n: rows for n, rows in rows_by_size.items() if low <= n < high}
-            if rows_of_class:
-                sizes = label if cache == "warm" else f"{label}, cold cache"
-                class_verdicts.append(_verdict(ranks, sizes, rows_of_class))
-    return class_verdicts
+    """One verdict per number of ranks above 1, with a warm cache if that was measured; rows have a `standing`."""
+    measured = tables(rows)
+    cache = "warm" if any(cache == "warm" for _, cache in measured) else "cold"
+    return [
+        _verdict(ranks, cache, {nbytes: rows for nbytes, rows in sizes.items() if nbytes})
+        for (ranks, cache_of_table), sizes in sorted(measured.items())
+        if ranks > 1 and cache_of_table == cache and any(sizes)
+    ]
 
 
-def _verdict(ranks: int, label: str, rows_by_size: dict[int, list[SummaryRow]]) -> Verdict:
-    """The winner has the lowest geometric mean of time over the fastest time, among those measured at every size.
-
-    Sizes at which fewer algorithms have a time than at others do not count, and whoever is clearly beaten at some size
-    does not win.
-    """
-    most = max(map(len, rows_by_size.values()))
-    rows_by_size = {nbytes: rows for nbytes, rows in rows_by_size.items() if len(rows) == most}
-    slowdown: dict[str, list[float]] = {}
-    for rows_of_size in rows_by_size.values():
-        best = min(map(time_of, rows_of_size))
-        for row in rows_of_size:
-            slowdown.setdefault(row["algorithm"], []).append(time_of(row) / best)
-    score = {name: geometric_mean(values) for name, values in slowdown.items() if len(values) == len(rows_by_size)}
-    if not score:
-        return Verdict(ranks, label, UNMEASURED)
-    ordered = sorted(score, key=score.__getitem__)
-    if any(_clearly_beaten(rows, ordered[0]) for rows in rows_by_size.values()):
-        return Verdict(ranks, label, SPLIT, spans=_spans(rows_by_size))
-    absent = tuple(name for name in slowdown if name not in score)
-    return _with_rivals(Verdict(ranks, label, WON, ordered[0], absent=absent), ordered[1:], score, rows_by_size)
+def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Verdict:
+    contests = {nbytes: contest for nbytes, rows in rows_by_size.items() if (contest := contest_of(rows))}
+    sizes = {nbytes: contest.rows for nbytes, contest in contests.items()}
+    leaders = {nbytes: _leaders(contest.rows) for nbytes, contest in contests.items() if _is_told(contest)}
+    if not leaders:
+        return Verdict(ranks, cache, (), (), tuple(sizes), _why_nothing_is_told(contests))
+    parts = [_Part(group, _by_time(common, group, sizes)) for group, common in _cut(leaders)]
+    overs = [
+        hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
+        for before, after in zip(parts, parts[1:])
+    ]
+    lows = [parts[0].sizes[0], *(min(nbytes for nbytes in sizes if nbytes > over.nbytes) for over in overs)]
+    highs = [*(max(nbytes for nbytes in sizes if nbytes <= over.nbytes) for over in overs), parts[-1].sizes[-1]]
+    stretches = [
+        _stretch(part.names, {nbytes: sizes[nbytes] for nbytes in sizes if low <= nbytes <= high}, rows_by_size)
+        for part, low, high in zip(parts, lows, highs)
+    ]
+    unclear = tuple(nbytes for nbytes in sizes if not lows[0] <= nbytes <= highs[-1])
+    return Verdict(ranks, cache, tuple(stretches), tuple(overs), unclear)
 
 
-def _with_rivals(
-    verdict: Verdict, others: list[str], score: dict[str, float], rows_by_size: dict[int, list[SummaryRow]]
-) -> Verdict:
-    """The verdict with what the winner is compared with: native, if others are not as fast as it."""
-    winner, largest = verdict.winner, max(rows_by_size)
-    near = tuple(
-        name
-        for name in others
-        if score[name] < NEGLIGIBLE * score[winner] or _tied_throughout(rows_by_size, winner, name)
+class _Part(NamedTuple):
+    """Sizes of which something can be told and that have leaders in common."""
+
+    sizes: list[int]
+    names: tuple[str, ...]  # of the leaders, as in Stretch
+
+
+def _is_told(contest: Contest) -> bool:
+    """Whether anybody is shown to be slower than the lowest time, by launches and calls that are enough."""
+    standings = {row["standing"] for row in contest.rows.values()}
+    return contest.is_open and (FASTEST in standings or (SLOWER in standings and not _lack(contest.rows)))
+
+
+def _leaders(rows: Mapping[str, SummaryRow]) -> frozenset[str]:
+    return frozenset(name for name, row in rows.items() if row["standing"] != SLOWER)
+
+
+def _cut(leaders: Mapping[int, frozenset[str]]) -> Iterator[tuple[list[int], frozenset[str]]]:
+    """As few groups of neighbouring sizes as have leaders in common, from the smallest size on; and these."""
+    group: list[int] = []
+    common: frozenset[str] = frozenset()
+    for nbytes, names in leaders.items():
+        if group and not common & names:
+            yield group, common
+            group = []
+        common = common & names if group else names
+        group.append(nbytes)
+    yield group, common
+
+
+def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[str, ...]:
+    """Whoever is the fastest at some size first, then by the geometric mean over the sizes that they have."""
+
+    def key(name: str) -> tuple[bool, float]:
+        rows = [(sizes[nbytes][name], sizes[nbytes]) for nbytes in group if name in sizes[nbytes]]
+        wins = any(row["standing"] == FASTEST for row, _ in rows)
+        slowdown = [time_of(row) / min(map(time_of, others.values())) for row, others in rows]
+        return not wins, geometric_mean(slowdown)
+
+    return tuple(sorted(names, key=key))
+
+
+def _stretch(names: tuple[str, ...], sizes: Sizes, measured: Mapping[int, Sequence[SummaryRow]]) -> Stretch:
+    """What there is to say of leaders at `sizes`; `measured`: all rows by size, ranked or not."""
+    first = names[0]
+    own = {nbytes: rows[first] for nbytes, rows in sizes.items() if first in rows}
+    standings = {rows[name]["standing"] for rows in sizes.values() for name in names if name in rows}
+    every = dict.fromkeys(row["algorithm"] for nbytes in sizes for row in measured[nbytes])
+    return Stretch(
+        min(sizes),
+        max(sizes),
+        names,
+        is_won=any(row["standing"] == FASTEST for row in own.values()),
+        is_equal=len(names) > 1 and UNCLEAR not in standings,
+        advantage=_advantage(names, sizes),
+        nbytes=max(own),
+        time_s=time_of(own[max(own)]),
+        absent=tuple(name for name in every if any(name not in rows for rows in sizes.values())),
     )
-    kind = TIE if "native" in near or (winner == "native" and near) else WON
-    rival = "native" if "native" in score else next((name for name in others if name not in near), "")
-    if winner == "native":
-        rival = others[0] if others else ""
-    row = next(row for row in rows_by_size[largest] if row["algorithm"] == winner)
-    return verdict._replace(
-        kind=kind,
-        near=near,
-        rival=rival,
-        factor=score[rival] / score[winner] if rival else 1.0,
-        size_count=len(rows_by_size),
-        nbytes=largest,
-        time_s=time_of(row),
-    )
 
 
-def _clearly_beaten(rows_of_size: list[SummaryRow], name: str) -> bool:
-    """Whether the data tell another one of this size from `name`, and it is faster by more than is negligible."""
-    best = min(rows_of_size, key=time_of)
-    own = next(row for row in rows_of_size if row["algorithm"] == name)
-    return own["rank_of_best"] not in ("best", "tie") and time_of(own) > NEGLIGIBLE * time_of(best)
+def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
+    """Over native where that is no leader, else over the next; None where the launches do not show it."""
+    first = names[0]
+    rivals = dict.fromkeys(name for rows in sizes.values() for name in rows if name not in names)
+    common = {name: [rows for rows in sizes.values() if name in rows and first in rows] for name in rivals}
+    scores = {
+        name: geometric_mean([time_of(rows[name]) / time_of(rows[first]) for rows in shared])
+        for name, shared in common.items()
+        if shared
+    }
+    if not scores or NATIVE in names[1:]:
+        return None
+    rival = NATIVE if NATIVE in scores else min(scores, key=scores.__getitem__)
+    ratios = [launch_ratios(rows[rival], rows[first]) for rows in common[rival]]
+    launches = [launch for launch in ratios[0] if all(launch in of_size for of_size in ratios)]
+    means = [geometric_mean([of_size[launch] for of_size in ratios]) for launch in launches]
+    if len(means) < MIN_LAUNCHES or (interval := log_interval(means))[0] <= 1:
+        return None
+    return Advantage(rival, geometric_mean(means), *interval, len(ratios))
 
 
-def _spans(rows_by_size: dict[int, list[SummaryRow]]) -> tuple[Span, ...]:
-    """Who is fastest where."""
-    spans: list[Span] = []
-    for nbytes, rows_of_size in sorted(rows_by_size.items()):
-        name = str(min(rows_of_size, key=time_of)["algorithm"])
-        if spans and spans[-1].algorithm == name:
-            spans[-1] = spans[-1]._replace(high=nbytes)
-        else:
-            spans.append(Span(name, nbytes, nbytes))
-    return tuple(spans)
+def _lack(rows: Mapping[str, SummaryRow]) -> str:
+    """Of what two ranked algorithms or more have too few, whatever their times; empty: of nothing."""
+    if min(row["launches"] for row in rows.values()) < MIN_LAUNCHES:
+        return FEW_LAUNCHES
+    return "" if all(map(has_enough_calls, rows.values())) else FEW_CALLS
 
 
-def _tied_throughout(rows_by_size: dict[int, list[SummaryRow]], winner: str, name: str) -> bool:
-    """Whether intervals say at every size that the two cannot be told apart; too few calls say nothing."""
-    return all(
-        row["rank_of_best"] in ("best", "tie") and row["interval"] != "range"
-        for rows in rows_by_size.values()
-        for row in rows
-        if row["algorithm"] in (winner, name)
-    )
+def _why_nothing_is_told(contests: Mapping[int, Contest]) -> str:
+    if not contests:
+        return ONE
+    lacks = [_lack(contest.rows) for contest in contests.values()]
+    if all(lacks):
+        return FEW_LAUNCHES if FEW_LAUNCHES in lacks else FEW_CALLS
+    if not any(contest.is_open for contest in contests.values()):
+        return DOUBTED
+    equal = all(row["standing"] in (EQUAL, SLOWER) for contest in contests.values() for row in contest.rows.values())
+    return ALL_EQUAL if equal else NOISE

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..algorithms import builtin
+from ..evaluation.standing import FASTEST
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
 from .bounds import Bounds, bounds
@@ -19,7 +20,7 @@ AT = ["ranks", "nbytes"]
 NO_OWN: Mapping[str, Algorithm] = {}
 BEATEN = 0.9  # of a bound: a time below that is no noise
 REACH = 4  # how far beyond the largest measured number of ranks a curve goes
-HELD = [*SERIES, "ranks", "nbytes", "time_s", "spread_low_s", "spread_high_s", "model_s", "ratio", "rank_of_best"]
+HELD = [*SERIES, "ranks", "nbytes", "time_s", "spread_low_s", "spread_high_s", "model_s", "ratio", "standing"]
 CURVE = [*SERIES, "nbytes", "ranks", "model_s", "low_s", "high_s", "measured", "speculative"]
 
 
@@ -117,18 +118,19 @@ def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     """Whom the models would choose where: columns ranks, nbytes, fastest, tied, chosen, time_s, chosen_s, regret.
 
     `compared` is what `held_against_models` found in `rows`; with a warm cache where that was measured. Only cells with
-    two models or more, and the choice is one of what was measured there. `fastest` and its `time_s` are of all that was
-    measured there, with a model or without. Regret is the time of the choice over the time of the fastest.
+    two models or more, and the choice is one of what was measured there. `fastest` and its `time_s` are the lowest time
+    of all that can be ranked there, with a model or without; `tied`: it is not shown to be the fastest. Regret is the
+    time of the choice over the lowest.
     """
     cache = preferred_cache(set(compared["cache"]))
-    ranked = rows[(rows["cache"] == cache) & rows["rank_of_best"].notna()]
-    best = ranked[ranked["rank_of_best"] == "best"].rename(columns={"algorithm": "fastest"})
-    ties = ranked[ranked["rank_of_best"] == "tie"].groupby(AT).size().rename("tied")
+    ranked = rows[(rows["cache"] == cache) & rows["standing"].notna()]
+    best = ranked.loc[ranked.groupby(AT)["time_s"].idxmin()].rename(columns={"algorithm": "fastest"})
+    best = best.assign(tied=best["standing"] != FASTEST)
     compared = compared[compared["cache"] == cache].rename(columns={"algorithm": "chosen", "time_s": "chosen_s"})
     compared = compared[compared.groupby(AT)["model_s"].transform("size") > 1]
     choice = compared.loc[compared.groupby(AT)["model_s"].idxmin(), [*AT, "chosen", "chosen_s"]]
-    chosen = best[[*AT, "fastest", "time_s"]].merge(choice, on=AT).merge(ties, on=AT, how="left")
-    chosen = chosen.assign(tied=chosen["tied"].notna(), regret=chosen["chosen_s"] / chosen["time_s"])
+    chosen = best[[*AT, "fastest", "tied", "time_s"]].merge(choice, on=AT)
+    chosen = chosen.assign(regret=chosen["chosen_s"] / chosen["time_s"])
     return chosen[[*AT, "fastest", "tied", "chosen", "time_s", "chosen_s", "regret"]].sort_values(AT, ignore_index=True)
 
 

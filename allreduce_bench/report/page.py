@@ -16,9 +16,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .. import __version__
 from ..evaluation import agreement, group_losses
+from ..evaluation.competitors import competing
 from ..evaluation.frames import run_names, summary_frame
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
-from ..evaluation.summary import competing, summarise
+from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
 from ..models import description
@@ -36,11 +37,10 @@ from ..runs.merge_sources import merged_sources, merged_sources_sentence
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks, three_digits
-from . import caveats, distribution, figures, how_imported, how_measured
+from . import caveats, distribution, figures, how_imported, how_measured, verdict_sentence
 from .caveat import gaps
 from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
-from .table import MARK
-from .verdict_sentence import emphasis
+from .table import LEGEND, MARK, lowest_of, winner_of
 
 
 def write_report(
@@ -100,7 +100,7 @@ def _section(
         "plan": plan,
         **_origin(folder, plan, rows, attempts),
         "findings": caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
-        "verdicts": _verdict_matrix(rows),
+        "verdicts": [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in verdicts(rows)],
         "pictures": time_pictures(frame, models),
         "how": measured_caption(rows, attempts),
         **native,
@@ -118,6 +118,7 @@ def _section(
             if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
         ],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
+        "legend": LEGEND,
     }
 
 
@@ -157,24 +158,21 @@ def _method(
     }
 
 
-def _verdict_matrix(rows: Sequence[SummaryRow]) -> dict[str, dict[int, dict[str, str]]]:
-    """Class of sizes -> ranks -> its verdict, with the words that are set in bold apart."""
-    matrix: dict[str, dict[int, dict[str, str]]] = {}
-    for verdict in verdicts(rows):
-        lead, rest = emphasis(verdict)
-        matrix.setdefault(verdict.sizes, {})[verdict.ranks] = {"lead": lead, "rest": rest}
-    return matrix
-
-
 def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
     lines = []
     for nbytes in sorted({row["nbytes"] for row in rows}):
         row_of = {str(row["algorithm"]): row for row in competing(rows) if row["nbytes"] == nbytes}
-        best = next((row for row in row_of.values() if row.get("rank_of_best") == "best"), None)
+        lowest = lowest_of(row_of.values())
         some = next(iter(row_of.values()))
         lines.append(
-            {"nbytes": nbytes, "row_of": row_of, "best": best, "floors": [some[name] for name in figures.FLOORS]}
+            {
+                "nbytes": nbytes,
+                "row_of": row_of,
+                "lowest": lowest,
+                "winner": winner_of(lowest) if lowest else "",
+                "floors": [some[name] for name in figures.FLOORS],
+            }
         )
     oversubscribed = any(row["oversubscribed"] for row in rows)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)

@@ -1,23 +1,24 @@
 """The closing table of a run: sizes down, algorithms across."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
 from ..evaluation import agreement
-from ..evaluation.cell_times import MIN_LAUNCHES
-from ..evaluation.summary import competing
-from ..evaluation.summary_row import SummaryRow
+from ..evaluation.competitors import competing
+from ..evaluation.standing import EQUAL, FASTEST, UNCLEAR
+from ..evaluation.summary_row import SummaryRow, time_of
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import Plan
 from ..runs.schema import ALONE
 from ..units import aligned, format_size, format_time, three_digits
-from . import traffic_sentence
-from .verdict_sentence import sentence
+from . import traffic_sentence, verdict_sentence
+from .verdict_sentence import MARGIN
 
 MOST_NAMED = 12  # cells in one note
 UNTRIED = ("left out", "missing")
-MARK = {"best": " *", "tie": " ="}
+MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
+LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be told from it (95 %)"
 
 
 def table(plan: Plan, rows: Sequence[SummaryRow], library: str) -> str:
@@ -34,15 +35,15 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> st
     rows = competing(every)
     lines = [
         f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
-        "time in us: maximum over ranks, median of repetitions, median of launches;  * fastest   = tie with it (95 %)",
+        f"time in us: maximum over ranks, median of repetitions, median of launches;  {LEGEND}",
         *([note] if (note := arithmetic_note(plan.dtype)) else []),
         *([f"limit: 2(N-1)/N n bytes of each of N nodes over {link}"] if (link := rows[0].get("link")) else []),
         "",
         *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
         "",
         _counts_line(every),
-        *(f"{verdict.sizes}: {sentence(verdict)}" for verdict in verdicts(rows)),
-        *_launches_note(rows),
+        *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
+        *_unranked_note(rows),
         *_floors_line(rows),
         *(_group_losses(every) if plan.groups else ()),
         *_notes(every),
@@ -76,13 +77,18 @@ def where(rows: Sequence[SummaryRow]) -> str:
     return " ".join(words) + (", cold cache" if first["cache"] == "cold" else "")
 
 
-def _launches_note(rows: Sequence[SummaryRow]) -> list[str]:
-    """What the marks and verdicts do not rest on."""
-    launches = [row["launches"] for row in rows if row["time_s"] is not None]
-    if not launches or min(launches) >= MIN_LAUNCHES:
-        return []
-    fewest = "1 launch tells" if min(launches) == 1 else "2 launches tell"
-    return [f"{fewest} little of how much launches differ: take {MIN_LAUNCHES} or more before believing a difference"]
+def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
+    """Which times are not ranked, and what speaks against them."""
+    cells: dict[str, list[str]] = {}
+    for row in rows:
+        if doubt := row.get("doubt"):
+            cells.setdefault(doubt, []).append(_cell_name(row))
+    return [f"not ranked, {doubt}: {_few(names)}" for doubt, names in cells.items()]
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _floors_line(rows: Sequence[SummaryRow]) -> list[str]:
@@ -107,25 +113,35 @@ def _grid(algorithms: list[str], rows: Sequence[SummaryRow]) -> list[str]:
     tried = {row["nbytes"] for row in rows if row["state"] not in UNTRIED}
     for nbytes in sorted(tried) or sizes:
         group = {row["algorithm"]: row for row in rows if row["nbytes"] == nbytes}
-        best = next((row for row in group.values() if row.get("rank_of_best") == "best"), None)
         wrong = [count for row in group.values() if (count := row.get("wrong")) is not None]
         lines.append(
             [
                 format_size(nbytes),
                 *(_time_text(group[name]) for name in algorithms),
-                *_best_texts(best, limited),
+                *_best_texts(lowest_of(group.values()), limited),
                 str(sum(wrong)) if wrong else "N/A",
             ]
         )
     return aligned(lines)
 
 
+def lowest_of(rows: Iterable[SummaryRow]) -> SummaryRow | None:
+    """The row of one size with the lowest time of those that nothing speaks against; None: there is none."""
+    return min((row for row in rows if row["time_s"] and not row.get("doubt")), key=time_of, default=None)
+
+
+def winner_of(lowest: SummaryRow) -> str:
+    """Its algorithm, or the mark that says why nobody is called the fastest."""
+    standing = lowest.get("standing")
+    return lowest["algorithm"] if standing == FASTEST else MARK.get(standing or "", "-").strip()
+
+
 def _best_texts(best: SummaryRow | None, limited: bool) -> list[str]:
-    """The fastest algorithm of a size, its bandwidths and, where there is a limit, its share of it."""
+    """The fastest algorithm of a size, the bandwidths of the lowest time and, where there is a limit, its share."""
     share = [_share_text(best)] if limited else []
     if best is None:
         return ["-", "-", "-", *share]
-    return [best["algorithm"], _gigabytes(best["algbw_bytes_per_s"]), _gigabytes(best["busbw_bytes_per_s"]), *share]
+    return [winner_of(best), _gigabytes(best["algbw_bytes_per_s"]), _gigabytes(best["busbw_bytes_per_s"]), *share]
 
 
 def _header(algorithms: list[str], limited: bool) -> list[list[str]]:
@@ -149,7 +165,7 @@ def in_two_lines(name: str) -> tuple[str, str]:
 def _time_text(row: SummaryRow) -> str:
     if row["time_s"] is None:
         return f"{row['state']}  "
-    return three_digits(row["time_s"] * 1e6) + MARK.get(row["rank_of_best"] or "", "  ")
+    return three_digits(row["time_s"] * 1e6) + MARK.get(row.get("standing") or "", "  ")
 
 
 def _gigabytes(bytes_per_s: float) -> str:
@@ -187,9 +203,8 @@ def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
         (name, nbytes) for nbytes, names in sizes.items() for name in names if not len(names) == algorithms > 1
     ]
     parts = [f"all at {', '.join(complete_sizes)}"] if complete_sizes else []
-    parts += [f"{name} {format_size(nbytes)}" for name, nbytes in other_cells[:MOST_NAMED]]
-    more = len(other_cells) - MOST_NAMED
-    return ", ".join(parts) + (f" and {more} more" if more > 0 else "")
+    others = [f"{name} {format_size(nbytes)}" for name, nbytes in other_cells]
+    return ", ".join([*parts, *([_few(others)] if others else [])])
 
 
 def _notes(rows: Sequence[SummaryRow]) -> list[str]:

@@ -1,37 +1,103 @@
-"""A verdict in a sentence."""
+"""A verdict in sentences."""
 
-from ..evaluation.verdict import SPLIT, TIE, UNMEASURED, Span, Verdict
+from math import log2
+from typing import NamedTuple
+
+from ..evaluation.cell_times import MIN_LAUNCHES
+from ..evaluation.hand_over import HandOver
+from ..evaluation.telling import NEGLIGIBLE
+from ..evaluation.verdict import (
+    ALL_EQUAL,
+    DOUBTED,
+    FEW_CALLS,
+    FEW_LAUNCHES,
+    NATIVE,
+    NOISE,
+    ONE,
+    Advantage,
+    Stretch,
+    Verdict,
+)
+from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, three_digits
 
-
-def sentence(verdict: Verdict) -> str:
-    """`ring, on average 2.00 times faster than native, 10.0 us at 4 KiB`."""
-    lead, rest = emphasis(verdict)
-    return lead + rest
-
-
-def emphasis(verdict: Verdict) -> tuple[str, str]:
-    """The sentence as the words that a page sets in bold, which may be none, and the rest."""
-    if verdict.kind == UNMEASURED:
-        return "", "no algorithm was measured at every size"
-    if verdict.kind == SPLIT:
-        return "no single winner", f": {', '.join(map(_span, verdict.spans))}"
-    where = f"{format_time(verdict.time_s)} at {format_size(verdict.nbytes)}"
-    note = f" ({', '.join(verdict.absent)} not measured at every size)" if verdict.absent else ""
-    if verdict.kind == TIE:
-        rivals = ", ".join(name for name in (verdict.winner, *verdict.near) if name != "native")
-        return "no clear winner", f" among native, {rivals}; {verdict.winner} takes {where}{note}"
-    factor = f"{'on average ' if verdict.size_count > 1 else ''}{three_digits(verdict.factor)} times"
-    if verdict.winner == "native":
-        slower = f"; {verdict.rival} comes next, {factor} slower" if verdict.rival else ""
-        return "native", f", the library's own, {where}{slower}{note}"
-    tie = f" (as fast: {', '.join(verdict.near)})" if verdict.near else ""
-    faster = f", {factor} faster than {verdict.rival}" if verdict.rival else ""
-    return verdict.winner, f"{tie}{faster}, {where}{note}"
+MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
+REASONS = {
+    ONE: "fewer than two algorithms have a time that can be ranked",
+    FEW_LAUNCHES: f"it takes {MIN_LAUNCHES} launches or more to know how much launches differ (--launches 5)",
+    FEW_CALLS: f"it takes {LEAST_FOR_INTERVAL} calls a launch or more to know a median",
+    ALL_EQUAL: f"all are equal within {MARGIN}",
+    DOUBTED: "times that cannot be ranked may be lower than all others",
+    NOISE: "launches differ by more than the algorithms do; take more of them (--launches)",
+}
 
 
-def _span(span: Span) -> str:
-    """`native at 8 B`, `tree from 32 B to 4 KiB`."""
-    if span.low == span.high:
-        return f"{span.algorithm} at {format_size(span.low)}"
-    return f"{span.algorithm} from {format_size(span.low)} to {format_size(span.high)}"
+class Line(NamedTuple):
+    """A sentence of a verdict."""
+
+    sizes: str  # of which it speaks; empty: of all
+    lead: str  # the words that a page sets in bold
+    rest: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.sizes}: {self.lead}{self.rest}" if self.sizes else f"{self.lead}{self.rest}"
+
+
+def lines(verdict: Verdict) -> list[Line]:
+    """`8 B to 4 KiB: ring, on average 2.00 times faster than native [1.81, 2.21], 10.0 us at 4 KiB`, and so on."""
+    if not verdict.stretches:
+        return [Line("", "no winner", f": {REASONS[verdict.reason]}")]
+    unclear = ", ".join(map(format_size, verdict.unclear))
+    return [
+        *map(_stretch_line, verdict.stretches),
+        *map(_hand_over_line, verdict.hand_overs, verdict.stretches, verdict.stretches[1:]),
+        *([Line(unclear, "no winner", ": none can be told from the lowest time")] if unclear else []),
+    ]
+
+
+def _stretch_line(stretch: Stretch) -> Line:
+    first, *near = stretch.leaders
+    ratio = _advantage(stretch.advantage, is_native=first == NATIVE)
+    time = f"{format_time(stretch.time_s)} at {format_size(stretch.nbytes)}"
+    note = f" ({', '.join(stretch.absent)} not ranked at every size)" if stretch.absent else ""
+    if stretch.is_won:
+        relation = "equal" if stretch.is_equal else "not told from it at every size"
+        as_fast = f" ({relation}: {', '.join(near)})" if near else ""
+        return Line(_span(stretch), first, f"{as_fast}{ratio}, {time}{note}")
+    if not near:
+        others = f", but all others than {first} are slower at some size"
+        return Line(_span(stretch), "no winner", f"{others}{ratio}, {time}{note}")
+    relation = f"equal within {MARGIN}" if stretch.is_equal else "which cannot be told apart"
+    among = f" among {', '.join(stretch.leaders)}, {relation}"
+    return Line(_span(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
+
+
+def _advantage(advantage: Advantage | None, is_native: bool) -> str:
+    if advantage is None:
+        return ""
+    interval = f" [{three_digits(advantage.low)}, {three_digits(advantage.high)}]"
+    average = "on average " if advantage.size_count > 1 else ""
+    factor = f"{average}{three_digits(advantage.factor)} times faster than {advantage.rival}{interval}"
+    return f", {factor}{', which comes next' if is_native else ''}"
+
+
+def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
+    at = f"about {_rounded_size(over.nbytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
+    return Line("", f"{_leader(before)} hands over to {_leader(after)}", f" at {at}")
+
+
+def _leader(stretch: Stretch) -> str:
+    """The winner; of several leaders those `ring or tree`."""
+    return stretch.leaders[0] if stretch.is_won else " or ".join(stretch.leaders)
+
+
+def _rounded_size(nbytes: float) -> str:
+    """`13 KiB`: two digits, since nobody knows it better."""
+    unit = 1024 ** (int(log2(nbytes)) // 10)
+    return format_size(unit * (round(nbytes / unit) if nbytes >= 10 * unit else round(nbytes / unit, 1)))
+
+
+def _span(stretch: Stretch) -> str:
+    """`8 B`, `32 B to 4 KiB`."""
+    low, high = format_size(stretch.low), format_size(stretch.high)
+    return low if low == high else f"{low} to {high}"

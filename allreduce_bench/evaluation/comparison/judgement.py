@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...runs.rows import RunError
 from ...stats import geometric_mean
 from ...units import format_time
-from ..summary import MIN_LAUNCHES
+from ..cell_times import MIN_LAUNCHES
 from .conditions import accepted_differences, changes
 from .matching import MatchedCell, MatchKey, UnjudgedCell, match_cells
 from .ratio import MOST, Estimate, Side, estimate, more_units, verdict

@@ -8,7 +8,8 @@ library is slower than the same made of its other operations, and fewer data do 
     all-reduce of n   <=  all-reduce of m, n < m                 it could pad the vector
     all-reduce of kn  <=  k all-reduces of n                     it could cut the vector
 
-One is broken where the times differ beyond their intervals (95 %, as for ties), at one number of ranks and size.
+One is broken where the launches show it, by what `evaluation.telling` asks of all comparisons together: in at most 5 %
+of runs of a library that keeps them all is any called broken. Times that something speaks against are not compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,10 +18,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ...algorithms import builtin
-from ...evaluation.cell_times import MIN_LAUNCHES
-from ...evaluation.summary import competing, is_tie, launch_ratios
+from ...evaluation.competitors import competing
 from ...evaluation.summary_row import SummaryRow, time_of
-from ...stats import log_interval
+from ...evaluation.telling import Difference, differences, holm, launch_ratios
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..caches import cache_label
 from .known import known_as
@@ -44,22 +44,39 @@ class GuidelineComparison(NamedTuple):
     rival: str  # what it is held against
     detail: str  # the rival's time, in words
     factor: float  # its time over that of the rival
-    low: float | None  # ends of the 95 % interval; None: fewer than MIN_LAUNCHES launches in common
+    low: float | None  # ends of the 95 % interval; None: too few launches in common
     high: float | None
     broken: bool
 
 
+class _Pair(NamedTuple):
+    """What a guideline holds against what."""
+
+    guideline: str
+    own: SummaryRow
+    rival: SummaryRow
+    name: str  # of the rival
+    detail: str
+
+    @property
+    def ratios(self) -> list[float]:
+        return list(launch_ratios(self.own, self.rival).values())
+
+
 def comparisons(rows: Sequence[SummaryRow]) -> list[GuidelineComparison]:
     """Every comparison of the rows of one run that a guideline asks for, broken or not."""
-    compared: list[GuidelineComparison] = []
+    pairs: list[_Pair] = []
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
-    timed.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
-    for _, group_rows in groupby(timed, lambda row: (row["ranks"], row["cache"])):
+    trusted = [row for row in timed if row["doubt"] is None]
+    trusted.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
+    for _, group_rows in groupby(trusted, lambda row: (row["ranks"], row["cache"])):
         rivals = list(group_rows)
         for name in dict.fromkeys(row["algorithm"] for row in rivals if row["executor"] == NATIVE):
             own_rows = [row for row in rivals if row["algorithm"] == name]
-            compared += [*_against_others(own_rows, rivals), *_against_itself(own_rows)]
-    return compared
+            pairs += [*_against_others(own_rows, rivals), *_against_itself(own_rows)]
+    told = differences([pair.ratios for pair in pairs])
+    broken = holm([difference.p_value if difference and difference.ratio > 1 else 1.0 for difference in told])
+    return [_compared(*each) for each in zip(pairs, told, broken)]
 
 
 def broken_guidelines(compared: Sequence[GuidelineComparison]) -> list[dict[str, str]]:
@@ -97,36 +114,37 @@ def guidelines_sentence(compared: Sequence[GuidelineComparison]) -> str:
     )
 
 
-def _against_others(own_rows: Sequence[SummaryRow], rivals: Sequence[SummaryRow]) -> Iterator[GuidelineComparison]:
+def _against_others(own_rows: Sequence[SummaryRow], rivals: Sequence[SummaryRow]) -> Iterator[_Pair]:
     for row in own_rows:
         for rival in rivals:
             if rival["nbytes"] == row["nbytes"] and rival["algorithm"] != row["algorithm"]:
                 name = str(rival["algorithm"])
                 is_reduce_broadcast = known_as(name, builtin()) in REDUCE_BROADCAST
                 guideline = REDUCED if is_reduce_broadcast else OTHER
-                yield _compared(guideline, row, rival, name, format_time(time_of(rival)))
+                yield _Pair(guideline, row, rival, name, format_time(time_of(rival)))
 
 
-def _against_itself(own_rows: Sequence[SummaryRow]) -> Iterator[GuidelineComparison]:
+def _against_itself(own_rows: Sequence[SummaryRow]) -> Iterator[_Pair]:
     """Neighbouring sizes: with all pairs, one slow cell would break the rule many times."""
     for smaller, larger in zip(own_rows, own_rows[1:]):
         smaller_time, larger_time = map(_time_at_size, (smaller, larger))
-        yield _compared(MONOTONY, smaller, larger, LARGER, larger_time)
+        yield _Pair(MONOTONY, smaller, larger, LARGER, larger_time)
         pieces, rest = divmod(larger["nbytes"], smaller["nbytes"])
         if not rest and pieces > 1:
-            yield _compared(SPLIT, larger, _scaled(smaller, pieces), SMALLER, f"{pieces} times {smaller_time}")
+            yield _Pair(SPLIT, larger, _scaled(smaller, pieces), SMALLER, f"{pieces} times {smaller_time}")
 
 
 def _time_at_size(row: SummaryRow) -> str:
     return f"{format_time(time_of(row))} at {format_size(row['nbytes'])}"
 
 
-def _compared(guideline: str, own: SummaryRow, rival: SummaryRow, name: str, detail: str) -> GuidelineComparison:
-    ratios = launch_ratios(own, rival)
-    low, high = log_interval(ratios) if len(ratios) >= MIN_LAUNCHES else (None, None)
-    factor = time_of(own) / time_of(rival)
+def _compared(pair: _Pair, told: Difference | None, is_answered: bool) -> GuidelineComparison:
+    own = pair.own
     key = (str(own["algorithm"]), own["cache"], own["ranks"], own["nbytes"])
-    return GuidelineComparison(guideline, *key, name, detail, factor, low, high, factor > 1 and not is_tie(own, rival))
+    low, high = (told.low, told.high) if told else (None, None)
+    factor = time_of(own) / time_of(pair.rival)
+    broken = is_answered and not (told and told.is_equal)
+    return GuidelineComparison(pair.guideline, *key, pair.name, pair.detail, factor, low, high, broken)
 
 
 def _scaled(row: SummaryRow, factor: int) -> SummaryRow:

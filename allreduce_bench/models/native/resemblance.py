@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from ...algorithms import builtin
-from ...evaluation.summary import competing
+from ...evaluation.competitors import competing
 from ...evaluation.summary_row import SummaryRow, time_of
 from ...stats import median
 from ...units import format_size, in_ranks

@@ -3,13 +3,13 @@
 from math import ceil
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from ...evaluation.standing import EQUAL, FASTEST, UNCLEAR
 from ...models.curves import choices
 from ...units import format_size, three_digits
 from ..figure import MODELS, TIMES, Drawing, FigureData, ReportFigure
@@ -17,7 +17,8 @@ from .looks import LEGEND_WIDTH, PANELS_WIDTH, of_one_cache, styles
 
 ROW_HEIGHT, MARGIN = 0.42, 1.0  # inches
 MOST_WORDS = 26  # columns of one map that have room for a number in each
-TIE = "////"
+GREY = "#d9d9d9"
+UNTOLD = {EQUAL: "=", UNCLEAR: "?"}  # standing of the lowest time -> what is written where nobody wins
 NAMED = 13  # sizes named on the axis, at most
 
 
@@ -25,9 +26,8 @@ class Look(NamedTuple):
     """What a map shows of its cells: columns of a frame."""
 
     title: str
-    winner: str
-    number: str  # written into the cell, where it is known
-    tied: str | None = None  # flag: hatched
+    winner: str  # empty: nobody
+    text: str  # written into the cell
 
 
 def draw_winners(data: FigureData) -> Drawing | None:
@@ -49,11 +49,12 @@ CHOICES = ReportFigure(stem="choices", section=MODELS, turn=20, draw=draw_choice
 
 
 def _caption_of_winners(won: pd.DataFrame) -> str:
-    ties = f"{(won['ties'] != '').sum()} of {len(won)}"
+    told = (won["winner"] != "").sum()
     return (
-        "Who is fastest where. The number: time of native over time of the fastest; where native is fastest, or was not"
-        f" measured, time of the second. Hatched: another cannot be told from the fastest (95 %), {ties} places."
-        " Left blank: fewer than two algorithms measured."
+        f"Who is fastest where: shown in {told} of {len(won)} places (95 %, all sizes of a number of ranks together)."
+        " The number: time of native over time of the fastest; where native is fastest, or was not ranked, time of the"
+        " second. Grey: no winner; = all equal within 5 %, ? none can be told from the lowest time."
+        " Left blank: fewer than two algorithms have a time that can be ranked."
     )
 
 
@@ -68,42 +69,49 @@ def _caption_of_choices(chosen: pd.DataFrame) -> str:
 
 
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
-    """Who was fastest at each number of ranks and size: columns ranks, nbytes, winner, time_s, ties, over, speedup.
+    """Who was fastest at each number of ranks and size: columns ranks, nbytes, winner, lowest, standing, time_s, over,
+    speedup.
 
-    `rows` are those of one run from `frames.summary`. Only what two algorithms or more were measured at has a winner;
-    with a warm cache where that was measured. `ties` are the names that the data cannot tell from the winner, joined
-    by spaces. `speedup` is the time of `over` over that of the winner: of native, or of the second where native wins or
-    was not measured.
+    `rows` are those of one run from `frames.summary`. Only where two algorithms or more can be ranked; with a warm
+    cache where that was measured. `lowest` has the lowest time, `time_s`; `standing` is whether it is shown to be the
+    fastest, and `winner` is empty where it is not. `speedup` is the time of `over` over the lowest: of native, or of
+    the second where native is the lowest or was not ranked.
     """
-    timed = rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)]
+    ranked = rows[rows["standing"].notna() & (rows["ranks"] > 1)]
     lines = []
-    for (ranks, nbytes), group in of_one_cache(timed).groupby(["ranks", "nbytes"]):
-        if group["algorithm"].nunique() < 2:
-            continue
+    for (ranks, nbytes), group in of_one_cache(ranked).groupby(["ranks", "nbytes"]):
         first, second, *_ = group.sort_values("time_s", kind="stable").to_dict("records")
         native = group.loc[group["algorithm"] == "native", "time_s"]
         alone = native.empty or first["algorithm"] == "native"
         over, time_s = (second["algorithm"], second["time_s"]) if alone else ("native", native.iloc[0])
-        ties = " ".join(group.loc[group["rank_of_best"] == "tie", "algorithm"])
-        values = (ranks, nbytes, first["algorithm"], first["time_s"], ties, over, time_s / first["time_s"])
-        lines.append(values)
-    return pd.DataFrame(lines, columns=["ranks", "nbytes", "winner", "time_s", "ties", "over", "speedup"])
+        lowest, standing = first["algorithm"], first["standing"]
+        winner = lowest if standing == FASTEST else ""
+        lines.append((ranks, nbytes, winner, lowest, standing, first["time_s"], over, time_s / first["time_s"]))
+    columns = ["ranks", "nbytes", "winner", "lowest", "standing", "time_s", "over", "speedup"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
     """The map of `winners`; `rows` are those it was made of, whose algorithms decide the colours."""
-    look = Look("measured: fastest, and how many times faster", "winner", "speedup", "tied")
-    return _maps(rows, won.assign(tied=won["ties"] != ""), [look])
+    look = Look("measured: fastest, and how many times faster", "winner", "text")
+    is_won = won["winner"] != ""
+    text = won["speedup"].map(_number).where(is_won, won["standing"].map(UNTOLD))
+    return _maps(rows, won.assign(text=text), [look])
 
 
 def choice_map(rows: pd.DataFrame, chosen: pd.DataFrame) -> Figure | None:
     """Who was fastest, beside whom the models would choose, and what that costs; see `models.curves.choices`."""
     looks = [
-        Look("measured: fastest", "fastest", "", "tied"),
-        Look("by the models: their choice, and its regret", "chosen", "regret"),
+        Look("measured: fastest", "winner", "mark"),
+        Look("by the models: their choice, and its regret", "chosen", "text"),
     ]
-    missed = chosen["regret"].where(chosen["fastest"] != chosen["chosen"])
-    return _maps(rows, chosen.assign(regret=missed), looks)
+    winner, mark = chosen["fastest"].mask(chosen["tied"], ""), chosen["tied"].map({True: "?", False: ""})
+    text = chosen["regret"].map(_number).where(chosen["fastest"] != chosen["chosen"], "")
+    return _maps(rows, chosen.assign(winner=winner, mark=mark, text=text), looks)
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
 def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure | None:
@@ -122,8 +130,8 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
         _name_axes(axes, ranks, sizes, look.title, ceil(len(sizes) * len(looks) / NAMED))
     panels[0].set_ylabel("ranks")
     handles: list[Patch] = [Patch(facecolor=colours[name], label=name) for name in colours if name in names]
-    if any(cells[look.tied].any() for look in looks if look.tied):
-        handles.append(Patch(facecolor="#b8b8b8", edgecolor="white", hatch=TIE, label="tied with another\n(95 %)"))
+    if "" in names:
+        handles.append(Patch(facecolor=GREY, edgecolor="white", label="no winner\n(95 %)"))
     if len(cells) < len(ranks) * len(sizes):
         handles.append(Patch(facecolor="white", edgecolor="#c8c8c8", label="nothing to compare"))
     figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize=8.5)
@@ -133,18 +141,12 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
 def _draw_cell(
     axes: Axes, cell: dict, look: Look, row: int, column: int, colours: dict[str, str], columns: int
 ) -> None:
-    colour, tied = colours[cell[look.winner]], bool(look.tied and cell[look.tied])
-    shape = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8)
-    if tied:
-        shape.set_hatch(TIE)
-    axes.add_patch(shape)
-    number = cell[look.number] if look.number else np.nan
-    if np.isfinite(number) and columns <= MOST_WORDS:
+    colour = colours.get(cell[look.winner], GREY)
+    axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8))
+    if columns <= MOST_WORDS:
         red, green, blue = to_rgb(colour)
         ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
-        words = f"{number:.1f}" if number < 9.95 else f"{number:.0f}"
-        plain = {"boxstyle": "round,pad=0.25", "facecolor": colour, "edgecolor": "none"}  # no hatch behind the number
-        axes.text(column, row, words, ha="center", va="center", color=ink, fontsize=8, bbox=plain)
+        axes.text(column, row, cell[look.text], ha="center", va="center", color=ink, fontsize=8)
 
 
 def _name_axes(axes: Axes, ranks: list[int], sizes: list[int], title: str, every: int) -> None:

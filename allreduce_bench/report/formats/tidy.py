@@ -57,7 +57,8 @@ COLUMNS: dict[str, Callable[[SummaryRow], object]] = {
     "busbw_GB/s": _scaled_column("busbw_bytes_per_s", 1e-9),
     "speedup": _scaled_column("speedup", 1),
     "wrong": _column("wrong"),
-    "best": _column("rank_of_best"),
+    "standing": _column("standing"),
+    "doubt": _column("doubt"),
     "state": _column("state"),
     "reason": lambda row: row.get("reason") if row["time_s"] is None else "",
 }

@@ -1,0 +1,29 @@
+"""Which rows compete with each other: those of one size, and the sizes of one table."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from ..runs.schema import ALONE
+from .summary_row import SummaryRow
+
+
+def competing(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
+    """All but those of one group alone, which are there to hold the others against."""
+    return [row for row in rows if row["groups"] != ALONE]
+
+
+def by_size(rows: Iterable[SummaryRow]) -> dict[tuple, list[SummaryRow]]:
+    """The measured rows of each (ranks, nbytes, cache): those that can be compared, and compete."""
+    rows_by_size = defaultdict(list)
+    for row in competing(rows):
+        if row["time_s"] is not None:
+            rows_by_size[row["ranks"], row["nbytes"], row["cache"]].append(row)
+    return dict(rows_by_size)
+
+
+def tables(rows: Iterable[SummaryRow]) -> dict[tuple[int, str], dict[int, list[SummaryRow]]]:
+    """The same as (ranks, cache) -> nbytes, ascending -> rows: the sizes of one number of ranks and cache."""
+    sizes_of_table: dict[tuple[int, str], dict[int, list[SummaryRow]]] = {}
+    for (ranks, nbytes, cache), rows_of_size in sorted(by_size(rows).items(), key=lambda item: item[0][1]):
+        sizes_of_table.setdefault((ranks, cache), {})[nbytes] = rows_of_size
+    return sizes_of_table

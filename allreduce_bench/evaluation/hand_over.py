@@ -1,0 +1,58 @@
+"""At which size one algorithm hands over to another, from the times of both, and how sure that is."""
+
+from collections.abc import Collection, Mapping, Sequence
+from math import exp, log, sqrt
+from typing import NamedTuple
+
+from ..stats import geometric_mean
+from .summary_row import SummaryRow, time_of
+from .telling import launch_ratios
+
+
+class HandOver(NamedTuple):
+    """The size up to which one algorithm is the faster of two, and beyond which the other is."""
+
+    before: str
+    after: str
+    low: int  # bytes: the last size at which the later one is shown to be slower
+    high: int  # the first size at which the earlier one is shown to be slower
+    nbytes: float  # in between: where the times of both, straight lines between sizes (log-log), are equal
+
+
+def hand_over(
+    sizes: Mapping[int, Mapping[str, SummaryRow]],
+    leaders: Mapping[int, Collection[str]],
+    before: tuple[str, Sequence[int]],
+    after: tuple[str, Sequence[int]],
+) -> HandOver:
+    """Where the first of two neighbouring stretches, each an algorithm and its sizes in bytes, ends.
+
+    `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: who is not shown to be slower at the
+    sizes of stretches.
+    """
+    (earlier, its_sizes), (later, later_sizes) = before, after
+    low = max((nbytes for nbytes in its_sizes if later not in leaders[nbytes]), default=its_sizes[0])
+    high = min((nbytes for nbytes in later_sizes if earlier not in leaders[nbytes]), default=later_sizes[-1])
+    logs = {
+        nbytes: log(_mean_ratio(rows[earlier], rows[later]))
+        for nbytes, rows in sizes.items()
+        if low <= nbytes <= high and earlier in rows and later in rows
+    }
+    return HandOver(earlier, later, low, high, _crossing(logs) if len(logs) > 1 else sqrt(low * high))
+
+
+def _mean_ratio(row: SummaryRow, other: SummaryRow) -> float:
+    ratios = list(launch_ratios(row, other).values())
+    return geometric_mean(ratios) if ratios else time_of(row) / time_of(other)
+
+
+def _crossing(logs: Mapping[int, float]) -> float:
+    """Where the logarithm of the ratio, below 0 at first, crosses 0: between the two sizes whose order fits best."""
+    sizes = list(logs)
+    scores = [sum(-logs[n] if n <= last else logs[n] for n in sizes) for last in sizes[:-1]]
+    last = scores.index(max(scores))
+    left, right = sizes[last], sizes[last + 1]
+    if not logs[left] < 0 < logs[right]:
+        return sqrt(left * right)
+    share = -logs[left] / (logs[right] - logs[left])
+    return exp(log(left) + share * (log(right) - log(left)))

@@ -1,0 +1,85 @@
+"""What launches can tell of two cells: the ratio of their times, how sure it is, and what many such questions cost.
+
+The unit is the launch: the logarithm of the ratio of two medians of one launch, in which whatever slows down the whole
+launch cancels. Its variance is borrowed from all pairs that are asked about together (`spread`). A launch that was
+disturbed while one of the two ran is drawn in to what the others allow (winsorised, from FEW_TO_DRAW_IN launches on):
+FENCE times the larger of the pair's own median absolute deviation and the typical standard deviation of all pairs.
+"""
+
+from collections.abc import Sequence
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+
+from .cell_times import MIN_LAUNCHES
+from .spread import NORMAL_MAD, NOTHING, prior_of, shrunk, t_quantile, two_sided_p
+from .summary_row import SummaryRow
+
+ERROR_SHARE = 0.03  # of all answers to one question about many pairs; below the promised 5 %, since tails are heavy
+NEGLIGIBLE = 1.05  # the ratio of times below which two are as fast
+FEW_TO_DRAW_IN, FENCE = 5, 2.5
+LEAST_VARIANCE = 1e-8  # of a logarithm: clocks and medians are no finer than 0.01 %
+
+
+class Difference(NamedTuple):
+    """How the time of one cell compares with another's."""
+
+    ratio: float  # geometric mean over launches
+    low: float  # 95 % interval of it, of this one alone
+    high: float
+    p_value: float  # two-sided: of a ratio as far from 1 where none is
+    is_equal: bool  # shown to be below NEGLIGIBLE either way (two one-sided tests of 5 %)
+
+    @property
+    def inverse(self) -> "Difference":
+        """How the other one compares with this one."""
+        return self._replace(ratio=1 / self.ratio, low=1 / self.high, high=1 / self.low)
+
+
+def launch_ratios(row: SummaryRow, other: SummaryRow) -> dict[str, float]:
+    """row / other for the medians of every launch that measured both: launch -> ratio."""
+    medians_s, other_medians_s = row["launch_medians"], other["launch_medians"]
+    return {launch: medians_s[launch] / other_medians_s[launch] for launch in medians_s if launch in other_medians_s}
+
+
+def differences(ratios_of_pairs: Sequence[Sequence[float]]) -> list[Difference | None]:
+    """What the ratios of each pair say, launch by launch; None: fewer than MIN_LAUNCHES launches."""
+    enough = [np.log(ratios) for ratios in ratios_of_pairs if len(ratios) >= MIN_LAUNCHES]
+    typical = float(np.median([logs.std(ddof=1) for logs in enough])) if enough else 0.0
+    drawn = [_drawn_in(logs, typical) for logs in enough]
+    variances = [max(float(logs.var(ddof=1)), LEAST_VARIANCE) for logs in drawn]
+    degrees = [len(logs) - 1.0 for logs in drawn]
+    prior = prior_of(variances, degrees) if enough else NOTHING
+    moderated = [shrunk(variance, known, prior) for variance, known in zip(variances, degrees)]
+    told = iter([_difference(logs, *spread) for logs, spread in zip(drawn, moderated)])
+    return [next(told) if len(ratios) >= MIN_LAUNCHES else None for ratios in ratios_of_pairs]
+
+
+def holm(p_values: Sequence[float], error_share: float = ERROR_SHARE) -> list[bool]:
+    """Which of the questions are answered so that any is wrong in at most `error_share` of all cases.
+
+    Step-down: the smallest of n p-values counts n times, the next n - 1 times, … (Holm, Scand. J. Statist. 6, 1979).
+    """
+    answered = [False] * len(p_values)
+    for rank, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        if p_values[i] > error_share / (len(p_values) - rank):
+            break
+        answered[i] = True
+    return answered
+
+
+def _drawn_in(logs: np.ndarray, typical: float) -> np.ndarray:
+    if len(logs) < FEW_TO_DRAW_IN:
+        return logs
+    middle = np.median(logs)
+    reach = FENCE * max(float(np.median(np.abs(logs - middle))) / NORMAL_MAD, typical)
+    return np.clip(logs, middle - reach, middle + reach)
+
+
+def _difference(logs: np.ndarray, variance: float, degrees: float) -> Difference:
+    centre, error = float(logs.mean()), float(np.sqrt(variance / len(logs)))
+    reach, one_sided = (float(t_quantile(share, degrees)) * error for share in (0.975, 0.95))
+    low, ratio, high = (float(np.exp(value)) for value in (centre - reach, centre, centre + reach))
+    is_equal = abs(centre) + one_sided < log(NEGLIGIBLE)
+    return Difference(ratio, low, high, float(two_sided_p(centre / error, degrees)), is_equal)
