@@ -43,7 +43,7 @@ def test_a_run_measures_every_cell_and_says_so(python, tmp_path):
         rows = list(csv.DictReader(file))
     assert len(rows) == 18
     assert all(float(row["time_s"]) > 0 and row["launches"] == "2" and row["wrong"] == "0" for row in rows)
-    assert {row["rank_of_best"] for row in rows} >= {"best"}
+    assert "fastest" not in {row["standing"] for row in rows}  # two launches tell nobody apart
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

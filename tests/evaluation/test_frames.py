@@ -30,7 +30,7 @@ def test_missing_stays_missing(tmp_path):
     assert list(frame.columns) == ["run", *names(SUMMARY)]
     ring = frame[frame["algorithm"] == "ring"]
     assert len(ring) == len(SIZES)
-    assert ring[["time_s", "min_s", "speedup", "repetitions", "rank_of_best", "wrong"]].isna().all(axis=None)
+    assert ring[["time_s", "min_s", "speedup", "repetitions", "standing", "wrong"]].isna().all(axis=None)
     assert set(ring["reason"]) == {"too large"}
     assert frame.loc[frame["algorithm"] == "native", "path_messages"].isna().all()
 

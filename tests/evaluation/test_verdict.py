@@ -1,57 +1,107 @@
-"""Who wins a class of sizes, and when nobody does."""
+"""Who wins which stretch of sizes, and when nobody does."""
+
+import random
 
 import pytest
-from made_runs import build_run
+from made_rows import made_row, rank, ranked_rows
 
-from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.evaluation.verdict import WON, verdicts
-from allreduce_bench.report import verdict_sentence
+from allreduce_bench.evaluation import verdict as reasons
+from allreduce_bench.evaluation.verdict import verdicts
 
-
-def rows(tmp_path, factor):
-    """Rows of a run whose times are those of the model times `factor(algorithm, nbytes)`; None: no time."""
-    found = summarise(build_run(tmp_path / "run", ranks=[4], sizes=(8, 64, 512, 4096)))
-    for row in found:
-        times = factor(row["algorithm"], row["nbytes"])
-        row["time_s"] = None if times is None else 1e-5 * times
-    for nbytes in (8, 64, 512, 4096):
-        group = [row for row in found if row["nbytes"] == nbytes and row["time_s"]]
-        best = min(group, key=lambda row: row["time_s"])
-        for row in group:
-            row["rank_of_best"] = "best" if row is best else None
-    return found
+SIZES = [8 * 4**k for k in range(8)]
 
 
-def sentence(found) -> str:
-    (verdict,) = verdicts(found)
-    return verdict_sentence.sentence(verdict)
+def cells(factor, launches: int = 5, spread: float = 0.01, names=("native", "ring", "tree")) -> dict:
+    """Medians of launches: `factor(name, nbytes)` with noise; None: not measured."""
+    return {
+        (name, n): [s * random.Random(f"{name} {n} {i}").lognormvariate(0, spread) for i in range(launches)]
+        for name in names
+        for n in SIZES
+        if (s := factor(name, n))
+    }
 
 
-def test_the_fastest_at_every_size_wins(tmp_path):
-    found = rows(tmp_path, lambda name, nbytes: {"ring": 1.0, "native": 2.0}.get(name, 3.0))
-    assert sentence(found).startswith("ring, on average 2.00 times faster than native")
+def verdict_of(*words, **options):
+    (verdict,) = verdicts(ranked_rows(cells(*words, **options)))
+    return verdict
 
 
-def test_whoever_is_clearly_beaten_at_some_size_does_not_win(tmp_path):
-    def factor(name, nbytes):
-        return {"native": 1.0 if nbytes == 8 else 9.0, "ring": 2.0}.get(name, 20.0)
-
-    assert sentence(rows(tmp_path, factor)) == "no single winner: native at 8 B, ring from 64 B to 4 KiB"
-
-
-@pytest.mark.parametrize("lucky", ["two_tree", "native"])
-def test_a_size_that_few_algorithms_have_does_not_decide(tmp_path, lucky):
-    def factor(name, nbytes):
-        if nbytes == 4096:
-            return 0.1 if name == lucky else None
-        return {"ring": 1.0}.get(name, 3.0)
-
-    assert sentence(rows(tmp_path, factor)).startswith(
-        "ring, on average 3.00 times faster than native, 10.0 us at 512 B"
-    )
+def test_one_who_is_fastest_at_every_size_wins_them_all():
+    (stretch,) = (won := verdict_of(lambda name, n: {"ring": 1.0, "native": 2.0}.get(name, 3.0))).stretches
+    assert (stretch.low, stretch.high, stretch.leaders, stretch.is_won) == (8, SIZES[-1], ("ring",), True)
+    advantage = stretch.advantage
+    assert (advantage.rival, advantage.size_count) == ("native", len(SIZES))
+    assert advantage.low < 2 < advantage.high and advantage.factor == pytest.approx(2, rel=0.02)
+    assert (stretch.nbytes, won.hand_overs, won.unclear, won.reason) == (SIZES[-1], (), (), "")
 
 
-def test_a_verdict_holds_facts(tmp_path):
-    (won,) = verdicts(rows(tmp_path, lambda name, nbytes: {"ring": 1.0, "native": 2.0}.get(name, 3.0)))
-    assert (won.kind, won.winner, won.rival, won.size_count, won.nbytes) == (WON, "ring", "native", 4, 4096)
-    assert won.factor == pytest.approx(2.0) and won.time_s == pytest.approx(1e-5)
+def test_a_winner_hands_over_to_the_next():
+    def factor(name, n):
+        return {"native": 1 + n / 1000, "ring": 3 + n / 3000}.get(name, 20 + n)
+
+    won = verdict_of(factor)
+    assert [stretch.leaders[0] for stretch in won.stretches] == ["native", "ring"]
+    assert all(stretch.is_won for stretch in won.stretches)
+    (over,) = won.hand_overs
+    assert over.nbytes == pytest.approx(3000, rel=0.1)
+    assert [(s.low, s.high) for s in won.stretches] == [(8, 2048), (8192, SIZES[-1])]
+
+
+def test_noise_makes_no_bands():
+    """ring wins but for one size, where nothing can be told, and one, where tree is lower by chance."""
+    rows = ranked_rows(cells(lambda name, n: {"ring": 1.0}.get(name, 1.3)))
+    for row in rows:
+        if (row["algorithm"], row["nbytes"]) == ("tree", SIZES[3]):
+            row |= made_row("tree", SIZES[3], [0.5, 3.0, 0.7, 0.9, 2.0])
+    (won,) = verdicts(rank(rows))
+    assert [(s.low, s.high, s.leaders) for s in won.stretches] == [(8, SIZES[-1], ("ring",))]
+
+
+def test_leaders_that_cannot_be_told_apart_are_named_together():
+    rows = ranked_rows(cells(lambda name, n: {"native": 3.0}.get(name, 1.0), spread=0.1))
+    (stretch,) = verdicts(rows)[0].stretches
+    assert set(stretch.leaders) == {"ring", "tree"} and not stretch.is_won and not stretch.is_equal
+    assert stretch.advantage.rival == "native"
+
+
+@pytest.mark.parametrize(
+    "options, reason",
+    [
+        ({"names": ("ring",)}, reasons.ONE),
+        ({"launches": 2}, reasons.FEW_LAUNCHES),
+        ({"spread": 0.5}, reasons.NOISE),
+        ({"spread": 0.001}, reasons.ALL_EQUAL),
+    ],
+)
+def test_without_a_winner_the_reason_is_a_fact(options, reason):
+    found = verdict_of(lambda name, n: 1.0, **options)
+    assert found.reason == reason and not found.stretches and not found.hand_overs
+
+
+def test_few_calls_and_doubts_are_reasons():
+    few = [made_row(name, 8, [s] * 3, repetitions=9) for name, s in (("ring", 1.0), ("tree", 2.0))]
+    assert verdicts(rank(few))[0].reason == reasons.FEW_CALLS
+    doubted = [made_row(name, 8, [s, 1.01 * s, s]) for name, s in (("native", 1.0), ("ring", 2.0), ("tree", 3.0))]
+    doubted[0]["call_floor_s"] = 1.5
+    assert verdicts(rank(doubted))[0].reason == reasons.DOUBTED
+
+
+def test_who_is_not_ranked_everywhere_is_absent_and_a_size_beyond_is_unclear():
+    def factor(name, n):
+        return None if name == "tree" and n < 100 else {"ring": 1.0, "native": 2.0}.get(name, 3.0)
+
+    assert verdict_of(factor).stretches[0].absent == ("tree",)
+    rows = ranked_rows(cells(lambda name, n: 1.0 if n == 8 else {"ring": 1.0}.get(name, 2.0), spread=0.05))
+    (found,) = verdicts(rows)
+    assert found.unclear == (8,) and found.stretches[0].low == SIZES[1]
+
+
+def test_a_cold_cache_has_a_verdict_only_without_a_warm_one():
+    warm = ranked_rows(cells(lambda name, n: {"ring": 1.0}.get(name, 2.0)))
+    cold = ranked_rows(cells(lambda name, n: {"tree": 1.0}.get(name, 2.0)), cache="cold")
+    assert [found.cache for found in verdicts(warm + cold)] == ["warm"]
+    assert [found.cache for found in verdicts(cold)] == ["cold"]
+
+
+def test_one_rank_has_no_verdict():
+    assert verdicts(ranked_rows({("ring", 8): [1.0] * 3, ("tree", 8): [2.0] * 3}, ranks=1)) == []

@@ -2,38 +2,57 @@
 
 import pytest
 
-from allreduce_bench.evaluation.verdict import SPLIT, TIE, UNMEASURED, WON, Span, Verdict
-from allreduce_bench.report import verdict_sentence
+from allreduce_bench.evaluation.hand_over import HandOver
+from allreduce_bench.evaluation.verdict import Advantage, Stretch, Verdict
+from allreduce_bench.report.verdict_sentence import REASONS, lines
+
+WON = Stretch(8, 4096, ("ring",), True, False, Advantage("native", 2.0, 1.5, 2.5, 4), 4096, 1e-5, ())
 
 
 @pytest.mark.parametrize(
-    "verdict, lead, rest",
+    "changed, sentence",
     [
-        (Verdict(4, "x", UNMEASURED), "", "no algorithm was measured at every size"),
+        ({}, "8 B to 4 KiB: ring, on average 2.00 times faster than native [1.50, 2.50], 10.0 us at 4 KiB"),
+        ({"advantage": None, "high": 8, "nbytes": 8}, "8 B: ring, 10.0 us at 8 B"),
         (
-            Verdict(4, "x", SPLIT, spans=(Span("native", 8, 8), Span("ring", 64, 4096))),
-            "no single winner",
-            ": native at 8 B, ring from 64 B to 4 KiB",
+            {"leaders": ("native",), "advantage": Advantage("tree", 1.5, 1.2, 1.8, 1), "absent": ("ring",)},
+            "8 B to 4 KiB: native, 1.50 times faster than tree [1.20, 1.80], which comes next, 10.0 us at 4 KiB"
+            " (ring not ranked at every size)",
         ),
         (
-            Verdict(4, "x", TIE, "native", ("ring",), "ring", 1.01, 1, 8, 1e-5),
-            "no clear winner",
-            " among native, ring; native takes 10.0 us at 8 B",
+            {"leaders": ("ring", "tree"), "is_equal": True, "advantage": None},
+            "8 B to 4 KiB: ring (equal: tree), 10.0 us at 4 KiB",
         ),
         (
-            Verdict(4, "x", WON, "native", (), "ring", 1.5, 2, 64, 1e-5, absent=("tree",)),
-            "native",
-            ", the library's own, 10.0 us at 64 B; ring comes next, on average 1.50 times slower"
-            " (tree not measured at every size)",
+            {"leaders": ("ring", "tree"), "is_won": False, "advantage": None},
+            "8 B to 4 KiB: no single winner among ring, tree, which cannot be told apart; ring takes 10.0 us at 4 KiB",
         ),
         (
-            Verdict(4, "x", WON, "ring", ("tree",), "native", 3.0, 1, 64, 1e-5),
-            "ring",
-            " (as fast: tree), 3.00 times faster than native, 10.0 us at 64 B",
+            {"is_won": False, "advantage": None},
+            "8 B to 4 KiB: no winner, but all others than ring are slower at some size, 10.0 us at 4 KiB",
         ),
-        (Verdict(4, "x", WON, "ring", nbytes=64, time_s=1e-5), "ring", ", 10.0 us at 64 B"),
     ],
 )
-def test_a_sentence_is_made_of_the_facts(verdict, lead, rest):
-    assert verdict_sentence.emphasis(verdict) == (lead, rest)
-    assert verdict_sentence.sentence(verdict) == lead + rest
+def test_a_sentence_is_made_of_the_facts(changed, sentence):
+    (line,) = lines(Verdict(4, "warm", (WON._replace(**changed),), (), ()))
+    assert str(line) == sentence
+
+
+def test_a_hand_over_and_unclear_sizes_follow_the_stretches():
+    later = WON._replace(low=65536, high=1 << 20, leaders=("tree", "native"), is_won=False, advantage=None)
+    over = HandOver("ring", "tree", 4096, 65536, 13496.0)
+    *_, sentence, unclear = lines(Verdict(4, "warm", (WON, later), (over,), (2, 1 << 21)))
+    assert str(sentence) == "ring hands over to tree or native at about 13 KiB, between 4 KiB and 64 KiB (95 %)"
+    assert str(unclear) == "2 B, 2 MiB: no winner: none can be told from the lowest time"
+
+
+@pytest.mark.parametrize("nbytes, words", [(9.4, "9 B"), (300, "300 B"), (1500, "1.5 KiB"), (2**25, "32 MiB")])
+def test_a_switch_point_has_two_digits(nbytes, words):
+    (_, _, sentence) = lines(Verdict(4, "warm", (WON, WON), (HandOver("a", "b", 8, 4096, nbytes),), ()))
+    assert f"at about {words}, between" in str(sentence)
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_without_a_winner_the_sentence_says_why(reason):
+    (line,) = lines(Verdict(4, "warm", (), (), (8,), reason))
+    assert str(line) == f"no winner: {REASONS[reason]}"

@@ -1,0 +1,55 @@
+"""What speaks against a time."""
+
+import pytest
+from made_rows import made_row, rank
+
+from allreduce_bench.evaluation.doubt import (
+    BELOW_FLOOR,
+    DEFINITIONS,
+    DRIFT,
+    INVALID,
+    OTHER_DEFINITION,
+    STATES,
+    doubt_of,
+    passed_floors,
+)
+
+
+@pytest.mark.parametrize(
+    "changed, doubt",
+    [
+        ({}, None),
+        ({"invalid": 2}, None),
+        ({"invalid": 20}, INVALID),
+        ({"call_floor_s": 1.1}, BELOW_FLOOR),
+        ({"copy_floor_s": 1.1}, None),  # a call of 8 bytes costs more than their copy
+        ({"time_definition": "barrier_max_local + round_time_max_local"}, DEFINITIONS),
+        ({"drift": 1.4}, None),
+        ({"drift": 1.6}, DRIFT),
+        ({"drift": 0.6}, DRIFT),
+        ({"drift": 1.6, "time_low_s": 0.5, "time_high_s": 1.0}, None),  # its interval says as much
+        ({"launch_states": ("low", "high")}, STATES),
+        ({"drift": 9.0, "call_floor_s": 1.1}, BELOW_FLOOR),
+    ],
+)
+def test_the_gravest_doubt_is_named(changed, doubt):
+    assert doubt_of(made_row("ring", 8, [1.0] * 3, **changed)) == doubt
+
+
+def test_a_copy_is_a_floor_between_ranks_from_64_kib_on():
+    changed = {"copy_floor_s": 2.0, "call_floor_s": 0.5}
+    assert passed_floors(made_row("ring", 1 << 16, [1.0], **changed)) == {"copy_floor_s": 2.0}
+    assert passed_floors(made_row("ring", 1 << 16, [1.0], ranks=1, **changed)) == {}
+
+
+def test_times_of_another_definition_are_not_ranked_among_the_others():
+    rows = [made_row(name, 8, [time_s] * 3) for name, time_s in (("native", 1.0), ("ring", 2.0), ("tree", 3.0))]
+    rows[0]["time_definition"] = "round_time_max_local"
+    rank(rows)
+    assert [row["doubt"] for row in rows] == [OTHER_DEFINITION, None, None]
+    assert rows[0]["standing"] is None and {row["standing"] for row in rows[1:]} != {None}
+
+
+def test_what_has_no_time_has_no_doubt():
+    (row,) = rank([made_row("ring", 8, [1.0], time_s=None)])
+    assert row["doubt"] is None

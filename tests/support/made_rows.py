@@ -1,0 +1,46 @@
+"""Rows of a summary from the medians of launches alone, ranked; for those who ask what can be told of them."""
+
+from collections.abc import Mapping, Sequence
+
+from allreduce_bench.evaluation.cell_times import CellCalls, statistics
+from allreduce_bench.evaluation.doubt import add_doubts
+from allreduce_bench.evaluation.standing import add_standings
+from allreduce_bench.evaluation.summary_row import SummaryRow
+
+CALLS = 20
+
+
+def made_row(algorithm: str, nbytes: int, medians_s: Sequence[float], ranks: int = 2, **changed) -> SummaryRow:
+    """The row of a cell whose launches `2r-1`, `2r-2`, … have these medians; `changed`: columns with other values."""
+    timed = {
+        f"{ranks}r-{number}": CellCalls({}, [median_s] * CALLS, definitions={"barrier_max_local"})
+        for number, median_s in enumerate(medians_s, start=1)
+    }
+    row: SummaryRow = {
+        "algorithm": algorithm,
+        "executor": "native" if algorithm == "native" else "sendrecv",
+        "ranks": ranks,
+        "nbytes": nbytes,
+        "cache": "warm",
+        "groups": "",
+        "state": "done",
+        **statistics(timed),
+    }
+    return row | changed
+
+
+def ranked_rows(medians_s: Mapping[tuple[str, int], Sequence[float]], **changed) -> list[SummaryRow]:
+    """A row of each (algorithm, nbytes), ranked."""
+    return rank([made_row(*cell, medians, **changed) for cell, medians in medians_s.items()])
+
+
+def rank(rows: list[SummaryRow]) -> list[SummaryRow]:
+    """The rows, with doubts and standings."""
+    add_doubts(rows)
+    add_standings(rows)
+    return rows
+
+
+def standings(rows: Sequence[SummaryRow]) -> dict[tuple[str, int], str | None]:
+    """(algorithm, nbytes) -> standing."""
+    return {(row["algorithm"], row["nbytes"]): row["standing"] for row in rows}
