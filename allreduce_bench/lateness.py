@@ -19,6 +19,7 @@ moment is no state.
 tests/studies/two_states.py measures both rates.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -169,10 +170,10 @@ def _supported(gaps: Gaps, found: np.ndarray) -> np.ndarray:
     And, once there are such, all others at which the same launches are slow by as much as matters: a median across
     states is none, whether the noise hides the gap at one size or not.
     """
-    met: dict[object, int] = {}
-    for size in np.flatnonzero(found):
-        met[gaps.kind(size)] = met.get(gaps.kind(size), 0) + int(gaps.smaller[size])
-    kept = {gaps.division(size) for size in np.flatnonzero(found) if met[gaps.kind(size)] >= LEAST_MET}
+    at, met = np.flatnonzero(found).tolist(), Counter[object]()
+    for size in at:
+        met[gaps.kind(size)] += int(gaps.smaller[size])
+    kept = {gaps.division(size) for size in at if met[gaps.kind(size)] >= LEAST_MET}
     matters = (gaps.gap >= np.log(LEAST_GAP)) & (gaps.gap > gaps.spread)
     return matters & np.array([gaps.division(size) in kept for size in range(len(found))], dtype=bool)
 
