@@ -209,10 +209,11 @@ def kind_of_gap(low_s: np.ndarray, high_s: np.ndarray) -> str:
         CONSTANT_DELAY: np.log(high_s / (low_s + np.median(high_s - low_s))),
         CONSTANT_RATIO: ratios - np.median(ratios),
     }
-    best, second, _ = sorted(off, key=lambda kind: float(np.square(off[kind]).mean()))
+    misfit = {kind: float(np.sqrt(np.square(of_kind).mean())) for kind, of_kind in off.items()}
+    best, second, _ = sorted(off, key=lambda kind: misfit[kind])
     if np.abs(off[best]).max() > np.log1p(MISFIT):
         return CHANGING
-    return best if np.square(off[second]).mean() > CLEARLY**2 * np.square(off[best]).mean() else UNKNOWN
+    return best if misfit[second] > CLEARLY * max(misfit[best], RESOLUTION) else UNKNOWN
 
 
 __all__ = [

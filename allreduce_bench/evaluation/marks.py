@@ -27,6 +27,7 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
     row |= _described_columns((_marks_in_state(marks, "done") or marks[-1:])[0])
     wrong = [int(mark["wrong"]) for mark in marks if mark["wrong"]]
     row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
+    row |= _checked_columns(marks)
     row |= _bit_columns(marks)
     if failed := _marks_in_state(marks, *FAILED):
         row |= {"state": failed[0]["state"], "reason": failed[0]["reason"] or f"{failed[0]['wrong']} wrong elements"}
@@ -63,6 +64,13 @@ def _described_columns(mark: Row) -> SummaryRow:
     if nbytes := _whole_or_none(mark["nbytes"]):  # an imported type may have a size that we do not know
         row["nbytes"] = nbytes
     return row
+
+
+def _checked_columns(marks: Sequence[Row]) -> SummaryRow:
+    """In how many launches the result was checked, and in how many of them it was wrong."""
+    wrong = {mark["launch"] for mark in marks if mark["state"] == "wrong" or int(mark["wrong"] or 0)}
+    checked = wrong | {mark["launch"] for mark in marks if mark["wrong"]}
+    return {"checked_launches": len(checked), "wrong_launches": len(wrong)}
 
 
 def _median_wire(marks: Sequence[Row]) -> str | None:

@@ -39,6 +39,10 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
         from .group_losses import add_columns  # late: few runs have groups
 
         add_columns(plan, cells, rows, timed, attempts)
+    if any(len(row.get("launch_medians", ())) > 1 for row in rows):
+        from .launch_states import add_states  # late: a rank's own summary is of one launch
+
+        add_states(rows)
     add_doubts(rows)
     add_standings(rows)
     for rows_of_size in by_size(rows).values():

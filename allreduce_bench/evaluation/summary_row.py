@@ -11,6 +11,8 @@ RealColumn = Literal[  # the columns of numbers that are not whole, for those wh
     "time_high_s",
     "spread_low_s",
     "spread_high_s",
+    "state_low_s",
+    "state_high_s",
     "min_s",
     "max_s",
     "p5_s",
@@ -53,10 +55,24 @@ class Accident(NamedTuple):
         return f"in launch {self.launch}: {self.reason}"
 
 
+class LaunchStates(NamedTuple):
+    """Of a cell whose launches are in two states: a median over all of them is the time of neither."""
+
+    low_s: float  # median of the launches in the fast state, seconds
+    high_s: float  # of those in the slow state
+    low_launches: tuple[str, ...]
+    high_launches: tuple[str, ...]
+    gap: str  # between the states over the sizes of the series: what `lateness.kind_of_gap` says
+
+
 class SummaryFacts(TypedDict, total=False):
     """What a row holds beside the columns; no file does."""
 
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
+    launch_states: LaunchStates | None  # see `launch_states.add_states`
+    suspected_states: int  # launches of a cell that look as if they were in two states, and are too few to tell
+    checked_launches: int  # that counted the cell's wrong elements, or said that its result was wrong
+    wrong_launches: int  # those of them whose result was wrong
     accidents: list[Accident]
     losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
     schedules: int  # that the launches ran, different ones
@@ -95,6 +111,9 @@ class SummaryRow(SummaryFacts, total=False):
     spread_low_s: float
     spread_high_s: float
     interval: str
+    states: str | None
+    state_low_s: float | None
+    state_high_s: float | None
     min_s: float
     max_s: float
     p5_s: float | None

@@ -141,6 +141,9 @@ SUMMARY = (
     Column("spread_low_s", "s", "real", "lowest launch median; with a single launch time_low_s"),
     Column("spread_high_s", "s", "real", "highest launch median; with a single launch time_high_s"),
     Column("interval", "", "text", "launches: of the mean of launch medians; repetitions: of the median within launches (below 3); range: none"),
+    Column("states", "", "text", "launches in each of two states, such as low:1,high:4, and time_s is the time of neither; empty: not told apart"),
+    Column("state_low_s", "s", "real", "median of the launches in the fast state"),
+    Column("state_high_s", "s", "real", "median of the launches in the slow state"),
     Column("min_s", "s", "real", "fastest repetition"),
     Column("max_s", "s", "real", "slowest repetition"),
     *(
