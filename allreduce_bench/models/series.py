@@ -5,6 +5,7 @@ segment. Executors, caches and types are never pooled, nor are runs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from ..algorithms import builtin
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
+from ..units import format_size, in_ranks
 from .choice import choose, ranked, simpler_rivals
 from .diagnosis import diagnose
 from .fitting import Fit, plain
@@ -23,6 +25,7 @@ from .model import Model
 from .native.known import is_library, readings
 from .observations import Observations, TermColumns
 from .scores import Scores, score
+from .states_of_points import in_two_states
 from .terms import terms
 from .usable_points import TooFewPoints, float_column, itemsize_of, refuse_too_little, usable_points
 
@@ -62,16 +65,32 @@ def fit_series(
     own: Mapping[str, Algorithm] | None = None,
 ) -> Iterator[FittedSeries | UnfittedSeries]:
     """Each series of `points` in their order, fitted or not. `own`: algorithms of a user's own files."""
+    points = points.reset_index(drop=True)
+    undecided = in_two_states(points)
     for key, rows in points.groupby(list(KEYS), sort=False, dropna=False):
         values = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
         if values["algorithm"] in FLOORS and values["executor"] == "floor":
             continue
+        rows, notes = _in_one_state(rows, undecided[rows.index])
         try:
             given = (priced_as or {}).get(str(values["algorithm"]))
-            yield _fit(values, rows, given, {**builtin(), **(own or {})})
+            fitted = _fit(values, rows, given, {**builtin(), **(own or {})})
+            model = replace(fitted.model, notes=(*notes, *fitted.model.notes))
+            yield fitted._replace(model=model)
         except TooFewPoints as error:
             run, algorithm, executor = (str(values[name] or "") for name in KEYS[:3])
-            yield UnfittedSeries(run, algorithm, executor, str(error))
+            yield UnfittedSeries(run, algorithm, executor, "; ".join((str(error), *notes)))
+
+
+def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The points whose launches are in one state, and a sentence about the others, where there are such."""
+    if not undecided.any():
+        return points, ()
+    left_out = points[undecided]
+    sizes = dict.fromkeys(map(format_size, (left_out["nbytes"].min(), left_out["nbytes"].max())))
+    where = f"{' to '.join(sizes)} at {in_ranks(int(ranks) for ranks in left_out['ranks'])}"
+    reason = f"their launches are in two states ({where}), and a median of both is the time of neither"
+    return points[~undecided], (f"{len(left_out)} of {len(points)} points left out: {reason}",)
 
 
 def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapping[str, Algorithm]) -> FittedSeries:

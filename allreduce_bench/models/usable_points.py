@@ -28,7 +28,7 @@ def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         notes.append(f"{number} of {len(points)} points left out: their ranks or sizes are missing")
     complete = points[~implausible & ~incomplete]
     if complete.empty:
-        raise TooFewPoints(f"none of its points can be used: {notes[-1]}")
+        raise TooFewPoints(": ".join(("none of its points can be used", *notes[-1:])))
     usable = complete[(complete["ranks"] > 1) & (complete["nbytes"] > 0)]
     if usable.empty:
         reason = "one rank sends no messages" if (complete["ranks"] <= 1).all() else "vectors of 0 bytes move nothing"
