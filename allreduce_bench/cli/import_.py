@@ -12,6 +12,7 @@ from ..units import MAX_RANKS, format_size, in_ranks
 from .types import OneLineError, errors_in_one_line, talk
 
 if TYPE_CHECKING:
+    from ..evaluation.summary_row import SummaryRow
     from ..importers import Imported
 
 
@@ -97,12 +98,20 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
             rows_of_logs.append((log, read(log, Asked(ranks=rank_count, nodes=node_count, **common))))
     options = {"ranks": list(ranks), "nodes": list(nodes), **common}
     command = ["allreduce-bench", *sys.argv[1:]]
-    keep([row for _, rows in rows_of_logs for row in rows], RunFolder(output), command, _without_empty(options))
+    logged = [row for _, rows in rows_of_logs for row in rows]
+    summary = keep(logged, RunFolder(output), command, _without_empty(options))
     for warning in log_warnings:
         talk(f"warning: {warning.message}")
-    for log, rows in rows_of_logs:
-        click.echo(_sentence_of_log(log, rows))
+    click.echo("\n".join([*(_sentence_of_log(log, rows) for log, rows in rows_of_logs), *_doubts(summary)]))
     talk(f"{output}      next: allreduce-bench report {output}")
+
+
+def _doubts(rows: "Sequence[SummaryRow]") -> list[str]:
+    """What to know of the imported times, in sentences: where results are wrong, and launches in two states."""
+    from ..report.launch_states_sentence import suspicion_sentences, told_sentences
+    from ..report.wrong_clusters_sentence import cluster_sentences
+
+    return [*cluster_sentences(rows), *told_sentences(rows), *suspicion_sentences(rows)]
 
 
 def _for_each(name: str, values: Sequence[int], logs: Sequence[Path]) -> list[int | None]:

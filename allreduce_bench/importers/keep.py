@@ -9,6 +9,7 @@ from typing import Any
 
 from ..evaluation.cell_times import join_values
 from ..evaluation.summary import record_summary
+from ..evaluation.summary_row import SummaryRow
 from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.recorder import Recorder, create_run, discard_run
@@ -20,8 +21,8 @@ SAME = ("tool", "system", "dtype", "op", "in_place")  # what one folder has one 
 Cell = tuple  # what tells a cell from the others of its launch
 
 
-def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], said: dict[str, Any]) -> None:
-    """Make a run of the rows of one or more logs; `said` is what options filled in, for the record.
+def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], said: dict[str, Any]) -> list[SummaryRow]:
+    """Make a run of the rows of one or more logs, and sum it up; `said` is what options filled in, for the record.
 
     Raises LogError before anything is written: no ranks, or more than one system, type, operation, or layout of as
     many ranks; RunError where the folder exists.
@@ -37,7 +38,7 @@ def keep(rows: Sequence[Imported], folder: RunFolder, command: Sequence[str], sa
     try:
         for launch, rows_of_launch in launches.items():
             _record(folder, launch, rows_of_launch)
-        record_summary(folder)
+        return record_summary(folder)
     except BaseException:  # half an import is none
         discard_run(folder)
         raise

@@ -11,6 +11,7 @@ from ..machine.finding import LEVELS
 from ..units import format_size, in_ranks
 from .caveat import FAILED, Caveat, Note, cell_size, gaps
 from .time_caveats import find_time_caveats
+from .wrong_clusters_sentence import cluster_sentences
 
 BADGES = {  # in this order
     "oversubscribed": "oversubscribed",
@@ -41,6 +42,7 @@ def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: 
     imported = any("source" in fact for fact in attempts)
     row_caveats = [
         *_of_checks(rows, imported),
+        *_of_clusters(rows),
         *_of_accidents(rows),
         *bit_caveats,
         *_of_gaps(rows),
@@ -95,6 +97,11 @@ def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
         badge, text = ("no wrong results", "The logs say that none was wrong.") if imported else EXACT
         return [Caveat("good", badge, (Note(text),))]
     return [Caveat("caution", "unchecked results", (Note("Some times belong to results that were not checked."),))]
+
+
+def _of_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    notes = tuple(map(Note, cluster_sentences(rows)))
+    return [Caveat("bad", "wrong results gather", notes)] if notes else []
 
 
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:

@@ -12,7 +12,7 @@ from ..runs.dtypes import arithmetic_note
 from ..runs.plan import Plan
 from ..runs.schema import ALONE
 from ..units import aligned, format_size, format_time, three_digits
-from . import traffic_sentence, verdict_sentence
+from . import launch_states_sentence, traffic_sentence, verdict_sentence, wrong_clusters_sentence
 from .verdict_sentence import MARGIN
 
 MOST_NAMED = 12  # cells in one note
@@ -44,6 +44,9 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> st
         _counts_line(every),
         *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
         *_unranked_note(rows),
+        *wrong_clusters_sentence.cluster_sentences(every),
+        *launch_states_sentence.told_sentences(every),
+        *launch_states_sentence.suspicion_sentences(every),
         *_floors_line(rows),
         *(_group_losses(every) if plan.groups else ()),
         *_notes(every),

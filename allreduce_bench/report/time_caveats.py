@@ -7,9 +7,11 @@ from ..evaluation import doubt
 from ..evaluation.cell_times import MIN_LAUNCHES, split_values
 from ..evaluation.doubt import MUCH_INVALID, STRONG_DRIFT, drifts
 from ..evaluation.summary_row import SummaryRow, time_of
+from ..lateness import FEWEST_LAUNCHES
 from ..measuring.budget import MAX_REPETITIONS
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_time, in_ranks
+from . import launch_states_sentence
 from .caveat import Caveat, Note, cell_size
 
 STRONG_LAG1, SLIGHT_DRIFT = 0.5, 1.1
@@ -19,7 +21,7 @@ FLOORS = {"call_floor_s": "no call at all", "copy_floor_s": "a local copy of the
 def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """What the rows of a summary say against their times."""
     done = [row for row in rows if row["time_s"] is not None]
-    return [*_of_intervals(rows), *_of_floors(done), *_of_calls(done)]
+    return [*_of_intervals(rows), *_of_states(done), *_of_floors(done), *_of_calls(done)]
 
 
 def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -32,6 +34,20 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
             Note(f"Cells of fewer than {LEAST_FOR_INTERVAL} calls have no interval: nobody is told from the fastest.")
         )
     return [Caveat("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
+
+
+def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
+    """Launches in two states, told or suspected."""
+    caveats = []
+    if told := launch_states_sentence.told_sentences(done):
+        effect = "a median over the launches is the time of neither state: no winner, fit or comparison rests on it"
+        advice = "look for what differs between these launches: nodes, placement, a timer of the transport"
+        notes = (*map(Note, told[:-1]), Note(told[-1], effect, advice))
+        caveats.append(Caveat("caution", "launches in two states", notes))
+    if suspected := launch_states_sentence.suspicion_sentences(done):
+        notes = (*map(Note, suspected[:-1]), Note(suspected[-1], "", f"add launches: {FEWEST_LAUNCHES} or more"))
+        caveats.append(Caveat("caution", "two states, or noise", notes))
+    return caveats
 
 
 class Remark(NamedTuple):

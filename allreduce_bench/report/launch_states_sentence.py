@@ -1,0 +1,108 @@
+"""What people read of launches in two states: which, where, how often, and what the gap between them is."""
+
+from collections.abc import Sequence
+
+from ..evaluation.cell_label import qualifiers
+from ..evaluation.launch_states import StatesOfSeries, series_in_states
+from ..evaluation.summary_row import LaunchStates, SummaryRow
+from ..lateness import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, FEWEST_LAUNCHES
+from ..stats import median
+from ..units import format_size, format_time, in_ranks
+
+ALIKE = 1.15  # times that differ by less are said as one
+MOST_NAMED = 5  # launches
+
+
+def told_sentences(rows: Sequence[SummaryRow]) -> list[str]:
+    """A sentence for each series of a run whose launches are in two states."""
+    return [_told(series) for series in series_in_states(rows) if not series.suspected]
+
+
+def suspicion_sentences(rows: Sequence[SummaryRow]) -> list[str]:
+    """A sentence for each series that looks like it, where there are too few launches to tell."""
+    return [_suspected(series) for series in series_in_states(rows) if series.suspected]
+
+
+def _told(series: StatesOfSeries) -> str:
+    states = [states for row in series.rows if (states := row.get("launch_states"))]
+    low, high = (_times_text([getattr(each, name) for each in states]) for name in ("low_s", "high_s"))
+    low_launches, high_launches = _launches_texts(states)
+    return (
+        f"{_series_text(series)}: launches are in two states {_sizes_text(series)}: "
+        f"{low} ({low_launches}) and {high} ({high_launches}): {_gap_text(series, states)}{_elsewhere(series)}"
+    )
+
+
+def _suspected(series: StatesOfSeries) -> str:
+    launches = series.rows[0].get("suspected_states")
+    return (
+        f"{_series_text(series)}: launches look as if they were in two states {_sizes_text(series)}, but these are "
+        f"{launches} launches for a question that needs {FEWEST_LAUNCHES}"
+    )
+
+
+def _series_text(series: StatesOfSeries) -> str:
+    """`ring at 352 ranks`, `ring cold at 2 ranks`."""
+    row = series.rows[0]
+    return f"{' '.join([row['algorithm'], *qualifiers(row['cache'], row['groups'])])} at {in_ranks([row['ranks']])}"
+
+
+def _sizes_text(series: StatesOfSeries) -> str:
+    """`from 4 KiB to 1 MiB`, `at 8 B, 64 B`; some of those between are told where they are not in two states."""
+    sizes = [row["nbytes"] for row in series.rows]
+    if len(sizes) <= 2:
+        return f"at {', '.join(map(format_size, sizes))}"
+    between = [size for size in series.sizes if sizes[0] < size < sizes[-1] and size not in sizes]
+    but = f" but for {', '.join(map(format_size, between))}" if between else ""
+    return f"from {format_size(sizes[0])} to {format_size(sizes[-1])}{but}"
+
+
+def _times_text(times_s: Sequence[float]) -> str:
+    """`9.77 ms`, or `0.39 ms to 1.55 ms` where the times of the sizes differ."""
+    low_s, high_s = min(times_s), max(times_s)
+    return format_time(median(times_s)) if high_s < ALIKE * low_s else f"{format_time(low_s)} to {format_time(high_s)}"
+
+
+def _launches_texts(states: Sequence[LaunchStates]) -> tuple[str, str]:
+    """`1 of 5 launches: 4` and `4 of 5`; `2 or 3 of 5 launches` where the sizes differ in it."""
+    all_of = [len(each.low_launches) + len(each.high_launches) for each in states]
+    met = {"low": [len(each.low_launches) for each in states], "high": [len(each.high_launches) for each in states]}
+    rarer = "low" if sum(met["low"]) < sum(met["high"]) else "high"
+    named = {getattr(each, f"{rarer}_launches") for each in states}
+    texts = {}
+    for state, counts in met.items():
+        text = f"{_span_text(counts)} of {_span_text(all_of)}"
+        if state == rarer:
+            numbers = [name.rpartition("-")[2] for name in named.pop()] if len(named) == 1 else []
+            text += " launches" + (f": {', '.join(numbers)}" if 0 < len(numbers) <= MOST_NAMED else "")
+        texts[state] = text
+    return texts["low"], texts["high"]
+
+
+def _span_text(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
+    """What the gap does over the sizes, and what does so."""
+    ratios = [each.high_s / each.low_s for each in states]
+    later_s = median(each.high_s - each.low_s for each in states)
+    first, last = (format_size(series.rows[index]["nbytes"]) for index in (0, -1))
+    texts = {
+        CONSTANT_TIME: f"the slow one takes {format_time(median(each.high_s for each in states))} at every size: "
+        "a timer, not a bandwidth",
+        CONSTANT_DELAY: f"the slow one takes {format_time(later_s)} more at every size: a timer, not a bandwidth",
+        CONSTANT_RATIO: f"the slow one takes {median(ratios):.3g} times as long at every size: "
+        "a bandwidth or a clock, not a timer",
+        CHANGING: f"the slow one takes {ratios[0]:.3g} times as long at {first} and {ratios[-1]:.3g} times at {last}: "
+        "the gap depends on the size, as neither a timer nor a bandwidth alone would have it",
+    }
+    return texts.get(states[0].gap, "these sizes do not tell whether the gap depends on the size")
+
+
+def _elsewhere(series: StatesOfSeries) -> str:
+    first, last = series.rows[0]["nbytes"], series.rows[-1]["nbytes"]
+    places = [f"below {format_size(first)}"] if series.sizes[0] < first else []
+    places += [f"above {format_size(last)}"] if series.sizes[-1] > last else []
+    return f"; {' and '.join(places)} there is one state" if places else ""

@@ -1,0 +1,84 @@
+"""What people read of two states: both times, how often each was met, and what the gap does over the sizes."""
+
+import pytest
+from made_runs import build_run, waits
+from places import DATA
+
+from allreduce_bench.cli import main
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.evaluation.summary_row import LaunchStates
+from allreduce_bench.lateness import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, UNKNOWN
+from allreduce_bench.report.launch_states_sentence import suspicion_sentences, told_sentences
+from allreduce_bench.report.table import table
+from allreduce_bench.report.time_caveats import find_time_caveats
+
+
+def row(nbytes: int, *, low_ms=0.5, high_ms=9.7, low=("352r-4",), high=4, gap=CONSTANT_TIME, states=True) -> dict:
+    cell = {"algorithm": "ring", "executor": "sendrecv", "segment": None, "cache": "warm", "groups": ""}
+    row = {**cell, "ranks": 352, "nbytes": nbytes, "count": nbytes // 4, "time_s": high_ms * 1e-3}
+    names = tuple(f"352r-{number}" for number in range(10, 10 + high))
+    said = LaunchStates(low_ms * 1e-3, high_ms * 1e-3, tuple(low), names, gap)
+    return {**row, "launch_states": said} if states else row
+
+
+def test_a_timer_is_said_in_one_sentence():
+    rows = [row(2048, states=False), *(row(4096 << i) for i in range(3)), row(65536, states=False)]
+    assert told_sentences(rows) == [
+        "ring at 352 ranks: launches are in two states from 4 KiB to 16 KiB: 500 us (1 of 5 launches: 4) and 9.70 ms "
+        "(4 of 5): the slow one takes 9.70 ms at every size: a timer, not a bandwidth; below 4 KiB and above 16 KiB "
+        "there is one state"
+    ]
+
+
+@pytest.mark.parametrize(
+    "gap, words",
+    [
+        (CONSTANT_DELAY, "takes 9.20 ms more at every size: a timer"),
+        (CONSTANT_RATIO, "takes 19.4 times as long at every size: a bandwidth or a clock, not a timer"),
+        (CHANGING, "takes 19.4 times as long at 8 B and 2 times at 16 B: the gap depends on the size"),
+        (UNKNOWN, "these sizes do not tell whether the gap depends on the size"),
+    ],
+)
+def test_every_kind_of_gap_has_its_words(gap, words):
+    rows = [row(8, gap=gap), row(12, gap=gap), row(16, gap=gap, low_ms=4.85 if gap == CHANGING else 0.5)]
+    assert words in told_sentences(rows)[0]
+
+
+def test_what_differs_over_the_sizes_is_said_as_a_span():
+    rows = [row(8, low=("352r-1", "352r-2"), high=3), row(16), row(32, states=False), row(64, low_ms=2.0)]
+    (sentence,) = told_sentences(rows)
+    assert "two states from 8 B to 64 B but for 32 B: " in sentence
+    assert "500 us to 2.00 ms (1 to 2 of 5 launches) and 9.70 ms (3 to 4 of 5)" in sentence
+    assert "in two states at 8 B, 16 B: " in told_sentences([row(8), row(16)])[0]
+
+
+def test_too_few_launches_are_said_in_one_line():
+    rows = [{**row(8 << i, states=False), "suspected_states": 3} for i in range(3)]
+    assert told_sentences(rows) == []
+    assert suspicion_sentences(rows) == [
+        "ring at 352 ranks: launches look as if they were in two states from 8 B to 32 B, but these are 3 launches for "
+        "a question that needs 5"
+    ]
+
+
+@pytest.mark.parametrize(
+    "launches, told, badge",
+    [
+        (5, "launches are in two states", "launches in two states"),
+        (4, "a question that needs 5", "two states, or noise"),
+    ],
+)
+def test_the_table_and_the_caveats_of_the_page_say_it(tmp_path, launches, told, badge):
+    folder = build_run(tmp_path / "run", launches=launches, factor=waits, algorithms=("native", "ring"))
+    rows = summarise(folder)
+    assert told in table(folder.plan(), rows, "Open MPI")
+    caveats = {caveat.badge: caveat for caveat in find_time_caveats(rows)}
+    (note,) = caveats[badge].notes
+    assert told in note.text and caveats[badge].level == "caution"
+
+
+def test_import_says_it(tmp_path, capsys):
+    logs = sorted(map(str, (DATA / "logs_two_states").glob("compute_engine*")))
+    with pytest.raises(SystemExit, match="0"):
+        main(["import", *logs, "-n", "352", "-o", str(tmp_path / "run")])
+    assert "388 us to 1.55 ms (1 of 5 launches: 4) and 9.90 ms (4 of 5)" in capsys.readouterr().out
