@@ -51,8 +51,10 @@ def held_against_models(
 ) -> pd.DataFrame:
     """Measured times beside those of the models: the rows of `frames.summary` that have one, and the columns HELD.
 
-    `rows` are those of one run, `models` its models. `ratio` is model_s over time_s.
+    `rows` are those of one run, `models` its models. `ratio` is model_s over time_s. Cells whose launches are in two
+    states are left out.
     """
+    rows = rows[rows["states"].isna()]
     model_of = {(model.algorithm, model.executor, model.cache): model for model in models}
     records = []
     for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):

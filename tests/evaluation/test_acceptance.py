@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from interpreters import interpreters
-from made_runs import build_run
+from made_runs import build_run, waits
 
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge, parse_limits, refuse_unplanned
 from allreduce_bench.evaluation.summary import summarise
@@ -181,3 +181,17 @@ def test_bad_usage_is_one_line_and_starts_nothing(tmp_path, words, says):
     assert result.returncode == 2, result.stderr
     (line,) = result.stderr.strip().splitlines()
     assert line.startswith(f"error: {says}") and not (tmp_path / "run").exists()
+
+
+def test_launches_in_two_states_are_judged_by_the_slow_one(tmp_path):
+    def also_ring(launch, cell):
+        return waits(launch, cell) * (30.0 if cell.algorithm == "ring" else 1.0)
+
+    folder = build_run(tmp_path / "run", launches=5, factor=also_ring, ranks=(4,), algorithms=("native", "ring"))
+    rows = summarise(folder)
+    row = next(row for row in rows if (row["algorithm"], row["nbytes"]) == ("native", MIB))
+    between_s = (row["state_low_s"] * row["state_high_s"]) ** 0.5
+    judgements = judge([AcceptanceLimit("time", MIB, between_s)], folder.plan(), rows)
+    judgements += judge([AcceptanceLimit("busbw", MIB, row["busbw_bytes_per_s"] / 2)], folder.plan(), rows)
+    assert [judgement.met for judgement in judgements] == [False, False]
+    assert all("in the slow state of 2 of 5 launches, required" in judgement.sentence for judgement in judgements)

@@ -27,6 +27,7 @@ def test_times_are_held_against_the_model_of_their_series(tmp_path):
     assert set(compared["algorithm"]) == {"ring"} and set(compared["ranks"]) == {2, 4}
     assert compared["ratio"].to_numpy() == pytest.approx(1, rel=0.1)
     assert held_against_models(rows, []).empty
+    assert held_against_models(rows.assign(states="low:1,high:4"), [hand_model("ring")]).empty
 
 
 def test_a_curve_goes_beyond_the_measured_ranks_and_says_what_is_speculative():

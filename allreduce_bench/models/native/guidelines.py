@@ -64,7 +64,7 @@ class _Pair(NamedTuple):
 
 
 def comparisons(rows: Sequence[SummaryRow]) -> list[GuidelineComparison]:
-    """Every comparison of the rows of one run that a guideline asks for, broken or not."""
+    """Every comparison that a guideline asks of the rows of one run that nothing speaks against, broken or not."""
     pairs: list[_Pair] = []
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
     trusted = [row for row in timed if row["doubt"] is None]

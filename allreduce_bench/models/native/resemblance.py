@@ -73,9 +73,10 @@ class NoResemblance(ValueError):
 def resemblances_of(rows: Sequence[SummaryRow]) -> list[Resemblance]:
     """What the rows of `executor` native of one run resemble, of the other algorithms of the run with a known path.
 
-    With a warm cache where that was measured. Raises NoResemblance.
+    With a warm cache where that was measured, and without cells whose launches are in two states. Raises NoResemblance.
     """
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
+    timed = [row for row in timed if not row.get("launch_states")]
     cache = preferred_cache({row["cache"] for row in timed})
     timed = [row for row in timed if row["cache"] == cache]
     native = {(row["ranks"], row["nbytes"]): row for row in timed if row["executor"] == "native"}

@@ -93,3 +93,8 @@ def test_other_ranks_caches_and_what_was_not_timed_are_not_held_against_each_oth
     missing = {**row("ring", 1024, 1e-9), "time_s": None}
     assert not broken([row("native", 1024, 1e-5), *fast, missing])
     assert comparisons([row("native", 1024, 1e-5, ranks=1), row("ring", 1024, 1e-9, ranks=1)]) == []
+
+
+def test_launches_in_two_states_are_held_against_nobody():
+    slow = rows(ring=lambda nbytes: linear(nbytes) / 2)
+    assert broken(slow) and not broken([{**one, "launch_states": "two"} for one in slow])

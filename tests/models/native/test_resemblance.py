@@ -136,3 +136,9 @@ def test_in_words():
     assert resemblance_sentences([none, none._replace(nbytes=1024), none._replace(ranks=8)]) == [
         "On 4, 8 ranks it cannot be told at any size."
     ]
+
+
+def test_launches_in_two_states_resemble_nothing():
+    rows = measured(switching, (2, 4, 8))
+    undecided = [row | {"launch_states": "two"} if row["nbytes"] > SWITCH else row for row in rows]
+    assert {one.nbytes for one in resemblances_of(undecided)} == {nbytes for nbytes in SIZES if nbytes <= SWITCH}
