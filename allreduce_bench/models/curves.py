@@ -107,6 +107,20 @@ def lower_bounds(models: Sequence[Model], rows: pd.DataFrame) -> dict[int, Bound
     return least
 
 
+def passed_bounds(least: Mapping[int, Bounds], rows: pd.DataFrame) -> frozenset[int]:
+    """The numbers of ranks whose `lower_bounds`, here `least`, some time of `rows` passes, or some launch's median.
+
+    Parameters were fitted to these times: what is passed by one of them is no bound.
+    """
+    passed = set()
+    for ranks, bound in least.items():
+        cells = rows[(rows["ranks"] == ranks) & (rows["nbytes"] > 0)]
+        limits_s = np.fmax(bound.latency_s, bound.bandwidth_s * cells["nbytes"])
+        if (cells[["time_s", "spread_low_s"]].min(axis="columns") < limits_s).any():
+            passed.add(ranks)
+    return frozenset(passed)
+
+
 def layouts(rows: pd.DataFrame) -> dict[int, list[int | None]]:
     """The numbers of ranks above 1 in `rows`, and the numbers of nodes of each; None: not known."""
     several = rows[rows["ranks"] > 1]

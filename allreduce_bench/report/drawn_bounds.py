@@ -1,6 +1,9 @@
-"""The lower bound of the times as figures draw it, and in words from which models it comes."""
+"""The lower bound of the times as figures draw it, and in words from which models it comes.
 
-from collections.abc import Mapping, Sequence
+It is made of fitted parameters: where a measured time passes it, it is no bound, and is called a fit.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -15,23 +18,31 @@ from ..units import in_ranks
 CURVE_POINTS = 200
 NO_BOUND = " No bound is drawn: this run has no model that says what a message or a byte costs."
 BEATEN_IN_WORDS = f"times lie more than {100 * (1 - BEATEN):.0f} % below that of the models, which do not hold there"
+FIT_OF_BOUND = {"bound_s": "fit_s", "busbw_bound_bytes_per_s": "busbw_fit_bytes_per_s"}  # columns of `with_bounds`
 PRICES = (("alpha_s", "α"), ("beta_s_per_byte", "β"))
 
 
-def bound_curves(least: Mapping[int, Bounds], smallest: float, largest: float) -> pd.DataFrame:
+def bound_curves(
+    least: Mapping[int, Bounds], smallest: float, largest: float, passed: Collection[int] = ()
+) -> pd.DataFrame:
     """The bounds of `curves.lower_bounds` from `smallest` to `largest` bytes, both above 0.
 
-    Columns: ranks, nbytes, time_s, busbw_bytes_per_s; NaN where there is no bound.
+    Columns: ranks, nbytes, time_s, busbw_bytes_per_s; NaN where there is no bound; passed: whether measured times pass
+    it at these ranks, which are `passed` as `curves.passed_bounds` gives them.
     """
     nbytes = np.geomspace(smallest, largest, CURVE_POINTS)
     curves = [pd.DataFrame({"ranks": ranks, "nbytes": nbytes}) for ranks in least]
     empty = pd.DataFrame(columns=["ranks", "nbytes"])
     rows = with_bounds(pd.concat(curves, ignore_index=True) if curves else empty, least)
-    return rows.rename(columns={"bound_s": "time_s", "busbw_bound_bytes_per_s": "busbw_bytes_per_s"})
+    rows = rows.rename(columns={"bound_s": "time_s", "busbw_bound_bytes_per_s": "busbw_bytes_per_s"})
+    return rows.assign(passed=rows["ranks"].isin(passed))
 
 
-def with_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds]) -> pd.DataFrame:
-    """`frame` with the lower bound of its times and the upper bound of its bus bandwidths, as the figures draw them."""
+def with_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collection[int] = ()) -> pd.DataFrame:
+    """`frame` with the lower bound of its times and the upper bound of its bus bandwidths, as the figures draw them.
+
+    At the `passed` numbers of ranks both stand in the columns of the fit instead, which are NaN elsewhere.
+    """
     none = Bounds(0.0, 0.0)
     bound_s = [
         max(least.get(ranks, none).latency_s, least.get(ranks, none).bandwidth_s * nbytes) if nbytes else 0.0
@@ -39,11 +50,16 @@ def with_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds]) -> pd.DataFram
     ]
     moved = [bound_path(nbytes, ranks)[1] for ranks, nbytes in zip(frame["ranks"], frame["nbytes"])]
     rows = frame.assign(bound_s=pd.Series(bound_s, index=frame.index, dtype=float).replace(0.0, np.nan))
-    return rows.assign(busbw_bound_bytes_per_s=pd.Series(moved, index=frame.index, dtype=float) / rows["bound_s"])
+    rows = rows.assign(busbw_bound_bytes_per_s=pd.Series(moved, index=frame.index, dtype=float) / rows["bound_s"])
+    is_fit = frame["ranks"].isin(passed)
+    fits = {fit: rows[bound].where(is_fit) for bound, fit in FIT_OF_BOUND.items()}
+    return rows.assign(**{bound: rows[bound].mask(is_fit) for bound in FIT_OF_BOUND}, **fits)
 
 
-def bound_sentence(frame: pd.DataFrame, models: Sequence[Model], least: Mapping[int, Bounds]) -> str:
-    """From which models the bound comes, and where there is none."""
+def bound_sentence(
+    frame: pd.DataFrame, models: Sequence[Model], least: Mapping[int, Bounds], passed: Collection[int] = ()
+) -> str:
+    """From which models the bound comes, where it is none because times pass it, and where nothing is drawn."""
     if not models:
         return NO_BOUND
     nodes_of = layouts(frame)
@@ -55,6 +71,13 @@ def bound_sentence(frame: pd.DataFrame, models: Sequence[Model], least: Mapping[
     prices = [
         f"{symbol} of the model of {', '.join(sorted(series_of[name]))}" for name, symbol in PRICES if series_of[name]
     ]
-    drawn = f" The dashed bound: at the smallest fitted {' and '.join(prices)}." if prices else ""
+    drawn = f" The dashed {_kinds(least, passed)}: at the smallest fitted {' and '.join(prices)}." if prices else ""
+    if passed:
+        drawn += f" At {in_ranks(sorted(passed))} it is no bound: measured times pass it."
     lacking = [ranks for ranks in nodes_of if ranks not in least]
     return drawn + (f" No bound is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else "")
+
+
+def _kinds(least: Mapping[int, Bounds], passed: Collection[int]) -> str:
+    bounds = len(least) > len(passed)
+    return "bound or fit" if passed and bounds else "bound" if bounds else "fit"

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..models.bounds import Bounds
-from ..models.curves import held_against_models, lower_bounds
+from ..models.curves import held_against_models, lower_bounds, passed_bounds
 from ..models.model import Model
 from ..schedule.algorithm import Algorithm
 from .drawn_bounds import bound_curves, bound_sentence, with_bounds
@@ -32,15 +32,20 @@ class FigureData:
         return lower_bounds(self.models, self.frame)
 
     @cached_property
+    def passed(self) -> frozenset[int]:
+        """The numbers of ranks at which measured times pass what would be their lower bound."""
+        return passed_bounds(self.least, self.frame)
+
+    @cached_property
     def limits(self) -> pd.DataFrame:
         """The `bound_curves` over the sizes that were measured, of which there is one."""
         sizes = self.frame.loc[self.frame["time_s"].notna() & (self.frame["nbytes"] > 0), "nbytes"]
-        return bound_curves(self.least, sizes.min(), sizes.max())
+        return bound_curves(self.least, sizes.min(), sizes.max(), self.passed)
 
     @cached_property
     def bounded(self) -> pd.DataFrame:
         """The rows with their bounds."""
-        return with_bounds(self.frame, self.least)
+        return with_bounds(self.frame, self.least, self.passed)
 
     @cached_property
     def compared(self) -> pd.DataFrame:
@@ -50,7 +55,7 @@ class FigureData:
     @property
     def bound_sentence(self) -> str:
         """From which models the bound comes; with a blank before it."""
-        return bound_sentence(self.frame, self.models, self.least)
+        return bound_sentence(self.frame, self.models, self.least, self.passed)
 
     @property
     def has_both_caches(self) -> bool:

@@ -7,6 +7,7 @@ from made_runs import ALPHA_S, BETA_S_PER_BYTE, build_run
 
 from allreduce_bench.evaluation import frames
 from allreduce_bench.models.curves import layouts, lower_bounds
+from allreduce_bench.report.drawn_bounds import FIT_OF_BOUND
 from allreduce_bench.report.pictures import bound_curves, time_pictures
 
 NAMES = ("native", "ring", "two_tree")
@@ -28,7 +29,7 @@ def test_the_curve_is_the_greater_of_two_bounds(tmp_path):
 
 
 def test_where_times_beat_it_no_bound_is_drawn(tmp_path):
-    run = build_run(tmp_path / "a", factor=lambda launch, cell: 0.5 if launch.ranks == 2 else 1.0)
+    run = build_run(tmp_path / "a", factor=lambda launch, cell: 0.5 if launch.ranks == 2 else 1.2)
     rows, models = frames.summary([run]), hand_models(NAMES)
     assert layouts(rows) == {2: [1], 4: [1]} and set(lower_bounds(models, rows)) == {4}
     for words in (captions(rows, models)[stem] for stem in ("latency", "bus_bandwidth")):
@@ -38,6 +39,36 @@ def test_where_times_beat_it_no_bound_is_drawn(tmp_path):
     drawn = latency.numbers
     assert drawn.loc[drawn["ranks"] == 2, "bound_s"].isna().all()
     assert (drawn.loc[drawn["ranks"] == 4, "bound_s"] > 0).all()
+
+
+@pytest.mark.parametrize("launches", [1, 2, 3], ids="{} of 3".format)
+def test_a_line_that_times_pass_is_a_fit_and_no_bound(tmp_path, launches):
+    """At 2 ranks native at 8 B is 5 % faster than the prices say, in some launches or in all of them."""
+
+    def factor(launch, cell):
+        fast = (launch.ranks, cell.algorithm, cell.count) == (2, "native", 2) and int(launch.name[-1]) <= launches
+        return 0.95 if fast else 1.2
+
+    rows, models = frames.summary([build_run(tmp_path / "a", factor=factor)]), hand_models(NAMES)
+    latency, bandwidth, *_ = time_pictures(rows, models)
+    for picture, bound, fit in zip((latency, bandwidth), *zip(*FIT_OF_BOUND.items())):
+        assert "The dashed bound or fit: at the smallest fitted α" in picture.caption
+        assert "At 2 ranks it is no bound: measured times pass it." in picture.caption
+        at_2, at_4 = (picture.numbers[picture.numbers["ranks"] == ranks] for ranks in (2, 4))
+        assert at_2[bound].isna().all() and at_2[fit].notna().all()
+        assert at_4[bound].notna().all() and at_4[fit].isna().all()
+        words = " ".join(text.get_text() for text in picture.figure.legends[0].get_texts()).replace("\n", " ")
+        assert (
+            "er bound with the smallest" in words and "fit with the smallest" in words and "which times pass" in words
+        )
+
+
+def test_where_times_pass_it_everywhere_nothing_is_called_a_bound(tmp_path):
+    rows = frames.summary([build_run(tmp_path / "a", ranks=(2,), factor=lambda *_: 0.95)])
+    for picture in time_pictures(rows, hand_models(NAMES))[:2]:
+        assert "The dashed fit: at the smallest" in picture.caption and "dashed bound" not in picture.caption
+        assert not any("bound" in text.get_text() for text in picture.figure.legends[0].get_texts())
+        assert not any("bound" in text.get_text() for axes in picture.figure.axes for text in axes.texts)
 
 
 def test_without_a_model_there_is_no_bound_and_the_caption_says_so(tmp_path):

@@ -176,7 +176,9 @@ def test_the_numbers_of_a_figure_are_those_of_the_summary(page, run):
     folder, rows = run.path.parent / "pages" / "report_figures", frames.summary([run])
     latency = pd.read_csv(folder / "latency.csv")
     assert latency["time_s"].to_numpy() == pytest.approx(rows["time_s"].to_numpy(), rel=1e-8)
-    assert (latency["bound_s"] <= 1.05 * latency["time_s"]).all()
+    assert latency["bound_s"].notna().equals(latency["fit_s"].isna())  # made runs stray by 2 % around what is fitted
+    bounded = latency[latency["bound_s"].notna()]
+    assert (bounded["bound_s"] <= bounded["spread_low_s"]).all()
     winners = pd.read_csv(folder / "winners.csv")
     assert len(winners) == rows.groupby(["ranks", "nbytes"]).ngroups
     ranks = pd.read_csv(folder / "ranks.csv")

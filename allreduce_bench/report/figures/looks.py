@@ -28,6 +28,7 @@ NATIVE: Style = {
     "zorder": 3,
 }
 BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
+FIT: Style = {"color": "#555555", "linestyle": (0, (6, 2, 1, 2, 1, 2)), "linewidth": 1.2}  # what times pass
 LINK: Style = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1.4}
 COLD: Style = {"linestyle": (0, (3, 1.5)), "markerfacecolor": "white", "linewidth": 1.0}  # beside warm ones
 NOTE: Style = {"fontsize": 8, "color": "#555555"}
@@ -128,10 +129,8 @@ def panel_title(rows: pd.DataFrame) -> str:
     return " ".join(parts)
 
 
-def legend(figure: Figure, styled: dict[str, Style], note: str | None) -> None:
-    """One legend to the right of all panels; `note` explains the dashed line."""
+def legend(figure: Figure, styled: dict[str, Style]) -> None:
+    """One legend to the right of all panels."""
     handles = [Line2D([], [], **{"markersize": 5, **style}) for style in styled.values()]
     labels = [name.replace("$", r"\$") for name in styled]  # a name is no formula
-    if note:
-        handles, labels = [*handles, Line2D([], [], **BOUND)], [*labels, note]
     figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8.5)

@@ -78,7 +78,7 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
     shown: dict[str, Style] = {name: styled[name] for name in styled if name in drawn}
     if len(curves):
         shown["dashed: models beyond\nwhat was measured; shaded:\n90 % interval"] = BEYOND
-    legend(figure, shown, None)
+    legend(figure, shown)
     return figure
 
 

@@ -16,6 +16,7 @@ from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
 from .looks import (
     BOUND,
     COLD,
+    FIT,
     GRID,
     LINK,
     NOTE,
@@ -45,13 +46,14 @@ def draw_latency(data: FigureData) -> Drawing | None:
     """Time over size, with what floors and bounds there are."""
     floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
     caption = f"Time over size. {BARS}{data.bound_sentence}{floors}{_cold_sentence(data)}"
-    return _drawing(data, latency(data.frame, data.limits), caption, ["time_s", *INTERVAL, *FLOORS, "bound_s"])
+    return _drawing(data, latency(data.frame, data.limits), caption, ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s"])
 
 
 def draw_bandwidth(data: FigureData) -> Drawing | None:
     """Bus bandwidth over size, with its bound."""
     caption = f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS}{data.bound_sentence}{_cold_sentence(data)}"
-    columns = ["busbw_bytes_per_s", "busbw_bound_bytes_per_s", "of_limit", "time_s", *INTERVAL[2:4]]
+    columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
+    columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
     return _drawing(data, bandwidth(data.frame, data.limits), caption, columns)
 
 
@@ -87,13 +89,13 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         for name, style in FLOORS.items():
             marker = "." if len(floors) == 1 else ""  # a line of one point is none
             axes.plot(floors["nbytes"], floors[name] * 1e6, marker=marker, **FLOOR, **style)
-        axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **BOUND)
+        axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **(FIT if curve["passed"].any() else BOUND))
 
-    note = "lower bound with the\nsmallest fitted α and β"
+    note = "with the\nsmallest fitted α and β"
     labels = ("floor: no call", "floor: local copy", "floor: local reduction")
     measured = [rows[name].notna().any() for name in FLOORS]
     floors = {label: {**FLOOR, **style} for label, style, drawn in zip(labels, FLOORS.values(), measured) if drawn}
-    return _panels(rows, bounds, draw, limit, "time (us)", note, more=floors)
+    return _panels(rows, bounds, draw, limit, "time (us)", ("lower bound", note), more=floors)
 
 
 def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
@@ -106,23 +108,24 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
 
     def limit(axes: Axes, rows: pd.DataFrame, curve: pd.DataFrame) -> None:
         bound, measured = curve["busbw_bytes_per_s"] / 1e9, rows["busbw_bytes_per_s"].max() / 1e9
-        axes.plot(curve["nbytes"], bound, scaley=False, **BOUND)
+        kind, look = ("fit", FIT) if curve["passed"].any() else ("bound", BOUND)
+        axes.plot(curve["nbytes"], bound, scaley=False, **look)
         axes.set_ylim(0, 1.1 * max(measured, bound.clip(upper=HEADROOM * measured).max()))
         if bound.max() > HEADROOM * measured:
-            axes.text(0.02, 0.98, f"bound rises to {bound.max():.3g} GB/s", transform=axes.transAxes, va="top", **NOTE)
+            axes.text(0.02, 0.98, f"{kind} rises to {bound.max():.3g} GB/s", transform=axes.transAxes, va="top", **NOTE)
         _draw_link(axes, rows)
 
-    note = "upper bound with the\nsmallest fitted α and β\n(flat part: 1/β)"
+    note = "with the\nsmallest fitted α and β\n(flat part: 1/β)"
     rows = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
-    return _panels(rows, bounds, draw, limit, "bus bandwidth (GB/s)", note, logarithmic=False)
+    return _panels(rows, bounds, draw, limit, "bus bandwidth (GB/s)", ("upper bound", note), logarithmic=False)
 
 
 def _draw_link(axes: Axes, rows: pd.DataFrame) -> None:
     """The bus bandwidth at which the links between the nodes are full, where their rate is known."""
-    limited = rows[rows["of_limit"].notna()]
+    limited = rows[rows["limit_s"].notna()]
     if limited.empty:
         return
-    full = (limited["busbw_bytes_per_s"] / limited["of_limit"]).iloc[0] / 1e9
+    full = (limited["busbw_bytes_per_s"] * limited["time_s"] / limited["limit_s"]).iloc[0] / 1e9
     axes.axhline(full, **LINK)
     axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * full))
     axes.text(0.98, full, "links full", transform=axes.get_yaxis_transform(), ha="right", va="bottom", **NOTE)
@@ -155,12 +158,13 @@ def _panels(
     draw: Callable[[Axes, pd.DataFrame, Style], None],
     limit: Callable[[Axes, pd.DataFrame, pd.DataFrame], None],
     label: str,
-    note: str | None,
+    note: tuple[str, str] | None,
     logarithmic: bool = True,
     more: dict[str, Style] | None = None,
 ) -> Figure | None:
     """A panel for each rank count of `rows`: its algorithms, then its limit; and one legend for all, with `more`.
 
+    `note`: what the line of `bounds` is called where it is a bound, and what it is made of.
     Logarithmic panels share their y axis; linear ones have their own, or large rank counts would lie flat on 0.
     """
     styled = styles(rows["algorithm"])
@@ -178,9 +182,18 @@ def _panels(
         size_axis(axes, sorted(rows["nbytes"].unique()))
         axes.grid(True, **GRID)
     measured = set(rows.loc[rows["time_s"].notna(), "algorithm"])
-    fitted = bounds is not None and bounds["time_s"].notna().any()
     shown = {name: styled[name] for name in styled if name in measured} | (more or {})
     if both:
         shown["cold cache"] = {"color": BOUND["color"], "marker": "o", **COLD}
-    legend(figure, shown, note if fitted else None)
+    legend(figure, shown | _lines_of_bounds(bounds, note))
     return figure
+
+
+def _lines_of_bounds(bounds: pd.DataFrame | None, note: tuple[str, str] | None) -> dict[str, Style]:
+    """The label and look of each kind of line that `bounds` draws: bounds, and fits that measured times pass."""
+    if bounds is None or note is None:
+        return {}
+    kind, made_of = note
+    passed = set(bounds.loc[bounds["time_s"].notna(), "passed"])
+    bound = {f"{kind} {made_of}": BOUND} if False in passed else {}
+    return bound | ({f"fit {made_of},\nwhich times pass": FIT} if True in passed else {})
