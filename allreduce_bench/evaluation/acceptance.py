@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
 from .competitors import competing
+from .link_limit import passes_limit
 from .summary_row import SummaryRow, time_of
 
 LIMIT_FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
@@ -113,9 +114,9 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
     best = min(measured, key=_held_time_s)
     cell = f"{best['algorithm']} {where}"
     met, measurement = _hold_against(limit, best)
-    return Judgement(
-        met, cell, f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
-    )
+    judged = f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
+    beyond = f"; {best.get('link')}, does not allow that: see the finding" if passes_limit(best) else ""
+    return Judgement(met, cell, judged + beyond)
 
 
 def _hold_against(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..machine.traffic import LOOPBACK, parse_traffic, total_traffic
 from ..units import format_rate
+from .summary_row import SummaryRow
 
 USED = 0.2  # of the busiest interface's bytes: an interface that carried less is no link of this run
 
@@ -24,6 +25,22 @@ class NodeLink(NamedTuple):
 def least_s(nbytes: int, nodes: int, link: NodeLink) -> float:
     """The least seconds of an all-reduce of `nbytes` between `nodes` nodes."""
     return 2 * (nodes - 1) / nodes * nbytes / link.rate_bytes_per_s
+
+
+def share_of_limit(limit_s: float, time_s: float) -> float | None:
+    """The least time of the links over the measured one; None where the latter is shorter, of which none is a share."""
+    return limit_s / time_s if limit_s <= time_s else None
+
+
+def passes_limit(row: SummaryRow) -> bool:
+    """Whether the time of a row of the summary is below what its links are said to allow."""
+    limit_s, time_s = row.get("limit_s"), row["time_s"]
+    return limit_s is not None and time_s is not None and time_s < limit_s
+
+
+def refutes_limit(row: SummaryRow) -> bool:
+    """Whether its whole interval is: then it is no noise, and the limit does not hold."""
+    return passes_limit(row) and row["time_high_s"] < (row["limit_s"] or 0.0)
 
 
 def link_of(stated_bytes_per_s: float | None, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -> NodeLink | None:

@@ -13,7 +13,7 @@ from . import cell_times, marks
 from .cell_times import CellCalls
 from .competitors import by_size
 from .doubt import add_doubts
-from .link_limit import least_s, link_of
+from .link_limit import least_s, link_of, share_of_limit
 from .standing import add_standings
 from .summary_row import SummaryRow, time_of
 
@@ -154,4 +154,4 @@ def _add_link_limits(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -
             nodes, time_s = row.get("nodes"), row["time_s"]
             if link and nodes and time_s and row["nbytes"] and not plan.groups:  # which share the links in another way
                 limit_s = least_s(row["nbytes"], nodes, link)
-                row |= {"limit_s": limit_s, "of_limit": limit_s / time_s}
+                row |= {"limit_s": limit_s, "of_limit": share_of_limit(limit_s, time_s)}

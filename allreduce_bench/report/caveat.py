@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ..evaluation.cell_label import qualifiers
 from ..evaluation.summary_row import SummaryRow
-from ..units import format_size
+from ..units import format_size, in_ranks
 
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
 
@@ -53,3 +53,16 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
 def cell_size(row: SummaryRow) -> str:
     """`8 B`, or `8 B cold`, `8 B alone`."""
     return " ".join([format_size(row["nbytes"]), *qualifiers(row["cache"], row["groups"])])
+
+
+def cells_text(rows: Sequence[SummaryRow]) -> str:
+    """`ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
+    sizes: dict[int, dict[str, list[str]]] = {}
+    for row in rows:
+        cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(row["algorithm"], [])
+        cell_sizes.append(cell_size(row))
+    return "; ".join(
+        ", ".join(f"{name} ({', '.join(cell_sizes)})" for name, cell_sizes in algorithms.items())
+        + f" at {in_ranks([ranks])}"
+        for ranks, algorithms in sizes.items()
+    )

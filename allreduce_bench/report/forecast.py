@@ -16,6 +16,7 @@ from .table import in_two_lines
 
 MANY_RANKS = 8  # of more numbers of ranks, only the first and the last get their crossings over sizes
 FEWEST = 2  # ranks from which crossings are looked for where one number of ranks is given
+BOUNDS = "least for messages in a row, for bytes through a port, at the smallest alpha and beta of these models"
 COLUMNS = (
     *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
     *("speculative", "fastest", "latency_bound_s", "bandwidth_bound_s", "cannot"),
@@ -117,7 +118,7 @@ def _group_lines(forecast: Forecast, group: CompetingModels, body: list[str]) ->
 def _table_lines(forecast: Forecast, group: CompetingModels) -> list[str]:
     marks = ["* fastest", *["? speculative"] * bool(_speculative_ranks(_all_predicted(forecast, group)))]
     marks += [f"{COVERAGE:.0%}: interval of the fastest"] * _has_intervals(group)
-    lines = [f"time in us;  {'  '.join(marks)}  bounds: least for messages in a row, for bytes through a port"]
+    lines = [f"time in us;  {'  '.join(marks)}  bounds: {BOUNDS}"]
     for ranks in forecast.ranks:
         nodes = group.at(next(iter(group.models)), ranks, forecast.sizes[0]).nodes
         where = f"{ranks} ranks" + (f" on {nodes} node{'s' if nodes > 1 else ''}" if nodes else "")

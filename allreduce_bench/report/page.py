@@ -176,7 +176,7 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
         )
     oversubscribed = any(row["oversubscribed"] for row in rows)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
-    limited = any(row.get("of_limit") for row in rows)
+    limited = any(row.get("limit_s") for row in rows)
     floors = any(row[name] for row in rows for name in figures.FLOORS)
     marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited, "floors": floors}
     groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}

@@ -5,6 +5,7 @@ from operator import itemgetter
 
 from ..evaluation import agreement
 from ..evaluation.competitors import competing
+from ..evaluation.link_limit import passes_limit
 from ..evaluation.standing import EQUAL, FASTEST, UNCLEAR
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..evaluation.verdict import verdicts
@@ -44,6 +45,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> st
         _counts_line(every),
         *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
         *_unranked_note(rows),
+        *_limit_notes(rows),
         *wrong_clusters_sentence.cluster_sentences(every),
         *launch_states_sentence.told_sentences(every),
         *launch_states_sentence.suspicion_sentences(every),
@@ -61,6 +63,14 @@ def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
     from ..evaluation.group_losses import loss_sentences  # late: few runs have groups
 
     return loss_sentences(rows)
+
+
+def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
+    if not any(map(passes_limit, rows)):
+        return []
+    from .limit_findings import limit_findings  # late: few runs need it
+
+    return [words for found in limit_findings(rows) for words in (found["text"], found["effect"])]
 
 
 def where(rows: Sequence[SummaryRow]) -> str:
@@ -111,7 +121,7 @@ def _floors_line(rows: Sequence[SummaryRow]) -> list[str]:
 
 def _grid(algorithms: list[str], rows: Sequence[SummaryRow]) -> list[str]:
     sizes = sorted({row["nbytes"] for row in rows})
-    limited = any(row.get("of_limit") for row in rows)
+    limited = any(row.get("limit_s") for row in rows)
     lines = _header(algorithms, limited)
     tried = {row["nbytes"] for row in rows if row["state"] not in UNTRIED}
     for nbytes in sorted(tried) or sizes:

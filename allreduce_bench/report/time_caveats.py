@@ -10,9 +10,10 @@ from ..evaluation.summary_row import SummaryRow, time_of
 from ..lateness import FEWEST_LAUNCHES
 from ..measuring.budget import MAX_REPETITIONS
 from ..stats import LEAST_FOR_INTERVAL
-from ..units import format_time, in_ranks
+from ..units import format_time
 from . import launch_states_sentence
-from .caveat import Caveat, Note, cell_size
+from .caveat import Caveat, Note, cell_size, cells_text
+from .limit_findings import limit_findings
 
 STRONG_LAG1, SLIGHT_DRIFT = 0.5, 1.1
 FLOORS = {"call_floor_s": "no call at all", "copy_floor_s": "a local copy of the vector"}
@@ -21,7 +22,7 @@ FLOORS = {"call_floor_s": "no call at all", "copy_floor_s": "a local copy of the
 def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """What the rows of a summary say against their times."""
     done = [row for row in rows if row["time_s"] is not None]
-    return [*_of_intervals(rows), *_of_states(done), *_of_floors(done), *_of_calls(done)]
+    return [*_of_intervals(rows), *_of_states(done), *_of_floors(done), *_of_limits(rows), *_of_calls(done)]
 
 
 def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -66,7 +67,7 @@ def _of_calls(done: Sequence[SummaryRow]) -> list[Caveat]:
     findings = []
     for remark in REMARKS:
         if rows := [row for row in done if remark.holds(row)]:
-            text = f"{len(rows)} of {len(done)} {remark.text}: {_cells_text(rows)}"
+            text = f"{len(rows)} of {len(done)} {remark.text}: {cells_text(rows)}"
             findings.append(Caveat(remark.level, remark.badge, (Note(text, remark.effect, remark.advice),)))
     return findings
 
@@ -142,19 +143,6 @@ REMARKS = (
 )
 
 
-def _cells_text(rows: Sequence[SummaryRow]) -> str:
-    """`ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
-    sizes: dict[int, dict[str, list[str]]] = {}
-    for row in rows:
-        cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(row["algorithm"], [])
-        cell_sizes.append(cell_size(row))
-    return "; ".join(
-        ", ".join(f"{name} ({', '.join(cell_sizes)})" for name, cell_sizes in algorithms.items())
-        + f" at {in_ranks([ranks])}"
-        for ranks, algorithms in sizes.items()
-    )
-
-
 def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than what every one of them holds: a call, and between ranks a copy of the vector."""
     texts = [
@@ -168,3 +156,9 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
     )
     notes = tuple(Note(text, effect, "measure again; where it stays so, mistrust the clock") for text in texts)
     return [Caveat("caution", "times below a floor", notes)] if notes else []
+
+
+def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """All-reduces that took less than the links between the nodes are said to allow."""
+    notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
+    return [Caveat("caution", "faster than the links allow", tuple(notes))] if notes else []

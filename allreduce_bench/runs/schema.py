@@ -175,7 +175,7 @@ SUMMARY = (
     _INTERNODE,
     Column("wire", "bytes", "text", "bytes that left the nodes in one timed call, by interface, median over launches"),
     Column("limit_s", "s", "real", "least time that the links between the nodes allow; empty: one node, or an unknown rate"),
-    Column("of_limit", "", "real", "limit_s / time_s: 1 is the link's rate"),
+    Column("of_limit", "", "real", "limit_s / time_s: 1 is the link's rate; empty, too, where time_s is below limit_s, which is no share"),
     Column("group_ranks", "", "text", "number of ranks of each group; empty without groups, or with more than 256"),
     Column("group_times_s", "s", "text", "median over launches of the median of each group's time, group by group, - for one not measured alone"),
     Column("group_loss", "", "text", "time of each group together over that of a group of its layout alone, median over launches; - for unknown"),

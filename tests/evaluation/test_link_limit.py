@@ -2,7 +2,14 @@
 
 import pytest
 
-from allreduce_bench.evaluation.link_limit import NodeLink, least_s, link_of
+from allreduce_bench.evaluation.link_limit import (
+    NodeLink,
+    least_s,
+    link_of,
+    passes_limit,
+    refutes_limit,
+    share_of_limit,
+)
 
 MACHINE = {"interfaces": [{"name": "hsn0", "rate_bytes_per_s": 25e9}, {"name": "eth0", "rate_bytes_per_s": None}]}
 ATTEMPT = {"nodes": 2, "machines": [MACHINE, {"interfaces": [{"name": "hsn0", "rate_bytes_per_s": 1e9}]}]}
@@ -44,3 +51,22 @@ def test_the_limit_takes_the_links_that_carried_the_bytes():
         25e9, "mlx5_0:1, 200 Gbit/s as the system says"
     )
     assert least_s(1000, 4, NodeLink(100.0, "")) == pytest.approx(15.0)
+
+
+def test_above_all_of_the_limit_nothing_is_a_share():
+    assert share_of_limit(1.0, 2.0) == 0.5 and share_of_limit(1.0, 1.0) == 1.0
+    assert share_of_limit(1.0, 0.999) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "passes", "refutes"),
+    [
+        ({"time_s": 1.0, "time_high_s": 1.1, "limit_s": 1.0}, False, False),
+        ({"time_s": 0.9, "time_high_s": 1.1, "limit_s": 1.0}, True, False),
+        ({"time_s": 0.8, "time_high_s": 0.9, "limit_s": 1.0}, True, True),
+        ({"time_s": 0.8, "time_high_s": 0.9, "limit_s": None}, False, False),
+        ({"time_s": None, "limit_s": None}, False, False),
+    ],
+)
+def test_a_median_below_the_limit_passes_it_and_a_whole_interval_refutes_it(row, passes, refutes):
+    assert (passes_limit(row), refutes_limit(row)) == (passes, refutes)

@@ -39,6 +39,7 @@ FLOOR: Style = {"color": "#9a9a9a", "linewidth": 0.8, "zorder": 1}
 HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the axis before it is named instead
 BARS = "Bars: from the lowest to the highest launch median (with one launch the interval of its median)."
 FLOORS_SENTENCE = " Thin grey lines: floors, the same measurement of no call, of a local copy and of a local reduction."
+PASSING = " Points above `links full` are faster than the links allow at their rate: a warning names likely causes."
 INTERVAL = ("time_low_s", "time_high_s", "spread_low_s", "spread_high_s", "interval")  # columns
 
 
@@ -51,7 +52,8 @@ def draw_latency(data: FigureData) -> Drawing | None:
 
 def draw_bandwidth(data: FigureData) -> Drawing | None:
     """Bus bandwidth over size, with its bound."""
-    caption = f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS}{data.bound_sentence}{_cold_sentence(data)}"
+    passing = PASSING if (data.frame["time_s"] < data.frame["limit_s"]).any() else ""
+    caption = f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS}{data.bound_sentence}{passing}{_cold_sentence(data)}"
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
     columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
     return _drawing(data, bandwidth(data.frame, data.limits), caption, columns)

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...evaluation.summary_row import SummaryRow
 from ...runs.schema import KINDS, SUMMARY, names
+from ..limit_findings import limit_findings
 from .result import Result
 
 
@@ -32,8 +33,8 @@ def _mpi_facts(result: Result) -> dict[str, Any]:
 
 
 def _findings(result: Result) -> list[dict[str, Any]]:
-    """What launches of each rank count found, each finding once."""
-    findings = []
+    """What launches of each rank count found, each finding once; and times that the links should not allow."""
+    findings = limit_findings(result.rows)
     for launch in result.launches:
         findings += [{"ranks": launch["ranks"], **finding} for finding in launch["findings"]]
     return [finding for i, finding in enumerate(findings) if finding not in findings[:i]]
