@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from ..evaluation.competitors import competing
 from ..evaluation.link_limit import passes_limit, refutes_limit
-from ..evaluation.summary import competing
 from ..evaluation.summary_row import SummaryRow, time_of
 from ..machine.finding import finding
 from ..units import three_digits
