@@ -31,31 +31,42 @@ class _CommandOfSides(click.Command):
     "binding.",
 )
 @click.option(
+    "--undecided",
+    type=click.Choice(("warn", "pass", "fail")),
+    default="warn",
+    show_default=True,
+    help="What undecided cells do: fail ends with 1; warn says how many they are, and ends with 1 only where no cell "
+    "was decided; pass lets them pass in silence.",
+)
+@click.option(
     "--format",
     "format_",
     type=click.Choice(("table", "markdown", "junit", "json")),
     default="table",
     show_default=True,
-    help="Of the result; junit: JUnit XML, slower and failed cells are failures, undecided ones skipped.",
+    help="Of the result; junit: JUnit XML, what fails the gate is a failure, other undecided cells are skipped.",
 )
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write the result there, and the table to stdout."
 )
 @errors_in_one_line
-def compare(runs, threshold, algorithms, sizes, despite, format_, output) -> None:
+def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output) -> None:
     """Hold NEW runs against BASELINE runs, cell by cell; exit status 1 where one is slower or failed.
 
-    Two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. A cell is slower
-    when the whole interval of new / baseline lies above 1 + threshold, faster when below 1 / (1 + threshold), the same
-    when between them, else undecided; how many more launches would decide is said. The intervals hold for all cells at
-    once and are over launches; where a side has several runs, over runs, so that the spread from day to day is in them.
-    A cell that is wrong, refused or hung on the new side alone has failed.
+    Two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. A cell is the same
+    when the interval of new / baseline lies between 1 / (1 + threshold) and 1 + threshold, slower when above, faster
+    when below and that is sure for all cells at once, else undecided; how many more launches would decide is said. Of
+    cells that differ by more at most 5 % are called the same; a cell that differs by less is called slower or faster
+    in at most 5 % of comparisons. Intervals are over launches, and borrow the spread of launches from all cells; where
+    a side has several runs, over runs, so that the spread from day to day is in them. A cell that is wrong, refused or
+    hung on the new side alone has failed.
     """
     from ..evaluation.comparison import FORMATS, read_sides
     from ..evaluation.comparison import compare as judge
 
     baselines, new_runs = _sides(runs)
-    comparison = judge(*read_sides(baselines, new_runs), threshold, despite, algorithms or (), sizes or ())
+    sides = read_sides(baselines, new_runs)
+    comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(FORMATS[format_](comparison), encoding="utf-8")
@@ -63,6 +74,8 @@ def compare(runs, threshold, algorithms, sizes, despite, format_, output) -> Non
     click.echo(FORMATS[format_](comparison), nl=False)
     if format_ in ("junit", "json"):
         talk(comparison.sentence)
+        if comparison.warning:
+            talk(comparison.warning)
     if comparison.failure:
         raise OneLineError(comparison.failure, 1)
 

@@ -68,7 +68,8 @@ def test_each_cell_gets_its_verdict_and_what_is_slower_fails(base, tmp_path):
     expected = (
         r"4 cells: 1 slower, 1 faster, 1 same, 1 undecided \((\d+ more launch(es)?|more than 1000 launches) a side"
     )
-    assert re.match(expected, result.stdout.splitlines()[-1])
+    assert re.match(expected, result.stdout.splitlines()[-2])
+    assert result.stdout.splitlines()[-1].startswith("warning: 1 cell is undecided, and the gate did not see ")
     (cell,) = [cell for cell in judged(base, new)["cells"] if cell["verdict"] == "slower"]
     assert cell["low"] < cell["ratio"] < cell["high"] and cell["ratio"] == pytest.approx(1.3, rel=0.03)
     assert cell["ratio"] == pytest.approx(cell["new_s"] / cell["baseline_s"])
@@ -94,14 +95,42 @@ def test_a_threshold_that_is_none_is_refused(base, tmp_path, threshold):
     assert refusal(base, tmp_path, f"--threshold={threshold}").startswith(f"--threshold: '{threshold}' is no share")
 
 
-def test_every_interval_holds_with_the_others(base, tmp_path):
-    """One cell alone is known better than as one of four."""
-    new = run_of(tmp_path / "new", 2).path
+def test_an_alarm_holds_for_all_cells_and_a_cell_alone_for_itself(base, tmp_path):
+    new = run_of(tmp_path / "new", 2, spread=0.02, slower={("ring", 8): 1.07}).path
     together, alone = judged(base, new)["cells"], judged(base, new, "-a", "ring", "--sizes", "8")["cells"]
     (ring,) = [cell for cell in together if cell["name"] == "ring 8 B, 2 ranks"]
     assert [cell["name"] for cell in alone] == [ring["name"]] and alone[0]["ratio"] == ring["ratio"]
-    assert ring["low"] < alone[0]["low"] < alone[0]["high"] < ring["high"]
+    assert ring["degrees_of_freedom"] > alone[0]["degrees_of_freedom"] and ring["p_holm"] != alone[0]["p_holm"]
     assert "is one that -a and --sizes name; it has: native, ring; 8 B, 64 KiB" in refusal(base, new, "-a", "tree")
+
+
+def test_undecided_is_not_green_by_accident(base, tmp_path):
+    rough = run_of(tmp_path / "rough", 2, spread=0.3).path
+    blind = compare(base, rough)
+    assert blind.exit_code == 1
+    assert re.fullmatch(
+        r"error: no cell was decided: all 4 are undecided; launches differ by \d+ %: to call equal cells the same "
+        r"takes \d+ a side, there are 5; to pass nevertheless, add --undecided pass\n",
+        blind.stderr,
+    )
+    passed = compare(base, rough, "--undecided", "pass")
+    assert passed.exit_code == 0 and not passed.stderr and "4 undecided" in passed.stdout.splitlines()[-1]
+    failed = compare(base, rough, "--undecided", "fail")
+    assert failed.exit_code == 1 and failed.stderr.startswith("error: undecided: native 8 B, 2 ranks; ring 8 B")
+    assert compare(base, rough, "--undecided", "ignore").exit_code == 2
+
+
+def test_what_the_gate_did_not_see_is_said_in_every_format(base, tmp_path):
+    mixed = run_of(tmp_path / "mixed", 2, slower={("native", 8): 1.05}).path
+    table = compare(base, mixed)
+    warning = table.stdout.splitlines()[-1]
+    assert table.exit_code == 0 and warning.startswith("warning: 1 cell is undecided")
+    assert judged(base, mixed)["warning"] == warning
+    for format_ in ("json", "junit", "markdown"):
+        result = compare(base, mixed, "--format", format_)
+        assert warning in result.stdout and result.exit_code == 0
+        assert (result.stderr.splitlines()[-1:] == [warning]) == (format_ != "markdown")
+    assert judged(base, mixed, "--undecided", "fail")["failure"] == "undecided: native 8 B, 2 ranks"
 
 
 @pytest.mark.parametrize("launches", [1, 2])
@@ -109,7 +138,8 @@ def test_fewer_than_three_launches_are_never_judged(base, tmp_path, launches):
     new = run_of(tmp_path / "new", 2, launches=launches, slower={("ring", 8): 9.0}).path
     for sides in ((base, new), (new, base)):
         found = judged(*sides)
-        assert {cell["verdict"] for cell in found["cells"]} == {"undecided"} and not found["failed"]
+        assert {cell["verdict"] for cell in found["cells"]} == {"undecided"} and found["failed"]
+        assert "no cell was decided: all 4 are undecided; 3 launches a side are the least" in found["failure"]
         assert found["cells"][0]["more_units"] == 3 - launches and found["cells"][0]["low"] is None
         assert found["sentence"].endswith("4 undecided (3 launches a side are the least for a verdict)")
     assert f"5 and {launches} launches; a verdict takes 3 a side" in compare(base, new).stdout
@@ -387,8 +417,8 @@ def test_markdown_is_read_back(awkward):
 def test_json_says_what_the_table_says(awkward):
     content, table = judged(*awkward), compare(*awkward).stdout
     assert content["counts"] == {"slower": 1, "faster": 0, "same": 1, "undecided": 1, "failed": 1}
-    assert content["failed"] and content["sentence"] == table.splitlines()[-1]
-    assert (content["threshold"], content["correction"]) == (0.05, "Bonferroni")
+    assert content["failed"] and [content["sentence"], content["warning"]] == table.splitlines()[-2:]
+    assert (content["threshold"], content["correction"]) == (0.05, "Holm")
     shown = {line[:25].strip(): line.split() for line in table.splitlines() if "ranks  " in line}
     for cell in content["cells"]:
         assert cell["verdict"] in shown[cell["name"]]

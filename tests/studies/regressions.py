@@ -26,7 +26,7 @@ from allreduce_bench.runs.folder import RunFolder
 
 BENCH = ["-m", "allreduce_bench"]
 MEASURED = ["-a", "native,ring", "--cell-time", "50ms", "--no-floors", "--sync", "barrier", "--thread-level", "single"]
-SIZES_AA, SIZES_AB = "8,1K,64K,1M", "64K,256K,1M"
+SIZES_AA, SIZES_AB = "8,1K,16K,64K,256K,1M", "64K,256K,1M"
 SLOWDOWNS = (0.1, 0.3)
 FALSE_ALARMS, FOUND = 0.05, 0.9  # shares: at most, at least
 

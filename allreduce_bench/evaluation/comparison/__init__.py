@@ -1,8 +1,9 @@
 """New runs against a baseline: which cells became slower, by how much, and how sure that is.
 
 reading      folders to runs              conditions   whether runs can be compared at all
-matching     the cells of two sides       ratio        the statistics of a cell
-judgement    one verdict a cell           text, junit, document   the formats
+matching     the cells of two sides       ratio        the statistics of cells
+decision     slower, same or undecided    compared_cell   a cell with its verdict
+judgement    all of them, and the gate    text, junit, document   the formats
 """
 
 from . import document, junit, text

@@ -4,22 +4,33 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from .judgement import ERROR_SHARE, VERDICTS, ComparedCell, Comparison
+from .compared_cell import VERDICTS, ComparedCell
+from .decision import ERROR_SHARE
+from .judgement import Comparison
+from .ratio import MISSED
+from .text import method
 
 
 def json_text(comparison: Comparison) -> str:
-    """An object with the runs of both sides, threshold, confidence, counts, sentence, notes, cells and one_sided.
+    """An object with the runs of both sides, how they were judged, what the gate says, notes, cells and one_sided.
 
     Times are seconds, ratios new / baseline, variances those of a unit's natural logarithm; an unknown value is null.
+    `confidence` is that of a cell's interval, `false_alarms` the share of comparisons in which a cell is slower or
+    faster by mistake: cells are where `p_holm` is not above it.
     """
     content = {
         "baseline": [run.name for run in comparison.baseline],
         "new": [run.name for run in comparison.new],
         "threshold": comparison.threshold,
-        "confidence": 1 - ERROR_SHARE,
-        "correction": "Bonferroni",
+        "confidence": 1 - MISSED,
+        "false_alarms": ERROR_SHARE,
+        "correction": "Holm",
+        "method": method(comparison),
         "counts": {kind: len(comparison.cells_with(kind)) for kind in (*VERDICTS, "failed")},
+        "undecided": comparison.undecided,
         "failed": bool(comparison.failure),
+        "failure": comparison.failure or None,
+        "warning": comparison.warning or None,
         "sentence": comparison.sentence,
         "notes": list(comparison.notes),
         "cells": [_cell_object(cell) for cell in comparison.cells],
@@ -42,9 +53,12 @@ def _cell_object(cell: ComparedCell) -> dict[str, Any]:
         "ratio": cell.ratio,
         "low": estimate and estimate.low,
         "high": estimate and estimate.high,
-        "hedges_g": estimate and estimate.hedges_g,
-        "unit": estimate and estimate.unit,
-        "units": estimate and list(estimate.units),
-        "variances": estimate and list(estimate.variances),
+        "p_holm": cell.p_holm,
+        "hedges_g": estimate and estimate.own.hedges_g,
+        "unit": estimate and estimate.own.unit,
+        "units": estimate and list(estimate.own.units),
+        "variances": estimate and list(estimate.own.variances),
+        "moderated_variance": estimate and estimate.variance,
+        "degrees_of_freedom": estimate and estimate.degrees,
         "more_units": cell.more,
     }

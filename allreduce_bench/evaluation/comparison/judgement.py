@@ -1,9 +1,4 @@
-"""One verdict for each cell that two sides have.
-
-All intervals hold at once with 95 %: each misses its ratio in 5 % divided by the number of judged cells (Bonferroni;
-Dunn, "Multiple comparisons among means", JASA 56, 1961). Holm's procedure would find a little more, but gives no
-intervals, and here a verdict, `same` included, is what the printed interval says.
-"""
+"""One verdict for each cell that two sides have, and what a gate makes of all: `ratio` and `decision` say how."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -11,45 +6,18 @@ from typing import NamedTuple
 
 from ...runs.rows import RunError
 from ...stats import geometric_mean
-from ...units import format_time
 from ..cell_times import MIN_LAUNCHES
+from .compared_cell import VERDICTS, ComparedCell
 from .conditions import accepted_differences, changes
-from .matching import MatchedCell, MatchKey, UnjudgedCell, match_cells
-from .ratio import MOST, Estimate, Side, estimate, more_units, verdict
+from .decision import MOST, Decision, decide, more_units, need, place
+from .matching import MatchedCell, UnjudgedCell, match_cells
+from .ratio import Estimate, Side, difference, estimates
 from .reading import ComparedRun
 
-ERROR_SHARE = 0.05  # of all verdicts of a comparison together
-VERDICTS = ("slower", "faster", "same", "undecided")
+UNDECIDED = ("warn", "pass", "fail")  # what a gate makes of undecided cells
+PLURAL = {"launch": "launches", "run": "runs"}
+LEAST = f"{MIN_LAUNCHES} launches a side are the least for a verdict"
 NAMED = 12  # names in one sentence
-
-
-class ComparedCell(NamedTuple):
-    """A cell that both sides have, or that failed on the new one."""
-
-    key: MatchKey
-    name: str  # `ring 64 KiB, 4 ranks`
-    verdict: str  # one of VERDICTS, or failed
-    reason: str = ""  # why it failed or is undecided
-    baseline_s: float | None = None  # geometric means over launches, of runs where there are several
-    new_s: float | None = None
-    launches: tuple[int, int] = (0, 0)
-    estimate: Estimate | None = None
-    more: int | None = None  # units a side that would decide; None: not known, or more than MOST
-
-    @property
-    def ratio(self) -> float | None:
-        """new / baseline."""
-        return self.new_s / self.baseline_s if self.new_s and self.baseline_s else None
-
-    @property
-    def outcome(self) -> str:
-        """The numbers and the reason: `1.31 times the baseline [1.22, 1.41], 0.952 us -> 1.25 us`."""
-        if not (self.ratio and self.baseline_s and self.new_s):
-            return self.reason
-        interval = f" [{self.estimate.low:.3f}, {self.estimate.high:.3f}]" if self.estimate else ""
-        numbers = f"{self.ratio:.3f} times the baseline{interval}"
-        times = f"{format_time(self.baseline_s)} -> {format_time(self.new_s)}"
-        return "; ".join(filter(None, (f"{numbers}, {times}", self.reason)))
 
 
 class Comparison(NamedTuple):
@@ -61,16 +29,55 @@ class Comparison(NamedTuple):
     cells: Sequence[ComparedCell]
     one_sided: Sequence[UnjudgedCell]
     notes: Sequence[str]  # what a reader must know
+    undecided: str = UNDECIDED[0]  # one of UNDECIDED
 
     def cells_with(self, kind: str) -> list[ComparedCell]:
         """The cells of one verdict."""
         return [cell for cell in self.cells if cell.verdict == kind]
 
     @property
+    def is_blind(self) -> bool:
+        """Whether no cell was decided, so that the gate has seen nothing."""
+        return all(cell.verdict == "undecided" for cell in self.cells)
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """The verdicts that fail the gate."""
+        fails = self.undecided == "fail" or (self.undecided == "warn" and self.is_blind)
+        return ("failed", "slower", "undecided") if fails else ("failed", "slower")
+
+    @property
     def failure(self) -> str:
-        """Which cells fail the gate; empty where none does."""
-        parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in ("failed", "slower")]
+        """Why the gate fails, with the cells; empty where it does not."""
+        if self.undecided == "warn" and self.is_blind:
+            count = len(self.cells)
+            few = {0: "none was measured on both sides", 1: "the only one is undecided"}
+            why = few.get(count, f"all {count} are undecided")
+            parts = ("no cell was decided: " + why, self.need, "to pass nevertheless, add --undecided pass")
+            return "; ".join(filter(None, parts))
+        parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
+
+    @property
+    def need(self) -> str:
+        """How many launches the question takes; empty where there are as many, or nobody knows."""
+        if not (estimated := [cell.estimate for cell in self.cells if cell.estimate]):
+            return LEAST if any(cell.more for cell in self.cells) else ""
+        spread, units, found = need(estimated, self.threshold)
+        if units <= found:
+            return ""
+        differ = f"{PLURAL[estimated[0].own.unit]} differ by {spread * 100:.2g} %"
+        return f"{differ}: to call equal cells the same takes {units} a side, there are {found}"
+
+    @property
+    def warning(self) -> str:
+        """What the gate let pass without having seen it; empty: nothing, or so it was asked for."""
+        count = len(self.cells_with("undecided"))
+        if self.undecided != "warn" or self.is_blind or not count:
+            return ""
+        cells, them = ("1 cell is", "it") if count == 1 else (f"{count} cells are", "them")
+        parts = (f"warning: {cells} undecided, and the gate did not see {them}", self.need)
+        return "; ".join([*filter(None, parts), "to let none pass, add --undecided fail"])
 
     @property
     def sentence(self) -> str:
@@ -88,10 +95,12 @@ def compare(
     despite: Iterable[str] = (),
     algorithms: Sequence[str] = (),
     sizes: Sequence[int] = (),
+    undecided: str = UNDECIDED[0],
 ) -> Comparison:
     """Judge the cells that both sides have, those of `algorithms` and `sizes` in bytes where some are named.
 
-    `threshold` is a share, `despite` are words of SAME. Raises RunError: not comparable, or nothing in common.
+    `threshold` is a share, `despite` are words of SAME, `undecided` is one of UNDECIDED. Raises RunError: not
+    comparable, or nothing in common.
     """
     cells = match_cells(baseline, new, algorithms, sizes)
     common = [cell for cell in cells if cell.is_common]
@@ -100,9 +109,8 @@ def compare(
     _refuse_copy(common, baseline[0], new[0])
     failed = [cell for cell in cells if cell.failure]
     measured = [cell for cell in common if cell.is_measured and not cell.failure]
-    error_share = ERROR_SHARE / max(1, sum(map(_has_enough_launches, measured)))
     judged = {cell.key: ComparedCell(cell.key, cell.name, "failed", cell.failure) for cell in failed}
-    judged |= {cell.key: _judge(cell, threshold, error_share, accepted_words) for cell in measured}
+    judged |= {cell.key: cell for cell in _judge(measured, threshold, accepted_words)}
     return Comparison(
         baseline,
         new,
@@ -114,6 +122,7 @@ def compare(
             *(f"accepted: {difference}" for difference in differences),
             *(f"changed: {change}" for change in changes(baseline, new)),
         ],
+        undecided,
     )
 
 
@@ -129,8 +138,18 @@ def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
     return cell.key.ranks, cell.key.count
 
 
-def _judge(cell: MatchedCell, threshold: float, error_share: float, despite: Collection[str]) -> ComparedCell:
-    """The verdict of a cell that both sides have measured."""
+def _judge(cells: Sequence[MatchedCell], threshold: float, despite: Collection[str]) -> list[ComparedCell]:
+    """The verdicts of cells that both sides have measured."""
+    unjudged = {cell.key: _without_verdict(cell, despite) for cell in cells}
+    judged = [cell for cell in cells if not unjudged[cell.key].reason]
+    estimated = estimates([difference(*cell.medians_s, cell.tick_s) for cell in judged])
+    for cell, of_cell, decision in zip(judged, estimated, decide(estimated, threshold)):
+        unjudged[cell.key] = _with_verdict(unjudged[cell.key], of_cell, decision, threshold)
+    return list(unjudged.values())
+
+
+def _without_verdict(cell: MatchedCell, despite: Collection[str]) -> ComparedCell:
+    """The cell with its times and with the reason not to judge it, if there is one."""
     before, after = cell.medians_s
     launches = sum(map(len, before)), sum(map(len, after))
     undecided = ComparedCell(
@@ -141,20 +160,23 @@ def _judge(cell: MatchedCell, threshold: float, error_share: float, despite: Col
         return undecided._replace(
             reason=f"its times are {definitions}; if that is what you compare, add --despite time"
         )
-    if not _has_enough_launches(cell):
+    if cell.doubt:
+        return undecided._replace(reason=cell.doubt)
+    if min(launches) < MIN_LAUNCHES:
         reason = f"{launches[0]} and {launches[1]} launches; a verdict takes {MIN_LAUNCHES} a side"
         return undecided._replace(reason=reason, more=MIN_LAUNCHES - min(launches))
-    estimated = estimate(before, after, error_share, cell.tick_s)
-    kind = verdict(estimated.low, estimated.high, threshold)
-    if kind != "undecided":
-        return undecided._replace(estimate=estimated, verdict=kind)
-    more = more_units(estimated, threshold, error_share)
-    reason = f"{_format_more(more, estimated.unit)} a side would decide"
-    return undecided._replace(estimate=estimated, reason=reason, more=more)
+    return undecided
 
 
-def _has_enough_launches(cell: MatchedCell) -> bool:
-    return min(sum(map(len, side)) for side in cell.medians_s) >= MIN_LAUNCHES
+def _with_verdict(cell: ComparedCell, estimated: Estimate, decision: Decision, threshold: float) -> ComparedCell:
+    judged = cell._replace(estimate=estimated, verdict=decision.verdict, p_holm=decision.p_holm)
+    if decision.verdict != "undecided":
+        return judged
+    more = more_units(estimated, threshold, decision.level)
+    alone = place(estimated.low, estimated.high, threshold)
+    by_itself = "" if alone == "undecided" else f"{alone} by itself, not for sure among all cells; "
+    reason = f"{by_itself}{_format_more(more, estimated.own.unit)} a side would decide"
+    return judged._replace(reason=reason, more=more)
 
 
 def _centre_s(side: Side) -> float:
@@ -164,19 +186,20 @@ def _centre_s(side: Side) -> float:
 
 def _format_more(count: int | None, unit: str) -> str:
     """`1 more launch`; None: more than are looked at."""
-    plural = {"launch": "launches", "run": "runs"}[unit]
-    return f"more than {MOST} {plural}" if count is None else f"{count} more {unit if count == 1 else plural}"
+    if count is None:
+        return f"more than {MOST} {PLURAL[unit]}"
+    return f"{count} more {unit if count == 1 else PLURAL[unit]}"
 
 
 def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
     """How much more a side would decide the cells: ` (6 more launches a side would decide)`."""
-    if not undecided:
-        return ""
     decidable = [cell for cell in undecided if cell.more is not None]
-    if any(cell.estimate is None for cell in undecided):
-        return f" ({MIN_LAUNCHES} launches a side are the least for a verdict)"
+    if any(cell.estimate is None for cell in decidable):
+        return f" ({LEAST})"
+    if not any(cell.estimate for cell in undecided):
+        return ""
     most = max(decidable or undecided, key=lambda cell: cell.more or 0)
-    unit = most.estimate.unit if most.estimate else "launch"
+    unit = most.estimate.own.unit if most.estimate else "launch"
     share = f" {len(decidable)} of them" if 0 < len(decidable) < len(undecided) else ""
     return f" ({_format_more(most.more, unit)} a side would decide{share})"
 

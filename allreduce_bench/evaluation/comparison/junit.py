@@ -1,14 +1,16 @@
 """A comparison as JUnit XML, as the test reports of Jenkins, GitLab and others read it: one test case a cell.
 
-slower and failed are failures, with that word as their type; undecided and cells of one side only are skipped, with the
-reason, since neither is a success. The time of a case is the new side's in seconds, so that a server's trend shows it.
+What fails the gate is a failure, with the verdict as its type: slower and failed cells, undecided ones where they do.
+Else these are skipped, with the reason, as are cells of one side only, since neither is a success. The time of a case
+is the new side's in seconds, so that a server's trend shows it.
 """
 
 import re
 from collections.abc import Sequence
 from xml.etree import ElementTree
 
-from .judgement import ComparedCell, Comparison
+from .compared_cell import ComparedCell
+from .judgement import Comparison
 from .text import method
 
 NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot say
@@ -16,10 +18,13 @@ NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  #
 
 def junit(comparison: Comparison) -> str:
     """The XML document, UTF-8."""
-    failures = len(comparison.cells_with("slower")) + len(comparison.cells_with("failed"))
-    skipped = len(comparison.cells_with("undecided")) + len(comparison.one_sided)
-    tests = len(comparison.cells) + len(comparison.one_sided)
-    counts = {"tests": tests, "failures": failures, "errors": 0, "skipped": skipped}
+    failing = comparison.failing
+    failures = sum(len(comparison.cells_with(kind)) for kind in failing)
+    is_empty = bool(comparison.failure) and not failures  # no cell carries the failure
+    skipped = sum(cell.verdict == "undecided" and cell.verdict not in failing for cell in comparison.cells)
+    skipped += len(comparison.one_sided)
+    tests = len(comparison.cells) + len(comparison.one_sided) + is_empty
+    counts = {"tests": tests, "failures": failures + is_empty, "errors": 0, "skipped": skipped}
     suites = _add_element(None, "testsuites", name="allreduce-bench compare", **counts)
     suite = _add_element(
         suites, "testsuite", name="allreduce-bench compare", **counts, time=_format_time(comparison.cells)
@@ -28,22 +33,25 @@ def junit(comparison: Comparison) -> str:
     for side, runs in (("baseline", comparison.baseline), ("new", comparison.new)):
         _add_element(properties, "property", name=side, value=" ".join(run.name for run in runs))
     for cell in comparison.cells:
-        _add_case(suite, cell)
+        _add_case(suite, cell, failing)
     for unjudged in comparison.one_sided:
         case = _add_element(suite, "testcase", classname="allreduce", name=unjudged.cell, time="0")
         _add_element(case, "skipped", message=unjudged.reason)
-    notes = [method(comparison), *comparison.notes, comparison.sentence]
-    _add_element(suite, "system-out").text = _clean("\n".join(notes))
+    if is_empty:
+        case = _add_element(suite, "testcase", classname="allreduce", name="comparison", time="0")
+        _add_element(case, "failure", type="undecided", message=comparison.failure)
+    notes = [method(comparison), *comparison.notes, comparison.sentence, comparison.warning]
+    _add_element(suite, "system-out").text = _clean("\n".join(filter(None, notes)))
     ElementTree.indent(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
 
 
-def _add_case(suite: ElementTree.Element, cell: ComparedCell) -> None:
+def _add_case(suite: ElementTree.Element, cell: ComparedCell, failing: Sequence[str]) -> None:
     case = _add_element(
         suite, "testcase", classname=f"allreduce.{cell.key.algorithm}", name=cell.name, time=_format_time([cell])
     )
     message = f"{cell.verdict}: {cell.outcome}"
-    if cell.verdict in ("slower", "failed"):
+    if cell.verdict in failing:
         _add_element(case, "failure", type=cell.verdict, message=message).text = _clean(message)
     elif cell.verdict == "undecided":
         _add_element(case, "skipped", message=message)

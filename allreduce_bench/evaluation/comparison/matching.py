@@ -80,6 +80,12 @@ class MatchedCell(NamedTuple):
         return list(dict.fromkeys(row["time_definition"] for row in rows if row["time_s"]))
 
     @property
+    def doubt(self) -> str:
+        """Why its times are not compared; empty: they are."""
+        torn = [run.name for run, row in (*self.before, *self.after) if row.get("launch_states")]
+        return f"its launches are in two states in {', '.join(torn)}" if torn else ""
+
+    @property
     def tick_s(self) -> float:
         """The coarsest step of the clocks of its runs, seconds."""
         return max(run.tick_s for run, _ in (*self.before, *self.after))

@@ -1,20 +1,23 @@
-"""The statistics of one cell: the ratio of two sides' times, its interval, and how much more would decide.
+"""The statistics of cells: the ratio of two sides' times, and how well it is known.
 
 The model. The logarithm of a launch's median is the side's true value + what its run (the day, the nodes) adds + what
 its launch adds; all independent, the last two normal. Calls within a launch are no replication: a launch counts once.
 
 * One run a side: the unit is the launch. What a run adds is then unknown and not in the interval: it speaks of these
-  two runs. The interval is Welch's (Biometrika 34, 1947), who supposes no equal variances, with at most the degrees of
-  freedom of two sides of the smaller one's count: without that cap 3 launches against 30 give 0.7 false alarms in 50
-  equal cells at a promised 0.05, with it 0.02.
+  two runs. A cell alone is known as Welch's test has it (Biometrika 34, 1947), who supposes no equal variances, with at
+  most the degrees of freedom of two sides of the smaller one's count: without that cap 3 launches against 30 give 0.7
+  false alarms in 50 equal cells at a promised 0.05, with it 0.02.
 * More runs on some side: the unit is the run, the mean of its launches, so that the spread between runs is in the
   interval. With three runs or more on both sides it is Welch's as above. Else both sides are held to have the same
   spread, Student's t: for a single new run that is the prediction interval, s sqrt(1 + 1/R) with R - 1 degrees of
   freedom. Runs of fewer launches than those that the spread is known from get what launches add on top.
 
+The cells of a comparison borrow from each other how much units spread (`..spread`): a cell's squared standard error per
+unit is drawn towards those of the others, and counts with more degrees of freedom.
+
 Launches are not paired by their number: the i-th launches of two runs have nothing in common, and pairing would halve
-the degrees of freedom: in 20 cells of 5 launches intervals become 1.4 times wider, of 3 launches 1.9 times. Only
-launches that took turns in time could gain by it, and such runs can be given as many runs a side.
+the degrees of freedom. Only launches that took turns in time could gain by it, and such runs can be given as many runs
+a side.
 """
 
 from collections.abc import Sequence
@@ -22,29 +25,48 @@ from math import exp, log, sqrt
 from statistics import fmean, variance
 from typing import NamedTuple
 
-import numpy as np
-from scipy.stats import t
+from ..spread import Prior, prior_of, shrunk, t_quantile
 
 Side = Sequence[Sequence[float]]  # its runs, each the medians of its launches in seconds
 FEW = 3  # units: below, a side's own variance is not used alone
-MOST = 1000  # further units that are looked at
-CHANCE = 0.75  # that as many further units as are named lead to a verdict
+MISSED = 0.1  # share of intervals that miss their ratio, half of it on either side
+
+
+class Difference(NamedTuple):
+    """By how much the new side's times differ from the baseline's, as a cell alone says it: of natural logarithms."""
+
+    value: float  # new - baseline
+    variance: float  # of one unit: times 1/n + 1/m units the squared standard error
+    degrees: float  # of freedom of that variance
+    least_variance: float  # of one unit, by the step of the clock
+    unit: str  # of replication: launch or run
+    units: tuple[int, int]  # of baseline and new
+    variances: tuple[float, float]  # of one unit of either side
+    hedges_g: float | None  # the difference over its pooled standard deviation; None: that is 0
+
+    def error(self, of_unit: float, more: int = 0) -> float:
+        """The standard error of the difference where one unit has the variance `of_unit`, with `more` units a side."""
+        return sqrt(of_unit * sum(1 / (count + more) for count in self.units))
 
 
 class Estimate(NamedTuple):
     """How the new side's times compare with the baseline's, ratios are new / baseline."""
 
     ratio: float
-    low: float  # of the interval
+    low: float  # of the interval that misses the ratio in MISSED of all cells
     high: float
-    unit: str  # of replication: launch or run
-    units: tuple[int, int]  # of baseline and new
-    variances: tuple[float, float]  # of the logarithm of one unit
-    hedges_g: float | None  # the difference of logarithms over their pooled standard deviation; None: that is 0
+    own: Difference
+    variance: float  # of one unit, moderated by what the other cells say
+    degrees: float  # of freedom, with those borrowed
+
+    @property
+    def cautious_error(self) -> float:
+        """The standard error by the cell's own variance or by the moderated one, whichever is larger."""
+        return self.own.error(max(self.variance, self.own.variance))
 
 
-def estimate(baseline: Side, new: Side, error_share: float, tick_s: float = 0.0) -> Estimate:
-    """The ratio with the interval that misses it in `error_share` of all cases.
+def difference(baseline: Side, new: Side, tick_s: float = 0.0) -> Difference:
+    """What a cell alone says.
 
     Every time is above 0; with one run a side each has two launches or more. `tick_s` is the step of the clock:
     launches whose medians are the same number are not taken to be known better than that.
@@ -62,69 +84,45 @@ def estimate(baseline: Side, new: Side, error_share: float, tick_s: float = 0.0)
         variances = pooled + added[0], pooled + added[1]
     least = [(tick_s / exp(fmean(side))) ** 2 / 12 for side in values]  # of what is rounded to whole ticks
     variances = max(variances[0], least[0]), max(variances[1], least[1])
-    difference = fmean(values[1]) - fmean(values[0])
-    reach = float(_half_interval(variances, units, error_share))
-    shrunk = 1 - 3 / (4 * (sum(units) - 2) - 1)  # Hedges, J. Educ. Stat. 6, 1981: d of small samples is too large
-    hedges_g = difference / sqrt(pooled) * shrunk if pooled and sum(units) > 3 else None
-    low, high = exp(difference - reach), exp(difference + reach)
-    return Estimate(exp(difference), low, high, unit, units, variances, hedges_g)
+    value = fmean(values[1]) - fmean(values[0])
+    unbiased = 1 - 3 / (4 * (sum(units) - 2) - 1)  # Hedges, J. Educ. Stat. 6, 1981: d of small samples is too large
+    hedges_g = value / sqrt(pooled) * unbiased if pooled and sum(units) > 3 else None
+    per_unit, degrees = _per_unit(variances, units), _degrees_of_freedom(variances, units)
+    return Difference(value, per_unit, degrees, _per_unit(least, units), unit, units, variances, hedges_g)
 
 
-def verdict(low: float, high: float, threshold: float) -> str:
-    """slower, faster, same, or undecided: where the interval of new / baseline lies; `threshold` is a share."""
-    most = 1 + threshold
-    if low > most:
-        return "slower"
-    if high < 1 / most:
-        return "faster"
-    return "same" if 1 / most < low and high < most else "undecided"
+def estimates(differences: Sequence[Difference]) -> list[Estimate]:
+    """What cells that were measured together say of each; those of one unit, launch or run, borrow from each other."""
+    priors = {}
+    for unit in {of_cell.unit for of_cell in differences}:
+        alike = [of_cell for of_cell in differences if of_cell.unit == unit]
+        priors[unit] = prior_of([of_cell.variance for of_cell in alike], [of_cell.degrees for of_cell in alike])
+    return [_estimate(of_cell, priors[of_cell.unit]) for of_cell in differences]
 
 
-def more_units(so_far: Estimate, threshold: float, error_share: float) -> int | None:
-    """How many further units a side lead to a verdict with the probability CHANCE; None: more than MOST.
-
-    Supposes that the variances are as they were found, and knows that the ratio is not: it may be anywhere within what
-    the units so far allow.
-    """
-    more = np.arange(1, MOST + 1)
-    units = tuple(count + more for count in so_far.units)
-    margin, centre = log(1 + threshold), log(so_far.ratio)
-    error_so_far, error_then = (_standard_error(so_far.variances, counts) for counts in (so_far.units, units))
-    moves = np.sqrt(np.maximum(error_so_far**2 - error_then**2, 0))
-    if not moves.all():  # no spread at all: further units change nothing
-        return None
-    reach = _half_interval(so_far.variances, units, error_share)
-    degrees = _degrees_of_freedom(so_far.variances, so_far.units)
-
-    def below(value: np.ndarray) -> np.ndarray:
-        return t.cdf((value - centre) / moves, degrees)
-
-    decided = 1 - below(margin + reach) + below(-margin - reach)
-    decided += np.maximum(below(margin - reach) - below(reach - margin), 0)
-    enough = np.flatnonzero(decided >= CHANCE)
-    return int(more[enough[0]]) if enough.size else None
+def _estimate(own: Difference, prior: Prior) -> Estimate:
+    moderated, degrees = shrunk(own.variance, own.degrees, prior)
+    moderated = max(moderated, own.least_variance)
+    reach = float(t_quantile(1 - MISSED / 2, degrees)) * own.error(moderated)
+    return Estimate(exp(own.value), exp(own.value - reach), exp(own.value + reach), own, moderated, degrees)
 
 
-def _half_interval(variances, units, error_share: float):
-    """Half of the interval of the difference of means."""
-    return t.ppf(1 - error_share / 2, _degrees_of_freedom(variances, units)) * _standard_error(variances, units)
+def _per_unit(variances: Sequence[float], units: tuple[int, int]) -> float:
+    """The variance that units of both sides would have if they had the same: of the same standard error."""
+    weights = [1 / count for count in units]
+    return sum(of_side * weight for of_side, weight in zip(variances, weights)) / sum(weights)
 
 
-def _standard_error(variances, units):
-    """The standard error of the difference of means; `units` may be arrays."""
-    return np.sqrt(sum(of_unit / np.asarray(count, float) for of_unit, count in zip(variances, units)))
-
-
-def _degrees_of_freedom(variances, units):
-    """Degrees of freedom, see the module; `units` may be arrays."""
-    counts = [np.asarray(count, float) for count in units]
-    parts = [of_unit / count for of_unit, count in zip(variances, counts)]
-    fewest = np.minimum(*counts)
+def _degrees_of_freedom(variances: tuple[float, float], units: tuple[int, int]) -> float:
+    """Degrees of freedom, see the module."""
+    fewest = min(units)
+    if fewest < FEW:
+        return sum(units) - 2
     if not sum(variances):
         return 2 * fewest - 2
-    with np.errstate(divide="ignore", invalid="ignore"):  # a single unit: its branch is not taken
-        welch = sum(parts) ** 2 / sum(part**2 / (count - 1) for part, count in zip(parts, counts))
-    return np.where(fewest >= FEW, np.minimum(welch, 2 * fewest - 2), sum(counts) - 2)
+    parts = [of_side / count for of_side, count in zip(variances, units)]
+    welch = sum(parts) ** 2 / sum(part**2 / (count - 1) for part, count in zip(parts, units))
+    return min(welch, 2 * fewest - 2)
 
 
 def _added_variances(sides: Sequence[Side]) -> tuple[float, float]:

@@ -4,7 +4,10 @@ import re
 from collections.abc import Sequence
 
 from ...units import aligned, three_digits
-from .judgement import ComparedCell, Comparison
+from .compared_cell import ComparedCell
+from .decision import ERROR_SHARE
+from .judgement import Comparison
+from .ratio import MISSED
 from .reading import ComparedRun
 
 HEADER = ("cell", "baseline us", "new us", "ratio", "interval", "verdict", "")
@@ -27,14 +30,17 @@ def markdown(comparison: Comparison) -> str:
         *(_markdown_row(_cell_fields(cell)) for cell in comparison.cells),
     ]
     points = [f"- {_escaped(line)}" for line in (*_lines_above(comparison), *map(str, comparison.one_sided))]
-    return "\n".join([f"**{_escaped(comparison.sentence)}**", "", *rows, "", *points]) + "\n"
+    sentences = [f"**{_escaped(comparison.sentence)}**", *filter(None, [_escaped(comparison.warning)])]
+    failure = [f"Fails: {_escaped(comparison.failure)}"] if comparison.failure else []
+    return "\n\n".join([*sentences, *failure, "\n".join(rows), "\n".join(points)]) + "\n"
 
 
 def method(comparison: Comparison) -> str:
-    """What the numbers are, in one line."""
+    """What the numbers and verdicts are, in one line."""
+    threshold, own, together = (f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED, 1 - ERROR_SHARE))
     return (
-        "ratio: new / baseline of launch medians; the intervals hold for all cells at once (95 %, Bonferroni); "
-        f"threshold {comparison.threshold * 100:g} %"
+        f"ratio: new / baseline of launch medians; threshold {threshold}; same: the interval (each cell's own, {own}) "
+        f"lies within it; slower, faster: beyond it, for all cells at once ({together}, Holm)"
     )
 
 
@@ -44,7 +50,7 @@ def _lines_above(comparison: Comparison) -> list[str]:
 
 
 def _lines_below(comparison: Comparison) -> list[str]:
-    return [*map(str, comparison.one_sided), comparison.sentence]
+    return [*map(str, comparison.one_sided), comparison.sentence, *filter(None, [comparison.warning])]
 
 
 def _describe_side(side: Sequence[ComparedRun]) -> str:
@@ -53,9 +59,8 @@ def _describe_side(side: Sequence[ComparedRun]) -> str:
 
 def _cell_fields(cell: ComparedCell) -> list[str]:
     times = ["-" if time_s is None else three_digits(time_s * 1e6) for time_s in (cell.baseline_s, cell.new_s)]
-    estimate = cell.estimate
-    interval = f"{estimate.low:.3f} to {estimate.high:.3f}" if estimate else "-"
-    return [cell.name, *times, f"{cell.ratio:.3f}" if cell.ratio else "-", interval, cell.verdict, cell.reason]
+    ratio = f"{cell.ratio:.3f}" if cell.ratio else "-"
+    return [cell.name, *times, ratio, cell.interval or "-", cell.verdict, cell.reason]
 
 
 def _markdown_row(fields: Sequence[str]) -> str:

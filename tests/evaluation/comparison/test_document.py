@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from compared_runs import FASTER, SLOWER, compared_run, row
 
 from allreduce_bench.evaluation.comparison.document import json_text
@@ -11,13 +12,17 @@ from allreduce_bench.evaluation.comparison.judgement import compare
 def test_every_cell_says_what_it_is_and_how_it_was_judged():
     base = compared_run("base", row(FASTER), row(FASTER[:1], algorithm="native"), row(FASTER, nbytes=64, count=16))
     new = compared_run("new", row(SLOWER), row(SLOWER, algorithm="native"))
-    content = json.loads(json_text(compare([base], [new], 0.05)))
+    comparison = compare([base], [new], 0.05)
+    content = json.loads(json_text(comparison))
     assert (content["baseline"], content["new"], content["threshold"], content["confidence"]) == (
         ["base"],
         ["new"],
         0.05,
-        0.95,
+        0.9,
     )
+    assert (content["false_alarms"], content["correction"]) == (0.05, "Holm") and "5 %" in content["method"]
+    assert (content["undecided"], content["warning"]) == ("warn", comparison.warning) and content["warning"]
+    assert content["failure"] == "slower: ring 8 B, 2 ranks"
     assert content["counts"] == {"slower": 1, "faster": 0, "same": 0, "undecided": 1, "failed": 0}
     assert content["failed"] is True and content["one_sided"] == [
         "only in the baseline: ring 64 B, 2 ranks (new: not planned)"
@@ -25,4 +30,10 @@ def test_every_cell_says_what_it_is_and_how_it_was_judged():
     slower, undecided = content["cells"]
     assert list(slower)[:9] == ["ranks", "algorithm", "executor", "segment", "dtype", "op", "count", "cache", "groups"]
     assert (slower["verdict"], slower["unit"], slower["units"], slower["reason"]) == ("slower", "launch", [3, 3], None)
-    assert undecided["low"] is None and undecided["baseline_launches"] == 1 and undecided["more_units"] == 2
+    assert slower["p_holm"] <= 0.05 and slower["degrees_of_freedom"] == pytest.approx(4, abs=0.5)
+    assert (
+        undecided["low"] is None
+        and undecided["p_holm"] is None
+        and undecided["baseline_launches"] == 1
+        and undecided["more_units"] == 2
+    )

@@ -26,7 +26,7 @@ def test_too_few_launches_are_undecided():
     comparison = judged([row(FASTER[:1])], [row(SLOWER)])
     (cell,) = comparison.cells
     assert (cell.verdict, cell.more) == ("undecided", 2)
-    assert cell.reason == "1 and 3 launches; a verdict takes 3 a side" and not comparison.failure
+    assert cell.reason == "1 and 3 launches; a verdict takes 3 a side"
     assert comparison.sentence.endswith("1 undecided (3 launches a side are the least for a verdict)")
 
 
@@ -60,3 +60,43 @@ def test_unfinished_runs_are_named():
     base = compared_run("base", row(FASTER), unfinished=["2r-2"])
     notes = compare([base], [compared_run("new", row(SLOWER))], 0.05).notes
     assert notes[0].startswith("one run a side") and notes[1].startswith("base is unfinished: cells are left in 2r-2")
+
+
+WIDE = [row((1e-6, 1.3e-6, 0.8e-6)), row((1.1e-6, 1.3e-6, 0.9e-6))]
+CLEAR = [row(FASTER, **NATIVE), row((1.002e-6, 1.01e-6, 0.99e-6), **NATIVE)]
+
+
+def gated(*cells: list[dict], undecided: str):
+    before, after = zip(*cells)
+    return compare([compared_run("base", *before)], [compared_run("new", *after)], 0.1, undecided=undecided)
+
+
+@pytest.mark.parametrize(("undecided", "says"), [("pass", ""), ("fail", "undecided: ring 8 B, 2 ranks"), ("warn", "")])
+def test_undecided_cells_beside_a_decided_one(undecided, says):
+    comparison = gated(WIDE, CLEAR, undecided=undecided)
+    assert [cell.verdict for cell in comparison.cells] == ["undecided", "same"]
+    assert comparison.failure == says and ("undecided" in comparison.failing) == bool(says)
+    warning = comparison.warning
+    if undecided != "warn":
+        assert not warning
+    else:
+        assert (
+            warning.startswith("warning: 1 cell is undecided, and the gate did not see ") and "--undecided" in warning
+        )
+
+
+def test_where_no_cell_was_decided_the_gate_fails_unless_that_is_wanted():
+    blind = gated(WIDE, undecided="warn")
+    assert blind.failure.startswith("no cell was decided: the only one is undecided; launches differ by 2")
+    assert blind.failure.endswith(" a side, there are 3; to pass nevertheless, add --undecided pass")
+    assert not blind.warning and "undecided" in blind.failing
+    assert not gated(WIDE, undecided="pass").failure
+    nothing = compare([compared_run("base", row())], [compared_run("new", row())], 0.1)
+    assert nothing.failure.startswith("no cell was decided: none was measured on both sides")
+
+
+def test_a_cell_that_has_a_reason_not_to_be_compared_is_undecided_with_it():
+    torn = [row(FASTER), row(SLOWER, launch_states=("fast", "slow"))]
+    comparison = gated(torn, CLEAR, undecided="warn")
+    assert comparison.cells[0][2:4] == ("undecided", "its launches are in two states in new")
+    assert comparison.sentence == "2 cells: 0 slower, 0 faster, 1 same, 1 undecided"

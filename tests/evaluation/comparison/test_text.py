@@ -23,5 +23,13 @@ def test_the_table_has_a_line_a_cell_and_ends_with_the_sentence(comparison):
 
 def test_markdown_escapes_names(comparison):
     lines = markdown(comparison).splitlines()
-    assert lines[0] == f"**{comparison.sentence}**" and lines[3].startswith("| :-- | --: |")
-    assert lines[4].startswith("| my\\|ring 8 B, 2 ranks | 1.00 | 2.00 |")
+    assert lines[0] == f"**{comparison.sentence}**" and lines[2] == "Fails: slower: my\\|ring 8 B, 2 ranks"
+    assert lines[5].startswith("| :-- | --: |")
+    assert lines[6].startswith("| my\\|ring 8 B, 2 ranks | 1.00 | 2.00 |")
+
+
+def test_what_the_gate_did_not_see_stands_in_the_last_line_and_below_the_sentence():
+    cells = [row(FASTER), row(FASTER[:1], nbytes=64, count=16)]
+    comparison = compare([compared_run("base", *cells)], [compared_run("new", row(SLOWER), cells[1])], 0.05)
+    assert table(comparison).splitlines()[-2:] == [comparison.sentence, comparison.warning]
+    assert markdown(comparison).splitlines()[2] == comparison.warning and comparison.warning
