@@ -85,9 +85,9 @@ def rates(
     return Rates(undecided, alarms, tuple(found))
 
 
-def false_same(truth: Truth, comparisons: int) -> float:
+def false_same(truth: Truth, comparisons: int, launches: int = LAUNCHES) -> float:
     """The share of cells that are called the same although they differ by the whole threshold."""
     random = np.random.default_rng(2)
     factors = [1 + THRESHOLD] * CELLS
-    kinds = [kind for _ in range(comparisons) for kind in verdicts_of(drawn_sides(random, truth, factors))]
+    kinds = [kind for _ in range(comparisons) for kind in verdicts_of(drawn_sides(random, truth, factors, launches))]
     return kinds.count("same") / len(kinds)

@@ -52,9 +52,8 @@ class Comparison(NamedTuple):
         if self.undecided == "warn" and self.is_blind:
             count = len(self.cells)
             few = {0: "none was measured on both sides", 1: "the only one is undecided"}
-            why = few.get(count, f"all {count} are undecided")
-            parts = ("no cell was decided: " + why, self.need, "to pass nevertheless, add --undecided pass")
-            return "; ".join(filter(None, parts))
+            why = "; ".join(filter(None, (few.get(count, f"all {count} are undecided"), self.need)))
+            return f"no cell was decided: {why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
 
