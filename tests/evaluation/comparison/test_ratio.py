@@ -53,7 +53,7 @@ def test_runs_and_launches_do_not_borrow_from_each_other():
 @pytest.mark.parametrize(("launches", "spreads"), [((10, 5), (1, 1)), ((30, 3), (1, 1)), ((5, 5), (1, 3))])
 def test_sides_need_not_be_alike(launches, spreads):
     """Fewer launches, or another spread, on one side."""
-    random, trials = np.random.default_rng(2), 2000
+    random, trials = np.random.default_rng(2), 1000
     missed = 0
     for _ in range(trials):
         sides = ([drawn(random, 0.05 * of, count)] for of, count in zip(spreads, launches))
@@ -63,7 +63,7 @@ def test_sides_need_not_be_alike(launches, spreads):
 
 @pytest.mark.parametrize(("runs", "new_runs"), [(5, 1), (20, 1), (10, 2), (5, 5)])
 def test_the_spread_between_days_is_in_the_intervals(runs, new_runs):
-    random, trials, missed = np.random.default_rng(5), 1000, 0
+    random, trials, missed = np.random.default_rng(5), 400, 0
     for _ in range(trials):
         sides = [[drawn(random, 0.02, 5, day=0.05) for _ in range(count)] for count in (runs, new_runs)]
         found = alone(*sides)
@@ -74,7 +74,7 @@ def test_the_spread_between_days_is_in_the_intervals(runs, new_runs):
 
 def test_a_run_of_fewer_launches_than_the_baseline_has_is_known_less_well():
     """Launches that differ much, days that do not: the runs' means say too little about a run of 2 launches."""
-    random, trials, missed = np.random.default_rng(7), 1000, 0
+    random, trials, missed = np.random.default_rng(7), 400, 0
     for _ in range(trials):
         days = [drawn(random, 0.15, 20) for _ in range(10)]
         missed += is_missed(alone(days, [drawn(random, 0.15, 2)]))
