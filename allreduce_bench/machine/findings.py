@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from ..units import three_digits
 from .finding import LEVELS, finding, on_nodes
 
-BUSY = 0.5  # load average for each core
 SLOW_CLOCK_S = 1e-6
 
 
 def findings(
-    machines: Sequence[dict], ranks_of_node: Sequence[int], mpi: dict, declared_nodes: int | None, first: bool
+    machines: Sequence[dict], ranks_of_node: Sequence[int], mpi: dict, declared_nodes: int | None
 ) -> list[dict]:
     """What a launch must say, the worst first. `machines` and `ranks_of_node` go node by node.
 
     A machine is what `node.machine` gives, `cpus_of_ranks` added: the hardware threads that its ranks may use.
-    `mpi` is what `mpi.mpi_facts` gives; `declared_nodes` are pretended ones. Load counts in the `first` launch
-    of a run only: later the run's own launches are in it.
+    `mpi` is what `mpi.mpi_facts` gives; `declared_nodes` are pretended ones. What happens on the nodes while the launch
+    runs is found at its end, by `core_load` and `ports`.
     """
     nodes = list(zip(machines, ranks_of_node))
     crowded = _crowded(nodes)
@@ -24,7 +23,6 @@ def findings(
         crowded,
         None if crowded else _hyperthreads(nodes),
         _quota(nodes),
-        _loaded(machines) if first and not crowded else None,
         _governor(machines),
         _timer(machines),
         _pages(machines),
@@ -127,21 +125,6 @@ def _quota(nodes: list[tuple[dict, int]]) -> dict | None:
         f"{ranks} ranks on a node whose control group allows the time of {three_digits(quota)} cores",
         "the kernel stops ranks for milliseconds at a time, and the others wait for them",
         "raise the CPU limit of the container or the job, or start fewer ranks",
-    )
-
-
-def _loaded(machines: Sequence[dict]) -> dict | None:
-    busy = [machine for machine in machines if (machine.get("load_1min") or 0) > BUSY * machine["cores"]]
-    if not busy:
-        return None
-    worst = max(busy, key=lambda machine: machine["load_1min"] / machine["cores"])
-    return finding(
-        "loaded",
-        "caution",
-        f"load average {worst['load_1min']:.1f} on {_with_noun(worst['cores'], 'core')} at the start"
-        f"{on_nodes(busy, machines)}",
-        "others were at work: times are longer and vary more",
-        "look who (top), and measure again on nodes of your own (sbatch --exclusive)",
     )
 
 

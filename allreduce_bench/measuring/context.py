@@ -51,6 +51,7 @@ class Context(NamedTuple):
     layouts: tuple[Topology, ...] = ()  # the declared one of each group
     further_columns: FurtherColumns = no_columns  # of each call, from the stamps of all ranks
     machine: dict | None = None  # this node; None on all but one of its ranks
+    since_start: Callable[[], dict] = dict  # see `surroundings`: processor time, and what the node counted
 
     @property
     def party(self) -> "Context":

@@ -155,7 +155,7 @@ def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: 
     if plan.start.ranks_per_node is not None:
         hosts = comm.gather(host())
         _agreed(comm, lambda: refuse_few_nodes(plan, launch, context.real, hosts or ()))
-    facts = facts_of(comm, context, task.command, task.transport, first=task.place.number == 1)
+    facts = facts_of(comm, context, task.command, task.transport)
     context = start_together(context, facts, _earlier_sync(comm, folder, plan))
     recorder, finished = None, set()
     if facts is not None:

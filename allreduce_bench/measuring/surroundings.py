@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from time import process_time
 
 from mpi4py import MPI
 
@@ -56,6 +57,7 @@ def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) ->
         sync=Barrier(own_comm),  # until another is chosen
         cold_nbytes=0 if plan.caches == ("warm",) else _cold_region(comm, real),
         machine=machine,
+        since_start=_watched(comm, real),
     )
     if not plan.groups:
         return context
@@ -78,7 +80,7 @@ def _cold_findings() -> list[dict]:
     return cache_findings(caches())
 
 
-def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | None, first: bool) -> dict | None:
+def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | None) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = context.real
     machines = comm.gather(context.machine)
@@ -113,7 +115,7 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
         "cold_nbytes": context.cold_nbytes,
         **_facts_of_groups(context),
         "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
-        "findings": [*findings(leaders, ranks_of_node, mpi, declared, first), *_findings_of_rank_0(context)],
+        "findings": [*findings(leaders, ranks_of_node, mpi, declared), *_findings_of_rank_0(context)],
     }
 
 
@@ -167,11 +169,28 @@ def start_together(context: Context, facts: dict | None, earlier: EarlierSync | 
 
 
 def end_together(context: Context, recorder: Recorder | None) -> None:
-    """Compare the clocks for the last time, and keep how far they went apart; all ranks must."""
+    """Compare the clocks for the last time; keep how far they went apart, and what the nodes did. All ranks must."""
     context.clock.compare()
+    counted = context.comm.gather(context.since_start())
+    if recorder is not None and counted is not None:
+        _keep_counted(context.real, recorder, counted)
     clock_facts = context.clock.facts()
     if recorder is not None and clock_facts is not None:
         recorder.amend("clock", error_end_s=clock_facts.pop("error_s"), **clock_facts)
+
+
+def _keep_counted(real: Topology, recorder: Recorder, of_ranks: Sequence[dict]) -> None:
+    """Keep what the kernel of each node counted while the launch ran, and what is found in that."""
+    from ..machine.core_load import cores_of_ranks, findings_of_nodes  # late: rank 0 only, which has loaded it
+
+    counted = []
+    for ranks in real.nodes:
+        cpus = frozenset().union(*(of_ranks[rank]["cpus"] for rank in ranks))
+        own_s = sum(of_ranks[rank]["own_s"] for rank in ranks)
+        counted.append(cores_of_ranks(of_ranks[ranks[0]]["node"], cpus, own_s))
+    recorder.keep(counted=counted)
+    for finding in findings_of_nodes(counted):
+        recorder.found(finding)
 
 
 def refuse_other_ranks(launch: Launch, seen: int) -> None:
@@ -201,6 +220,21 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
 def _leads(comm: MPI.Comm, real: Topology) -> bool:
     """Whether this is the first rank of its node."""
     return comm.rank == real.nodes[real.node_of[comm.rank]][0]
+
+
+def _watched(comm: MPI.Comm, real: Topology) -> Callable[[], dict]:
+    """From now on: what gives this rank's processor time, what it may use, and on one rank of a node what that did."""
+    watched: Callable[[], dict] = dict
+    if _leads(comm, real):
+        from ..machine.core_load import watch_node  # late: one rank of a node looks
+
+        watched = watch_node(several=len(real.nodes) > 1)
+    begun_s = process_time()
+    return lambda: {
+        "own_s": process_time() - begun_s,
+        "cpus": node.affinity() or frozenset(),
+        "node": watched(),
+    }
 
 
 def _counters(comm: MPI.Comm, real: Topology) -> Callable[[], dict[str, int] | None]:

@@ -135,6 +135,11 @@ class Recorder:
         """Say a finding on stderr."""
         print(f"warning: {finding['text']}; {finding['effect']}", file=sys.stderr, flush=True)
 
+    def keep(self, **facts) -> None:
+        """Add to the launch's facts what is known only at its end."""
+        self._facts |= facts
+        self._write_facts()
+
     def amend(self, name: str, **facts) -> None:
         """Add to the launch's facts under `name` what is known only at its end."""
         self._facts[name] = {**self._facts.get(name, {}), **facts}

@@ -26,7 +26,6 @@ def test_a_node_of_which_only_the_cores_are_known_has_none():
         ({"threads": 8, "cpus_of_ranks": 8}, 9, ("oversubscribed", "severe")),
         ({"threads": 8, "cpus_of_ranks": 8}, 2, ("hyperthreads", "info")),
         ({"cpu_quota": 1.5}, 2, ("quota", "severe")),
-        ({"load_1min": 2.1}, 2, ("loaded", "caution")),
         ({"governors": ["performance", "powersave"]}, 2, ("governor", "caution")),
         ({"timer": {**QUIET, "cost_s": 2e-6}}, 2, ("timer", "caution")),
         ({"timer": {**QUIET, "step_s": 1.5e-5}}, 2, ("timer", "caution")),
@@ -48,7 +47,7 @@ def test_each_trouble_is_found_alone(facts, ranks, kind):
         ({"threads": 8, "cpus_of_ranks": 8}, 4),  # each has a core
         ({"threads": 8, "cpus_of_ranks": 8}, 1),
         ({"cpu_quota": 2.0}, 2),
-        ({"load_1min": 2.0}, 2),
+        ({"load_1min": 9.0}, 2),  # the launches before are in it
         ({"governors": []}, 2),
         ({"huge_pages": {"transparent": "never", "reserved": 512}}, 2),
         ({"huge_pages": None}, 2),
@@ -68,18 +67,11 @@ def test_the_label_and_the_finding_of_oversubscription_agree():
 
 def test_figures_are_those_of_the_worst_node_and_affinity_is_named():
     nodes = [node(1), node(2, cores=2, threads=2, cpus_of_ranks=2)]
-    assert findings(nodes, [2, 6], {}, None, True)[0]["text"] == "oversubscribed: 6 ranks on a node of 2 cores"
+    assert findings(nodes, [2, 6], {}, None)[0]["text"] == "oversubscribed: 6 ranks on a node of 2 cores"
     text = found(node(cpus_of_ranks=1))[0]["text"]
     assert text == (
         "oversubscribed: 2 ranks on 1 hardware thread, all that their affinity lets them use on a node of 4 cores"
     )
-
-
-def test_load_counts_before_the_first_launch_only_and_not_beside_oversubscription():
-    busy = node(load_1min=9.0)
-    assert codes(busy) == [("loaded", "caution")]
-    assert codes(busy, first=False) == []
-    assert codes(busy, ranks=5) == [("oversubscribed", "severe")]
 
 
 def test_the_worst_comes_first():

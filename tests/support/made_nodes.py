@@ -34,8 +34,8 @@ def node(number: int = 1, **facts) -> dict:
     return {**quiet, **facts}
 
 
-def found(*nodes: dict, ranks: int = 2, mpi: dict | None = None, declared: int | None = None, first: bool = True):
-    return findings(list(nodes), [ranks] * len(nodes), mpi or {}, declared, first)
+def found(*nodes: dict, ranks: int = 2, mpi: dict | None = None, declared: int | None = None):
+    return findings(list(nodes), [ranks] * len(nodes), mpi or {}, declared)
 
 
 def codes(*nodes: dict, **options) -> list[tuple[str, str]]:

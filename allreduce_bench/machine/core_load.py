@@ -1,0 +1,206 @@
+"""What the cores of this node did while a launch ran: its own ranks, others, the machine below, throttled clocks.
+
+Not a load average: that holds the launches before. `worked` is the kernel's user, nice and system time of a core;
+guests are in user. Its time for interrupts is left out: that of messages is the ranks' own, and no process is charged with
+it. Standard library only; one rank of a node loads this, late.
+"""
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from . import kernel
+from .finding import finding, on_nodes
+from .node import host
+
+SHORTEST_S = 0.5  # the kernel counts in ticks of 10 ms: over less, one tick of a core is a share of some per cent
+DISTURBED, OVERRUN = 0.05, 0.25  # shares of the cores, see `evaluation.grade`
+CROWDING_CORES = 0.5  # that others use where ranks leave none: on large nodes a small share, and yet some rank's core
+LOW_CLOCK = 0.5  # of a core's top clock; with all cores at work, wide vector units keep server processors above it
+OWN_VIEW = 0.2  # of the ranks' time that may be missing in the counts; with more, they are of another view than theirs
+PROCESSOR = 36  # the field of /proc/self/stat, counted behind the name, that says where the process ran last
+CPUS = "sys/devices/system/cpu"
+
+
+class CoreTimes(NamedTuple):
+    """Seconds since the kernel started, of each hardware thread by its number."""
+
+    worked_s: dict[int, float]
+    stolen_s: dict[int, float]  # by the machine below a virtual one
+
+
+class CoreUse(NamedTuple):
+    """Shares of the hardware threads that the ranks may use, while they ran."""
+
+    others: float  # what worked and was no rank
+    stolen: float
+    crowding: bool  # others used the time of half a thread or more, and the ranks left them none
+
+
+def core_times() -> CoreTimes | None:
+    """What the kernel has counted so far; None: it shows nothing."""
+    tick_s, worked_s, stolen_s = 1 / os.sysconf("SC_CLK_TCK"), {}, {}
+    for line in (kernel.read("proc/stat") or "").splitlines():
+        name, *fields = line.split()
+        if not name.startswith("cpu"):
+            break  # the lines of the threads come first
+        if name != "cpu":
+            user, nice, system = map(int, fields[:3])
+            worked_s[int(name[3:])] = (user + nice + system) * tick_s
+            stolen_s[int(name[3:])] = int(fields[7]) * tick_s if len(fields) > 7 else 0.0
+    return CoreTimes(worked_s, stolen_s) if any(worked_s.values()) else None  # only zeros: a kernel of a sandbox
+
+
+def watch_node(several: bool) -> Callable[[], dict]:
+    """From now on: what gives the host and what its kernel has counted since; ports only of one of `several` nodes."""
+    since = [watch_cores()]
+    if several:
+        from .ports import watch_ports  # late: inside of one node no message takes a port
+
+        since.append(watch_ports())
+    return lambda: {"host": host(), **{name: fact for facts in since for name, fact in facts().items()}}
+
+
+def watch_cores() -> Callable[[], dict]:
+    """From now on: what gives, when it is called, the facts of this node's cores since then; see `cores_of_ranks`."""
+    begun, before, throttled = perf_counter(), core_times(), _throttle_counts()
+
+    def since() -> dict:
+        after, facts = core_times(), dict[str, Any](elapsed_s=perf_counter() - begun)
+        if before and after:
+            facts["threads"] = {
+                cpu: (after.worked_s[cpu] - worked_s, after.stolen_s[cpu] - before.stolen_s[cpu])
+                for cpu, worked_s in before.worked_s.items()
+                if cpu in after.worked_s
+            }
+        if events := max((count - throttled.get(path, count) for path, count in _throttle_counts().items()), default=0):
+            facts["throttled"] = events
+        if clock := _own_clock():
+            facts["clock"] = clock
+        return facts
+
+    return since
+
+
+def cores_of_ranks(facts: dict, cpus: Collection[int], own_s: float) -> dict:
+    """The facts that a launch keeps of one node, of those of `watch_cores`, for ranks that may use the threads `cpus`
+    (none: all) and took `own_s` of processor time. What is not known is absent.
+    """
+    threads = facts.pop("threads", {})
+    used = [threads[cpu] for cpu in cpus or threads if cpu in threads]
+    if not used:
+        return facts
+    worked_s, stolen_s = (sum(seconds) for seconds in zip(*used))
+    return {**facts, "cpus": len(used), "worked_s": worked_s, "stolen_s": stolen_s, "own_s": own_s}
+
+
+def core_use(counted: dict) -> CoreUse | None:
+    """What `cores_of_ranks` kept, as shares; None: not known, too short, or counts that do not hold the ranks."""
+    cpus, elapsed_s = counted.get("cpus"), counted.get("elapsed_s") or 0.0
+    if not cpus or elapsed_s < SHORTEST_S:
+        return None
+    capacity_s, others_s = cpus * elapsed_s, counted["worked_s"] - counted["own_s"]
+    if others_s < -OWN_VIEW * counted["own_s"]:
+        return None
+    idle_s = capacity_s - counted["worked_s"] - counted["stolen_s"]
+    least_s = CROWDING_CORES * elapsed_s
+    return CoreUse(
+        others=max(0.0, others_s) / capacity_s,
+        stolen=counted["stolen_s"] / capacity_s,
+        crowding=others_s >= least_s > idle_s,
+    )
+
+
+def findings_of_nodes(counted: Sequence[dict]) -> list[dict]:
+    """What the nodes did that a reader must know; `counted`: what a launch keeps of each node."""
+    findings = [*_loaded(counted), *_stolen(counted), *_throttled(counted)]
+    if any("ports" in node for node in counted):
+        from .ports import port_findings  # late: few launches have any
+
+        findings += port_findings(counted)
+    return findings
+
+
+def _loaded(counted: Sequence[dict]) -> list[dict]:
+    uses = [(node, use) for node in counted if (use := core_use(node))]
+    disturbed = [(node, use) for node, use in uses if use.others >= DISTURBED or use.crowding]
+    if not disturbed:
+        return []
+    node, worst = max(disturbed, key=lambda pair: pair[1].others)
+    return [
+        finding(
+            "loaded",
+            "severe" if worst.others >= OVERRUN else "caution",
+            f"others used {_per_cent(worst.others)} of {node['cpus']} hardware threads while the launch ran"
+            f"{on_nodes([node for node, _ in disturbed], counted)}",
+            "ranks waited for their turn: times are longer and vary more",
+            "look who (top) and stop it, wait for a quiet machine (--wait-idle 10m), or take nodes of your own "
+            "(sbatch --exclusive)",
+        )
+    ]
+
+
+def _stolen(counted: Sequence[dict]) -> list[dict]:
+    robbed = [(node, use.stolen) for node in counted if (use := core_use(node)) and use.stolen >= DISTURBED]
+    if not robbed:
+        return []
+    worst = max(share for _, share in robbed)
+    return [
+        finding(
+            "stolen",
+            "severe" if worst >= OVERRUN else "caution",
+            f"the machine below took {_per_cent(worst)} of this virtual machine's cores while the launch ran"
+            f"{on_nodes([node for node, _ in robbed], counted)}",
+            "ranks stood still without their kernel knowing: times are longer and vary more",
+            "measure on a machine of your own, or where cores are not shared",
+        )
+    ]
+
+
+def _throttled(counted: Sequence[dict]) -> list[dict]:
+    slow = [node for node in counted if node.get("throttled") or (node.get("clock") or 1.0) < LOW_CLOCK]
+    if not slow:
+        return []
+    events = max(node.get("throttled") or 0 for node in slow)
+    lowest = min(node.get("clock") or 1.0 for node in slow)
+    heat = f"clocks were lowered for heat or power, up to {events} times a core" if events else ""
+    clock = f"a core at work had {lowest:.0%} of its top clock" if lowest < LOW_CLOCK else ""
+    return [
+        finding(
+            "throttled",
+            "caution",
+            f"{' and '.join(filter(None, [heat, clock]))}{on_nodes(slow, counted)}",
+            "calls became slower while the launch ran, or all of them were",
+            "look at the cooling and the power limits, or measure on another node",
+        )
+    ]
+
+
+def _per_cent(share: float) -> str:
+    """To a twentieth, so that launches that were disturbed alike say the same: `about 35 %`."""
+    return f"about {max(5, 5 * round(20 * share))} %"
+
+
+def _throttle_counts() -> dict[str, int]:
+    """How often since the start of the kernel the clocks of each core and of its package were lowered, by its file.
+
+    Empty where the processor does not tell.
+    """
+    if not kernel.exists(f"{CPUS}/cpu0/thermal_throttle"):
+        return {}
+    paths = kernel.matching_paths(f"{CPUS}/cpu[0-9]*/thermal_throttle/*_throttle_count")
+    return {path: count for path in paths if (count := kernel.read_int(path)) is not None}
+
+
+def _own_clock() -> float | None:
+    """The clock of the core that this process runs on, over its highest; None: unknown.
+
+    Of this one only, since it is at work; the answer about an idle core takes the kernel milliseconds.
+    """
+    if not kernel.exists(f"{CPUS}/cpu0/cpufreq"):
+        return None
+    words = (kernel.read("proc/self/stat") or "").rpartition(")")[2].split()
+    folder = f"{CPUS}/cpu{words[PROCESSOR]}/cpufreq" if len(words) > PROCESSOR else ""
+    now, top = (kernel.read_int(f"{folder}/{name}") for name in ("scaling_cur_freq", "cpuinfo_max_freq"))
+    return now / top if now and top else None

@@ -1,0 +1,190 @@
+"""What the ports of this node say of a launch: errors and waits while it ran, links below their width or rate.
+
+Counters of InfiniBand and RoCE ports stand below /sys/class/infiniband (sysfs-class-infiniband in the ABI documents of
+Linux; those of `hw_counters` as NVIDIA documents them for mlx5), those of other interfaces in /proc/net/dev. Kept are
+differences that are not 0. Standard library only; one rank of a node loads this, late, in launches on several nodes.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from . import kernel
+from .finding import finding, on_nodes
+from .traffic import VIRTUAL_INTERFACE
+
+PORTS = "sys/class/infiniband/*/ports/*"
+ERRORS = {  # something was lost or sent again
+    "counters": (
+        "symbol_error",
+        "link_error_recovery",
+        "link_downed",
+        "port_rcv_errors",
+        "port_xmit_discards",
+        "local_link_integrity_errors",
+        "excessive_buffer_overrun_errors",
+    ),
+    "hw_counters": ("rnr_nak_retry_err", "packet_seq_err", "local_ack_timeout_err"),
+}
+WAITS = {  # the network was full, or took several ways: none of these is a fault
+    "counters": ("port_xmit_wait",),
+    "hw_counters": ("out_of_sequence", "np_cnp_sent", "rp_cnp_handled"),
+}
+NAMES_OF_WAITS = frozenset(name for names in WAITS.values() for name in names)
+# of /proc/net/dev, received then sent; packets that nobody takes (rx_dropped) are common and say nothing
+INTERFACE_ERRORS = {"rx_errors": 2, "tx_errors": 10, "tx_dropped": 11}
+RECEIVED, SENT = 0, 8  # bytes, in the same line
+LEAST_NBYTES = 1 << 20  # in and out: an interface that carried less took no part
+Counts = dict[str, dict[str, int]]  # port, such as `mlx5_0:1`, or interface -> name of a counter -> its value
+
+
+def watch_ports() -> Callable[[], dict]:
+    """From now on: what gives, when it is called, {"ports": facts}; nothing where the kernel shows nothing of note.
+
+    Facts are of each port or interface that has any: `counted`, counters that grew, by their names; `degraded`, what is
+    below what it could be, in words.
+    """
+    before, rates = _counts(), _rates()
+
+    def since() -> dict:
+        ports: dict[str, dict] = {}
+        for port, counts in _counts().items():
+            grown = {name: n for name, now in counts.items() if (n := now - before.get(port, {}).get(name, now)) > 0}
+            nbytes = grown.pop("nbytes", LEAST_NBYTES)
+            if grown and nbytes >= LEAST_NBYTES:
+                ports.setdefault(port, {})["counted"] = grown
+        for port, words in _degraded(rates):
+            ports.setdefault(port, {}).setdefault("degraded", []).append(words)
+        return {"ports": ports} if ports else {}
+
+    return since
+
+
+def has_errors(port: dict) -> bool:
+    """Whether the facts of a port hold errors, and not waits alone."""
+    return bool(set(port.get("counted") or ()) - NAMES_OF_WAITS)
+
+
+def port_findings(counted: Sequence[dict]) -> list[dict]:
+    """What the ports of the nodes say; `counted`: what a launch keeps of each node."""
+    errors, waits, degraded = (_chosen(counted, choose) for choose in (_errors_of, _waits_of, _degraded_of))
+    findings = []
+    if errors:
+        findings.append(
+            finding(
+                "port errors",
+                "caution",
+                f"ports counted errors while the launch ran: {_texts(errors)}"
+                f"{on_nodes([n for n, _ in errors], counted)}",
+                "what was lost was sent again: calls were slower, some of them by much",
+                "have cables, transceivers and the switch looked at, or measure on other nodes",
+            )
+        )
+    if degraded:
+        findings.append(
+            finding(
+                "degraded link",
+                "caution",
+                f"links are below what they could be: {_texts(degraded)}{on_nodes([n for n, _ in degraded], counted)}",
+                "large vectors take as long as the slowest link lets them",
+                "have the cable or the slot looked at, or measure on other nodes",
+            )
+        )
+    if waits:
+        findings.append(
+            finding(
+                "port waits",
+                "info",
+                f"ports waited or were slowed while the launch ran: {_texts(waits)}"
+                f"{on_nodes([n for n, _ in waits], counted)}",
+                "the network was full for a while, by this launch itself or by others",
+                "compare with a launch when nobody else is at work",
+            )
+        )
+    return findings
+
+
+def _chosen(counted: Sequence[dict], choose: Callable[[str, dict], list[str]]) -> list[tuple[dict, list[str]]]:
+    """The nodes of which `choose` finds something in some port, with it."""
+    chosen = []
+    for node in counted:
+        texts = [text for name, port in (node.get("ports") or {}).items() for text in choose(name, port)]
+        if texts:
+            chosen.append((node, texts))
+    return chosen
+
+
+def _errors_of(name: str, port: dict) -> list[str]:
+    return [f"{name} {key} {n}" for key, n in (port.get("counted") or {}).items() if key not in NAMES_OF_WAITS]
+
+
+def _waits_of(name: str, port: dict) -> list[str]:
+    return [f"{name} {key} {n}" for key, n in (port.get("counted") or {}).items() if key in NAMES_OF_WAITS]
+
+
+def _degraded_of(name: str, port: dict) -> list[str]:
+    return [f"{name} {words}" for words in port.get("degraded") or ()]
+
+
+def _texts(nodes: Iterable[tuple[dict, list[str]]], most: int = 4) -> str:
+    texts = list(dict.fromkeys(text for _, of_node in nodes for text in of_node))
+    return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
+def _counts() -> Counts:
+    """What ports and interfaces have counted so far; of an interface also `nbytes`, which it carried."""
+    counts: Counts = {}
+    for folder in kernel.matching_paths(PORTS):
+        of_port = counts.setdefault(_name(folder), {})
+        for kind in ERRORS:
+            for name in (*ERRORS[kind], *WAITS[kind]):
+                if (value := kernel.read_int(f"{folder}/{kind}/{name}")) is not None:
+                    of_port[name] = value
+    for line in (kernel.read("proc/net/dev") or "").splitlines()[2:]:
+        name, _, numbers = line.partition(":")
+        if not VIRTUAL_INTERFACE.match(name.strip()):
+            values = list(map(int, numbers.split()))
+            errors = {error: values[place] for error, place in INTERFACE_ERRORS.items()}
+            counts[name.strip()] = errors | {"nbytes": values[RECEIVED] + values[SENT]}
+    return counts
+
+
+def _rates() -> dict[str, str]:
+    """The rate of each port that is up, such as `200 Gb/sec (4X HDR)`."""
+    return {
+        _name(folder): kernel.read(f"{folder}/rate") or ""
+        for folder in kernel.matching_paths(PORTS)
+        if "ACTIVE" in (kernel.read(f"{folder}/state") or "")
+    }
+
+
+def _degraded(former_rates: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(port, what is below what it could be) of ports that were up, and of their devices in their slots.
+
+    The kernel does not say what a port supports. A cable of InfiniBand has four lanes, or two where it is split; one
+    lane is what is left of them.
+    """
+    found, rates = [], _rates()
+    for port, former in former_rates.items():
+        rate, (device, _, number) = rates.get(port, ""), port.partition(":")
+        if _number(rate) < _number(former):
+            found.append((port, f"fell from {former} to {rate or 'no link'}"))
+        elif "(1X " in rate and kernel.read(f"sys/class/infiniband/{device}/ports/{number}/link_layer") == "InfiniBand":
+            found.append((port, f"has one lane: {rate}"))
+    for device in kernel.matching_paths("sys/class/infiniband/*/device"):
+        for kind, unit in (("width", "lanes"), ("speed", "GT/s")):
+            now, top = (_number(kernel.read(f"{device}/{which}_link_{kind}") or "") for which in ("current", "max"))
+            if 0 < now < top:
+                found.append((device.split("/")[3], f"has {now:g} of {top:g} {unit} of PCIe"))
+    return found
+
+
+def _name(folder: str) -> str:
+    """`mlx5_0:1`."""
+    parts = folder.split("/")
+    return f"{parts[3]}:{parts[5]}"
+
+
+def _number(text: str) -> float:
+    """The number that a text begins with; 0: none."""
+    match = re.match(r"[\d.]+", text)
+    return float(match[0]) if match else 0.0
