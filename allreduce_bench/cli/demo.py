@@ -8,6 +8,7 @@ import click
 from ..launching.scheduler import idle_scheduler
 from ..measuring.launcher_variables import under_launcher
 from ..runs.plan import Plan
+from .measurement import WAIT_IDLE
 from .request import Control, Request, algorithm_fields
 from .run_from_outside import run_from_outside
 from .types import DURATION, RANKS, OneLineError, errors_in_one_line, talk
@@ -19,9 +20,10 @@ SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 @click.option("-n", "--ranks", type=RANKS, default="2,4,8", show_default=True, help="Ranks to start.")
 @click.option("--within", type=DURATION, default="100s", show_default=True, help="Time for the measurements.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS].")
+@WAIT_IDLE
 @click.option("--here", is_flag=True, help="Measure even where a scheduler exists and no job runs (a login node).")
 @errors_in_one_line
-def demo(ranks, within, output, here) -> None:
+def demo(ranks, within, output, wait_idle, here) -> None:
     """Measure all algorithms on this machine and write the report."""
     from ..report.page import write_report
 
@@ -34,7 +36,8 @@ def demo(ranks, within, output, here) -> None:
             "run it inside a job, or say --here"
         )
     plan = Plan(sizes=SIZES, ranks=ranks, launches=1, **algorithm_fields())
-    folder, failure = run_from_outside(Request(lambda: plan, Control(output=output, within_s=within)))
+    control = Control(output=output, within_s=within, wait_idle_s=wait_idle)
+    folder, failure = run_from_outside(Request(lambda: plan, control))
     if folder.summary_csv.is_file():
         talk(f"report: {write_report([folder], folder.path / 'report.html')}")
     if failure:

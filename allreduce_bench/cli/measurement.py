@@ -37,10 +37,16 @@ MEASURED = (
     ),
 )
 
+WAIT_IDLE = click.option(
+    "--wait-idle",
+    type=DURATION,
+    help="Before launches wait until nobody else is at work here, in all at most so long, and name who is.",
+)
 REPEATED = (
     click.option(
         "--within", type=DURATION, help="Time for the whole run, e.g. 2m; what does not fit is left out and named."
     ),
+    WAIT_IDLE,
     click.option(
         "--launches",
         type=click.IntRange(1),

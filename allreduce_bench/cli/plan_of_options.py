@@ -67,6 +67,8 @@ def _refuse_contradictions(control: Control) -> None:
         raise PlanError("--resume needs the folder of the run: -o FOLDER")
     if control.within_s is not None and control.within_s <= 0:
         raise PlanError("--within needs some time, such as 90s or 2m")
+    if control.wait_idle_s is not None and control.wait_idle_s <= 0:
+        raise PlanError("--wait-idle needs some time, such as 10m; leave it out where nobody is to wait")
     if str(control.output) in OPS:
         raise PlanError(f"-o {control.output}: -o is the output folder; the operation is --op {control.output}")
 
@@ -94,6 +96,10 @@ def refuse_under_launcher(asked: Collection[str]) -> None:
     if given := [f"--{name.replace('_', '-')}" for name in STARTED_NAMES if name in asked]:
         raise PlanError(
             f"{', '.join(given)} under a launcher: the ranks are started already; say it to mpirun or srun instead"
+        )
+    if "wait_idle" in asked:
+        raise PlanError(
+            "--wait-idle under a launcher: the ranks are started already; wait before mpirun or srun, or leave it out"
         )
     if given := [f"--{name}" for name in AT_THE_END if name in asked]:
         raise PlanError(

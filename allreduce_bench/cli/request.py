@@ -41,6 +41,7 @@ class Control:
     resume: bool = False
     skip_hung: bool = False
     within_s: float | None = None  # None: until all is measured
+    wait_idle_s: float | None = None  # at most, for a quiet machine before the launches; None: nobody waits
     timeout_s: float = 60.0  # without any move, until a launch is ended
     stage: str = ""  # folder of each node for the Python environment; empty: it is not staged
     only: str = ""  # see `chosen_launches`
@@ -71,6 +72,7 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
         resume=options["resume"],
         skip_hung=options["skip_hung"],
         within_s=options["within"],
+        wait_idle_s=options["wait_idle"],
         timeout_s=Control.timeout_s if options["timeout"] is None else options["timeout"],
         stage=options["stage"],
         only=options.get("only", ""),  # this and the next two only of `run`

@@ -1,5 +1,6 @@
 """`run` outside of mpirun: every launch that is left is started, watched and ended."""
 
+import os
 import signal
 import time
 from contextlib import suppress
@@ -8,9 +9,13 @@ import click
 
 from ..launching.driver import drive
 from ..launching.find import find_launcher
+from ..launching.launcher import Launcher, on_one_node
 from ..launching.staging import stage
 from ..launching.supervision import LaunchFailed, LaunchRefused, SupervisedRun
+from ..launching.wait_idle import IdleWait
+from ..machine.node import host
 from ..runs.folder import RunFolder
+from ..runs.plan import Plan
 from ..runs.recorder import discard_run
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
@@ -56,15 +61,26 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
             warning=warning,
             program=staged.program if staged else (),
         )
-        failure = _drive_and_finish(run, control, job)
+        failure = _drive_and_finish(run, _idle_wait(control, plan, launcher), control, job)
         job.report(folder)
     return folder, failure
 
 
-def _drive_and_finish(run: SupervisedRun, control: Control, job: InJob) -> OneLineError | None:
+def _idle_wait(control: Control, plan: Plan, launcher: Launcher) -> IdleWait | None:
+    """The waiting for a quiet machine, if it is asked for; what is not looked at is said."""
+    if control.wait_idle_s is None:
+        return None
+    if not on_one_node(launcher, max(plan.ranks), plan.start, os.environ):
+        talk(f"--wait-idle looks at {host()}, where ranks are started from, and at no other node")
+    return IdleWait(control.wait_idle_s, talk)
+
+
+def _drive_and_finish(
+    run: SupervisedRun, idle_wait: IdleWait | None, control: Control, job: InJob
+) -> OneLineError | None:
     """Drive the run as far as it goes, and print what came of it; what went wrong."""
     try:
-        unstarted = drive(run)
+        unstarted = drive(run, idle_wait)
     except (LaunchRefused, LaunchFailed, KeyboardInterrupt) as error:
         return _stopped(run, control, job, error)
     folder, plan = run.folder, run.plan

@@ -185,7 +185,7 @@ def _steering(run: Request) -> tuple[str, ...]:
     control = run.control
     if "timeout" in run.asked:
         refuse_short_timeout(control.timeout_s)
-    times = {"within": control.within_s, "timeout": control.timeout_s}
-    given_times = [f"--{name}={value:g}s" for name, value in times.items() if name in run.asked]
+    times = {"within": control.within_s, "wait_idle": control.wait_idle_s, "timeout": control.timeout_s}
+    given_times = [f"--{name.replace('_', '-')}={value:g}s" for name, value in times.items() if name in run.asked]
     limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
     return (*given_times, *limits, *["--skip-hung"] * control.skip_hung)

@@ -6,22 +6,29 @@ from ..runs.plan import Launch
 from ..runs.schema import FLOOR
 from ..watching.progress import LaunchPosition
 from .supervision import SupervisedLaunch, SupervisedRun
+from .wait_idle import IdleWait
 
 START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so much a cell is not worth it
 
 
-def drive(run: SupervisedRun) -> list[Launch]:
+def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> list[Launch]:
     """Start the pending launches one after the other; return those for which `within_s` or a warning left no time.
 
-    Raises LaunchFailed when a launch fails: what was measured is kept; LaunchRefused when its ranks refuse to begin.
+    `idle_wait` waits for a quiet machine before each of them; that does not count towards `within_s`. Raises
+    LaunchFailed when a launch fails: what was measured is kept; LaunchRefused when its ranks refuse to begin.
     """
-    launches, left_out = _split_by_time(run, run.folder.pending(run.plan, run.skip_hung, run.launches))
+    idle_wait = idle_wait or IdleWait(0.0)
+    pending = run.folder.pending(run.plan, run.skip_hung, run.launches)
+    if pending:
+        idle_wait.wait(lambda: run.warning.is_set)
+    launches, left_out = _split_by_time(run, pending, _left_s(run, idle_wait))
     for number, launch in enumerate(launches):
+        if number:
+            idle_wait.wait(lambda: run.warning.is_set)
         if run.warning.is_set:
             return launches[number:] + left_out
         deadline = None
-        if run.within_s is not None:
-            left_s = run.started + run.within_s - time.time()
+        if (left_s := _left_s(run, idle_wait)) is not None:
             if left_s <= 0:
                 return launches[number:] + left_out
             deadline = time.time() + left_s / (len(launches) - number)
@@ -30,12 +37,19 @@ def drive(run: SupervisedRun) -> list[Launch]:
     return left_out
 
 
-def _split_by_time(run: SupervisedRun, launches: list[Launch]) -> tuple[list[Launch], list[Launch]]:
+def _left_s(run: SupervisedRun, idle_wait: IdleWait) -> float | None:
+    """What is left of `within_s`; None: it has no end."""
+    return None if run.within_s is None else run.started + idle_wait.waited_s + run.within_s - time.time()
+
+
+def _split_by_time(
+    run: SupervisedRun, launches: list[Launch], left_s: float | None
+) -> tuple[list[Launch], list[Launch]]:
     """The launches worth starting, one for every rank count at least, and the others."""
-    if run.within_s is None or not launches:
+    if left_s is None or not launches:
         return launches, []
     rank_counts = len({launch.ranks for launch in launches})
     allreduces = sum(cell.executor != FLOOR for cell in run.plan.cells(launches[0]))
     shortest_s = START_S + CELL_S * allreduces
-    rounds = max(1, int((run.started + run.within_s - time.time()) / (shortest_s * rank_counts)))
+    rounds = max(1, int(left_s / (shortest_s * rank_counts)))
     return launches[: rounds * rank_counts], launches[rounds * rank_counts :]

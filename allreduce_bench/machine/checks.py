@@ -6,8 +6,11 @@ from typing import NamedTuple
 from ..units import format_rate, format_size, three_digits
 from . import findings, kernel
 from . import node as environment
+from .at_work import Glance, glance
 from .interfaces import sent_bytes
 from .networks import bridges, reachable
+
+LOOK_S = 0.5  # at what is at work
 
 
 class Check(NamedTuple):
@@ -27,16 +30,20 @@ def from_findings(name: str, findings_of_check: list[dict]) -> list[Check]:
 
 
 def node_of_this_process() -> dict:
-    """The facts of this node that `findings` takes, for ranks that may use what this process may use."""
-    return {**environment.node_facts(), "cpus_of_ranks": len(environment.affinity() or ()) or None}
+    """The facts of this node that `findings` takes, for ranks that may use what this process may use.
+
+    And `at_work`: what others do on it just now.
+    """
+    cpus = len(environment.affinity() or ()) or None
+    return {**environment.node_facts(), "cpus_of_ranks": cpus, "at_work": glance(LOOK_S)}
 
 
 def node_checks(node: dict) -> Iterator[Check]:
     """Everything but MPI, for as many ranks as `run` starts by default; `node` is what `node_of_this_process` gives."""
-    node_findings = findings.findings([node], [max(2, node["cores"])], {}, None, True)
+    node_findings = findings.findings([node], [max(2, node["cores"])], {}, None)
     checks_of_codes = (
         (("oversubscribed", "hyperthreads", "quota"), _processor_checks),
-        (("loaded",), _load_checks),
+        ((), _load_checks),
         (("governor",), _frequency_checks),
         (("timer",), _timer_checks),
         ((), _memory_checks),
@@ -64,10 +71,15 @@ def _processor_checks(node: dict) -> Iterator[Check]:
 
 
 def _load_checks(node: dict) -> Iterator[Check]:
-    if node["load_1min"] is None:
-        yield Check("missing", "load", "no load average, so whether others are at work is unknown")
+    """Of the cores now, and not of the load average: that holds what this node did a minute ago."""
+    at_work: Glance | None = node["at_work"]
+    if at_work is None:
+        yield Check("missing", "load", "no /proc/stat, so whether others are at work is unknown")
+    elif at_work.is_quiet:
+        yield Check("ok", "load", at_work.words)
     else:
-        yield Check("ok", "load", f"load average {node['load_1min']:.1f}")
+        advice = "stop them, or measure when the machine is quiet (run --wait-idle 10m)"
+        yield Check("caution", "load", at_work.words, "times are longer and vary more while others are at work", advice)
 
 
 def _frequency_checks(node: dict) -> Iterator[Check]:

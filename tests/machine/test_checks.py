@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from allreduce_bench.machine import checks
+from allreduce_bench.machine.at_work import Glance, Program
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def test_a_machine_that_tells_nothing_is_missing_everything_in_words(bare):
 def test_a_finding_takes_the_place_of_what_is_in_order(bare):
     node = {
         **checks.node_of_this_process(),
-        "load_1min": 99.0,
+        "at_work": Glance(2, 1.9, (Program("make", 7, 0.9),)),
         "governors": ["powersave"],
         "threads": 2,
         "cpus_of_ranks": 1,
@@ -39,5 +40,6 @@ def test_a_finding_takes_the_place_of_what_is_in_order(bare):
     assert bad["processor"].level == "severe" and bad["processor"].text.startswith(
         "oversubscribed: 2 ranks on 1 hardware"
     )
+    assert bad["load"].level == "caution" and bad["load"].text == "1.9 of 2 cores busy: make (pid 7, 90 %)"
     assert bad["frequency"].level == "caution" and "cpupower" in bad["frequency"].advice
     assert not any(check.level == "ok" for check in checks.node_checks(node) if check.name in bad)

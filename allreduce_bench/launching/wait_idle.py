@@ -1,0 +1,52 @@
+"""Waiting for a quiet machine before ranks are started. Only the node of this process is looked at."""
+
+import time
+from collections.abc import Callable
+
+from ..machine.at_work import Glance, glance
+from ..units import format_time
+
+LOOK_S, SHORT_LOOK_S = 1.0, 0.5  # before the first launch, and before the others, which the run itself has kept quiet
+SAY_AGAIN_S = 10.0
+
+
+class IdleWait:
+    """The time that a run may wait for all its launches together."""
+
+    def __init__(
+        self,
+        longest_s: float,
+        say: Callable[[str], None] = print,
+        look: Callable[[float], Glance | None] = glance,
+    ):
+        """`longest_s`: 0: nobody waits."""
+        self.left_s, self.waited_s = longest_s, 0.0
+        self._say, self._look, self._look_s = say, look, LOOK_S
+
+    def wait(self, is_over: Callable[[], bool]) -> None:
+        """Return when others leave the cores alone for about a second, the time is used up, or `is_over` says so.
+
+        Meanwhile say who is at work.
+        """
+        if self.left_s <= 0:
+            return
+        begun, said_at, look_s = time.monotonic(), None, self._look_s
+        while not is_over():
+            seen, now = self._look(look_s), time.monotonic()
+            if seen is None:
+                self._say("warning: --wait-idle: the kernel does not show what its cores do, so nothing is waited for")
+                self.left_s = 0.0
+                break
+            if seen.is_quiet:
+                if said_at is not None:
+                    self._say(f"quiet after {format_time(now - begun)}: {seen.words}")
+                break
+            if now - begun >= self.left_s:
+                self._say(f"warning: --wait-idle is used up: {seen.words}; measuring all the same")
+                break
+            if said_at is None or now - said_at >= SAY_AGAIN_S:
+                self._say(f"waiting for a quiet machine: {seen.words}")
+                said_at = now
+            look_s = LOOK_S
+        self._look_s, waited_s = SHORT_LOOK_S, time.monotonic() - begun
+        self.left_s, self.waited_s = max(0.0, self.left_s - waited_s), self.waited_s + waited_s
