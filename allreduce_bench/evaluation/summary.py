@@ -13,6 +13,7 @@ from . import cell_times, marks
 from .cell_times import CellCalls
 from .competitors import by_size
 from .doubt import add_doubts
+from .grade import add_grades
 from .link_limit import least_s, link_of, share_of_limit
 from .standing import add_standings
 from .summary_row import SummaryRow, time_of
@@ -48,6 +49,7 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     for rows_of_size in by_size(rows).values():
         _add_speedups(rows_of_size)
     _add_link_limits(plan, rows, attempts)
+    add_grades(rows, attempts)
     return rows
 
 

@@ -65,6 +65,31 @@ class LaunchStates(NamedTuple):
     gap: str  # between the states over the sizes of the series: what `lateness.kind_of_gap` says
 
 
+class Reason(NamedTuple):
+    """One thing that keeps times from being good."""
+
+    code: str  # a name of `grade.CRITERIA`
+    grade: str  # the best that it allows
+    value: float  # a share, a factor or a number, as its criterion says
+    limit: float | None = None  # what it is held against, where that is not a constant: the cores of a node
+
+
+class Grade(NamedTuple):
+    """The grade of the times of one rank count."""
+
+    level: str  # one of `grade.GRADES`
+    reasons: tuple[Reason, ...]  # the weightiest first
+    unknown: tuple[str, ...] = ()  # what the launches do not say: `load`
+
+    @property
+    def reasons_text(self) -> str:
+        """`others=0.38 oversubscribed=4/2 launches=1`, as the summary holds it."""
+        return " ".join(
+            f"{reason.code}={reason.value:.3g}" + (f"/{reason.limit:g}" if reason.limit is not None else "")
+            for reason in self.reasons
+        )
+
+
 class SummaryFacts(TypedDict, total=False):
     """What a row holds beside the columns; no file does."""
 
@@ -78,6 +103,7 @@ class SummaryFacts(TypedDict, total=False):
     schedules: int  # that the launches ran, different ones
     link: str | None  # what `limit_s` is made of
     groups_in_words: str  # of --groups at these ranks
+    grading: Grade  # what `grade` and `grade_reasons` are made of
 
 
 class SummaryRow(SummaryFacts, total=False):
@@ -161,6 +187,8 @@ class SummaryRow(SummaryFacts, total=False):
     path_messages: int | None
     path_nbytes: int | None
     path_reduced_nbytes: int | None
+    grade: str
+    grade_reasons: str | None
 
 
 def time_of(row: SummaryRow) -> float:

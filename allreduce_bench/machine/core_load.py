@@ -1,7 +1,7 @@
 """What the cores of this node did while a launch ran: its own ranks, others, the machine below, throttled clocks.
 
 Not a load average: that holds the launches before. `worked` is the kernel's user, nice and system time of a core;
-guests are in user. Its time for interrupts is left out: that of messages is the ranks' own, and no process is charged with
+guests are in user. Its time for interrupts is left out: that of messages is the ranks' own, and nobody is charged with
 it. Standard library only; one rank of a node loads this, late.
 """
 
@@ -112,6 +112,11 @@ def core_use(counted: dict) -> CoreUse | None:
     )
 
 
+def is_throttled(counted: dict) -> bool:
+    """Whether clocks of this node were lowered while the launch ran, or stayed far below their top."""
+    return bool(counted.get("throttled")) or (counted.get("clock") or 1.0) < LOW_CLOCK
+
+
 def findings_of_nodes(counted: Sequence[dict]) -> list[dict]:
     """What the nodes did that a reader must know; `counted`: what a launch keeps of each node."""
     findings = [*_loaded(counted), *_stolen(counted), *_throttled(counted)]
@@ -159,7 +164,7 @@ def _stolen(counted: Sequence[dict]) -> list[dict]:
 
 
 def _throttled(counted: Sequence[dict]) -> list[dict]:
-    slow = [node for node in counted if node.get("throttled") or (node.get("clock") or 1.0) < LOW_CLOCK]
+    slow = list(filter(is_throttled, counted))
     if not slow:
         return []
     events = max(node.get("throttled") or 0 for node in slow)

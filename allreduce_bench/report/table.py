@@ -13,7 +13,7 @@ from ..runs.dtypes import arithmetic_note
 from ..runs.plan import Plan
 from ..runs.schema import ALONE
 from ..units import aligned, format_size, format_time, three_digits
-from . import launch_states_sentence, traffic_sentence, verdict_sentence, wrong_clusters_sentence
+from . import grade_sentence, launch_states_sentence, traffic_sentence, verdict_sentence, wrong_clusters_sentence
 from .verdict_sentence import MARGIN
 
 MOST_NAMED = 12  # cells in one note
@@ -35,6 +35,7 @@ def table(plan: Plan, rows: Sequence[SummaryRow], library: str) -> str:
 def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> str:
     rows = competing(every)
     lines = [
+        *([grade_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
         f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
         f"time in us: maximum over ranks, median of repetitions, median of launches;  {LEGEND}",
         *([note] if (note := arithmetic_note(plan.dtype)) else []),

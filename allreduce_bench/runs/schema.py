@@ -182,6 +182,8 @@ SUMMARY = (
     Column("path_messages", "", "whole", "messages on the critical path"),
     Column("path_nbytes", "bytes", "whole", "bytes moved on the critical path"),
     Column("path_reduced_nbytes", "bytes", "whole", "bytes reduced on the critical path"),
+    Column("grade", "", "text", "of all cells of these ranks: good, provisional or not reliable"),
+    Column("grade_reasons", "", "text", "why, the weightiest first, as code=value or code=value/limit, see below; empty: no reason"),
 )
 # fmt: on
 

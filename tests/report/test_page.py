@@ -139,6 +139,11 @@ def test_says_the_verdict_first(page, run):
             assert str(line) in page.text and page.text.index(str(line)) < page.text.index("Warnings")
 
 
+def test_the_grade_stands_before_the_verdict(page, run):
+    (grade,) = {row["grade"] for row in summarise(run)}
+    assert page.text.index(f"ranks: {grade}:") < page.text.index("below 8 KiB")
+
+
 def test_says_what_ran_where_and_how(page, run):
     assert "All-reduce on 2, 4 ranks · Open MPI 5.0.11 · node1" in page.text
     for words in ("Linux 6.1", "4.1.2", "OMPI_MCA_btl=self,sm", "barrier_max_local", "drawn with seed 1", "3 planned"):

@@ -5,17 +5,19 @@ from typing import Any
 
 from ...evaluation.summary_row import SummaryRow
 from ...runs.schema import KINDS, SUMMARY, names
+from ..grade_sentence import reason_words
 from ..limit_findings import limit_findings
 from .result import Result
 
 
 def json_text(result: Result) -> str:
-    """An object with schema_version, program, command, plan, mpi, hosts, findings and results.
+    """An object with schema_version, program, command, grades, plan, mpi, hosts, findings and results.
 
     Each of `results` has the columns of SUMMARY; numbers are numbers, yes is 1 and no 0, a missing value is null.
     """
     content = {
         **{key: result.run[key] for key in ("schema_version", "program", "command")},
+        "grades": _grades(result),
         "plan": result.plan.to_json(),
         "mpi": _mpi_facts(result),
         "hosts": result.hosts,
@@ -23,6 +25,22 @@ def json_text(result: Result) -> str:
         "results": [{name: _json_value(name, row) for name in names(SUMMARY)} for row in result.rows],
     }
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def _grades(result: Result) -> list[dict[str, Any]]:
+    """The grade of each rank count, its reasons with what was found and what to do, and what is not known."""
+    grading = {row["ranks"]: row["grading"] for row in result.rows}
+    return [
+        {
+            "ranks": ranks,
+            "grade": grade.level,
+            "reasons": [
+                {**reason._asdict(), **dict(zip(("text", "advice"), reason_words(reason)))} for reason in grade.reasons
+            ],
+            "unknown": list(grade.unknown),
+        }
+        for ranks, grade in grading.items()
+    ]
 
 
 def _mpi_facts(result: Result) -> dict[str, Any]:

@@ -11,7 +11,8 @@ TEXT = {column.name for column in SUMMARY if column.kind == "text"}
 def test_json_has_numbers_for_numbers_and_null_for_what_is_missing(rows_and_result):
     rows, result = rows_and_result
     found = json.loads(FORMATS["json"](result))
-    assert set(found) == {"schema_version", "program", "command", "plan", "mpi", "hosts", "findings", "results"}
+    keys = ["schema_version", "program", "command", "grades", "plan", "mpi", "hosts", "findings", "results"]
+    assert list(found) == keys
     assert len(found["results"]) == len(rows)
     for cell, row in zip(found["results"], rows):
         assert list(cell) == names(SUMMARY)
@@ -22,6 +23,15 @@ def test_json_has_numbers_for_numbers_and_null_for_what_is_missing(rows_and_resu
     assert found["mpi"]["thread_level_of_ranks"] == {"2": "single", "4": "single"}
     assert [finding["ranks"] for finding in found["findings"]] == [4]  # once, not once a launch
     assert found["hosts"] == ["node1"] and found["plan"]["ranks"] == [4, 2]
+
+
+def test_json_says_the_grades_with_their_reasons_before_the_results(rows_and_result):
+    grades = json.loads(FORMATS["json"](rows_and_result[1]))["grades"]
+    assert [grade["ranks"] for grade in grades] == [4, 2]
+    assert {grade["grade"] for grade in grades} == {row["grade"] for row in rows_and_result[0]}
+    for grade in grades:
+        assert grade["unknown"] == ["load"] and grade["reasons"]
+        assert all(list(reason) == ["code", "grade", "value", "limit", "text", "advice"] for reason in grade["reasons"])
 
 
 def test_json_tells_nothing_of_the_environment(rows_and_result):

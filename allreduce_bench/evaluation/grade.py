@@ -1,0 +1,205 @@
+"""How far the times of a rank count can be relied on: a grade, and the reasons for it by their weight. Facts only.
+
+A single reason decides: the grade is the worst that any of them gives. What is not known (the load of runs from before
+it was kept, and of imported ones) gives none, and is named.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
+from ..machine.ports import has_errors
+from ..runs.schema import common_start
+from ..stats import LEAST_FOR_INTERVAL, median
+from .agreement import broken_promise
+from .cell_times import MIN_LAUNCHES, split_values
+from .summary_row import Grade, Reason, SummaryRow
+
+GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"
+GRADES = (GOOD, PROVISIONAL, NOT_RELIABLE)  # the better first
+
+# Of the cores that the ranks may use. Where ranks wait for each other, the slowest decides: a twentieth of the time is
+# of the size of the differences that people measure for; with a quarter, some rank has at most half a core for whole
+# calls, and medians are those of the scheduler. The machine below a virtual one takes as much as others do.
+LOADED, OVERLOADED = DISTURBED, OVERRUN
+ENOUGH_LAUNCHES = 5  # `run` takes as many: with fewer the interval over launches is that of a few numbers
+ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
+# Upper over lower end of the 95 % interval of a cell's time, median over the cells: on a quiet machine below 1.1;
+# above 1.2 an advantage of 10 % is not seen, above 2 not that of one algorithm over another.
+WIDE, TOO_WIDE = 1.2, 2.0
+SOME_DOUBTED, MANY_DOUBTED = 0.1, 0.5  # shares of the cells that a doubt stands against
+MANY_STATES = 0.5  # share of the cells whose launches were of two minds
+
+
+def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
+    """The grade of the rows of one rank count; `attempts`: the facts of its launches."""
+    reasons = [Reason(code, *verdict) for code, criterion in CRITERIA.items() if (verdict := criterion(rows, attempts))]
+    reasons.sort(key=lambda reason: -GRADES.index(reason.grade))  # stable: within a grade as in CRITERIA
+    level = reasons[0].grade if reasons else GOOD
+    return Grade(level, tuple(reasons), () if _uses(attempts) else ("load",))
+
+
+def add_grades(rows: Iterable[SummaryRow], attempts: Sequence[dict]) -> None:
+    """Give every row the grade of its rank count: `grading`, and the columns made of it."""
+    rows_of: dict[int, list[SummaryRow]] = {}
+    for row in rows:
+        rows_of.setdefault(row["ranks"], []).append(row)
+    for ranks, of_ranks in rows_of.items():
+        grade = grade_of(of_ranks, [fact for fact in attempts if fact["ranks"] == ranks])
+        for row in of_ranks:
+            row |= {"grading": grade, "grade": grade.level, "grade_reasons": grade.reasons_text or None}
+
+
+Verdict = tuple[Any, ...] | None  # grade, value and perhaps limit; None: nothing is wrong
+Criterion = Callable[[Sequence[SummaryRow], Sequence[dict]], Verdict]
+
+
+def _timed(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
+    return [row for row in rows if row["time_s"] is not None]
+
+
+def _wrong(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Cells with a wrong result, that are no all-reduce, or whose bits a proved schedule forbids."""
+    wrong = sum(row["state"] in ("wrong", "refused") or bool(broken_promise(row)) for row in rows)
+    return (NOT_RELIABLE, wrong) if wrong else None
+
+
+def _unmeasured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """No cell has a time."""
+    return None if _timed(rows) else (NOT_RELIABLE, len(rows))
+
+
+def _uses(attempts: Sequence[dict]) -> list[list[CoreUse]]:
+    """Of each launch that says so what others did on its nodes."""
+    uses = ([use for node in fact.get("counted") or () if (use := core_use(node))] for fact in attempts)
+    return [of_nodes for of_nodes in uses if of_nodes]
+
+
+def _share(attempts: Sequence[dict], share_of: Callable[[CoreUse], float]) -> float:
+    """The median over launches of the worst node's share; 0 where none is known."""
+    return median([max(map(share_of, of_nodes)) for of_nodes in _uses(attempts)] or [0.0])
+
+
+def _others(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """The share of the cores that others used."""
+    share = _share(attempts, lambda use: use.others)
+    crowding = _share(attempts, lambda use: float(use.crowding)) >= 0.5
+    return _by_limits(share, LOADED, OVERLOADED) or ((PROVISIONAL, share) if crowding else None)
+
+
+def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """The share of the cores that the machine below a virtual one took."""
+    return _by_limits(_share(attempts, lambda use: use.stolen), LOADED, OVERLOADED)
+
+
+def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """The share of the measured cells that a doubt stands against."""
+    return _share_of_cells(rows, "doubt", SOME_DOUBTED, MANY_DOUBTED)
+
+
+def _states(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """The share of the measured cells whose launches were of two minds."""
+    return _share_of_cells(rows, "launch_states", 0.0, MANY_STATES)
+
+
+def _share_of_cells(rows: Sequence[SummaryRow], fact: str, some: float, many: float) -> Verdict:
+    timed = _timed(rows)
+    share = sum(bool(row.get(fact)) for row in timed) / max(1, len(timed))
+    return (NOT_RELIABLE if share >= many else PROVISIONAL, share) if share > some else None
+
+
+def _wide(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Upper over lower end of the interval, median over the measured cells."""
+    widths = [row["time_high_s"] / row["time_low_s"] for row in _timed(rows) if row.get("time_low_s")]
+    return _by_limits(median(widths), WIDE, TOO_WIDE, strictly=True) if widths else None
+
+
+def _by_limits(value: float, provisional: float, not_reliable: float, strictly: bool = False) -> Verdict:
+    grade = NOT_RELIABLE if value >= not_reliable else PROVISIONAL if value >= provisional else None
+    return None if grade is None or (strictly and value == provisional) else (grade, value)
+
+
+def _few_launches(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Launches of a cell, fewer than show how much launches differ at all."""
+    launches = _launches(rows)
+    return (PROVISIONAL, launches) if 0 < launches < MIN_LAUNCHES else None
+
+
+def _launches_to_spare(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Launches of a cell, fewer than `run` takes."""
+    launches = _launches(rows)
+    return (PROVISIONAL, launches) if MIN_LAUNCHES <= launches < ENOUGH_LAUNCHES else None
+
+
+def _launches(rows: Sequence[SummaryRow]) -> float:
+    """Of the cell in the middle: one that a job left out spoils no other."""
+    return median([row["launches"] for row in _timed(rows)] or [0])
+
+
+def _calls(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Calls of a cell in a launch; of imported means their number is not known."""
+    ours = [row for row in _timed(rows) if all(map(common_start, split_values(row.get("time_definition"))))]
+    calls = [row["repetitions"] / row["launches"] for row in ours if row.get("repetitions") and row["launches"]]
+    return (PROVISIONAL, median(calls)) if calls and median(calls) < ENOUGH_CALLS else None
+
+
+def _oversubscribed(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Ranks on the fullest node, and the hardware threads that they may use there."""
+    if not any(row.get("oversubscribed") for row in rows):
+        return None
+    for fact in attempts:
+        ranks_of_host = Counter(fact.get("hosts") or ())
+        for machine in fact.get("machines") or ():
+            limits = [machine.get("threads") or machine.get("cores"), machine.get("cpus_of_ranks")]
+            limit, ranks = min(filter(None, limits), default=None), ranks_of_host[machine.get("host", "")]
+            if limit and ranks > limit:
+                return PROVISIONAL, ranks, limit
+    return PROVISIONAL, rows[0]["ranks"]
+
+
+def _pretended(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Nodes that were declared and are none."""
+    declared = next((nodes for row in rows if (nodes := row.get("nodes_declared"))), None)
+    return (PROVISIONAL, declared) if declared else None
+
+
+def _nodes_that(attempts: Sequence[dict], holds: Callable[[dict], bool]) -> int:
+    return len({node.get("host") for fact in attempts for node in fact.get("counted") or () if holds(node)})
+
+
+def _port_errors(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Nodes whose ports counted errors while launches ran."""
+    nodes = _nodes_that(attempts, lambda node: any(map(has_errors, (node.get("ports") or {}).values())))
+    return (PROVISIONAL, nodes) if nodes else None
+
+
+def _degraded(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Nodes with a link below what it could be."""
+    nodes = _nodes_that(attempts, lambda node: any(port.get("degraded") for port in (node.get("ports") or {}).values()))
+    return (PROVISIONAL, nodes) if nodes else None
+
+
+def _throttled(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Nodes whose clocks were lowered while launches ran."""
+    nodes = _nodes_that(attempts, is_throttled)
+    return (PROVISIONAL, nodes) if nodes else None
+
+
+CRITERIA: dict[str, Criterion] = {  # the weightier first
+    "wrong": _wrong,
+    "unmeasured": _unmeasured,
+    "others": _others,
+    "stolen": _stolen,
+    "few_launches": _few_launches,
+    "oversubscribed": _oversubscribed,
+    "pretended": _pretended,
+    "doubted": _doubted,
+    "launch_states": _states,
+    "wide": _wide,
+    "calls": _calls,
+    "throttled": _throttled,
+    "port_errors": _port_errors,
+    "degraded": _degraded,
+    "launches": _launches_to_spare,
+}

@@ -1,0 +1,112 @@
+"""A grade in a sentence: its two main reasons, each with what to do."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ..evaluation.grade import ENOUGH_LAUNCHES, Grade, Reason
+from ..evaluation.summary_row import SummaryRow
+from ..units import in_ranks, three_digits
+
+MOST_REASONS = 2
+TAKE_MORE = f"take {ENOUGH_LAUNCHES} launches or more"
+LOOKED_AT = "have cables, cards and the switch looked at"
+
+
+def sentence(grade: Grade) -> str:
+    """`grade: provisional: 1 launch (take 5 launches or more); others used 8 % of the cores while it ran (...)`."""
+    return f"grade: {grade.level}{reasons_words(grade)}"
+
+
+def reasons_words(grade: Grade) -> str:
+    """`: 1 launch (take 5 launches or more); and 2 further reasons`; empty: there is none."""
+    parts = [f"{text} ({advice})" for text, advice in map(reason_words, grade.reasons[:MOST_REASONS])]
+    if (more := len(grade.reasons) - MOST_REASONS) > 0:
+        parts.append(f"and {_count(more, 'further reason')}")
+    parts += [f"{name} is not known" for name in grade.unknown]
+    return f": {'; '.join(parts)}" if parts else ""
+
+
+class GradeLine(NamedTuple):
+    """What a page says of rank counts that have one grade for the same reasons."""
+
+    level: str
+    where: str  # `2, 4 ranks`
+    reasons: str  # as `reasons_words` has them
+
+
+def grade_lines(rows: Iterable[SummaryRow]) -> list[GradeLine]:
+    """A line for every grade with its reasons, in the order of the rank counts."""
+    ranks_of: dict[tuple[str, str], list[int]] = {}
+    for ranks, grade in {row["ranks"]: row["grading"] for row in rows}.items():
+        ranks_of.setdefault((grade.level, reasons_words(grade)), []).append(ranks)
+    return [GradeLine(level, in_ranks(ranks), reasons) for (level, reasons), ranks in ranks_of.items()]
+
+
+def reason_words(reason: Reason) -> tuple[str, str]:
+    """What was found, and what to do."""
+    say, advice = WORDS[reason.code]
+    return say(reason), advice(reason) if callable(advice) else advice
+
+
+def _count(number: float, noun: str) -> str:
+    """`1 launch`, `2 launches`."""
+    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{number:g} {noun if number == 1 else plural}"
+
+
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.{1 if share < 0.01 else 0}f} %"
+
+
+def _too_many_ranks(reason: Reason) -> str:
+    if reason.limit is None:
+        return f"{_count(reason.value, 'rank')}, more than there are cores"
+    return f"{_count(reason.value, 'rank')} on {_count(reason.limit, 'hardware thread')}"
+
+
+def _fewer_ranks(reason: Reason) -> str:
+    return "start fewer" if reason.limit is None else f"start at most {reason.limit:g} a node"
+
+
+Words = str | Callable[[Reason], str]
+WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # of each of CRITERIA: what was found, what to do
+    "wrong": (
+        lambda reason: f"{_count(reason.value, 'cell')} with wrong results",
+        "believe none of them, and say who made the algorithm",
+    ),
+    "unmeasured": (lambda reason: "no cell has a time", "the reasons stand below"),
+    "others": (
+        lambda reason: f"others used {_per_cent(reason.value)} of the cores while it ran",
+        "stop them, or add --wait-idle 10m",
+    ),
+    "stolen": (
+        lambda reason: f"the machine below this virtual one took {_per_cent(reason.value)} of the cores",
+        "measure where cores are not shared",
+    ),
+    "few_launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
+    "oversubscribed": (_too_many_ranks, _fewer_ranks),
+    "pretended": (
+        lambda reason: f"its {_count(reason.value, 'node')} are pretended",
+        "compare schedules with it, not networks",
+    ),
+    "doubted": (
+        lambda reason: f"{_per_cent(reason.value)} of the cells are doubtful",
+        "see the warnings of the report",
+    ),
+    "launch_states": (
+        lambda reason: f"launches differ by more than chance at {_per_cent(reason.value)} of the cells",
+        "look what changes from launch to launch",
+    ),
+    "wide": (
+        lambda reason: f"half of the intervals are wider than a factor of {three_digits(reason.value)}",
+        "take more launches, or a longer --cell-time",
+    ),
+    "calls": (lambda reason: f"{_count(reason.value, 'call')} of a cell in a launch", "give it more --cell-time"),
+    "throttled": (
+        lambda reason: f"clocks were lowered on {_count(reason.value, 'node')}",
+        "look at the cooling and the power limits",
+    ),
+    "port_errors": (lambda reason: f"ports counted errors on {_count(reason.value, 'node')}", LOOKED_AT),
+    "degraded": (lambda reason: f"a link is below what it could be on {_count(reason.value, 'node')}", LOOKED_AT),
+    "launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
+}

@@ -1,0 +1,49 @@
+"""A grade in words: every reason says what was found and what to do."""
+
+import pytest
+
+from allreduce_bench.evaluation.grade import CRITERIA, GOOD, NOT_RELIABLE, PROVISIONAL, Grade, Reason
+from allreduce_bench.report.grade_sentence import WORDS, grade_lines, reason_words, sentence
+
+OTHERS = Reason("others", NOT_RELIABLE, 0.38)
+CROWDED = Reason("oversubscribed", PROVISIONAL, 4, 2)
+
+
+def test_every_criterion_has_its_words():
+    assert {*WORDS} == {*CRITERIA}
+
+
+@pytest.mark.parametrize("code", CRITERIA)
+def test_numbers_stand_in_the_words_and_agree_with_their_nouns(code):
+    text, advice = reason_words(Reason(code, PROVISIONAL, 1))
+    assert len(text) > 5 and len(advice) > 5 and "1 nodes" not in text and "1 cells" not in text
+    if code != "unmeasured":
+        assert reason_words(Reason(code, PROVISIONAL, 3))[0] != text
+
+
+def test_the_two_main_reasons_are_said_with_what_to_do():
+    reasons = (OTHERS, Reason("few_launches", PROVISIONAL, 1), CROWDED)
+    assert sentence(Grade(NOT_RELIABLE, reasons)) == (
+        "grade: not reliable: others used 38 % of the cores while it ran (stop them, or add --wait-idle 10m); "
+        "1 launch (take 5 launches or more); and 1 further reason"
+    )
+    assert sentence(Grade(PROVISIONAL, (CROWDED,))) == (
+        "grade: provisional: 4 ranks on 2 hardware threads (start at most 2 a node)"
+    )
+
+
+def test_a_good_grade_is_short_and_what_is_not_known_is_said():
+    assert sentence(Grade(GOOD, ())) == "grade: good"
+    assert sentence(Grade(GOOD, (), ("load",))) == "grade: good: load is not known"
+
+
+def test_small_shares_are_no_zero():
+    assert "0.5 %" in reason_words(Reason("others", PROVISIONAL, 0.005))[0]
+
+
+def test_rank_counts_of_one_grade_share_a_line():
+    rows = [{"ranks": ranks, "grading": Grade(GOOD, ())} for ranks in (2, 2, 8)]
+    rows += [{"ranks": 4, "grading": Grade(PROVISIONAL, (CROWDED,))}]
+    lines = grade_lines(rows)
+    assert [line[:2] for line in lines] == [(GOOD, "2, 8 ranks"), (PROVISIONAL, "4 ranks")]
+    assert lines[0].reasons == "" and "hardware threads" in lines[1].reasons
