@@ -98,7 +98,7 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # of each of CRITER
         "look what changes from launch to launch",
     ),
     "wide": (
-        lambda reason: f"half of the intervals are wider than a factor of {three_digits(reason.value)}",
+        lambda reason: f"half of the intervals span a factor of {three_digits(reason.value)} or more",
         "take more launches, or a longer --cell-time",
     ),
     "calls": (lambda reason: f"{_count(reason.value, 'call')} of a cell in a launch", "give it more --cell-time"),
