@@ -4,12 +4,13 @@ Table, verdict, map, page and JSON read the column `standing` that is made here.
 (`doubt`) are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal
 algorithms any is called the fastest:
 
-* The one with the lowest time is the fastest if every other one is shown to be slower or, within a margin, equal, and
-  not all are equal. The largest p-value of the slower ones is that of the size, since all of them have to be slower at
-  once (intersection-union test; Berger, Technometrics 24, 1982).
+* The one with the lowest time is the fastest if every other one is shown to be equal, within a margin, or slower, by
+  more than that margin as far as one can say, and not all are equal. The largest p-value of the slower ones is that of
+  the size, since all of them have to be slower at once (intersection-union test; Berger, Technometrics 24, 1982).
 * Where the same one has the lowest time at both neighbouring sizes, the mean over the three is a second try: times
   change little from one size to the next, and the noise of three sizes is less than that of one.
 * Nobody is the fastest where a doubted time may be lower: one that some launch has below the lowest ranked one.
+* Nobody is the fastest where the grade of the times is "not reliable".
 * The tries of all sizes are paid for by Holm's procedure (`telling.holm`).
 
 One that is not shown to be the fastest may still be shown to be faster than some: again by Holm's procedure over all
@@ -22,8 +23,9 @@ from typing import NamedTuple
 
 from ..stats import LEAST_FOR_INTERVAL, geometric_mean
 from .competitors import tables
+from .grade import NOT_RELIABLE
 from .summary_row import SummaryRow, time_of
-from .telling import Difference, differences, holm, launch_ratios
+from .telling import NEGLIGIBLE, Difference, differences, holm, launch_ratios
 
 FASTEST = "fastest"
 EQUAL = "equal"  # within telling.NEGLIGIBLE of the lowest time; the lowest too, where all are equal
@@ -41,7 +43,7 @@ class Contest(NamedTuple):
 
     rows: Mapping[str, SummaryRow]  # by algorithm
     lowest: str  # the algorithm of the lowest time
-    is_open: bool  # no doubted time may be lower
+    is_open: bool  # times are reliable, and no doubted one may be lower
 
     @property
     def others(self) -> list[str]:
@@ -50,7 +52,7 @@ class Contest(NamedTuple):
 
 
 def add_standings(rows: Sequence[SummaryRow]) -> None:
-    """Set `standing` of all rows, which know their `doubt`: None where they are not ranked, or nobody else is."""
+    """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or nobody else is."""
     for row in rows:
         row["standing"] = None
     for sizes in tables(rows).values():
@@ -65,8 +67,8 @@ def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
         return None
     lowest = min(ranked.values(), key=time_of)
     doubted = [row for row in rows if row["doubt"] is not None]
-    is_open = all(min(row["launch_medians"].values()) > time_of(lowest) for row in doubted)
-    return Contest(ranked, lowest["algorithm"], is_open)
+    is_lowest = all(min(row["launch_medians"].values()) > time_of(lowest) for row in doubted)
+    return Contest(ranked, lowest["algorithm"], is_lowest and lowest["grade"] != NOT_RELIABLE)
 
 
 def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
@@ -126,7 +128,7 @@ def _p_value_of_size(nbytes: int, contest: Contest, told: Mapping[Pair, Differen
 
 
 def _largest_p_value(known: Sequence[Difference | None]) -> float:
-    return max((1.0 if not told or told.ratio <= 1 else told.p_value for told in known), default=1.0)
+    return max((told.p_value if told and told.ratio > NEGLIGIBLE else 1.0 for told in known), default=1.0)
 
 
 def _tries_with_neighbours(
@@ -170,7 +172,7 @@ def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Differenc
     questions, p_values = [], []
     for nbytes, contest in contests.items():
         for name in contest.others:
-            if (difference := told.get((nbytes, name, contest.lowest))) and difference.ratio > 1:
+            if (difference := told.get((nbytes, name, contest.lowest))) and difference.ratio > NEGLIGIBLE:
                 questions.append((nbytes, name))
                 p_values.append(difference.p_value * max(1.0, len(contest.rows) / 2))
     return {question for question, is_answered in zip(questions, holm(p_values)) if is_answered}

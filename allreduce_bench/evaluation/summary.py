@@ -45,11 +45,11 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
 
         add_states(rows)
     add_doubts(rows)
+    add_grades(rows, attempts)
     add_standings(rows)
     for rows_of_size in by_size(rows).values():
         _add_speedups(rows_of_size)
     _add_link_limits(plan, rows, attempts)
-    add_grades(rows, attempts)
     return rows
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..stats import geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES
 from .competitors import tables
+from .grade import NOT_RELIABLE
 from .hand_over import HandOver, hand_over
 from .standing import EQUAL, FASTEST, SLOWER, UNCLEAR, Contest, contest_of, has_enough_calls
 from .summary_row import SummaryRow, time_of
@@ -20,6 +21,7 @@ NATIVE = "native"
 ONE = "one algorithm"  # at most one was ranked at any size
 FEW_LAUNCHES, FEW_CALLS = "few launches", "few calls"
 ALL_EQUAL = "all equal"
+UNRELIABLE = "not reliable"  # as the grade says
 DOUBTED = "doubted times"  # those that may be lower than all others cannot be ranked
 NOISE = "noise"  # launches differ by more than algorithms do
 
@@ -58,6 +60,7 @@ class Verdict(NamedTuple):
     stretches: tuple[Stretch, ...]
     hand_overs: tuple[HandOver, ...]  # from each stretch to the next, between their first leaders
     unclear: tuple[int, ...]  # sizes beyond the stretches of which nothing can be told
+    grade: str  # of the times: a name of grade.GRADES
     reason: str = ""  # why there is no stretch
 
 
@@ -73,11 +76,12 @@ def verdicts(rows: Sequence[SummaryRow]) -> list[Verdict]:
 
 
 def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[SummaryRow]]) -> Verdict:
+    grade = next(row["grade"] for rows in rows_by_size.values() for row in rows)
     contests = {nbytes: contest for nbytes, rows in rows_by_size.items() if (contest := contest_of(rows))}
     sizes = {nbytes: contest.rows for nbytes, contest in contests.items()}
     leaders = {nbytes: _leaders(contest.rows) for nbytes, contest in contests.items() if _is_told(contest)}
     if not leaders:
-        return Verdict(ranks, cache, (), (), tuple(sizes), _why_nothing_is_told(contests))
+        return Verdict(ranks, cache, (), (), tuple(sizes), grade, _why_nothing_is_told(contests, grade))
     parts = [_Part(group, _by_time(common, group, sizes)) for group, common in _cut(leaders)]
     overs = [
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
@@ -90,7 +94,7 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
         for part, low, high in zip(parts, lows, highs)
     ]
     unclear = tuple(nbytes for nbytes in sizes if not lows[0] <= nbytes <= highs[-1])
-    return Verdict(ranks, cache, tuple(stretches), tuple(overs), unclear)
+    return Verdict(ranks, cache, tuple(stretches), tuple(overs), unclear, grade)
 
 
 class _Part(NamedTuple):
@@ -182,9 +186,11 @@ def _lack(rows: Mapping[str, SummaryRow]) -> str:
     return "" if all(map(has_enough_calls, rows.values())) else FEW_CALLS
 
 
-def _why_nothing_is_told(contests: Mapping[int, Contest]) -> str:
+def _why_nothing_is_told(contests: Mapping[int, Contest], grade: str) -> str:
     if not contests:
         return ONE
+    if grade == NOT_RELIABLE:
+        return UNRELIABLE
     lacks = [_lack(contest.rows) for contest in contests.values()]
     if all(lacks):
         return FEW_LAUNCHES if FEW_LAUNCHES in lacks else FEW_CALLS

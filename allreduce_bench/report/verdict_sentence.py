@@ -4,6 +4,7 @@ from math import log2
 from typing import NamedTuple
 
 from ..evaluation.cell_times import MIN_LAUNCHES
+from ..evaluation.grade import GOOD
 from ..evaluation.hand_over import HandOver
 from ..evaluation.telling import NEGLIGIBLE
 from ..evaluation.verdict import (
@@ -14,6 +15,7 @@ from ..evaluation.verdict import (
     NATIVE,
     NOISE,
     ONE,
+    UNRELIABLE,
     Advantage,
     Stretch,
     Verdict,
@@ -21,12 +23,14 @@ from ..evaluation.verdict import (
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, three_digits
 
+MOST = 10  # a factor beyond which it is not said how many times, where the grade is not good
 MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
 REASONS = {
     ONE: "fewer than two algorithms have a time that can be ranked",
     FEW_LAUNCHES: f"it takes {MIN_LAUNCHES} launches or more to know how much launches differ (--launches 5)",
     FEW_CALLS: f"it takes {LEAST_FOR_INTERVAL} calls a launch or more to know a median",
     ALL_EQUAL: f"all are equal within {MARGIN}",
+    UNRELIABLE: "the times are not reliable, as the grade says",
     DOUBTED: "times that cannot be ranked may be lower than all others",
     NOISE: "launches differ by more than the algorithms do; take more of them (--launches)",
 }
@@ -49,15 +53,17 @@ def lines(verdict: Verdict) -> list[Line]:
         return [Line("", "no winner", f": {REASONS[verdict.reason]}")]
     unclear = ", ".join(map(format_size, verdict.unclear))
     return [
-        *map(_stretch_line, verdict.stretches),
+        *(_stretch_line(stretch, verdict.grade) for stretch in verdict.stretches),
         *map(_hand_over_line, verdict.hand_overs, verdict.stretches, verdict.stretches[1:]),
         *([Line(unclear, "no winner", ": none can be told from the lowest time")] if unclear else []),
     ]
 
 
-def _stretch_line(stretch: Stretch) -> Line:
+def _stretch_line(stretch: Stretch, grade: str) -> Line:
     first, *near = stretch.leaders
-    ratio = _advantage(stretch.advantage, is_native=first == NATIVE)
+    ratio = _advantage(stretch.advantage, grade) + (
+        ", which comes next" if first == NATIVE and stretch.advantage else ""
+    )
     time = f"{format_time(stretch.time_s)} at {format_size(stretch.nbytes)}"
     note = f" ({', '.join(stretch.absent)} not ranked at every size)" if stretch.absent else ""
     if stretch.is_won:
@@ -72,13 +78,14 @@ def _stretch_line(stretch: Stretch) -> Line:
     return Line(_span(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
 
 
-def _advantage(advantage: Advantage | None, is_native: bool) -> str:
+def _advantage(advantage: Advantage | None, grade: str) -> str:
     if advantage is None:
         return ""
-    interval = f" [{three_digits(advantage.low)}, {three_digits(advantage.high)}]"
+    if advantage.factor > MOST and grade != GOOD:
+        return f", more than {MOST} times faster than {advantage.rival}"
+    interval = f"[{three_digits(advantage.low)}, {three_digits(advantage.high)}]"
     average = "on average " if advantage.size_count > 1 else ""
-    factor = f"{average}{three_digits(advantage.factor)} times faster than {advantage.rival}{interval}"
-    return f", {factor}{', which comes next' if is_native else ''}"
+    return f", {average}{three_digits(advantage.factor)} times faster than {advantage.rival} {interval}"
 
 
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:

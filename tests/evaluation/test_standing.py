@@ -64,6 +64,12 @@ def test_a_doubted_time_neither_wins_nor_lets_another_win_that_it_may_beat():
     assert standings(rows) == {("ring", 8): FASTEST, ("tree", 8): SLOWER, ("native", 8): None}
 
 
+def test_times_that_are_not_reliable_have_no_winner():
+    rows = [made_row(name, 8, noisy(s, seed=name)) for name, s in (("ring", 1.0), ("tree", 2.0), ("naive", 9.0))]
+    assert [row["standing"] for row in rank(rows, "provisional")] == [FASTEST, SLOWER, SLOWER]
+    assert FASTEST not in {row["standing"] for row in rank(rows, "not reliable")}
+
+
 def test_neighbours_of_the_same_winner_lend_each_other_their_launches():
     """20 % at 8 % of spread: one size of five launches rarely shows it, three together do."""
     sizes = [2**k for k in range(3, 15)]

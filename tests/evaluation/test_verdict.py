@@ -86,6 +86,12 @@ def test_few_calls_and_doubts_are_reasons():
     assert verdicts(rank(doubted))[0].reason == reasons.DOUBTED
 
 
+def test_times_that_are_not_reliable_have_no_verdict():
+    rows = ranked_rows(cells(lambda name, n: {"ring": 1.0}.get(name, 2.0)))
+    (found,) = verdicts(rank(rows, "not reliable"))
+    assert (found.grade, found.reason, found.stretches) == ("not reliable", reasons.UNRELIABLE, ())
+
+
 def test_who_is_not_ranked_everywhere_is_absent_and_a_size_beyond_is_unclear():
     def factor(name, n):
         return None if name == "tree" and n < 100 else {"ring": 1.0, "native": 2.0}.get(name, 3.0)

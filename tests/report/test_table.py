@@ -37,7 +37,7 @@ def test_missing_cells_are_explained_once_per_reason(tmp_path):
     assert lines[1].startswith("allreduce, float32 sum, out of place, 2 ranks on 1 node, an MPI")
     assert "4 of 6 cells done, 0 wrong elements, 2 skipped." in lines
     assert "skipped: ring 8 B, ring 1 KiB: needs memory" in lines
-    assert sum(line.startswith("1 launch tells little") for line in lines) == 1
+    assert sum(line.startswith("no winner: it takes 3 launches") for line in lines) == 1
 
 
 def test_the_table_gives_the_share_of_the_limit(tmp_path):

@@ -34,25 +34,35 @@ WON = Stretch(8, 4096, ("ring",), True, False, Advantage("native", 2.0, 1.5, 2.5
     ],
 )
 def test_a_sentence_is_made_of_the_facts(changed, sentence):
-    (line,) = lines(Verdict(4, "warm", (WON._replace(**changed),), (), ()))
+    (line,) = lines(Verdict(4, "warm", (WON._replace(**changed),), (), (), "good"))
     assert str(line) == sentence
 
 
 def test_a_hand_over_and_unclear_sizes_follow_the_stretches():
     later = WON._replace(low=65536, high=1 << 20, leaders=("tree", "native"), is_won=False, advantage=None)
     over = HandOver("ring", "tree", 4096, 65536, 13496.0)
-    *_, sentence, unclear = lines(Verdict(4, "warm", (WON, later), (over,), (2, 1 << 21)))
+    *_, sentence, unclear = lines(Verdict(4, "warm", (WON, later), (over,), (2, 1 << 21), "good"))
     assert str(sentence) == "ring hands over to tree or native at about 13 KiB, between 4 KiB and 64 KiB (95 %)"
     assert str(unclear) == "2 B, 2 MiB: no winner: none can be told from the lowest time"
 
 
 @pytest.mark.parametrize("nbytes, words", [(9.4, "9 B"), (300, "300 B"), (1500, "1.5 KiB"), (2**25, "32 MiB")])
 def test_a_switch_point_has_two_digits(nbytes, words):
-    (_, _, sentence) = lines(Verdict(4, "warm", (WON, WON), (HandOver("a", "b", 8, 4096, nbytes),), ()))
+    (_, _, sentence) = lines(Verdict(4, "warm", (WON, WON), (HandOver("a", "b", 8, 4096, nbytes),), (), "good"))
     assert f"at about {words}, between" in str(sentence)
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_without_a_winner_the_sentence_says_why(reason):
-    (line,) = lines(Verdict(4, "warm", (), (), (8,), reason))
+    (line,) = lines(Verdict(4, "warm", (), (), (8,), "good", reason))
     assert str(line) == f"no winner: {REASONS[reason]}"
+
+
+@pytest.mark.parametrize(
+    "grade, words",
+    [("good", "711 times faster than native [700, 720]"), ("provisional", "more than 10 times faster than native,")],
+)
+def test_how_many_times_is_said_only_where_it_can_be_relied_on(grade, words):
+    stretch = WON._replace(advantage=Advantage("native", 711.0, 700.0, 720.0, 1))
+    (line,) = lines(Verdict(4, "warm", (stretch,), (), (), grade))
+    assert words in str(line)

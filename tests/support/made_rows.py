@@ -34,9 +34,11 @@ def ranked_rows(medians_s: Mapping[tuple[str, int], Sequence[float]], **changed)
     return rank([made_row(*cell, medians, **changed) for cell, medians in medians_s.items()])
 
 
-def rank(rows: list[SummaryRow]) -> list[SummaryRow]:
-    """The rows, with doubts and standings."""
+def rank(rows: list[SummaryRow], grade: str = "good") -> list[SummaryRow]:
+    """The rows, with doubts, a grade and standings."""
     add_doubts(rows)
+    for row in rows:
+        row["grade"] = grade
     add_standings(rows)
     return rows
 

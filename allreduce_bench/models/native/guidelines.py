@@ -9,7 +9,8 @@ library is slower than the same made of its other operations, and fewer data do 
     all-reduce of kn  <=  k all-reduces of n                     it could cut the vector
 
 One is broken where the launches show it, by what `evaluation.telling` asks of all comparisons together: in at most 5 %
-of runs of a library that keeps them all is any called broken. Times that something speaks against are not compared.
+of runs of a library that keeps them all is any called broken. Times that something speaks against, or that are not
+reliable, are not compared.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 from ...algorithms import builtin
 from ...evaluation.competitors import competing
+from ...evaluation.grade import NOT_RELIABLE
 from ...evaluation.summary_row import SummaryRow, time_of
 from ...evaluation.telling import Difference, differences, holm, launch_ratios
 from ...units import format_size, format_time, in_ranks, three_digits
@@ -64,10 +66,10 @@ class _Pair(NamedTuple):
 
 
 def comparisons(rows: Sequence[SummaryRow]) -> list[GuidelineComparison]:
-    """Every comparison that a guideline asks of the rows of one run that nothing speaks against, broken or not."""
+    """Every comparison that a guideline asks of the trusted rows of one run, broken or not."""
     pairs: list[_Pair] = []
     timed = [row for row in competing(rows) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
-    trusted = [row for row in timed if row["doubt"] is None]
+    trusted = [row for row in timed if not row.get("doubt") and row.get("grade") != NOT_RELIABLE]
     trusted.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
     for _, group_rows in groupby(trusted, lambda row: (row["ranks"], row["cache"])):
         rivals = list(group_rows)

@@ -80,6 +80,8 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
     ranked = rows[rows["standing"].notna() & (rows["ranks"] > 1)]
     lines = []
     for (ranks, nbytes), group in of_one_cache(ranked).groupby(["ranks", "nbytes"]):
+        if len(group) < 2:
+            continue
         first, second, *_ = group.sort_values("time_s", kind="stable").to_dict("records")
         native = group.loc[group["algorithm"] == "native", "time_s"]
         alone = native.empty or first["algorithm"] == "native"

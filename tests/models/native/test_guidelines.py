@@ -97,4 +97,4 @@ def test_other_ranks_caches_and_what_was_not_timed_are_not_held_against_each_oth
 
 def test_launches_in_two_states_are_held_against_nobody():
     slow = rows(ring=lambda nbytes: linear(nbytes) / 2)
-    assert broken(slow) and not broken([{**one, "launch_states": "two"} for one in slow])
+    assert broken(slow) and not broken([{**one, "doubt": "two states"} for one in slow])

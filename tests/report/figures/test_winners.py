@@ -29,13 +29,6 @@ def test_winners_are_those_of_the_summary(rows):
     assert small["winner"] == "" and small["lowest"] in ("native", "recursive_doubling")
 
 
-def test_there_is_no_winner_where_launches_are_in_two_states(rows):
-    undecided = rows.assign(
-        states=rows["states"].mask(rows["nbytes"].eq(8) & rows["algorithm"].eq("ring"), "low:1,high:4")
-    )
-    assert set(figures.winners(undecided)["nbytes"]) == set(SIZES) - {8}
-
-
 def test_speedup_of_native_is_over_the_second(rows):
     won = figures.winners(rows[rows["algorithm"].isin(["native", "two_tree"])])
     assert set(won["over"]) == {"two_tree"} and (won["speedup"] > 1).all()
