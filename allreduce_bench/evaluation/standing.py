@@ -4,9 +4,9 @@ Table, verdict, map, page and JSON read the column `standing` that is made here.
 (`doubt`) are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal
 algorithms any is called the fastest:
 
-* The one with the lowest time is the fastest if every other one is shown to be equal, within a margin, or slower, by
-  more than that margin as far as one can say, and not all are equal. The largest p-value of the slower ones is that of
-  the size, since all of them have to be slower at once (intersection-union test; Berger, Technometrics 24, 1982).
+* The one with the lowest time is the fastest if every other one is shown to be slower, and is so by more than a margin
+  as far as one can say. The largest of their p-values is that of the size, since all of them have to be slower at once
+  (intersection-union test; Berger, Technometrics 24, 1982).
 * Where the same one has the lowest time at both neighbouring sizes, the mean over the three is a second try: times
   change little from one size to the next, and the noise of three sizes is less than that of one.
 * Nobody is the fastest where a doubted time may be lower: one that some launch has below the lowest ranked one.
@@ -28,7 +28,7 @@ from .summary_row import SummaryRow, time_of
 from .telling import NEGLIGIBLE, Difference, differences, holm, launch_ratios
 
 FASTEST = "fastest"
-EQUAL = "equal"  # within telling.NEGLIGIBLE of the lowest time; the lowest too, where all are equal
+EQUAL = "equal"  # within telling.NEGLIGIBLE of the lowest time; the lowest too, where no other one is unclear
 UNCLEAR = "unclear"  # it cannot be told from the lowest time; the lowest too, where nobody is the fastest
 SLOWER = "slower"
 FAR = 3.0  # a ratio of times that no launch comes below: whoever is so much slower is not "perhaps as fast"
@@ -79,14 +79,16 @@ def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
         standings = {}
         for name in contest.others:
             difference = told.get((nbytes, name, contest.lowest))
-            if difference and difference.is_equal:
+            if nbytes in winning:
+                standings[name] = SLOWER
+            elif difference and difference.is_equal:
                 standings[name] = EQUAL
-            elif nbytes in winning or (nbytes, name) in slower or _is_far(contest, name):
+            elif (nbytes, name) in slower or _is_far(contest, name):
                 standings[name] = SLOWER
             else:
                 standings[name] = UNCLEAR
-        all_equal = set(standings.values()) == {EQUAL} and contest.is_open
-        standings[contest.lowest] = FASTEST if nbytes in winning else EQUAL if all_equal else UNCLEAR
+        is_equal = EQUAL in standings.values() and UNCLEAR not in standings.values() and contest.is_open
+        standings[contest.lowest] = FASTEST if nbytes in winning else EQUAL if is_equal else UNCLEAR
         for name, standing in standings.items():
             contest.rows[name]["standing"] = standing
 
@@ -114,26 +116,23 @@ def has_enough_calls(row: SummaryRow) -> bool:
 def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Difference]) -> set[int]:
     """The sizes at which the lowest time is shown to be the fastest."""
     tries = [(nbytes, _p_value_of_size(nbytes, contest, told)) for nbytes, contest in contests.items()]
-    tries += _tries_with_neighbours(contests, told)
+    tries += _tries_with_neighbours(contests)
     answered = holm([p_value for _, p_value in tries])
     return {nbytes for (nbytes, _), is_answered in zip(tries, answered) if is_answered}
 
 
 def _p_value_of_size(nbytes: int, contest: Contest, told: Mapping[Pair, Difference]) -> float:
-    """Of the lowest time being the fastest; 1 where that cannot be told, or all are equal."""
+    """Of the lowest time being the fastest; 1 where that cannot be told."""
     if not contest.is_open:
         return 1.0
-    known = [told.get((nbytes, name, contest.lowest)) for name in contest.others]
-    return _largest_p_value([difference for difference in known if not (difference and difference.is_equal)])
+    return _largest_p_value([told.get((nbytes, name, contest.lowest)) for name in contest.others])
 
 
 def _largest_p_value(known: Sequence[Difference | None]) -> float:
     return max((told.p_value if told and told.ratio > NEGLIGIBLE else 1.0 for told in known), default=1.0)
 
 
-def _tries_with_neighbours(
-    contests: Mapping[int, Contest], told: Mapping[Pair, Difference]
-) -> Iterator[tuple[int, float]]:
+def _tries_with_neighbours(contests: Mapping[int, Contest]) -> Iterator[tuple[int, float]]:
     """The p-values of sizes together with both neighbours, of those whose lowest time is of the same algorithm."""
     ratios: dict[tuple[int, str], list[float]] = {}
     middles = []
@@ -146,12 +145,7 @@ def _tries_with_neighbours(
                 ratios[sizes[1], name] = _mean_ratios(name, trio)
     known = dict(zip(ratios, differences(list(ratios.values()))))
     for nbytes in middles:
-        others = [
-            known[nbytes, name]
-            for name in contests[nbytes].others
-            if not ((difference := told.get((nbytes, name, contests[nbytes].lowest))) and difference.is_equal)
-        ]
-        yield nbytes, _largest_p_value(others)
+        yield nbytes, _largest_p_value([known[nbytes, name] for name in contests[nbytes].others])
 
 
 def _mean_ratios(name: str, trio: Sequence[Contest]) -> list[float]:

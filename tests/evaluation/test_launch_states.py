@@ -1,5 +1,7 @@
 """Launches in two states become columns and facts of the cells that they are in, of these and of no others."""
 
+import csv
+
 import pytest
 from made_runs import SIZES, WAITS_FROM, build_run, waits
 
@@ -28,9 +30,11 @@ def test_only_the_cells_in_two_states_say_so(tmp_path):
 def test_the_columns_are_in_the_file(tmp_path):
     folder = build_run(tmp_path / "run", launches=5, factor=waits, algorithms=("native",), ranks=(4,))
     record_summary(folder)
-    header, *lines = (line.split(",") for line in folder.summary_csv.read_text().replace('"low:3,high:2"', "X").split())
-    assert [line[header.index("states")] for line in lines] == ["", "", "X", "X", "X"]
-    assert all(bool(line[header.index("state_low_s")]) == bool(line[header.index("states")]) for line in lines)
+    with open(folder.summary_csv, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["states"] for row in rows] == ["", "", *["low:3,high:2"] * 3]
+    assert all(bool(row["state_low_s"]) == bool(row["states"]) for row in rows)
+    assert [row["doubt"] for row in rows] == ["", "", *["two states"] * 3]
 
 
 def test_too_few_launches_give_a_suspicion_and_no_states(tmp_path):

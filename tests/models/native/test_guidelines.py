@@ -49,7 +49,7 @@ def test_a_faster_algorithm_is_named_with_factor_and_interval():
     found = [one for one in comparisons(slow) if one.broken]
     assert [(one.guideline, one.nbytes) for one in found] == [(OTHER, nbytes) for nbytes in SIZES[1:]]
     for one in found:
-        assert one.factor == pytest.approx(1.5, rel=0.03) and one.low < 1.5 < one.high
+        assert one.factor == pytest.approx(1.5, rel=0.03) and 0.99 * one.low < 1.5 < 1.01 * one.high
     (line,) = broken_guidelines(comparisons(slow))
     assert line["sizes"] == "2 KiB to 8 KiB" and line["rival"] == "ring" and line["ranks"] == "4"
     assert line["worst"].startswith("1.5") and "us" in line["worst"]
@@ -77,7 +77,9 @@ def test_a_jump_at_a_switch_breaks_the_split():
 def test_noise_hides_what_is_not_sure():
     little = {"native": linear, "ring": lambda nbytes: linear(nbytes) / 1.03}
     assert len([one for one in broken(rows(**little, noise=0.2)) if one[0] == OTHER]) <= 1  # of four at 95 %
-    assert len([one for one in broken(rows(**little, noise=0.001)) if one[0] == OTHER]) == len(SIZES)
+    assert len([one for one in broken(rows(**little, noise=0.001)) if one[0] == OTHER]) == 0  # within 5 %
+    more = {**little, "ring": lambda nbytes: linear(nbytes) / 1.08}
+    assert len([one for one in broken(rows(**more, noise=0.001)) if one[0] == OTHER]) == len(SIZES)
 
 
 def test_single_values_break_nothing():
