@@ -5,7 +5,7 @@ it was kept, and of imported ones) gives none, and is named.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..machine.core_load import DISTURBED, OVERRUN, CoreUse, core_use, is_throttled
@@ -37,7 +37,15 @@ def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
     reasons = [Reason(code, *verdict) for code, criterion in CRITERIA.items() if (verdict := criterion(rows, attempts))]
     reasons.sort(key=lambda reason: -GRADES.index(reason.grade))  # stable: within a grade as in CRITERIA
     level = reasons[0].grade if reasons else GOOD
-    return Grade(level, tuple(reasons), () if _uses(attempts) else ("load",))
+    return Grade(level, tuple(reasons), tuple(_unknown(rows, attempts)))
+
+
+def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[str]:
+    """What the launches do not say of their nodes: `load`, else `ports` where messages took some."""
+    if not _uses(attempts):
+        yield "load"
+    elif any((row.get("nodes") or 1) > 1 for row in rows) and not _nodes_that(attempts, lambda node: "ports" in node):
+        yield "ports"
 
 
 def add_grades(rows: Iterable[SummaryRow], attempts: Sequence[dict]) -> None:

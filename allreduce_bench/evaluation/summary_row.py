@@ -79,7 +79,7 @@ class Grade(NamedTuple):
 
     level: str  # one of `grade.GRADES`
     reasons: tuple[Reason, ...]  # the weightiest first
-    unknown: tuple[str, ...] = ()  # what the launches do not say: `load`
+    unknown: tuple[str, ...] = ()  # what the launches do not say: `load`, `ports`
 
     @property
     def reasons_text(self) -> str:

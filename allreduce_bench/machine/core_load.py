@@ -120,7 +120,7 @@ def is_throttled(counted: dict) -> bool:
 def findings_of_nodes(counted: Sequence[dict]) -> list[dict]:
     """What the nodes did that a reader must know; `counted`: what a launch keeps of each node."""
     findings = [*_loaded(counted), *_stolen(counted), *_throttled(counted)]
-    if any("ports" in node for node in counted):
+    if any(node.get("ports") for node in counted):
         from .ports import port_findings  # late: few launches have any
 
         findings += port_findings(counted)

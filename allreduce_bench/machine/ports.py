@@ -38,7 +38,7 @@ Counts = dict[str, dict[str, int]]  # port, such as `mlx5_0:1`, or interface -> 
 
 
 def watch_ports() -> Callable[[], dict]:
-    """From now on: what gives, when it is called, {"ports": facts}; nothing where the kernel shows nothing of note.
+    """From now on: what gives, when it is called, {"ports": facts}; nothing where the kernel shows none.
 
     Facts are of each port or interface that has any: `counted`, counters that grew, by their names; `degraded`, what is
     below what it could be, in words.
@@ -54,7 +54,7 @@ def watch_ports() -> Callable[[], dict]:
                 ports.setdefault(port, {})["counted"] = grown
         for port, words in _degraded(rates):
             ports.setdefault(port, {}).setdefault("degraded", []).append(words)
-        return {"ports": ports} if ports else {}
+        return {"ports": ports} if before else {}
 
     return since
 

@@ -9,6 +9,7 @@ from ..units import in_ranks, three_digits
 
 MOST_REASONS = 2
 TAKE_MORE = f"take {ENOUGH_LAUNCHES} launches or more"
+UNKNOWN = {"load": "load is not known", "ports": "what ports counted is not known"}
 LOOKED_AT = "have cables, cards and the switch looked at"
 
 
@@ -22,7 +23,7 @@ def reasons_words(grade: Grade) -> str:
     parts = [f"{text} ({advice})" for text, advice in map(reason_words, grade.reasons[:MOST_REASONS])]
     if (more := len(grade.reasons) - MOST_REASONS) > 0:
         parts.append(f"and {_count(more, 'further reason')}")
-    parts += [f"{name} is not known" for name in grade.unknown]
+    parts += [UNKNOWN[name] for name in grade.unknown]
     return f": {'; '.join(parts)}" if parts else ""
 
 

@@ -45,6 +45,7 @@ def test_a_run_is_made_once_and_then_gone_on_with(tmp_path):
     ("asked", "reason"),
     [
         ({"hosts", "map_by"}, "--hosts, --map-by under a launcher: the ranks are started already"),
+        ({"wait_idle"}, "--wait-idle under a launcher: the ranks are started already"),
         ({"requeue"}, "--requeue under a launcher: these ranks are one launch of a job"),
     ],
 )

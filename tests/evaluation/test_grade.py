@@ -117,6 +117,11 @@ def test_what_launches_do_not_say_is_unknown_and_no_reason():
         assert grade_of([row()], attempts) == Grade(GOOD, (), ("load",))
 
 
+def test_counters_of_ports_are_missed_between_nodes_only():
+    assert grade_of([row(nodes=2)], QUIET) == Grade(GOOD, (), ("ports",))
+    assert grade_of([row(nodes=2)], [launch(node(ports={}))]) == Grade(GOOD, ())
+
+
 def test_a_few_cells_do_not_decide_for_all():
     doubted = [row(doubt="drift")] + [row()] * 9
     assert grade_of(doubted, QUIET).level == GOOD

@@ -37,7 +37,7 @@ def test_where_nothing_is_shown_nothing_is_kept(root):
 
 
 def test_what_was_counted_before_is_not_of_the_launch(port):
-    assert watch_ports()() == {}
+    assert watch_ports()() == {"ports": {}}
 
 
 def test_errors_and_waits_are_told_apart(port):
@@ -55,7 +55,7 @@ def test_errors_and_waits_are_told_apart(port):
 def test_counters_that_were_set_back_are_no_errors(port):
     since = watch_ports()
     port(f"{PORT}/counters/symbol_error", 0)
-    assert since() == {}
+    assert since() == {"ports": {}}
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_one_lane_of_a_cable_is_degraded_from_the_start_but_not_of_ethernet_nor_
         ("degraded link", "caution", "mlx5_0:1 has one lane: 25 Gb/sec (1X EDR)")
     ]
     port(f"{PORT}/link_layer", "Ethernet")
-    assert watch_ports()() == {}
+    assert watch_ports()() == {"ports": {}}
     port(f"{PORT}/link_layer", "InfiniBand")
     port(f"{PORT}/state", "1: DOWN")
-    assert watch_ports()() == {}
+    assert watch_ports()() == {"ports": {}}
 
 
 def test_interfaces_count_where_they_took_part(put):
@@ -91,9 +91,9 @@ def test_interfaces_count_where_they_took_part(put):
     put("proc/net/dev", interface("eth0", LEAST_NBYTES, rx_errors=3, tx_dropped=1))
     assert since()["ports"] == {"eth0": {"counted": {"rx_errors": 3, "tx_dropped": 1}}}
     put("proc/net/dev", interface("eth0", LEAST_NBYTES - 1, rx_errors=3))
-    assert since() == {}
+    assert since() == {"ports": {}}
     put("proc/net/dev", interface("docker0", LEAST_NBYTES, rx_errors=3))
-    assert since() == {}
+    assert since() == {"ports": {}}
 
 
 def test_many_ports_are_said_in_few_words_and_only_the_nodes_concerned():

@@ -35,6 +35,7 @@ def test_the_two_main_reasons_are_said_with_what_to_do():
 def test_a_good_grade_is_short_and_what_is_not_known_is_said():
     assert sentence(Grade(GOOD, ())) == "grade: good"
     assert sentence(Grade(GOOD, (), ("load",))) == "grade: good: load is not known"
+    assert sentence(Grade(GOOD, (), ("ports",))) == "grade: good: what ports counted is not known"
 
 
 def test_small_shares_are_no_zero():

@@ -65,8 +65,9 @@ def section(text: str, title: str) -> str:
 def shape(text: str) -> dict[str, list]:
     """What a run's table shows, whatever was measured: its header, columns, sizes, and kinds of closing lines."""
     above, grid, closing = ([line.strip() for line in part.splitlines()] for part in text.strip("\n").split("\n\n"))
+    header = [line for line in above if not line.startswith("grade: ")]  # which says what else the machine did
     return {
-        "header": [re.sub(r"(\d+ ranks on 1 node).*", r"\1, LIBRARY", line) for line in above],
+        "header": [re.sub(r"(\d+ ranks on 1 node).*", r"\1, LIBRARY", line) for line in header],
         "columns": [line.split() for line in grid[:2]],
         "sizes": [line.split()[:2] for line in grid[2:]],
         "closing": [re.sub(r"^\d+ of \d+ cells", "N of N cells", line.split(":")[0]) for line in closing],

@@ -63,6 +63,14 @@ def test_a_finding_is_said_and_kept_once(folder, capsys):
     assert read_json(folder.launches / "2r-1.1.json")["findings"] == [finding]
 
 
+def test_what_is_known_at_the_end_is_added_to_what_was_known_at_the_start(folder):
+    recorder = Recorder(folder, LAUNCH.name, {"clock": {"method": "a"}})
+    recorder.keep(counted=[{"host": "n1"}])
+    recorder.amend("clock", error_end_s=1e-6)
+    kept = read_json(folder.launches / "2r-1.1.json")
+    assert kept["counted"] == [{"host": "n1"}] and kept["clock"] == {"method": "a", "error_end_s": 1e-6}
+
+
 def test_a_mark_joins_the_newest_attempt_unless_the_cell_has_ended(folder):
     mark_unfinished_cell(folder, LAUNCH, {**COMMON, "state": "hung"})
     assert not list(folder.launches.iterdir())  # no attempt came as far as writing
