@@ -50,6 +50,7 @@ CROSSING = {  # tests that bear no name of a module -> what they hold
     "algorithms/test_find.py": "algorithms found by name and by file",
     "cli/test_former_sync.py": "runs of a former start, through every command that reads them",
     "cli/test_repeat_command.py": "the command that repeats a run, read back by the options of `run`",
+    "evaluation/test_false_winners.py": "a sample of studies/winners.py",
     "launching/test_on_hosts.py": "launchers on several hosts",
     "launching/test_starting.py": "what is found, started and ended, over MPI",
     "launching/test_virtual_hosts.py": "whole runs on virtual hosts",
