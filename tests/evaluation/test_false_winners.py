@@ -38,9 +38,9 @@ def test_launches_differ_by_the_spread(without_noise):
 
 
 def test_without_noise_the_faster_one_wins_everywhere_and_the_switch_is_found(without_noise):
-    assert outcome(drawn("faster")) == (0, 0, len(SIZES), None)
-    false, missed, _, off = outcome(drawn("crossing"))
-    assert (false, missed) == (0, 0) and off < 1
+    assert outcome(drawn("faster")) == (0, False, 0, len(SIZES), None)
+    false, is_missed, missed, _, off = outcome(drawn("crossing"))
+    assert (false, is_missed) == (0, False) and missed <= 2 and off < 1
 
 
 def test_a_winner_among_equals_is_counted_as_false(without_noise):
@@ -49,7 +49,7 @@ def test_a_winner_among_equals_is_counted_as_false(without_noise):
         if row["algorithm"] == "a1":
             row["time_s"] /= 2
             row["launch_medians"] = {name: time_s / 2 for name, time_s in row["launch_medians"].items()}
-    assert outcome(table).false == len(SIZES)
+    assert outcome(table).false == len(SIZES) + 1  # every size, and the stretch of them
 
 
 def test_shares_come_with_their_interval(capsys):

@@ -1,11 +1,11 @@
 """How often is somebody called the fastest who is not? `make studies`; false winners, missed ones, misplaced switches.
 
-Part 1, made runs (tests/support/drawn_tables.py), whose truth is known: the share of tables with any false winner, that
-of tables in which one is 20 % faster and wins no stretch, and of cells in which it is not marked, and that of tables in which all changes of the fastest
-lie within one step of sizes of the true one. Part 2, A/A with real launches over the MPI of each interpreter: the ring
-under two names, on the machine as it is and beside a busy loop on each of its processors; the share of tables that name
-a winner. Shares come with their 95 % interval (Wilson). Exit status 1 where more than 5 % of the tables of equals have
-a winner, by more than chance.
+Part 1, made runs (tests/support/drawn_tables.py), whose truth is known: the share of tables with any false winner; of
+those in which one is 20 % faster and wins no stretch of sizes, and of cells in which it is not marked; and of tables in
+which all changes of the fastest lie within one step of sizes of the true one. Part 2, A/A with real launches over the
+MPI of each interpreter: the ring under two names, on the machine as it is and beside a busy loop on each of its
+processors; the share of tables that name a winner. Shares come with their 95 % interval (Wilson). Exit status 1 where
+more than 5 % of the tables of equals have a winner, by more than chance.
 """
 
 import argparse

@@ -105,7 +105,7 @@ def _row(algorithm: str, nbytes: int, launches_s: list[list[float]]) -> SummaryR
         for number, time_s in enumerate(launches_s, 1)
     }
     cell: SummaryRow = {"algorithm": algorithm, "executor": "sendrecv", "segment": None, "ranks": RANKS}
-    more: SummaryRow = {"nbytes": nbytes, "cache": "warm", "groups": "", "state": "done", "reason": None}
+    more: SummaryRow = {"nbytes": nbytes, "count": nbytes // 4, "cache": "warm", "groups": "", "state": "done", "reason": None}
     return cell | more | statistics(timed)
 
 
