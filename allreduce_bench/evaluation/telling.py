@@ -2,11 +2,12 @@
 
 The unit is the launch: the logarithm of the ratio of two medians of one launch, in which whatever slows down the whole
 launch cancels. Its variance is borrowed from all pairs that are asked about together (`spread`). A launch that was
-disturbed while one of the two ran is drawn in to what the others allow (winsorised, from FEW_TO_DRAW_IN launches on):
-FENCE times the larger of the pair's own median absolute deviation and the typical standard deviation of all pairs.
+disturbed while one of the two ran is drawn in to what the others allow: to FENCE times the larger of the pair's own
+median absolute deviation and the typical standard deviation of all pairs, from FEW_TO_DRAW_IN launches on. What is
+drawn in says less: the variance is divided by the square of the share that is not (Huber, Robust Statistics, 1981).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
@@ -16,9 +17,9 @@ from .cell_times import MIN_LAUNCHES
 from .spread import NORMAL_MAD, NOTHING, prior_of, shrunk, t_quantile, two_sided_p
 from .summary_row import SummaryRow
 
-ERROR_SHARE = 0.03  # of all answers to one question about many pairs; below the promised 5 %, since tails are heavy
+ERROR_SHARE = 0.025  # of all answers to one question about many pairs: of its sizes, and of all sizes together
 NEGLIGIBLE = 1.05  # the ratio of times below which two are as fast
-FEW_TO_DRAW_IN, FENCE = 5, 2.5
+FEW_TO_DRAW_IN, FENCE = 5, 1.5
 LEAST_VARIANCE = 1e-8  # of a logarithm: clocks and medians are no finer than 0.01 %
 
 
@@ -43,17 +44,34 @@ def launch_ratios(row: SummaryRow, other: SummaryRow) -> dict[str, float]:
     return {launch: medians_s[launch] / other_medians_s[launch] for launch in medians_s if launch in other_medians_s}
 
 
-def differences(ratios_of_pairs: Sequence[Sequence[float]]) -> list[Difference | None]:
-    """What the ratios of each pair say, launch by launch; None: fewer than MIN_LAUNCHES launches."""
-    enough = [np.log(ratios) for ratios in ratios_of_pairs if len(ratios) >= MIN_LAUNCHES]
-    typical = float(np.median([logs.std(ddof=1) for logs in enough])) if enough else 0.0
-    drawn = [_drawn_in(logs, typical) for logs in enough]
-    variances = [max(float(logs.var(ddof=1)), LEAST_VARIANCE) for logs in drawn]
-    degrees = [len(logs) - 1.0 for logs in drawn]
-    prior = prior_of(variances, degrees) if enough else NOTHING
-    moderated = [shrunk(variance, known, prior) for variance, known in zip(variances, degrees)]
-    told = iter([_difference(logs, *spread) for logs, spread in zip(drawn, moderated)])
-    return [next(told) if len(ratios) >= MIN_LAUNCHES else None for ratios in ratios_of_pairs]
+def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float] = ()) -> list[Difference | None]:
+    """What the ratios of each pair say, launch by launch; None: fewer than MIN_LAUNCHES launches.
+
+    `kept`: of each pair the share of what its ratios are made of that was not drawn in before; empty: all of it.
+    """
+    known = [i for i, ratios in enumerate(ratios_of_pairs) if len(ratios) >= MIN_LAUNCHES]
+    drawn = _draw_in([np.log(ratios_of_pairs[i]) for i in known])
+    shares = [logs.kept * (kept[i] if kept else 1.0) for i, logs in zip(known, drawn)]
+    variances = [max(float(logs.values.var(ddof=1)) / share**2, LEAST_VARIANCE) for logs, share in zip(drawn, shares)]
+    degrees = [len(logs.values) - 1.0 for logs in drawn]
+    prior = prior_of(variances, degrees) if drawn else NOTHING
+    moderated = [shrunk(*own, prior) for own in zip(variances, degrees)]
+    told: list[Difference | None] = [None] * len(ratios_of_pairs)
+    for i, logs, spread in zip(known, drawn, moderated):
+        told[i] = _difference(logs.values, *spread)
+    return told
+
+
+class DrawnIn(NamedTuple):
+    """Logarithms of ratios by launch, those of disturbed launches drawn in to what the others allow."""
+
+    values: np.ndarray
+    kept: float  # share of the launches that are as they were
+
+
+def drawn_in(ratios_of_pairs: Sequence[Mapping[str, float]]) -> list[DrawnIn]:
+    """The ratios of each pair, launch -> ratio, drawn in."""
+    return _draw_in([np.log(list(ratios.values())) for ratios in ratios_of_pairs])
 
 
 def holm(p_values: Sequence[float], error_share: float = ERROR_SHARE) -> list[bool]:
@@ -69,12 +87,17 @@ def holm(p_values: Sequence[float], error_share: float = ERROR_SHARE) -> list[bo
     return answered
 
 
-def _drawn_in(logs: np.ndarray, typical: float) -> np.ndarray:
-    if len(logs) < FEW_TO_DRAW_IN:
-        return logs
+def _draw_in(logs_of_pairs: Sequence[np.ndarray]) -> list[DrawnIn]:
+    spreads = [float(logs.std(ddof=1)) for logs in logs_of_pairs if len(logs) > 1]
+    typical = float(np.median(spreads)) if spreads else 0.0
+    return [_clipped(logs, typical) if len(logs) >= FEW_TO_DRAW_IN else DrawnIn(logs, 1.0) for logs in logs_of_pairs]
+
+
+def _clipped(logs: np.ndarray, typical: float) -> DrawnIn:
     middle = np.median(logs)
     reach = FENCE * max(float(np.median(np.abs(logs - middle))) / NORMAL_MAD, typical)
-    return np.clip(logs, middle - reach, middle + reach)
+    inside = np.abs(logs - middle) <= reach
+    return DrawnIn(np.clip(logs, middle - reach, middle + reach), float(inside.mean()))
 
 
 def _difference(logs: np.ndarray, variance: float, degrees: float) -> Difference:

@@ -11,13 +11,15 @@ from typing import NamedTuple
 from ..stats import geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES
 from .competitors import tables
+from .contest import Contest, contest_of, has_enough_calls, told_means
 from .grade import NOT_RELIABLE
 from .hand_over import HandOver, hand_over
-from .standing import EQUAL, FASTEST, SLOWER, UNCLEAR, Contest, contest_of, has_enough_calls
+from .standing import EQUAL, FASTEST, SLOWER, UNCLEAR
 from .summary_row import SummaryRow, time_of
-from .telling import launch_ratios
+from .telling import ERROR_SHARE, NEGLIGIBLE, launch_ratios
 
 NATIVE = "native"
+LEAST_TOGETHER = 4  # sizes: fewer say little more together than alone
 ONE = "one algorithm"  # at most one was ranked at any size
 FEW_LAUNCHES, FEW_CALLS = "few launches", "few calls"
 ALL_EQUAL = "all equal"
@@ -61,6 +63,7 @@ class Verdict(NamedTuple):
     hand_overs: tuple[HandOver, ...]  # from each stretch to the next, between their first leaders
     unclear: tuple[int, ...]  # sizes beyond the stretches of which nothing can be told
     grade: str  # of the times: a name of grade.GRADES
+    together: Stretch | None = None  # all sizes, where no stretch is won and all together show who is the fastest
     reason: str = ""  # why there is no stretch
 
 
@@ -81,7 +84,8 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
     sizes = {nbytes: contest.rows for nbytes, contest in contests.items()}
     leaders = {nbytes: _leaders(contest.rows) for nbytes, contest in contests.items() if _is_told(contest)}
     if not leaders:
-        return Verdict(ranks, cache, (), (), tuple(sizes), grade, _why_nothing_is_told(contests, grade))
+        reason = _why_nothing_is_told(contests, grade)
+        return Verdict(ranks, cache, (), (), tuple(sizes), grade, _together(contests), reason)
     parts = [_Part(group, _by_time(common, group, sizes)) for group, common in _cut(leaders)]
     overs = [
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
@@ -94,7 +98,8 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
         for part, low, high in zip(parts, lows, highs)
     ]
     unclear = tuple(nbytes for nbytes in sizes if not lows[0] <= nbytes <= highs[-1])
-    return Verdict(ranks, cache, tuple(stretches), tuple(overs), unclear, grade)
+    together = None if any(stretch.is_won for stretch in stretches) else _together(contests)
+    return Verdict(ranks, cache, tuple(stretches), tuple(overs), unclear, grade, together)
 
 
 class _Part(NamedTuple):
@@ -177,6 +182,26 @@ def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
     if len(means) < MIN_LAUNCHES or (interval := log_interval(means))[0] <= 1:
         return None
     return Advantage(rival, geometric_mean(means), *interval, len(ratios))
+
+
+def _together(contests: Mapping[int, Contest]) -> Stretch | None:
+    """All sizes as one stretch, whose first leader is shown to be faster than each other one in the mean over them.
+
+    And seems to be in the mean over either half of the sizes. In at most telling.ERROR_SHARE of tables of equals.
+    """
+    sizes = {nbytes: contest.rows for nbytes, contest in contests.items() if contest.is_open}
+    ranked = list(sizes)
+    if len(ranked) < LEAST_TOGETHER:
+        return None
+    names = _by_time({name for rows in sizes.values() for name in rows}, ranked, sizes)
+    first = min(names, key=lambda name: (any(name not in rows for rows in sizes.values()), names.index(name)))
+    parts = (ranked, ranked[: len(ranked) // 2], ranked[len(ranked) // 2 :])
+    others = [name for name in names if name != first]
+    told = told_means(contests, [(name, first, part) for part in parts for name in others])
+    seems = all(difference and difference.ratio > NEGLIGIBLE for difference in told)
+    if not seems or max(difference.p_value for difference in told[: len(others)] if difference) > ERROR_SHARE:
+        return None
+    return _stretch((first,), sizes, {nbytes: list(rows.values()) for nbytes, rows in sizes.items()})
 
 
 def _lack(rows: Mapping[str, SummaryRow]) -> str:

@@ -49,13 +49,15 @@ class Line(NamedTuple):
 
 def lines(verdict: Verdict) -> list[Line]:
     """`8 B to 4 KiB: ring, on average 2.00 times faster than native [1.81, 2.21], 10.0 us at 4 KiB`, and so on."""
+    together = [_together_line(verdict.together, verdict.grade)] if verdict.together else []
     if not verdict.stretches:
-        return [Line("", "no winner", f": {REASONS[verdict.reason]}")]
+        return [Line("", "no winner", f": {REASONS[verdict.reason]}"), *together]
     unclear = ", ".join(map(format_size, verdict.unclear))
     return [
         *(_stretch_line(stretch, verdict.grade) for stretch in verdict.stretches),
         *map(_hand_over_line, verdict.hand_overs, verdict.stretches, verdict.stretches[1:]),
         *([Line(unclear, "no winner", ": none can be told from the lowest time")] if unclear else []),
+        *together,
     ]
 
 
@@ -76,6 +78,16 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
     relation = f"equal within {MARGIN}" if stretch.is_equal else "which cannot be told apart"
     among = f" among {', '.join(stretch.leaders)}, {relation}"
     return Line(_span(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
+
+
+def _together_line(stretch: Stretch, grade: str) -> Line:
+    """What all sizes say that no single one does."""
+    ratio = _advantage(stretch.advantage, grade)
+    return Line(
+        _span(stretch),
+        "",
+        f"no single size shows it, but in the mean over all {stretch.leaders[0]} is the fastest{ratio}",
+    )
 
 
 def _advantage(advantage: Advantage | None, grade: str) -> str:

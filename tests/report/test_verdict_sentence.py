@@ -54,7 +54,7 @@ def test_a_switch_point_has_two_digits(nbytes, words):
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_without_a_winner_the_sentence_says_why(reason):
-    (line,) = lines(Verdict(4, "warm", (), (), (8,), "good", reason))
+    (line,) = lines(Verdict(4, "warm", (), (), (8,), "good", None, reason))
     assert str(line) == f"no winner: {REASONS[reason]}"
 
 

@@ -18,7 +18,7 @@ SIZES = tuple(8 * 4**step for step in range(11)) + (16 << 20,)  # bytes
 RANKS = 8
 FASTER = 1.2  # how much longer the others take than the one that is faster everywhere
 NOISE, MEMORY, FREEDOM = 0.05, 0.3, 3  # of calls: scale, lag-1 correlation, Student's t
-CELLS_A_SPIKE, MOST_CELLS = 30, 3  # one spike in so many cells, at most so many long
+CELLS_A_SPIKE, MOST_CELLS = 30, 2  # one spike in so many cells, at most so many long
 SPIKE = (2.0, 20.0)  # factors
 STATE, SLOW_SHARE = 1.5, 0.5  # how much slower the other state is, and how often a cell is in it for a launch
 ALPHA_S, BETA_S_PER_BYTE = 2e-6, 1e-10
@@ -105,7 +105,14 @@ def _row(algorithm: str, nbytes: int, launches_s: list[list[float]]) -> SummaryR
         for number, time_s in enumerate(launches_s, 1)
     }
     cell: SummaryRow = {"algorithm": algorithm, "executor": "sendrecv", "segment": None, "ranks": RANKS}
-    more: SummaryRow = {"nbytes": nbytes, "count": nbytes // 4, "cache": "warm", "groups": "", "state": "done", "reason": None}
+    more: SummaryRow = {
+        "nbytes": nbytes,
+        "count": nbytes // 4,
+        "cache": "warm",
+        "groups": "",
+        "state": "done",
+        "reason": None,
+    }
     return cell | more | statistics(timed)
 
 
