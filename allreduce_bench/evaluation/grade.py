@@ -25,9 +25,9 @@ GRADES = (GOOD, PROVISIONAL, NOT_RELIABLE)  # the better first
 LOADED, OVERLOADED = DISTURBED, OVERRUN
 ENOUGH_LAUNCHES = 5  # `run` takes as many: with fewer the interval over launches is that of a few numbers
 ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
-# Upper over lower end of the 95 % interval of a cell's time, median over the cells. Above 1.2 an advantage of 10 % is not
-# seen, above 2 not that of most algorithms over another: results/example, five launches on two shared cores, has 2.1 and
-# 1.7, and the medians of its launches are a factor of 1.9 and 1.7 apart.
+# Upper over lower end of the 95 % interval of a cell's time, median over the cells. Above 1.2 an advantage of 10 % is
+# not seen, above 2 not that of most algorithms over another: results/example, five launches on two shared cores, has
+# 2.1 and 1.7, and the medians of its launches are a factor of 1.9 and 1.7 apart.
 WIDE, TOO_WIDE = 1.2, 2.0
 SOME_DOUBTED, MANY_DOUBTED = 0.1, 0.5  # shares of the cells that a doubt stands against
 MANY_STATES = 0.5  # share of the cells whose launches were of two minds
