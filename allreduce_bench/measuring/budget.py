@@ -12,6 +12,7 @@ from ..runs.schema import FLOOR
 MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # where neither --iters nor --min-time decides; fewer have no interval
 PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # valid calls before an interval is believed; of calls too long for so many
 TRIED = 7  # calls of a cell after which a start to which none was on time is given up
+SINGLE = 5  # calls one by one before batches grow: a check may follow each
 FLOOR_SHARE = 0.1  # of the time of an all-reduce: what a floor has
 
 
@@ -43,6 +44,7 @@ class Ahead(NamedTuple):
     calls: int
     stopped: str = ""
     fall_back: bool = False  # from now on by a barrier
+    check: bool = False  # before that: of the last call
 
 
 def share(plan: Plan, cell: Cell, cells_left: int, left_s: float | None, now_s: float) -> Budget:
@@ -74,14 +76,14 @@ def ahead(budget: Budget, sample: Sample, now_s: float) -> Ahead:
 
 
 def _next_batch(budget: Budget, sample: Sample, now_s: float) -> Ahead:
-    """The next calls. Batches double, so that the clock and the interval are looked at seldom."""
+    """The next calls. Batches double after SINGLE calls, so that the clock and the interval are looked at seldom."""
     if stopped := _reason_to_stop(budget, sample, now_s):
         return Ahead(0, stopped)
     done, spent_s = sample.calls, sample.spent_s
-    if budget.iterations is not None:
-        return Ahead(min(budget.iterations - done, max(done, 1), MAX_REPETITIONS))
-    if done == 0:
+    if done < SINGLE:
         return Ahead(1)
+    if budget.iterations is not None:
+        return Ahead(min(budget.iterations - done, done, MAX_REPETITIONS))
     call_s = spent_s / done
     affordable, needed = (int((time_s - spent_s) / call_s) for time_s in (budget.time_s, budget.min_time_s))
     wanted = min(max(affordable, MIN_REPETITIONS - done), MAX_REPETITIONS - done)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -12,13 +13,14 @@ from mpi4py import MPI
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..runs.schema import FLOOR
+from ..runs.shuffle import splitmix64
 from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .budget import share
 from .calls import CellTimes
 from .context import Context, after_first_call, reason_to_skip
-from .execute import EXECUTORS, Prepared, Unsupported, floor, native
+from .execute import EXECUTORS, Place, Prepared, Unsupported, floor, native
 from .schedules import proved_steps
 
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]
@@ -55,28 +57,32 @@ def _outcome_of_all_reduce(
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
+    checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf))
     try:
-        first = _checked_call(context, call, sendbuf, recvbuf)
-        if first.wrong:
-            return CellOutcome({**facts, "state": "wrong", "wrong": first.wrong})
-        if facts_of_skipped := comm.bcast(after_first_call(context, cell, first.time_s)):
+        first_s = checks.call()
+        if wrong := comm.allreduce(checks.wrong):
+            return CellOutcome({**facts, "state": "wrong", "wrong": wrong, "checks": checks.calls})
+        if facts_of_skipped := comm.bcast(after_first_call(context, cell, first_s)):
             return CellOutcome(facts | facts_of_skipped)
-        if is_float(plan.dtype):
-            facts |= _compared_bits(context, call, sendbuf, recvbuf, facts.get("promised_depth", party.size - 1))
-            if facts.get("wrong"):
-                return CellOutcome({**facts, "state": "wrong"})
+        facts |= _checked_further(context, checks, call, sendbuf, recvbuf, facts.get("promised_depth", party.size - 1))
+        if facts.get("wrong"):
+            return CellOutcome({**facts, "state": "wrong"})
         with _rotation(context, cell, bind, sendbuf, len(steps or ())) as rotation:
+            checked, turn = checks.calls, rotation.turn if rotation else lambda: call.run
+            checks.rotate(rotation)
+            checks.renew()
             before = context.counters()
-            times = _repeated_calls(context, cell, rotation.turn if rotation else lambda: call.run, cells_left)
-            facts["wire"] = _traffic_per_call(context, before, times)
+            times = _repeated_calls(context, cell, turn, cells_left, checks)
+            facts["wire"] = _traffic_per_call(context, before, times.number + checks.untimed)
             facts["nccl_tests_s"] = None if rotation else _back_to_back(context, call)  # a loop would be warm
-            timed, sent, received = rotation.places[-1] if rotation else (call, sendbuf, recvbuf)
-            wrong = _checked_call(context, timed, sent, received).wrong
+            if plan.back_to_back and not rotation:
+                checks.look()
     finally:
         call.close()
-    facts["wrong"] = wrong
-    if wrong:
-        return CellOutcome({**_done_or_skipped(facts, times).facts, "state": "wrong", "reason": None}, times)
+    facts |= {"wrong": comm.allreduce(checks.wrong), "checks": checks.calls}
+    if facts["wrong"]:
+        reason = f"{facts['wrong']} wrong elements after timed calls, none after the {checked} before them"
+        return CellOutcome({**_done_or_skipped(facts, times).facts, "state": "wrong", "reason": reason}, times)
     return _done_or_skipped(facts, times)
 
 
@@ -93,19 +99,28 @@ def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutc
     return _done_or_skipped({}, times)
 
 
-def _repeated_calls(context: Context, cell: Cell, turn: repeat.Turn, cells_left: int) -> CellTimes:
+def _repeated_calls(
+    context: Context, cell: Cell, turn: repeat.Turn, cells_left: int, checks: repeat.Checks | None = None
+) -> CellTimes:
     left_s = None if context.deadline is None else max(0.0, context.deadline - time.time())
     budget = share(context.plan, cell, cells_left, left_s, time.perf_counter())
-    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, context.further_columns)
+    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, context.further_columns, checks)
 
 
-def _checked_call(context: Context, call: Prepared, sendbuf, recvbuf) -> repeat.CheckedCall:
-    """One checked call of all parties at once, each on inputs of its own, so that a leak between them is seen."""
-    comm = context.party.comm
-    check = repeat.check(call, sendbuf, recvbuf, comm, context.plan.op, context.number)
-    if context.group is None:
-        return check
-    return check._replace(wrong=context.comm.allreduce(check.wrong if comm.rank == 0 else 0))
+def _seed_of_party(context: Context) -> int:
+    """Of the inputs of its checks: each group has inputs of its own, so that a leak between them is seen."""
+    return int(splitmix64(context.plan.seed, np.array([context.number]))[0])
+
+
+def _checked_further(context: Context, checks: repeat.Checks, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
+    """What further checks before the timing say, on exact inputs and on random floats; `wrong` only where some are."""
+    comm, plan = context.comm, context.plan
+    left_s = inf if context.deadline is None else max(0.0, context.deadline - time.time())
+    for _ in range(comm.bcast(checks.further_calls(min(plan.cell_time_s, repeat.SHARE * left_s)))):
+        checks.call()
+    if wrong := comm.allreduce(checks.wrong):
+        return {"wrong": wrong, "checks": checks.calls}
+    return _compared_bits(context, call, sendbuf, recvbuf, depth) if is_float(plan.dtype) else {}
 
 
 def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
@@ -132,7 +147,7 @@ def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: in
     facts = same_bits.same_bits(call.run, sendbuf, recvbuf, comm, seed, op)
     if context.plan.check == "bits":
         facts |= same_bits.accuracy_of_first(recvbuf, comm, seed, op, depth)
-        facts["same_bits_calls"] = same_bits.same_bits_calls(call.run, recvbuf, comm)
+        facts["same_bits_calls"] = same_bits.same_bits_calls(call.run, recvbuf, comm, op)
     return same_bits.bits_of_parties(context.comm.allgather(facts)) if context.group else facts
 
 
@@ -144,8 +159,8 @@ def _back_to_back(context: Context, call: Prepared) -> float | None:
     return repeat.back_to_back(call.run, context.comm, context.clock, calls)
 
 
-def _traffic_per_call(context: Context, before: dict[str, int] | None, times: CellTimes) -> str | None:
-    """What the interfaces of all nodes sent in a call; rank 0 only."""
+def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: int) -> str | None:
+    """What the interfaces of all nodes sent in each of `calls` calls; rank 0 only."""
     after = context.counters()
     counts = context.comm.gather((before, after))
     if counts is None:
@@ -154,7 +169,7 @@ def _traffic_per_call(context: Context, before: dict[str, int] | None, times: Ce
 
     return (
         traffic.format_traffic(
-            traffic.total_traffic(traffic.per_call(before, after, times.number) for before, after in counts)
+            traffic.total_traffic(traffic.per_call(before, after, calls) for before, after in counts)
         )
         or None
     )

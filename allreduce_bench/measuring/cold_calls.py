@@ -9,25 +9,16 @@ bring back the library and the interpreter, which that drove out too. All this h
 import gc
 from collections.abc import Callable
 from types import CodeType, ModuleType
-from typing import NamedTuple
 
 import numpy as np
 
-from .execute import Prepared
+from .execute import Place, Prepared
 
 MOST_PLACES = 64
 MOST_STEPS = 100_000  # bound over all places of a rank: beyond, binding takes longer than measuring
 SHARED_TYPES = (type, dict, ModuleType, CodeType)  # objects of these belong to no single call
 PAGE = 4096
 VECTORS_OF_A_PLACE = 3  # at most: input, output, and the scratch of a schedule
-
-
-class BufferSet(NamedTuple):
-    """An all-reduce bound to buffers of its own."""
-
-    call: Prepared
-    sendbuf: np.ndarray
-    recvbuf: np.ndarray
 
 
 class Rotation:
@@ -48,7 +39,7 @@ class Rotation:
         self.places = []
         for _ in range(places):
             sendbuf, recvbuf = _copy(vector), _copy(vector)
-            self.places.append(BufferSet(bind(sendbuf, recvbuf), sendbuf, recvbuf))
+            self.places.append(Place(bind(sendbuf, recvbuf), sendbuf, recvbuf))
         self._objects = [_objects_read_by(place.call.run) for place in self.places]
         self._scratch = np.ones(region_nbytes // 8) if _needs_scratch(vector.nbytes, region_nbytes, places) else None
         for place in self.places:
@@ -65,6 +56,14 @@ class Rotation:
         for _ in self._objects[self._current]:  # to name an object is to touch it
             pass
         return self.places[self._current].call.run
+
+    def used(self) -> Place:
+        """The place of the last call."""
+        return self.places[self._current]
+
+    def start_over(self) -> None:
+        """The inputs were written, from the first place to the last: the next call is that of a new round."""
+        self._current = len(self.places) - 1
 
     def close(self) -> None:
         """Free what MPI holds for the places."""

@@ -60,6 +60,14 @@ class Prepared(NamedTuple):
     close: Callable[[], None]
 
 
+class Place(NamedTuple):
+    """An all-reduce bound to buffers of its own."""
+
+    call: Prepared
+    sendbuf: np.ndarray
+    recvbuf: np.ndarray
+
+
 def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
     """The library's own `MPI_Allreduce` of `sendbuf` into `recvbuf` (1-d arrays of one dtype that the library has).
 

@@ -1,74 +1,192 @@
-"""One cell: check it, warm it up, repeat it; raw times come out."""
+"""One cell: check it, warm it up, repeat it, with checks between timed calls; raw times come out."""
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from mpi4py import MPI
 
+from ..runs.shuffle import splitmix64
 from ..watching.whereabouts import doing
-from .budget import Ahead, Budget, ahead, warmups_left
+from .budget import SINGLE, Ahead, Budget, ahead, warmups_left
 from .calls import CellTimes, FurtherColumns, TimedCalls, no_columns
 from .clock import Clock
-from .execute import Prepared, native, native_datatype
+from .execute import Place
 from .sync import Barrier, Sync
-from .vectors import POISON, exact_operand, expected
+from .vectors import Check, calls_for_all, exact_inputs, poison
+
+if TYPE_CHECKING:
+    from .cold_calls import Rotation
+
+FIRST, FEWEST = 5, 2  # checked calls in a row before anything is timed, and of long vectors at least
+LONG = 1 << 20  # bytes of vectors beyond which checks come as their price allows
+SHARE = 0.1  # of the time of a cell: what checks between its timed calls may take together, but for those that must be
+BLOCK = 1 << 18  # elements that are compared at a time: no vector is made for that
 
 Turn = Callable[[], Callable[[], None]]
 
 
-class CheckedCall(NamedTuple):
-    """What one checked call gave."""
+class Checks:
+    """The checked calls of a cell: each check has inputs of its own, and looks at every bit of what a call left.
 
-    wrong: int  # elements over all ranks
-    time_s: float  # of the call on rank 0, not a measurement: the others may have entered later
-
-
-@doing("checking the result")
-def check(call: Prepared, sendbuf, recvbuf, comm: MPI.Comm, op: str, first: int = 0) -> CheckedCall:
-    """Run `call` once on exact inputs; count the wrong elements over all ranks, inputs that it changed included.
-
-    The result is held against the one computed without MPI, and that against the library's `MPI_Allreduce` where it has
-    this type. `first`: where the inputs begin, see `vectors`.
+    A fault of one call in N, at random, goes unseen with the probability (1 - 1/N)^c, c the number of checked calls; of
+    vectors up to LONG bytes one that comes back within FIRST calls, or timed calls, is always seen. Only the calls
+    themselves talk to other ranks. What a check costs is reading both vectors and writing them anew: below 1 ms up to
+    1 MiB, below a second at 256 MiB; and two calls, its own and the one that follows.
     """
-    dtype, count = sendbuf.dtype.name, sendbuf.size
-    sendbuf[:] = exact_operand(comm.rank, count, dtype, op, first)
-    recvbuf[:] = POISON
-    comm.Barrier()
-    entry = perf_counter()
-    call.run()
-    time_s = perf_counter() - entry
-    reference = expected(comm.size, count, dtype, op, first)
-    wrong = np.count_nonzero(recvbuf != reference)
-    if native_datatype(dtype) is not None:
-        native(sendbuf, reference, comm, op).run()
-        wrong += np.count_nonzero(recvbuf != reference)
-    wrong += np.count_nonzero(sendbuf != exact_operand(comm.rank, count, dtype, op, first))
-    return CheckedCall(comm.allreduce(wrong), time_s)
+
+    def __init__(self, comm: MPI.Comm, op: str, seed: int, place: Place):
+        """`place`: what is checked; `seed`: the same on all ranks of `comm`, another one for those beside them."""
+        self.comm, self.op, self.seed = comm, op, seed
+        self._place = place
+        self._rotation: Rotation | None = None
+        self.wrong = 0  # elements on this rank
+        self.calls = 0  # whose results were looked at
+        self.untimed = 0  # calls made between the timed ones
+        self._number = self._pauses = 0
+        self._spent_s = self._price_s = 0.0  # by all pauses so far; by the last check
+        self._drawn = self._draw() % SINGLE
+        self._operand = self._result = place.sendbuf[:0]
+
+    def rotate(self, rotation: "Rotation | None") -> None:
+        """From here on the calls take turns over the places of `rotation`; None: over the one that there is."""
+        self._rotation = rotation
+
+    @doing("setting the inputs of a check")
+    def renew(self) -> None:
+        """New inputs in every place, and results that no call leaves."""
+        sendbuf, rotation = self._place.sendbuf, self._rotation
+        check = Check(self.comm.size, sendbuf.size, sendbuf.dtype.name, self.op, self.seed, self._number)
+        self._operand, self._result = exact_inputs(check, self.comm.rank)
+        self._number += 1
+        for place in rotation.places if rotation else [self._place]:
+            repeat_into(place.sendbuf, self._operand)
+            place.recvbuf[:] = poison(check.dtype, check.op)
+        if rotation:
+            rotation.start_over()
+
+    @doing("checking the result")
+    def look(self) -> None:
+        """Count the wrong elements that the last call left on this rank, inputs that it changed included."""
+        place = self._rotation.used() if self._rotation else self._place
+        self.calls += 1
+        self.wrong += wrong_elements(place.recvbuf, self._result) + wrong_elements(place.sendbuf, self._operand)
+
+    @doing("checking the result")
+    def look_at_inputs(self) -> None:
+        """Of all places, when nothing comes after: looked at, they are in the cache."""
+        places = self._rotation.places if self._rotation else []
+        self.wrong += sum(wrong_elements(place.sendbuf, self._operand) for place in places)
+
+    @doing("checking the result")
+    def call(self) -> float:
+        """A call on new inputs, looked at. Its seconds: no measurement, since the others may have entered later."""
+        begun = perf_counter()
+        self.renew()
+        self.comm.Barrier()
+        entry = perf_counter()
+        self._place.call.run()
+        time_s = perf_counter() - entry
+        self.look()
+        self._price_s = perf_counter() - begun
+        return time_s
+
+    def further_calls(self, most_s: float) -> int:
+        """After the first call so many more: what the inputs need, and FIRST in all, of long vectors in `most_s`."""
+        vector = self._place.sendbuf
+        needed = calls_for_all(self.comm.size, vector.size, vector.dtype.name, self.op)
+        affordable = int(most_s / self._price_s) if vector.nbytes > LONG else FIRST
+        return max(needed, FEWEST, min(FIRST, affordable)) - 1
+
+    def pause(self, turn: Turn) -> float:
+        """Look at the last timed call, renew the inputs, and make a call that is not timed; the seconds of all that."""
+        begun = perf_counter()
+        self.look()
+        self.renew()
+        self.call_untimed(turn)
+        self._price_s = perf_counter() - begun
+        self._spent_s += self._price_s
+        return self._price_s
+
+    @doing("calling between timed calls")
+    def call_untimed(self, turn: Turn) -> None:
+        """What the caches and the branches forgot during a check they learn again."""
+        self.untimed += 1
+        turn()()
+
+    def plan(self, batch: Ahead, time_s: float) -> Ahead:
+        """Rank 0, after a timed call: whether a check comes before `batch`, of a cell that has `time_s`.
+
+        Of vectors that are not long it comes after each of the first calls, which run one by one; else where it is
+        cheap, and once, in a pause drawn at random, whatever it costs. Batches end at random, too.
+        """
+        cheap = self._spent_s + self._price_s <= SHARE * time_s
+        must = self._pauses <= SINGLE if self._place.sendbuf.nbytes <= LONG else self._pauses == self._drawn
+        shorter = self._draw() % (batch.calls // 2) if batch.calls > SINGLE else 0
+        self._pauses += 1
+        return batch._replace(calls=batch.calls - shorter, check=batch.calls > 0 and (cheap or must))
+
+    def _draw(self) -> int:
+        return int(splitmix64(self.seed, np.array([-2 - self._pauses]))[0])
+
+
+def repeat_into(vector: np.ndarray, period: np.ndarray) -> None:
+    """Fill `vector` with `period`, as often as it goes; no other vector of its length is made."""
+    whole = vector.size - vector.size % (period.size or 1)
+    if whole:
+        vector[:whole].reshape(-1, period.size)[:] = period
+    vector[whole:] = period[: vector.size - whole]
+
+
+def wrong_elements(vector: np.ndarray, period: np.ndarray) -> int:
+    """How many elements of `vector` have other bits than `period` repeated; negative zeros and NaN are told apart."""
+    found, correct = (array.view(f"u{vector.itemsize}") for array in (vector, period))
+    whole = vector.size - vector.size % (period.size or 1)
+    wrong = np.count_nonzero(found[whole:] != correct[: vector.size - whole])
+    lines, rows = found[:whole].reshape(-1, period.size or 1), max(1, BLOCK // (period.size or 1))
+    for first in range(0, len(lines), rows):
+        wrong += np.count_nonzero(lines[first : first + rows] != correct)
+    return int(wrong)
 
 
 @doing("between calls", counts="done")
 def repeat(
-    turn: Turn, comm: MPI.Comm, budget: Budget, sync: Sync, clock: Clock, columns: FurtherColumns = no_columns
+    turn: Turn,
+    comm: MPI.Comm,
+    budget: Budget,
+    sync: Sync,
+    clock: Clock,
+    columns: FurtherColumns = no_columns,
+    checks: Checks | None = None,
 ) -> CellTimes:
     """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
 
     `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.
-    `columns`: what else is wanted of every call.
+    `columns`: what else is wanted of every call. `checks` look at the first warm-up, in pauses that cost the budget no
+    time, and at the last call; its inputs are set.
     """
     clock.compare_if_due()
     jumps, calls, done = clock.jumps, TimedCalls(comm, columns), 0
     calls.add(_timed(turn, sync, clock.now, min(1, budget.warmups)), sync)
+    if checks and budget.warmups:
+        checks.look()
+        if budget.warmups == 1:
+            checks.call_untimed(turn)
     if budget.warmups > 1:
         calls.add(_timed(turn, sync, clock.now, _agree(comm, warmups_left(budget, perf_counter()))), sync)
     calls.end_warmups()
     start = perf_counter()
-    while (batch := _agree(comm, _ahead(budget, calls, done, start))).calls:
+    while (batch := _agree(comm, _ahead(budget, calls, done, start, checks))).calls:
+        if checks and batch.check:
+            start += checks.pause(turn)
         if batch.fall_back:
             sync, done, start = Barrier(comm), 0, perf_counter()
         calls.add(_timed(turn, sync, clock.now, batch.calls), sync)
         done += batch.calls
+    if checks:
+        checks.look()
+        checks.look_at_inputs()
     clock.compare()
     return calls.times(clock.line(*calls.span) if clock.jumps == jumps else None, batch.stopped)
 
@@ -84,12 +202,13 @@ def back_to_back(run: Callable[[], None], comm: MPI.Comm, clock: Clock, calls: i
     return None if total is None else total / comm.size / calls
 
 
-def _ahead(budget: Budget, calls: TimedCalls, done: int, start: float) -> Ahead | None:
+def _ahead(budget: Budget, calls: TimedCalls, done: int, start: float, checks: Checks | None) -> Ahead | None:
     """What comes after the `done` calls since `start`; None on all but rank 0, which decides."""
     if calls.comm.rank:
         return None
     now = perf_counter()
-    return ahead(budget, calls.sample(done, now - start), now)
+    batch = ahead(budget, calls.sample(done, now - start), now)
+    return checks.plan(batch, max(budget.time_s, now - start)) if checks and calls.span else batch
 
 
 @doing("waiting for rank 0")

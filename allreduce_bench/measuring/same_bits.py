@@ -10,7 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..watching.whereabouts import doing
-from .vectors import CALLS, POISON, random_operand
+from .vectors import CALLS, poison, random_operand
 
 
 @doing("comparing bits")
@@ -20,15 +20,15 @@ def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: i
     `sendbuf` and `recvbuf` are the 1-d arrays of floats that it is bound to; the result stays in `recvbuf`. Collective.
     """
     sendbuf[:] = random_operand(seed, comm.rank, sendbuf.size, sendbuf.dtype.name, op)
-    fingerprints = comm.allgather(_fingerprint_of_call(run, recvbuf))
+    fingerprints = comm.allgather(_fingerprint_of_call(run, recvbuf, op))
     return {"same_bits": len(set(fingerprints)) == 1, "bits": fingerprints[0]}
 
 
 @doing("comparing the bits of repeated calls")
-def same_bits_calls(run: Callable[[], None], recvbuf: np.ndarray, comm: MPI.Comm) -> bool:
+def same_bits_calls(run: Callable[[], None], recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> bool:
     """Whether further calls leave on every rank what the first of CALLS left in `recvbuf`. Collective."""
     first = _fingerprint(recvbuf)
-    repeated = [_fingerprint_of_call(run, recvbuf) for _ in range(CALLS - 1)]
+    repeated = [_fingerprint_of_call(run, recvbuf, op) for _ in range(CALLS - 1)]
     return comm.allreduce(sum(fingerprint != first for fingerprint in repeated)) == 0
 
 
@@ -55,8 +55,10 @@ def bits_of_parties(facts_of_ranks: Sequence[dict]) -> dict:
     }
 
 
-def _fingerprint_of_call(run: Callable[[], None], recvbuf: np.ndarray) -> str:
-    recvbuf[:] = POISON  # what a call does not write must not look like the result of the last one
+def _fingerprint_of_call(run: Callable[[], None], recvbuf: np.ndarray, op: str) -> str:
+    recvbuf[:] = poison(
+        recvbuf.dtype.name, op
+    )  # what a call does not write must not look like the result of the last one
     run()
     return _fingerprint(recvbuf)
 

@@ -1,109 +1,221 @@
 """Inputs of all-reduces whose results are known: exact ones, and random floats.
 
-EXACT: every order of summation gives the same bits. Rank r contributes `(i mod 1021) + w(r) * (i mod 3)` to element
-number i, counted from 1, w(r) = 7r mod 31 + 1; sums stay below 2^24 up to 15,000 ranks. To a product it contributes
-f(r), 2 on the even ranks below 28 and else -1, and +1 or -1 in turn where i is a multiple of 3. A rank that is missing
-or counted twice in a sum or a product changes the result, and so does an element of a sum in another's place.
+EXACT: every order of reduction gives the same bits. Element i of a rank is drawn by splitmix64 (Steele, Lea and Flood,
+2014) from the seed, the number of the check, the rank and i modulo a prime, which changes from check to check. It has a
+place in a cycle, through which the checks go. All inputs at its last place are +0: a result of -0 shall be seen, too.
 
-16 bits hold no such sums. There every element has a unit, a power of two between 2^-7 and 2^4 that tells its place, and
-every rank contributes one or two units to it, as a bit of its number says; rank 0 adds a number that tells the place
-again. Ranks from 64 on contribute to one element in 32 only. So a sum has at most 2^11 units in float16 up to 16,384
-ranks, 2^8 in bfloat16 up to 1024, and a rank is missed within any 4 elements, or within any 64 if it is above 63.
+- sum, avg: a rank contributes a digit, 1 to 3, and 8 times a weight of its own times a number of the element. The
+  digits of a rank over the cycle are a code: its number in base 3. 16 bits hold too little for that: there one rank
+  alone, another one at each element, adds such a number, and many ranks contribute digits in groups, at a place each.
+- prod: one rank, another one at each element, contributes a number of many bits, the others 1; the signs are a code.
+- max, min: at each place another rank is the only extreme one, above zero or below it.
 
-Parties that all-reduce at the same time begin at elements of their own, so that what goes to another group is wrong
-there: of a sum only parties 3063 apart have equal inputs, of a product 6.
+So over a cycle any one or two ranks that are missing, doubled or taken for each other change the result (to double one
+is no fault in max and min). A vector shorter than the cycle has as many checks as that takes up to 64 ranks; beyond,
+MOST_CALLS of them, which see the fault with the probability `chance`: the seed draws where in the cycle the first one
+begins. Parties that all-reduce at the same time have seeds of their own.
 
 RANDOM FLOATS: the sum depends on the order of summation; they are the same for every launch, algorithm and MPI. Element
 i of a rank is made from the seed of the run, the rank and i mod 65,537 alone, so that any rank can make the inputs of
-all. It is a number of splitmix64 (Steele, Lea and Flood, 2014), cut into a random sign, all bits of the type's
-significand, and one of 16 exponents (of 8 in 16 bits): 2^-16 <= |x| < 1. To a product it contributes one of two
-exponents, 1/2 <= |x| < 2, so that products over many ranks neither vanish nor overflow soon.
+all. It is such a number, cut into a random sign, all bits of the type's significand, and one of 16 exponents
+(of 8 in 16 bits): 2^-16 <= |x| < 1. To a product it contributes one of two exponents, 1/2 <= |x| < 2, so that products
+over many ranks neither vanish nor overflow soon.
 
 numpy's own generators would cost every rank their import.
 """
 
-from collections.abc import Callable
-from math import prod
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from ..runs.dtypes import PRECISION
+from ..runs.dtypes import PRECISION, is_float, narrow
 from ..runs.shuffle import splitmix64
 
-EXACT_PERIOD = 2 * 3 * 1021  # elements: a block of a power of two of elements is never a multiple of it
-POISON = -7  # no result of any operation: marks what an all-reduce failed to write
-PLACES = {"float16": 251, "bfloat16": 61}  # numbers that tell the place of an element; of wider types 1021
-EVERYWHERE = 64  # ranks that contribute to every element of a 16-bit sum
+PERIODS = (4093, 4091, 4079)  # elements, primes, in turn: no two elements have the same place in all checks
+LEAST_CYCLE = 8  # places, so that few of the elements are zero
+MOST_CALLS = 65  # of a vector of one element before it is timed: a cycle of 64 ranks
+UNITS, LOWEST_UNIT = 12, -7  # of floats: the powers of two by which elements differ
 RANDOM_PERIOD = 65537  # a prime: no block of a vector repeats in the next one
 CALLS = 6  # of an all-reduce on the same floats, with --check bits: those after the first must give its bits again
 EXPONENTS = {"float16": 8, "bfloat16": 8, "float32": 16, "float64": 16}
 
 
-def exact_operand(rank: int, count: int, dtype: str, op: str, first: int = 0) -> np.ndarray:
-    """The input of `rank`: `count` elements from number `first`; parties that begin elsewhere have other inputs."""
-    if op == "prod":
-        return _periodic(count, dtype, first, lambda i: np.where(i % 3, _factor(rank), _sign(i)))
-    if op in ("sum", "avg") and dtype in PLACES:
-        return _periodic(count, dtype, first, lambda i: (_units(rank, dtype) * _unit())[i % 3063])
-    return _periodic(count, dtype, first, lambda i: _place(i, dtype) + _weight(rank) * (i % 3))
+class Check(NamedTuple):
+    """What the inputs of a check come from; the same on all ranks that all-reduce together."""
+
+    size: int  # of these ranks
+    length: int  # elements of a vector
+    dtype: str
+    op: str
+    seed: int = 0
+    number: int = 0  # among the checks of a cell
 
 
-def expected(size: int, count: int, dtype: str, op: str, first: int = 0) -> np.ndarray:
-    """What all-reducing the inputs of `size` ranks must give, computed without MPI: `count` elements."""
+class _Elements(NamedTuple):
+    """The elements of a period: int64 [element] each."""
+
+    place: np.ndarray  # in the cycle
+    shift: np.ndarray  # 0, 1 or 2, by which the digits of all ranks are rotated
+    sign: np.ndarray  # -1 or 1
+    unit: np.ndarray  # an exponent of two
+    rank: np.ndarray  # that contributes another number than the others
+    number: np.ndarray  # of up to 48 bits
+
+
+def cycle(size: int, dtype: str, op: str) -> int:
+    """After how many places the inputs of so many ranks have shown every one or two that are missing or doubled."""
+    places = {"max": size, "min": size, "prod": size.bit_length()}.get(op)
+    return max(LEAST_CYCLE, 1 + (places or _groups(size, dtype, op) * _digits(size, dtype, op)))
+
+
+def calls_for_all(size: int, count: int, dtype: str, op: str) -> int:
+    """How many checked calls go through the cycle with vectors of `count` elements, MOST_CALLS at most."""
+    return min(MOST_CALLS, -(-cycle(size, dtype, op) // max(1, count)))
+
+
+def chance(size: int, count: int, dtype: str, op: str) -> float:
+    """The least probability that so many calls show one or two ranks that are missing, doubled or taken for others."""
+    return min(1.0, calls_for_all(size, count, dtype, op) * count / cycle(size, dtype, op))
+
+
+def exact_inputs(check: Check, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    """The input of `rank`, and what all-reducing those of all ranks must give, without MPI: a period of each."""
+    elements = _elements(check)
+    return _operand(check, elements, rank), _result(check, elements)
+
+
+def poison(dtype: str, op: str) -> float:
+    """No result of `op`, and one that it keeps: marks what an all-reduce failed to write, or should not have read."""
+    if is_float(dtype):
+        return -np.inf if op == "min" else np.inf
+    limits = np.iinfo(dtype)
+    return limits.min if op == "min" else limits.max
+
+
+def _elements(check: Check) -> _Elements:
+    """Where the elements of a period are in the cycle, and what is drawn for each."""
+    places, variant = cycle(check.size, check.dtype, check.op), check.number % len(PERIODS)
+    period = PERIODS[variant] if 2 * places < PERIODS[variant] else 2 * (places + variant) + 1
+    index = np.arange(min(check.length, period))
+    first, start = splitmix64(check.seed, np.array([0, 2 * check.number + 1])).tolist()
+    rounds = check.number // calls_for_all(check.size, check.length, check.dtype, check.op)
+    bits = splitmix64(start, index)
+    low = bits.astype(np.uint32).astype(np.int64)
+    return _Elements(
+        place=(first % places + check.number * min(check.length, places) + rounds + index) % places,
+        shift=(low & 127) % 3,
+        sign=1 - (low >> 6 & 2),
+        unit=(low >> 8 & 255) % UNITS + LOWEST_UNIT,
+        rank=(bits >> np.uint64(32)).astype(np.int64) % check.size,
+        number=(bits >> np.uint64(16)).astype(np.int64),
+    )
+
+
+def _operand(check: Check, elements: _Elements, rank: int) -> np.ndarray:
+    size, _, dtype, op, _, _ = check
+    whole, number, unit = _capacity(dtype, op), elements.number, elements.unit
     if op == "prod":
-        factor = prod(map(_factor, range(size)))
-        return _periodic(count, dtype, first, lambda i: np.where(i % 3, factor, _sign(i) ** size))
-    weights = [_weight(rank) for rank in range(size)]
-    if op in ("max", "min"):
-        extreme = max(weights) if op == "max" else min(weights)
-        return _periodic(count, dtype, first, lambda i: _place(i, dtype) + extreme * (i % 3))
-    if dtype in PLACES:
-        units = sum(_units(rank, dtype) for rank in range(size))
-        total = _periodic(count, dtype, first, lambda i: (units * _unit())[i % 3063])
+        alone = elements.rank == rank
+        values = np.where(alone, whole // 4 + number % (whole // 4), 1)
+        values *= 1 - 2 * (rank + 1 >> elements.place % size.bit_length() & 1)
+        unit = np.where(alone, unit - PRECISION.get(dtype, 0) + 2, 0)
+    elif op in ("max", "min"):
+        outermost = elements.place % size == rank
+        values = _extreme(elements, outermost, number + np.where(outermost, 0, 7 * rank + 7), whole)
+        values *= 1 if op == "max" else -1
     else:
-        total = _periodic(count, dtype, first, lambda i: size * _place(i, dtype) + sum(weights) * (i % 3))
-    return np.divide(total, size, out=total) if op == "avg" else total
+        digits, weights = _code(size, dtype, op, rank)[elements.place], _weights(check)
+        values = np.where(digits < 0, 0, 1 + (digits + elements.shift) % 3)
+        own = elements.rank == rank if weights is None else weights[rank]
+        values += 8 * (number % _numbers(check, weights)) * own
+    return _of_type(values, unit, elements, check)
 
 
-def _periodic(count: int, dtype: str, first: int, formula: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    period = formula(np.arange(first + 1, first + EXACT_PERIOD + 1)).astype(dtype)
-    vector = np.empty(count, dtype)
-    rest = count % EXACT_PERIOD
-    vector[: count - rest].reshape(-1, EXACT_PERIOD)[:] = period
-    vector[count - rest :] = period[:rest]
-    return vector
+def _result(check: Check, elements: _Elements) -> np.ndarray:
+    size, _, dtype, op, _, _ = check
+    whole, number, unit = _capacity(dtype, op), elements.number, elements.unit
+    if op == "prod":
+        bits = np.arange(size.bit_length())
+        negative = (np.arange(1, size + 1)[:, None] >> bits & 1).sum(axis=0) % 2
+        values = (whole // 4 + number % (whole // 4)) * (1 - 2 * negative)[elements.place % size.bit_length()]
+        unit = unit - PRECISION.get(dtype, 0) + 2
+    elif op in ("max", "min"):
+        values = _extreme(elements, True, number, whole) * (1 if op == "max" else -1)
+    else:
+        weights = _weights(check)
+        values = _totals(size, dtype, op)[elements.place, elements.shift]
+        values += 8 * (number % _numbers(check, weights)) * (1 if weights is None else int(weights.sum()))
+    result = _of_type(values, unit, elements, check)
+    return np.divide(result, size, out=result) if op == "avg" else result
 
 
-def _weight(rank: int) -> int:
-    return 7 * rank % 31 + 1
+def _of_type(values: np.ndarray, unit: np.ndarray, elements: _Elements, check: Check) -> np.ndarray:
+    """int64 values, of floats in these powers of two, as elements of the type; +0 at the last place of the cycle."""
+    values[elements.place == cycle(check.size, check.dtype, check.op) - 1] = 0
+    return (np.ldexp(values.astype(float), unit) if is_float(check.dtype) else values).astype(check.dtype)
 
 
-def _factor(rank: int) -> int:
-    return 2 if rank < 28 and rank % 2 == 0 else -1
+def _capacity(dtype: str, op: str) -> int:
+    """Up to where sums are exact; half of it for averages, so that no two of them are rounded to the same."""
+    return 1 << PRECISION.get(dtype, 30 if dtype == "int32" else 62) - (op == "avg")
 
 
-def _sign(index: np.ndarray) -> np.ndarray:
-    return 1 - 2 * (index % 2)
+def _extreme(elements: _Elements, outermost: np.ndarray | bool, numbers: np.ndarray, whole: int) -> np.ndarray:
+    """Of a maximum: those of the outermost rank are above all others, on both sides of zero."""
+    far = outermost == (elements.sign > 0)
+    return elements.sign * np.where(far, whole // 2 + numbers % (whole // 2), whole // 4 + numbers % (whole // 4))
 
 
-def _place(index: np.ndarray, dtype: str) -> np.ndarray:
-    return index % 1021 % PLACES.get(dtype, 1021)
+def _weights(check: Check) -> np.ndarray | None:
+    """By which each rank's numbers are multiplied, int64 [rank], 1 to 4; None: one rank alone has a number."""
+    if narrow(check.dtype):
+        return None
+    (start,) = splitmix64(check.seed, np.array([2 * check.number + 2])).tolist()
+    return 1 + (splitmix64(start, np.arange(check.size)) & np.uint64(3)).astype(np.int64)
 
 
-def _unit() -> np.ndarray:
-    """Of a 16-bit sum: float64 [i mod 3063]."""
-    index = np.arange(3063)
-    return 2.0 ** (index % 3 * 4 + index % 1021 % 4 - 7)
+def _numbers(check: Check, weights: np.ndarray | None) -> int:
+    """How many numbers an element may have, so that the sum over all ranks stays exact."""
+    whole = _capacity(check.dtype, check.op)
+    left = whole - 3 * min(check.size, whole // 4)
+    return left // (8 * (1 if weights is None else int(weights.sum())))
 
 
-def _units(rank: int, dtype: str) -> np.ndarray:
-    """How many units `rank` contributes to a 16-bit sum: int64 [i mod 3063]."""
-    index = np.arange(3063)
-    units = 1 + (rank >> index % 1021 % 11) % 2
-    if rank >= EVERYWHERE:
-        units[(index + rank) % 32 > 0] = 0
-    return units + _place(index, dtype) if rank == 0 else units
+def _groups(size: int, dtype: str, op: str) -> int:
+    """Of as many ranks as have room for their digits at a place; one rank in so many is in each."""
+    return -(-size // (_capacity(dtype, op) // 4))
+
+
+def _digits(size: int, dtype: str, op: str) -> int:
+    """Of the numbers of the ranks within a group, in base 3."""
+    digits, largest = 1, -(-size // _groups(size, dtype, op)) - 1
+    while 3**digits <= largest:
+        digits += 1
+    return digits
+
+
+@lru_cache(maxsize=4)
+def _code(size: int, dtype: str, op: str, rank: int) -> np.ndarray:
+    """The digit of `rank` at every place of the cycle, 0 to 2, or -1 where its group has its turn elsewhere."""
+    groups, group, power = _turns(size, dtype, op)
+    return np.where(group == rank % groups, rank // groups // power % 3, -1)
+
+
+@lru_cache(maxsize=4)
+def _totals(size: int, dtype: str, op: str) -> np.ndarray:
+    """What the digits of all ranks add up to, int64 [place, shift]."""
+    groups, group, power = _turns(size, dtype, op)
+    members, unit, digit = ((size - group + groups - 1) // groups)[:, None], power[:, None], np.arange(3)
+    ranks = members // (3 * unit) * unit + np.clip(members % (3 * unit) - digit * unit, 0, unit)  # with each digit
+    return ranks @ (1 + (digit[:, None] + digit) % 3)
+
+
+def _turns(size: int, dtype: str, op: str) -> tuple[int, np.ndarray, np.ndarray]:
+    """The groups; of every place the group whose ranks show a digit there, and the power of 3 that it stands for."""
+    groups = _groups(size, dtype, op)
+    place = np.arange(cycle(size, dtype, op)) % (groups * _digits(size, dtype, op))
+    return groups, place % groups, 3 ** (place // groups)
 
 
 class RandomNumbers(NamedTuple):

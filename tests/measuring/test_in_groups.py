@@ -21,9 +21,9 @@ QUICK = ["--launches", 1, "--iters", 5, "--warmups", 2, "--no-floors"]
 LEAK = """
 import numpy as np
 from mpi4py import MPI
-from allreduce_bench.measuring.execute import native, sendrecv
+from allreduce_bench.measuring.execute import Place, sendrecv
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.measuring.repeat import check
+from allreduce_bench.measuring.repeat import Checks
 from allreduce_bench.schedule.topology import Topology
 
 world = MPI.COMM_WORLD
@@ -35,8 +35,9 @@ for dtype, op in (("float32", "sum"), ("float16", "sum"), ("int64", "prod"), ("f
         sendbuf, recvbuf = np.empty(40, dtype), np.empty(40, dtype)
         steps = builtin()["ring"].schedule(comm.rank, comm.size, Topology.one_node(comm.size), 40, 1)
         call = sendrecv(steps, sendbuf, recvbuf, comm, op)
-        wrong = check(call, sendbuf, recvbuf, own, op, first=world.rank * 2 // world.size).wrong
-        found.append(world.allreduce(wrong) > 0)
+        checks = Checks(own, op, world.rank * 2 // world.size, Place(call, sendbuf, recvbuf))
+        checks.call()
+        found.append(world.allreduce(checks.wrong) > 0)
 if world.rank == 0:
     print(found == [False, True] * 4, found, flush=True)
 """

@@ -1,11 +1,13 @@
-"""Calls are repeated on all ranks as rank 0 decides; where none begins on time, after a barrier."""
+"""Calls are repeated on all ranks as rank 0 decides; where none begins on time, after a barrier. Faults are caught."""
 
 import json
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from interpreters import interpreters
+from rank_programs import mpirun
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
@@ -46,5 +48,54 @@ def test_a_cell_to_which_somebody_is_always_late_goes_on_by_a_barrier_and_says_s
             begun[late:]
         )
         assert unusable is None and [finding["code"] for finding in findings] == ["sync"]
-    assert len(by_time[0]) - by_time[1] >= 8 + 5
+    assert len(by_time[0]) - by_time[1] >= 10 + 6
     assert [len(calls) - warmups for calls, warmups, *_ in (four, one)] == [8, 2]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_every_fault_that_comes_back_ends_its_cell_as_wrong(python, ranks):
+    """A sample of tests/studies/faults.py."""
+    status, words = mpirun(python, ranks, "faults.py", "--sample", "--cell-time", "0.02")
+    found = [json.loads(line) for line in words.splitlines() if line.startswith("{")]
+    assert status == 0 and len(found) > 90, words
+    assert [one for one in found if one["caught"] != (one["fault"] != "none")] == []
+    assert {one["state"] for one in found if one["fault"] == "none"} == {"done"}
+    assert len({one["fault"] for one in found}) == (20 if ranks < 4 else 21)
+    late = [one for one in found if "when timed" in one["fault"]]
+    assert late and all("wrong elements after timed calls, none after the" in one["reason"] for one in late)
+
+
+def test_a_fault_of_one_call_in_many_is_caught_as_often_as_promised(python):
+    status, words = mpirun(python, 2, "faults.py", "--one-of", "20", "--cells", "60", "--cell-time", "0.005")
+    found = [json.loads(line) for line in words.splitlines() if line.startswith("{")]
+    assert status == 0 and len(found) == 60, words
+    promised = np.array([one["promised"] for one in found])
+    off = abs(sum(one["caught"] for one in found) - promised.sum()) / np.sqrt((promised * (1 - promised)).sum())
+    assert off < 4.5  # standard deviations
+
+
+@pytest.fixture
+def repeat():
+    import mpi4py
+
+    mpi4py.rc.initialize = False
+    from allreduce_bench.measuring import repeat
+
+    return repeat
+
+
+@pytest.mark.parametrize("count, period", [(0, 0), (1, 1), (7, 7), (8, 7), (21, 7), (1000, 7), (1000, 1000)])
+def test_a_period_is_written_and_compared_bit_by_bit_over_the_whole_vector(repeat, monkeypatch, count, period):
+    monkeypatch.setattr(repeat, "BLOCK", 100)
+    vector, once = np.full(count, 9, "f"), np.arange(period, dtype="f")
+    repeat.repeat_into(vector, once)
+    assert np.array_equal(vector, np.resize(once, count)) and repeat.wrong_elements(vector, once) == 0
+    for element in {0, count // 2, count - 1} & set(range(count)):
+        kept = vector[element]
+        for other in (np.nextafter(kept, np.float32(-9)), np.nan, -kept):
+            vector[element] = other
+            assert repeat.wrong_elements(vector, once) == 1
+        vector[element] = kept
+    if count:
+        once[0] = np.nan
+        assert repeat.wrong_elements(vector, once) == -(-count // period)

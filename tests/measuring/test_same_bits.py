@@ -36,15 +36,24 @@ def doubling(rank, size, topology, count, segment):
 
 if "allreduce_bench.measuring.execute" in sys.modules:  # in a rank
     import numpy as np
-    from allreduce_bench.measuring import execute
-    sound, calls = execute.EXECUTORS["sendrecv"], [0]
+    from allreduce_bench.measuring import execute, same_bits
+    sound, compared, calls = execute.EXECUTORS["sendrecv"], same_bits._fingerprint_of_call, [0]
+
+    def comparing(run, recvbuf, op):
+        comparing.active = True
+        try:
+            return compared(run, recvbuf, op)
+        finally:
+            comparing.active = False
+
+    comparing.active, same_bits._fingerprint_of_call = False, comparing
 
     def broken(steps, sendbuf, recvbuf, comm, op):
         call = sound(steps, sendbuf, recvbuf, comm, op)
 
         def run():
             call.run()
-            if (sendbuf != np.rint(sendbuf)).any():  # not the vectors of the exact check
+            if comparing.active:  # not in a check or in a timed call, whose results are known
                 calls[0] += 1
                 FAULT
 

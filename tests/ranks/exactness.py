@@ -19,7 +19,7 @@ from plain_ring import plain_ring
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.measuring.execute import sendrecv
-from allreduce_bench.measuring.vectors import POISON, exact_operand, expected
+from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
 from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
 from allreduce_bench.schedule import Step, split
 from allreduce_bench.schedule.topology import Topology
@@ -65,11 +65,12 @@ def cases(size: int, sample: bool):
 
 def wrong_elements(steps, count: int, op: str, dtype: str, comm: MPI.Comm) -> int:
     """Bind `steps`, run them twice, and count what is wrong over all ranks."""
-    operand, correct = exact_operand(comm.rank, count, dtype, op), expected(comm.size, count, dtype, op)
+    check = Check(comm.size, count, dtype, op)
+    operand, correct = (np.resize(period, count) for period in exact_inputs(check, comm.rank))
     sendbuf, recvbuf = operand.copy(), np.empty(count, dtype)
     call, wrong = sendrecv(steps, sendbuf, recvbuf, comm, op), 0
     for _ in range(2):
-        recvbuf[:] = POISON
+        recvbuf[:] = poison(dtype, op)
         call.run()
         wrong += np.count_nonzero(recvbuf != correct) + np.count_nonzero(sendbuf != operand)
     call.close()

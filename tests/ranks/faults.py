@@ -1,0 +1,98 @@
+"""All-reduces that go wrong on purpose, each in a whole cell: does the cell end as wrong? Run it with
+
+    mpirun -n 4 python faults.py [--sample] [--cell-time S] [--one-of N --cells M]
+
+The executor and native are replaced by ones that go wrong; everything else is as in a run. Rank 0 prints a line of JSON
+for each fault and setting: the fault, whether it was caught, and what the cell said. With --one-of each of M cells has
+calls that go wrong one time in N, drawn at random, and the line has the probability that the cell promises.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from itertools import product
+
+from mpi4py import MPI
+from wrong_calls import FAULTS, Fault, Run, faulty, one_call_of, sound, timed_calls_are_known
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.measuring import cell, execute
+from allreduce_bench.measuring.clock import Clock
+from allreduce_bench.measuring.context import Context
+from allreduce_bench.measuring.sync import Barrier
+from allreduce_bench.runs.dtypes import is_float, teach_numpy
+from allreduce_bench.runs.plan import Cell, Launch, Plan
+from allreduce_bench.schedule.topology import Topology
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+KINDS = [("sum", dtype) for dtype in (*FLOATS, "int32")] + [("max", "float32"), ("min", "bfloat16"), ("prod", "int64")]
+KINDS += [("prod", "float16"), ("avg", "float32"), ("max", "int32"), ("min", "float64")]
+COUNTS = (1, 2, 3000)  # elements
+
+
+def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: float) -> Context:
+    """One node of all ranks; a common start by a barrier."""
+    plan = Plan(("ring",), (), (comm.size,), 1, seed=seed, dtype=dtype, op=op, cell_time_s=cell_time_s)
+    node = Topology.one_node(comm.size)
+    clock = Clock(comm, shared=True)
+    return Context(
+        comm, plan, Launch(comm.size, 1), node, node, builtin(), None, None, lambda: None, {}, clock, Barrier(comm)
+    )
+
+
+def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str = "warm") -> cell.CellOutcome:
+    """A cell of native or of a schedule whose every call has this fault."""
+    native, sendrecv = execute.native, execute.sendrecv
+    cell.native = lambda *place: faulty(fault, native(*place), *place)
+    cell.EXECUTORS["sendrecv"] = lambda steps, *place: faulty(fault, sendrecv(steps, *place), *place)
+    executor = "native" if algorithm == "native" else "sendrecv"
+    return cell.outcome_of(
+        context._replace(first_calls={}, cold_nbytes=1 << 20), Cell(algorithm, executor, count, None, cache), 1
+    )
+
+
+def settings(size: int, sample: bool) -> Iterator[tuple]:
+    """(name, fault, op, dtype, count, cache) of every fault and setting; a sample goes through the kinds in turn."""
+    for number, (name, fault) in enumerate({"none": Fault(sound), **FAULTS}.items()):
+        if size < fault.ranks:
+            continue
+        kinds = [kind for kind in KINDS if kind[0] in fault.ops and (is_float(kind[1]) or not fault.floats)]
+        counts = [count for count in COUNTS if count >= fault.count]
+        cases = [(kind, count, "warm") for kind, count in product(kinds, counts)]
+        cases += [(kinds[number % len(kinds)], counts[number % len(counts)], "cold")]
+        for kind, count, cache in cases[number % 7 :: 7] if sample else cases:
+            yield name, fault.run, *kind, count, cache
+
+
+def main() -> None:
+    """All faults, or the one that strikes at random."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--cell-time", type=float, default=0.5)
+    parser.add_argument("--one-of", type=int)
+    parser.add_argument("--cells", type=int, default=100)
+    options = parser.parse_args()
+    teach_numpy("bfloat16")
+    timed_calls_are_known()
+    comm = MPI.COMM_WORLD.Dup()
+    if options.one_of:
+        context = context_of(comm, "sum", "float32", 1, options.cell_time)
+        for number in range(options.cells):
+            facts = outcome(context, one_call_of(options.one_of, number), "ring", 2).facts
+            promised = 1 - (1 - 1 / options.one_of) ** facts["checks"]
+            if comm.rank == 0:
+                print(
+                    json.dumps({"caught": facts["state"] == "wrong", "promised": promised, "checks": facts["checks"]})
+                )
+        return
+    for number, (name, fault, op, dtype, count, cache) in enumerate(settings(comm.size, options.sample)):
+        algorithm = "native" if number % 3 == 0 and dtype not in ("float16", "bfloat16") else "ring"
+        facts = outcome(context_of(comm, op, dtype, number, options.cell_time), fault, algorithm, count, cache).facts
+        if comm.rank == 0:
+            setting = f"{op} {dtype} {count} {algorithm} {cache}"
+            found = {"fault": name, "setting": setting, "caught": facts["state"] == "wrong"}
+            print(json.dumps(found | {name: facts.get(name) for name in ("state", "wrong", "checks", "reason")}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""Ways in which a bound all-reduce can go wrong; `faults.py` puts them into whole cells."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from allreduce_bench.measuring import execute, repeat
+
+timed = [False]  # whether the call is one of those that are timed, or a warm-up of them
+
+
+class Bound:
+    """A bound all-reduce, which the faults below call."""
+
+    def __init__(self, run: Callable[[], None], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str):
+        self.reduce, self.sendbuf, self.recvbuf, self.comm, self.op = run, sendbuf, recvbuf, comm, op
+        self.calls = self.timed_calls = 0
+        self.kept: np.ndarray | None = None
+
+    def flip(self, element: int) -> None:
+        """The last bit of an element of the result."""
+        self.recvbuf[element : element + 1].view(f"u{self.recvbuf.itemsize}")[:] ^= 1
+
+    def combine(self, ranks: list[int]) -> None:
+        """Reduce the inputs of these ranks only, of some perhaps twice."""
+        inputs = self.comm.allgather(self.sendbuf)
+        self.recvbuf[:] = inputs[ranks[0]]
+        for rank in ranks[1:]:
+            execute.UFUNCS[self.op](self.recvbuf, inputs[rank], out=self.recvbuf)
+        if self.op == "avg":
+            np.divide(self.recvbuf, self.comm.size, self.recvbuf)
+
+
+Run = Callable[[Bound], None]
+
+
+def sound(bound: Bound) -> None:
+    """No fault."""
+    bound.reduce()
+
+
+def first_result_for_ever(bound: Bound) -> None:
+    if bound.kept is None:
+        bound.reduce()
+        bound.kept = bound.recvbuf.copy()
+    bound.recvbuf[:] = bound.kept
+
+
+def result_of_the_call_before(bound: Bound, always: bool = True) -> None:
+    bound.reduce()
+    last, bound.kept = bound.kept, bound.recvbuf.copy()
+    if last is not None and (always or timed[0]):
+        bound.recvbuf[:] = last
+
+
+def zeros_when_timed(bound: Bound) -> None:
+    if timed[0]:
+        bound.recvbuf[:] = 0
+    else:
+        bound.reduce()
+
+
+def no_call_when_timed(bound: Bound) -> None:
+    if not timed[0]:
+        bound.reduce()
+
+
+def input_spoiled_when_timed(bound: Bound) -> None:
+    """What is timed leaves another input; before the next call, timed or not, it is restored."""
+    if bound.kept is not None and bound.sendbuf.size:
+        bound.sendbuf[:1].view(f"u{bound.sendbuf.itemsize}")[:] ^= 1
+    bound.kept = None
+    bound.reduce()
+    if timed[0]:
+        bound.sendbuf[:1].view(f"u{bound.sendbuf.itemsize}")[:] ^= 1
+        bound.kept = bound.sendbuf
+
+
+def nothing_communicated(bound: Bound) -> None:
+    bound.recvbuf[:] = bound.sendbuf
+
+
+def one_ulp_on_one_rank(bound: Bound) -> None:
+    bound.reduce()
+    if bound.comm.rank == bound.comm.size - 1:
+        bound.flip(bound.recvbuf.size // 2)
+
+
+def negative_zeros(bound: Bound) -> None:
+    bound.reduce()
+    bound.recvbuf[bound.recvbuf == 0] = -0.0
+
+
+def two_elements_swapped(bound: Bound) -> None:
+    bound.reduce()
+    bound.recvbuf[[0, -1]] = bound.recvbuf[[-1, 0]]
+
+
+def every_call(period: int, only_timed: bool = False) -> Run:
+    """A wrong element on rank 0 in every so-manieth call."""
+
+    def run(bound: Bound) -> None:
+        bound.reduce()
+        counted = bound.timed_calls if only_timed else bound.calls
+        if bound.comm.rank == 0 and counted % period == 0 and (timed[0] or not only_timed):
+            bound.flip(bound.recvbuf.size // 2)
+
+    return run
+
+
+def one_call_of(most: int, seed: int) -> Run:
+    """A wrong element on rank 0 in one call of `most`, drawn at random."""
+    random = np.random.default_rng(seed)
+
+    def run(bound: Bound) -> None:
+        bound.reduce()
+        if bound.comm.rank == 0 and random.integers(most) == 0:
+            bound.flip(bound.recvbuf.size // 2)
+
+    return run
+
+
+def of_ranks(choose: Callable[[int], list[int]]) -> Run:
+    """The reduction of these ranks' inputs, chosen by the number of all."""
+    return lambda bound: bound.combine(choose(bound.comm.size))
+
+
+class Fault(NamedTuple):
+    """A way to go wrong, and where that is wrong at all."""
+
+    run: Run
+    ops: tuple[str, ...] = ("sum", "avg", "prod", "max", "min")
+    ranks: int = 2  # at least
+    count: int = 1  # at least
+    floats: bool = False  # only of them
+
+
+ADDED = ("sum", "avg", "prod")
+FAULTS = {
+    "first result for ever": Fault(first_result_for_ever),
+    "result of the call before": Fault(result_of_the_call_before),
+    "result of the call before, when timed": Fault(lambda bound: result_of_the_call_before(bound, always=False)),
+    "zeros when timed": Fault(zeros_when_timed),
+    "no call when timed": Fault(no_call_when_timed),
+    "input spoiled when timed": Fault(input_spoiled_when_timed),
+    "nothing communicated": Fault(nothing_communicated),
+    "broadcast from the last rank": Fault(of_ranks(lambda size: [size - 1])),
+    "broadcast from rank 0": Fault(of_ranks(lambda size: [0])),
+    "without rank 0": Fault(of_ranks(lambda size: list(range(1, size)))),
+    "without ranks 1 and 3": Fault(of_ranks(lambda size: [0, *range(2, size, 2)]), ranks=4),
+    "rank 1 twice": Fault(of_ranks(lambda size: [*range(size), 1]), ops=ADDED),
+    "rank 0 for rank 1": Fault(of_ranks(lambda size: [0, 0, *range(2, size)])),
+    "one ULP on one rank": Fault(one_ulp_on_one_rank),
+    "negative zeros": Fault(negative_zeros, floats=True),
+    "two elements swapped": Fault(two_elements_swapped, count=2),
+    "wrong element in every 3rd call": Fault(every_call(3)),
+    "wrong element in every 5th call": Fault(every_call(5)),
+    "wrong element in every 3rd timed call": Fault(every_call(3, only_timed=True)),
+    "wrong element in every 5th timed call": Fault(every_call(5, only_timed=True)),
+}
+
+
+def faulty(fault: Run, sound_call: execute.Prepared, *place) -> execute.Prepared:
+    """`sound_call` with a fault."""
+    bound = Bound(sound_call.run, *place)
+
+    def run() -> None:
+        bound.calls += 1
+        bound.timed_calls += timed[0]
+        fault(bound)
+
+    return sound_call._replace(run=run)
+
+
+def timed_calls_are_known() -> None:
+    """Note which calls are timed, as the suite makes them."""
+    suite = repeat._timed
+
+    def noting(*arguments):
+        timed[0] = True
+        try:
+            return suite(*arguments)
+        finally:
+            timed[0] = False
+
+    repeat._timed = noting
