@@ -26,7 +26,9 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
         return row
     row |= _described_columns((_marks_in_state(marks, "done") or marks[-1:])[0])
     wrong = [int(mark["wrong"]) for mark in marks if mark["wrong"]]
+    checks = [int(mark["checks"]) for mark in marks if mark["checks"]]
     row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
+    row["checks"] = sum(checks) if checks else None
     row |= _checked_columns(marks)
     row |= _bit_columns(marks)
     if failed := _marks_in_state(marks, *FAILED):

@@ -100,6 +100,7 @@ class SummaryFacts(TypedDict, total=False):
     wrong_launches: int  # those of them whose result was wrong
     accidents: list[Accident]
     losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
+    checks: int | None  # calls whose result was checked, over all launches; None: runs of before did not count them
     schedules: int  # that the launches ran, different ones
     link: str | None  # what `limit_s` is made of
     groups_in_words: str  # of --groups at these ranks

@@ -23,7 +23,7 @@ VECTORS = 6  # of the cell's size at a rank's peak: input, output, scratch, refe
 MEMORY_SHARE = 0.5  # of what is free on a node: the rest is the MPI's, and others'
 LONGEST_CALL = 20  # times --cell-time: a call that takes longer is skipped
 LARGEST_SHARE = 0.25  # of the time that a launch has left: no single cell gets more
-CALLS_AFTER_FIRST = 8  # of a cell at least: two checks, one warm-up, five repetitions
+CALLS_AFTER_FIRST = 12  # of a cell at least: checks and what follows them, a warm-up, six repetitions
 SCALES_FROM = 64 * 1024  # bytes: from here on, time grows at least about as size does
 MAX_SEGMENTS = 65536  # of one vector: beyond, the schedule takes longer to prove than the call to run
 

@@ -10,7 +10,8 @@ import numpy as np
 from mpi4py import MPI
 
 from ..watching.whereabouts import doing
-from .vectors import CALLS, poison, random_operand
+from .repeat import repeat_into
+from .vectors import CALLS, RANDOM_PERIOD, poison, random_operand
 
 
 @doing("comparing bits")
@@ -19,7 +20,8 @@ def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: i
 
     `sendbuf` and `recvbuf` are the 1-d arrays of floats that it is bound to; the result stays in `recvbuf`. Collective.
     """
-    sendbuf[:] = random_operand(seed, comm.rank, sendbuf.size, sendbuf.dtype.name, op)
+    period = random_operand(seed, comm.rank, min(sendbuf.size, RANDOM_PERIOD), sendbuf.dtype.name, op)
+    repeat_into(sendbuf, period)
     fingerprints = comm.allgather(_fingerprint_of_call(run, recvbuf, op))
     return {"same_bits": len(set(fingerprints)) == 1, "bits": fingerprints[0]}
 

@@ -13,7 +13,7 @@ from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
 from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
-from ..measuring.vectors import CALLS, EXPONENTS
+from ..measuring.vectors import CALLS, EXPONENTS, chance
 from ..runs.dtypes import is_float
 from ..runs.groups import describe
 from ..runs.plan import Plan
@@ -36,7 +36,6 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
     """How it was measured: (what, in words)."""
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range_text(row["repetitions"] for row in done), _range_text(row["launches"] for row in done)
-    wrong = [int(str(row["wrong"])) for row in rows if row.get("wrong") is not None]
     return [
         ("operation", f"all-reduce, {plan.dtype} {plan.op}, out of place"),
         ("time of a call", _definition(attempts)),
@@ -51,7 +50,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("cache", _cache_text(plan, attempts)),
         *([("groups", _groups_text(plan))] if plan.groups else []),
         ("floors", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
-        ("checks", f"exact vectors before and after the timing of {len(wrong)} cells, {sum(wrong)} wrong elements"),
+        ("checks", _checks_text(plan, rows)),
         *([("bits", _bits_text(plan))] if plan.check == "bits" else []),
         (
             "thread level",
@@ -60,6 +59,23 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("order of cells", _order_text(plan, attempts)),
         *carried(rows),
     ]
+
+
+def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
+    """What was checked, and how surely ranks that are missing, doubled or taken for others were seen."""
+    wrong = [row["wrong"] for row in rows if row.get("wrong") is not None]
+    found = f"{len(wrong)} cells, {sum(int(str(count)) for count in wrong)} wrong elements"
+    checks = sum(row.get("checks") or 0 for row in rows)
+    if not checks:  # a run of before
+        return f"exact vectors before and after the timing of {found}"
+    counts = [nbytes // plan.itemsize for nbytes in plan.sizes if nbytes]
+    sizes = set(map(plan.group_size, plan.ranks))
+    least = min((chance(size, count, plan.dtype, plan.op) for size in sizes for count in counts), default=1.0)
+    seen = "for certain" if least == 1 else f"with a probability of at least {least:.0%}"
+    return (
+        f"every bit of {checks} calls on exact vectors, before, between and after the timed ones of {found}; "
+        f"one or two ranks that are missing, doubled or taken for others are seen {seen}"
+    )
 
 
 def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:

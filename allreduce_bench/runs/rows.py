@@ -6,7 +6,7 @@ from itertools import islice
 from math import isfinite
 from pathlib import Path
 
-from .schema import KINDS, SCHEMA_VERSION, STATES
+from .schema import KINDS, LATER, SCHEMA_VERSION, STATES
 
 Row = dict[str, str]
 Block = dict[str, tuple[str, ...]]  # consecutive rows, column by column
@@ -19,7 +19,10 @@ class RunError(ValueError):
 
 
 def read_rows(path: Path, columns: list[str]) -> list[Row]:
-    """The rows of a CSV file; a last line that was cut off is left out. Raises RunError for other columns."""
+    """The rows of a CSV file; a last line that was cut off is left out. Raises RunError for other columns.
+
+    A column that came later is empty where the file lacks it.
+    """
     return [dict(zip(block, fields)) for block in read_blocks(path, columns) for fields in zip(*block.values())]
 
 
@@ -29,12 +32,14 @@ def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
         reader = csv.reader(line for line in file if line.endswith("\n"))
         try:
             header = next(reader, columns)
-            if header != columns:
+            lacks = LATER.difference(header)
+            if header != [name for name in columns if name not in lacks]:
                 raise RunError(
                     f"{path}: damaged: its columns are not those of schema version {SCHEMA_VERSION}: {','.join(header)}"
                 )
             while rows := [(reader.line_num, fields) for fields in islice(reader, BLOCK_ROWS)]:
-                yield _block(path, columns, rows)
+                block = _block(path, header, rows)
+                yield {name: block.get(name, ("",) * len(rows)) for name in columns} if lacks else block
         except csv.Error as error:
             raise RunError(f"{path}, line {reader.line_num}: damaged: {error}") from error
 

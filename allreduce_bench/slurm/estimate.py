@@ -10,7 +10,8 @@ from ..units import parse_duration
 START_S, START_OF_NODE_S = 10.0, 0.1  # of a launch: Python and MPI on every node, and the clocks compared
 CALL_S, BYTES_PER_S = 1e-4, 1e9  # of a slow all-reduce: its start, and how fast long vectors come through
 LEAST_CALLS = 6  # timed however long they take; see budget.py
-CHECK_S, CHECKED_BYTES_PER_S = 0.05, 2e8  # of a cell: vectors are made, and compared before and after its timing
+CHECK_S, CHECKED_BYTES_PER_S = 0.05, 2e8  # of a cell: vectors are made, and compared before, in and after its timing
+CHECK_CALLS = 8  # of long vectors: what is called for checks alone
 MARGIN = 2.0  # of a limit over what is expected
 STEP_S, LEAST_LIMIT_S = 300.0, 600.0
 LONGEST_LIMIT_S = 366 * 86400.0
@@ -33,7 +34,7 @@ def _cell_s(plan: Plan, cell: Cell) -> float:
     nbytes = cell.count * plan.itemsize
     call_s = CALL_S + nbytes / BYTES_PER_S
     timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, LEAST_CALLS * call_s)
-    untimed_s = (plan.warmups + plan.back_to_back) * call_s
+    untimed_s = (plan.warmups + plan.back_to_back + CHECK_CALLS) * call_s
     return max(timed_s, plan.min_time_s) + untimed_s + CHECK_S + nbytes / CHECKED_BYTES_PER_S
 
 

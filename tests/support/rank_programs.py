@@ -14,13 +14,13 @@ print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[1]), Start(), [sys
 """
 
 
-def mpirun(python: Path, ranks: int, program: str, *options: str) -> tuple[int, str]:
+def mpirun(python: Path, ranks: int, program: str, *options: str, timeout_s: float = 180) -> tuple[int, str]:
     """Exit status and words of a program of `tests/ranks`; one that hangs is ended after three minutes."""
     question = [str(python), "-c", COMMAND, str(ranks), str(RANK_PROGRAMS / program), *options]
     command = json.loads(subprocess.run(question, capture_output=True, text=True, check=True).stdout)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
-            words, _ = process.communicate(timeout=180)
+            words, _ = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             process.terminate()  # mpirun then ends its ranks, which a kill would leave behind
             raise
