@@ -44,3 +44,8 @@ def test_why_calls_stopped_is_told_of_all_launches_that_ended_well():
 
 def test_the_clock_error_is_the_largest():
     assert statistics([mark(clock_error_s="1e-7"), mark(clock_error_s="2e-7")])["clock_error_s"] == 2e-7
+
+
+def test_checked_calls_are_added_up_and_unknown_where_nobody_counted_them():
+    assert outcome([mark(checks="11"), mark(checks="12")])["checks"] == 23
+    assert outcome([mark()])["checks"] is None

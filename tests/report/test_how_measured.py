@@ -3,7 +3,8 @@
 from made_runs import build_run
 
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.how_measured import environment, method
+from allreduce_bench.report.how_measured import _checks_text, environment, method
+from allreduce_bench.runs.plan import Plan
 
 CLOCK = {"method": "a tree", "error_start_s": 1e-6, "error_end_s": 2e-6, "drift_ppm": 0.4, "drift_error_ppm": 0.5}
 
@@ -44,3 +45,15 @@ def test_the_report_says_which_switches_are_above_the_hosts():
     fact = {"ranks": 4, "hosts": ["n1", "n1", "n2", "n3"], "switches": {"n1": "s0/s1", "n2": "s0/s1", "n3": "s0/s2"}}
     assert ("switches above the hosts", "s0/s1: n1, n2; s0/s2: n3") in environment([fact])
     assert not any("switches" in what for what, _ in environment([{**fact, "switches": {}}]))
+
+
+def test_what_checks_show_is_told_of_runs_that_counted_them():
+    rows = [{"wrong": 0, "checks": 20, "time_s": None}, {"wrong": 2, "checks": 3, "time_s": None}]
+    few, many = (Plan(("ring",), (4, 64), ranks, op="max") for ranks in ((2, 64), (1300,)))
+    assert _checks_text(few, rows) == (
+        "every bit of 23 calls on exact vectors, before, between and after the timed ones of 2 cells, 2 wrong elements; "
+        "one or two ranks that are missing, doubled or taken for others are seen for certain"
+    )
+    assert _checks_text(many, rows).endswith("are seen with a probability of at least 5%")
+    former = [{"wrong": 0, "time_s": None}]
+    assert _checks_text(few, former) == ("exact vectors before and after the timing of 1 cells, 0 wrong elements")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from allreduce_bench.runs.rows import BLOCK_ROWS, RunError, read_blocks, read_rows
+from allreduce_bench.runs.schema import LATER
 
 COLUMNS = ["algorithm", "ranks", "nbytes", "time_s", "valid", "state"]
 GOOD = "ring,2,8,1e-06,1,done"
@@ -51,6 +52,13 @@ def test_damage_is_named_with_its_line(tmp_path, line, words):
 
 def test_a_time_is_negative_only_in_an_invalid_call(tmp_path):
     assert read_rows(written(tmp_path, GOOD, "ring,2,8,-1e-06,0,done"), COLUMNS)[1]["time_s"] == "-1e-06"
+
+
+def test_a_column_that_came_later_is_empty_where_a_file_lacks_it(tmp_path):
+    columns = [*COLUMNS[:1], *sorted(LATER), *COLUMNS[1:]]
+    (row,) = read_rows(written(tmp_path, GOOD), columns)
+    assert list(row) == columns and {row[name] for name in LATER} == {""}
+    assert list(row.values())[:1] == [GOOD.split(",")[0]]
 
 
 def test_other_columns_are_refused(tmp_path):
