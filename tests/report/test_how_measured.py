@@ -51,8 +51,8 @@ def test_what_checks_show_is_told_of_runs_that_counted_them():
     rows = [{"wrong": 0, "checks": 20, "time_s": None}, {"wrong": 2, "checks": 3, "time_s": None}]
     few, many = (Plan(("ring",), (4, 64), ranks, op="max") for ranks in ((2, 64), (1300,)))
     assert _checks_text(few, rows) == (
-        "every bit of 23 calls on exact vectors, before, between and after the timed ones of 2 cells, 2 wrong elements; "
-        "one or two ranks that are missing, doubled or taken for others are seen for certain"
+        "every bit of 23 calls on exact vectors, before, between and after the timed ones of 2 cells, 2 wrong elements"
+        "; one or two ranks that are missing, doubled or taken for others are seen for certain"
     )
     assert _checks_text(many, rows).endswith("are seen with a probability of at least 5%")
     former = [{"wrong": 0, "time_s": None}]
