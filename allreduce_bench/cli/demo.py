@@ -35,7 +35,7 @@ def demo(ranks, within, output, wait_idle, here) -> None:
             f"this looks like a login node ({scheduler} exists, no job runs): the demo would load it for minutes; "
             "run it inside a job, or say --here"
         )
-    plan = Plan(sizes=SIZES, ranks=ranks, launches=1, **algorithm_fields())
+    plan = Plan(sizes=SIZES, ranks=ranks, **algorithm_fields())
     control = Control(output=output, within_s=within, wait_idle_s=wait_idle)
     folder, failure = run_from_outside(Request(lambda: plan, control))
     if folder.summary_csv.is_file():

@@ -25,8 +25,8 @@ GRADES = (GOOD, PROVISIONAL, NOT_RELIABLE)  # the better first
 LOADED, OVERLOADED = DISTURBED, OVERRUN
 ENOUGH_LAUNCHES = 5  # `run` takes as many: with fewer the interval over launches is that of a few numbers
 ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
-# Upper over lower end of the 95 % interval of a cell's time, median over the cells: above it, times alone do not show an
-# advantage of 10 %. Never worse than provisional, since ratios of one launch hold where launches differ.
+# Upper over lower end of the 95 % interval of a cell's time, median over the cells: above it, times alone do not show
+# an advantage of 10 %. Never worse than provisional, since ratios of one launch hold where launches differ.
 WIDE = 1.2
 SOME_DOUBTED, MANY_DOUBTED = 0.1, 0.5  # shares of the cells that a doubt stands against
 MANY_STATES = 0.5  # share of the cells whose launches were of two minds

@@ -37,7 +37,8 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> st
     lines = [
         *([grade_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
         f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
-        f"time in us: maximum over ranks, median of repetitions, median of launches;  {LEGEND}",
+        "time in us: maximum over ranks, median of repetitions, median of launches",
+        LEGEND,
         *([note] if (note := arithmetic_note(plan.dtype)) else []),
         *([f"limit: 2(N-1)/N n bytes of each of N nodes over {link}"] if (link := rows[0].get("link")) else []),
         "",

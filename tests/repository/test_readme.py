@@ -62,6 +62,9 @@ def section(text: str, title: str) -> str:
     return text.split(f"## {title}\n")[1].split("\n## ")[0]
 
 
+CLOSING = re.compile(r"\d+ of \d+ cells|floors|nothing on the network|bytes counted")  # other lines depend on the times
+
+
 def shape(text: str) -> dict[str, list]:
     """What a run's table shows, whatever was measured: its header, columns, sizes, and kinds of closing lines."""
     above, grid, closing = ([line.strip() for line in part.splitlines()] for part in text.strip("\n").split("\n\n"))
@@ -70,7 +73,9 @@ def shape(text: str) -> dict[str, list]:
         "header": [re.sub(r"(\d+ ranks on 1 node).*", r"\1, LIBRARY", line) for line in header],
         "columns": [line.split() for line in grid[:2]],
         "sizes": [line.split()[:2] for line in grid[2:]],
-        "closing": [re.sub(r"^\d+ of \d+ cells", "N of N cells", line.split(":")[0]) for line in closing],
+        "closing": [
+            re.sub(r"^\d+ of \d+ cells", "N of N cells", line.split(":")[0]) for line in closing if CLOSING.match(line)
+        ],
     }
 
 
