@@ -1,5 +1,6 @@
 """A verdict in sentences."""
 
+from collections.abc import Sequence
 from math import log2
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from ..evaluation.verdict import (
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, three_digits
 
+MOST_NAMED = 4  # algorithms in one sentence
 MOST = 10  # a factor beyond which it is not said how many times, where the grade is not good
 MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
 REASONS = {
@@ -70,13 +72,13 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
     note = f" ({', '.join(stretch.absent)} not ranked at every size)" if stretch.absent else ""
     if stretch.is_won:
         relation = "equal" if stretch.is_equal else "not told from it at every size"
-        as_fast = f" ({relation}: {', '.join(near)})" if near else ""
+        as_fast = f" ({relation}: {_few(near)})" if near else ""
         return Line(_span(stretch), first, f"{as_fast}{ratio}, {time}{note}")
     if not near:
         others = f", but all others than {first} are slower at some size"
         return Line(_span(stretch), "no winner", f"{others}{ratio}, {time}{note}")
     relation = f"equal within {MARGIN}" if stretch.is_equal else "which cannot be told apart"
-    among = f" among {', '.join(stretch.leaders)}, {relation}"
+    among = f" among {_few(stretch.leaders)}, {relation}"
     return Line(_span(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
 
 
@@ -105,9 +107,16 @@ def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
     return Line("", f"{_leader(before)} hands over to {_leader(after)}", f" at {at}")
 
 
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
 def _leader(stretch: Stretch) -> str:
-    """The winner; of several leaders those `ring or tree`."""
-    return stretch.leaders[0] if stretch.is_won else " or ".join(stretch.leaders)
+    """The winner; of several leaders `ring or tree`, of many `others`."""
+    if stretch.is_won:
+        return stretch.leaders[0]
+    return " or ".join(stretch.leaders) if len(stretch.leaders) <= MOST_NAMED else "others"
 
 
 def _rounded_size(nbytes: float) -> str:

@@ -28,6 +28,11 @@ WON = Stretch(8, 4096, ("ring",), True, False, Advantage("native", 2.0, 1.5, 2.5
             "8 B to 4 KiB: no single winner among ring, tree, which cannot be told apart; ring takes 10.0 us at 4 KiB",
         ),
         (
+            {"leaders": tuple("abcdef"), "is_won": False, "advantage": None},
+            "8 B to 4 KiB: no single winner among a, b, c, d and 2 more, which cannot be told apart;"
+            " a takes 10.0 us at 4 KiB",
+        ),
+        (
             {"is_won": False, "advantage": None},
             "8 B to 4 KiB: no winner, but all others than ring are slower at some size, 10.0 us at 4 KiB",
         ),
