@@ -22,11 +22,11 @@ from itertools import pairwise
 
 from .competitors import tables
 from .contest import Contest, Pair, contest_of, told_means, told_pairs
-from .summary_row import SummaryRow, time_of
+from .summary_row import SummaryRow
 from .telling import NEGLIGIBLE, Difference, holm, launch_ratios
 
 FASTEST = "fastest"
-EQUAL = "equal"  # within telling.NEGLIGIBLE of the lowest time; the lowest too, where no other one is unclear
+EQUAL = "equal"  # within telling.NEGLIGIBLE of the lowest time; the lowest too, where another one is
 UNCLEAR = "unclear"  # it cannot be told from the lowest time; the lowest too, where nobody is the fastest
 SLOWER = "slower"
 FAR = 3.0  # a ratio of times that no launch comes below: whoever is so much slower is not "perhaps as fast"
@@ -59,7 +59,7 @@ def _add_standings_of_table(contests: Mapping[int, Contest]) -> None:
                 standings[name] = SLOWER
             else:
                 standings[name] = UNCLEAR
-        is_equal = EQUAL in standings.values() and UNCLEAR not in standings.values() and contest.is_open
+        is_equal = EQUAL in standings.values() and contest.is_open
         standings[contest.lowest] = FASTEST if nbytes in winning else EQUAL if is_equal else UNCLEAR
         for name, standing in standings.items():
             contest.rows[name]["standing"] = standing
@@ -110,13 +110,14 @@ def _shown_slower(contests: Mapping[int, Contest], told: Mapping[Pair, Differenc
     questions, p_values = [], []
     for nbytes, contest in contests.items():
         for name in contest.others:
-            if (difference := told.get((nbytes, name, contest.lowest))) and difference.ratio > NEGLIGIBLE:
+            if difference := told.get((nbytes, name, contest.lowest)):
                 questions.append((nbytes, name))
-                p_values.append(difference.p_value * max(1.0, len(contest.rows) / 2))
+                is_beyond = difference.ratio > NEGLIGIBLE
+                p_values.append(difference.p_value * max(1.0, len(contest.rows) / 2) if is_beyond else 1.0)
     return {question for question, is_answered in zip(questions, holm(p_values)) if is_answered}
 
 
 def _is_far(contest: Contest, name: str) -> bool:
     """Whether it is slower than the lowest time by FAR in every launch, however few there are."""
     ratios = launch_ratios(contest.rows[name], contest.rows[contest.lowest]).values()
-    return min(ratios, default=time_of(contest.rows[name]) / time_of(contest.rows[contest.lowest])) > FAR
+    return min(ratios, default=0.0) > FAR

@@ -1,7 +1,8 @@
 """What launches can tell of two cells: the ratio of their times, how sure it is, and what many such questions cost.
 
 The unit is the launch: the logarithm of the ratio of two medians of one launch, in which whatever slows down the whole
-launch cancels. Its variance is borrowed from all pairs that are asked about together (`spread`). A launch that was
+launch cancels. Its variance is borrowed from all pairs that are asked about together (`spread`), but is never less than
+the pair's own: pairs differ in their noise, and what a quiet one lends makes no noisy one sure. A launch that was
 disturbed while one of the two ran is drawn in to what the others allow: to FENCE times the larger of the pair's own
 median absolute deviation and the typical standard deviation of all pairs, from FEW_TO_DRAW_IN launches on. What is
 drawn in says less: the variance is divided by the square of the share that is not (Huber, Robust Statistics, 1981).
@@ -57,8 +58,8 @@ def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float
     prior = prior_of(variances, degrees) if drawn else NOTHING
     moderated = [shrunk(*own, prior) for own in zip(variances, degrees)]
     told: list[Difference | None] = [None] * len(ratios_of_pairs)
-    for i, logs, spread in zip(known, drawn, moderated):
-        told[i] = _difference(logs.values, *spread)
+    for i, logs, own, (variance, all_degrees) in zip(known, drawn, variances, moderated):
+        told[i] = _difference(logs.values, max(own, variance), all_degrees)
     return told
 
 

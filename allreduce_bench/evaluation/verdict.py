@@ -1,11 +1,11 @@
 """Who wins from which size to which, by how much, and where one hands over to the next: facts, from standings.
 
 A stretch is neighbouring sizes at which some algorithm is shown to be slower nowhere: it ends only where the data say
-so, since noise makes no bands. Sizes of which nothing can be told belong to the stretch around them, and between two
-stretches to the place where one hands over to the other.
+so, since noise makes no bands. It reaches from the first to the last size at which that is shown; those between, of
+which nothing can be told, are its exceptions. An algorithm without a time at a size may be the fastest there.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..stats import geometric_mean, log_interval
@@ -45,13 +45,13 @@ class Stretch(NamedTuple):
 
     low: int  # bytes
     high: int
-    leaders: tuple[str, ...]  # nowhere shown to be slower than the lowest time, by ascending time
-    is_won: bool  # the first of them is shown to be the fastest
-    is_equal: bool  # of several leaders: they are shown to be as fast as each other, wherever anything can be told
+    leaders: tuple[str, ...]  # nowhere shown to be slower than the lowest time, by ascending time; a winner first
+    is_won: bool  # the first of them is shown to be the fastest, from low to high but for the exceptions
+    is_equal: bool  # of several leaders: they are shown to be as fast as each other
+    exceptions: tuple[int, ...]  # sizes between low and high at which this is not shown
     advantage: Advantage | None  # over native, or of native over the next; None: there is nobody to name
-    nbytes: int  # the largest size at which the first leader was measured
-    time_s: float  # of it there
-    absent: tuple[str, ...]  # who has no time that can be ranked at some of these sizes
+    time_s: float  # of the first leader at the largest size
+    absent: tuple[str, ...]  # who has no time that can be ranked at some size that is no exception
 
 
 class Verdict(NamedTuple):
@@ -61,7 +61,7 @@ class Verdict(NamedTuple):
     cache: str
     stretches: tuple[Stretch, ...]
     hand_overs: tuple[HandOver, ...]  # from each stretch to the next, between their first leaders
-    unclear: tuple[int, ...]  # sizes beyond the stretches of which nothing can be told
+    unclear: tuple[int, ...]  # sizes outside of the stretches
     grade: str  # of the times: a name of grade.GRADES
     together: Stretch | None = None  # all sizes, where no stretch is won and all together show who is the fastest
     reason: str = ""  # why there is no stretch
@@ -82,7 +82,8 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
     grade = next(row["grade"] for rows in rows_by_size.values() for row in rows)
     contests = {nbytes: contest for nbytes, rows in rows_by_size.items() if (contest := contest_of(rows))}
     sizes = {nbytes: contest.rows for nbytes, contest in contests.items()}
-    leaders = {nbytes: _leaders(contest.rows) for nbytes, contest in contests.items() if _is_told(contest)}
+    names = {row["algorithm"] for rows in rows_by_size.values() for row in rows}
+    leaders = {nbytes: _leaders(contest.rows, names) for nbytes, contest in contests.items() if _is_told(contest)}
     if not leaders:
         reason = _why_nothing_is_told(contests, grade)
         return Verdict(ranks, cache, (), (), tuple(sizes), grade, _together(contests), reason)
@@ -91,15 +92,11 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
         for before, after in zip(parts, parts[1:])
     ]
-    lows = [parts[0].sizes[0], *(min(nbytes for nbytes in sizes if nbytes > over.nbytes) for over in overs)]
-    highs = [*(max(nbytes for nbytes in sizes if nbytes <= over.nbytes) for over in overs), parts[-1].sizes[-1]]
-    stretches = [
-        _stretch(part.names, {nbytes: sizes[nbytes] for nbytes in sizes if low <= nbytes <= high}, rows_by_size)
-        for part, low, high in zip(parts, lows, highs)
-    ]
-    unclear = tuple(nbytes for nbytes in sizes if not lows[0] <= nbytes <= highs[-1])
-    together = None if any(stretch.is_won for stretch in stretches) else _together(contests)
-    return Verdict(ranks, cache, tuple(stretches), tuple(overs), unclear, grade, together)
+    stretches = tuple(_stretch(part, sizes, rows_by_size) for part in parts)
+    won = any(stretch.is_won for stretch in stretches)
+    unclear = [n for n in sizes if not any(stretch.low <= n <= stretch.high for stretch in stretches)]
+    together = None if won or len(stretches) > 1 else _together(contests, stretches[0].leaders)
+    return Verdict(ranks, cache, stretches, tuple(overs), tuple(unclear), grade, together)
 
 
 class _Part(NamedTuple):
@@ -115,8 +112,9 @@ def _is_told(contest: Contest) -> bool:
     return contest.is_open and (FASTEST in standings or (SLOWER in standings and not _lack(contest.rows)))
 
 
-def _leaders(rows: Mapping[str, SummaryRow]) -> frozenset[str]:
-    return frozenset(name for name, row in rows.items() if row["standing"] != SLOWER)
+def _leaders(rows: Mapping[str, SummaryRow], names: Iterable[str]) -> frozenset[str]:
+    """Those of `names` that are not shown to be slower; who is not ranked is not."""
+    return frozenset(name for name in names if name not in rows or rows[name]["standing"] != SLOWER)
 
 
 def _cut(leaders: Mapping[int, frozenset[str]]) -> Iterator[tuple[list[int], frozenset[str]]]:
@@ -144,22 +142,24 @@ def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[
     return tuple(sorted(names, key=key))
 
 
-def _stretch(names: tuple[str, ...], sizes: Sizes, measured: Mapping[int, Sequence[SummaryRow]]) -> Stretch:
-    """What there is to say of leaders at `sizes`; `measured`: all rows by size, ranked or not."""
-    first = names[0]
-    own = {nbytes: rows[first] for nbytes, rows in sizes.items() if first in rows}
-    standings = {rows[name]["standing"] for rows in sizes.values() for name in names if name in rows}
-    every = dict.fromkeys(row["algorithm"] for nbytes in sizes for row in measured[nbytes])
+def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryRow]]) -> Stretch:
+    """What there is to say of the leaders of a part; `measured`: all rows by size, ranked or not."""
+    first = part.names[0]
+    won = [nbytes for nbytes in part.sizes if first in sizes[nbytes] and sizes[nbytes][first]["standing"] == FASTEST]
+    shown = won or [nbytes for nbytes in part.sizes if first in sizes[nbytes]]
+    rows_shown = {nbytes: sizes[nbytes] for nbytes in shown}
+    standings = {rows[name]["standing"] for rows in rows_shown.values() for name in part.names if name in rows}
+    names = dict.fromkeys(row["algorithm"] for rows in measured.values() for row in rows)
     return Stretch(
-        min(sizes),
-        max(sizes),
-        names,
-        is_won=any(row["standing"] == FASTEST for row in own.values()),
-        is_equal=len(names) > 1 and UNCLEAR not in standings,
-        advantage=_advantage(names, sizes),
-        nbytes=max(own),
-        time_s=time_of(own[max(own)]),
-        absent=tuple(name for name in every if any(name not in rows for rows in sizes.values())),
+        shown[0],
+        shown[-1],
+        (first,) if won else part.names,
+        is_won=bool(won),
+        is_equal=not won and len(part.names) > 1 and UNCLEAR not in standings,
+        exceptions=tuple(nbytes for nbytes in measured if shown[0] < nbytes < shown[-1] and nbytes not in shown),
+        advantage=_advantage((first,) if won else part.names, rows_shown),
+        time_s=time_of(sizes[shown[-1]][first]),
+        absent=tuple(name for name in names if any(name not in rows for rows in rows_shown.values())),
     )
 
 
@@ -184,10 +184,11 @@ def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
     return Advantage(rival, geometric_mean(means), *interval, len(ratios))
 
 
-def _together(contests: Mapping[int, Contest]) -> Stretch | None:
-    """All sizes as one stretch, whose first leader is shown to be faster than each other one in the mean over them.
+def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) -> Stretch | None:
+    """All sizes as one stretch, whose leader is shown to be faster than each other one in the mean over them.
 
-    And seems to be in the mean over either half of the sizes. In at most telling.ERROR_SHARE of tables of equals.
+    And seems to be in the mean over either half of the sizes; one of `leaders`, where there are any. In at most
+    telling.ERROR_SHARE of tables of equals.
     """
     sizes = {nbytes: contest.rows for nbytes, contest in contests.items() if contest.is_open}
     ranked = list(sizes)
@@ -201,7 +202,11 @@ def _together(contests: Mapping[int, Contest]) -> Stretch | None:
     seems = all(difference and difference.ratio > NEGLIGIBLE for difference in told)
     if not seems or max(difference.p_value for difference in told[: len(others)] if difference) > ERROR_SHARE:
         return None
-    return _stretch((first,), sizes, {nbytes: list(rows.values()) for nbytes, rows in sizes.items()})
+    if leaders and first not in leaders:
+        return None
+    last = max(nbytes for nbytes, rows in sizes.items() if first in rows)
+    advantage, time_s = _advantage((first,), sizes), time_of(sizes[last][first])
+    return Stretch(ranked[0], ranked[-1], (first,), False, False, (), advantage, time_s, ())
 
 
 def _lack(rows: Mapping[str, SummaryRow]) -> str:

@@ -58,7 +58,7 @@ def lines(verdict: Verdict) -> list[Line]:
     return [
         *(_stretch_line(stretch, verdict.grade) for stretch in verdict.stretches),
         *map(_hand_over_line, verdict.hand_overs, verdict.stretches, verdict.stretches[1:]),
-        *([Line(unclear, "no winner", ": none can be told from the lowest time")] if unclear else []),
+        *([Line(unclear, "no winner")] if unclear else []),
         *together,
     ]
 
@@ -68,12 +68,10 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
     ratio = _advantage(stretch.advantage, grade) + (
         ", which comes next" if first == NATIVE and stretch.advantage else ""
     )
-    time = f"{format_time(stretch.time_s)} at {format_size(stretch.nbytes)}"
-    note = f" ({', '.join(stretch.absent)} not ranked at every size)" if stretch.absent else ""
+    time = f"{format_time(stretch.time_s)} at {format_size(stretch.high)}"
+    note = f" (not ranked everywhere there: {_few(stretch.absent)})" if stretch.absent else ""
     if stretch.is_won:
-        relation = "equal" if stretch.is_equal else "not told from it at every size"
-        as_fast = f" ({relation}: {_few(near)})" if near else ""
-        return Line(_span(stretch), first, f"{as_fast}{ratio}, {time}{note}")
+        return Line(_span(stretch), first, f"{ratio}, {time}{note}")
     if not near:
         others = f", but all others than {first} are slower at some size"
         return Line(_span(stretch), "no winner", f"{others}{ratio}, {time}{note}")
@@ -126,6 +124,7 @@ def _rounded_size(nbytes: float) -> str:
 
 
 def _span(stretch: Stretch) -> str:
-    """`8 B`, `32 B to 4 KiB`."""
+    """`8 B`, `32 B to 4 KiB but 1 KiB`."""
     low, high = format_size(stretch.low), format_size(stretch.high)
-    return low if low == high else f"{low} to {high}"
+    but = f" but {', '.join(map(format_size, stretch.exceptions))}" if stretch.exceptions else ""
+    return low if low == high else f"{low} to {high}{but}"

@@ -32,7 +32,7 @@ def test_one_who_is_fastest_at_every_size_wins_them_all():
     advantage = stretch.advantage
     assert (advantage.rival, advantage.size_count) == ("native", len(SIZES))
     assert advantage.low < 2 < advantage.high and advantage.factor == pytest.approx(2, rel=0.02)
-    assert (stretch.nbytes, won.hand_overs, won.unclear, won.reason) == (SIZES[-1], (), (), "")
+    assert (stretch.exceptions, won.hand_overs, won.unclear, won.reason) == ((), (), (), "")
 
 
 def test_a_winner_hands_over_to_the_next():
@@ -54,7 +54,8 @@ def test_noise_makes_no_bands():
         if (row["algorithm"], row["nbytes"]) == ("tree", SIZES[3]):
             row |= made_row("tree", SIZES[3], [0.5, 3.0, 0.7, 0.9, 2.0])
     (won,) = verdicts(rank(rows))
-    assert [(s.low, s.high, s.leaders) for s in won.stretches] == [(8, SIZES[-1], ("ring",))]
+    assert [(s.low, s.high, s.leaders, s.exceptions) for s in won.stretches] == [(8, SIZES[-1], ("ring",), (SIZES[3],))]
+    assert won.stretches[0].advantage.size_count == len(SIZES) - 1
 
 
 def test_leaders_that_cannot_be_told_apart_are_named_together():
@@ -111,3 +112,22 @@ def test_a_cold_cache_has_a_verdict_only_without_a_warm_one():
 
 def test_one_rank_has_no_verdict():
     assert verdicts(ranked_rows({("ring", 8): [1.0] * 3, ("tree", 8): [2.0] * 3}, ranks=1)) == []
+
+
+def test_who_has_no_time_at_a_size_may_be_the_fastest_there_and_hands_over_to_nobody():
+    def factor(name, n):
+        return None if name == "ring" and n == SIZES[4] else {"ring": 1.0, "native": 2.0}.get(name, 3.0)
+
+    (stretch,) = (won := verdict_of(factor)).stretches
+    assert (stretch.leaders, stretch.low, stretch.high, stretch.exceptions) == (("ring",), 8, SIZES[-1], (SIZES[4],))
+    assert won.hand_overs == ()
+    last = verdict_of(lambda name, n: None if name == "ring" and n == SIZES[-1] else factor(name, n))
+    assert last.hand_overs == () and last.stretches[0].high == SIZES[-2] and last.unclear == (SIZES[-1],)
+
+
+def test_a_stretch_says_where_its_winner_is_slower_by_launches_that_are_too_few():
+    rows = [made_row(name, n, [s] * 5) for n in SIZES for name, s in (("ring", 1.0), ("native", 2.0))]
+    slow = next(row for row in rows if (row["algorithm"], row["nbytes"]) == ("ring", SIZES[2]))
+    slow |= made_row("ring", SIZES[2], [20.0, 20.0])
+    (won,) = verdicts(rank(rows))
+    assert [(s.low, s.high, s.exceptions) for s in won.stretches] == [(8, SIZES[-1], (SIZES[2],))]
