@@ -7,6 +7,8 @@ from typing import NamedTuple
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
 from .competitors import competing
+from .doubt import STATES
+from .grade import NOT_RELIABLE
 from .link_limit import passes_limit
 from .summary_row import SummaryRow, time_of
 
@@ -105,7 +107,8 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
     cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
     cells = [row for row in cells if limit.algorithm in (None, row["algorithm"])]
     measured = [row for row in cells if row["time_s"] is not None]
-    measured = [row for row in measured if not row.get("doubt")] or measured  # what is doubted meets nothing for others
+    trusted = [row for row in measured if row.get("doubt") in (None, STATES)]  # two states: judged by the slow one
+    measured = trusted or measured
     where = f"{format_size(limit.nbytes)}, {ranks} ranks"
     if not measured:
         cell = f"{limit.algorithm or 'every algorithm'} {where}"
@@ -115,6 +118,8 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
     cell = f"{best['algorithm']} {where}"
     met, measurement = _hold_against(limit, best)
     judged = f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
+    if best.get("grade") == NOT_RELIABLE:
+        judged += "; but the times are not reliable, as the grade says"
     beyond = f"; {best.get('link')}, does not allow that: see the finding" if passes_limit(best) else ""
     return Judgement(met, cell, judged + beyond)
 

@@ -87,9 +87,12 @@ def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, CellCalls]
     return calls_by_cell
 
 
-def floor_time_s(timed: dict[str, CellCalls]) -> float | None:
-    """The lowest of the launch medians over valid calls, seconds, since whatever disturbs only adds; None: no call."""
-    return min((median(calls.time_s) for calls in timed.values() if calls.time_s), default=None)
+def floor_time_s(timed: dict[str, CellCalls], of_launch: Callable[[Sequence[float]], float] = median) -> float | None:
+    """The lowest over launches of what `of_launch` makes of their valid calls, seconds; None: no call.
+
+    Whatever disturbs a floor only adds to it.
+    """
+    return min((of_launch(calls.time_s) for calls in timed.values() if calls.time_s), default=None)
 
 
 def statistics(timed: dict[str, CellCalls]) -> SummaryRow:

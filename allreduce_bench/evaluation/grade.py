@@ -28,6 +28,8 @@ ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
 # Upper over lower end of the 95 % interval of a cell's time, median over the cells: above it, times alone do not show
 # an advantage of 10 %. Never worse than provisional, since ratios of one launch hold where launches differ.
 WIDE = 1.2
+MOST_FACTOR = 10  # beyond it nobody says how many times faster, where the grade is not good
+COUNTS = ("elapsed_s", "worked_s", "stolen_s", "own_s")  # of a node in a launch
 SOME_DOUBTED, MANY_DOUBTED = 0.1, 0.5  # shares of the cells that a doubt stands against
 MANY_STATES = 0.5  # share of the cells whose launches were of two minds
 
@@ -80,8 +82,19 @@ def _unmeasured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict
 
 def _uses(attempts: Sequence[dict]) -> list[list[CoreUse]]:
     """Of each launch that says so what others did on its nodes."""
-    uses = ([use for node in fact.get("counted") or () if (use := core_use(node))] for fact in attempts)
-    return [of_nodes for of_nodes in uses if of_nodes]
+    counted = [fact.get("counted") or () for fact in attempts]
+    uses = [[use for node in nodes if (use := core_use(node))] for nodes in counted]
+    known = [of_nodes for of_nodes in uses if of_nodes]
+    return known or [[use] for node in _summed(counted) if (use := core_use(node))]
+
+
+def _summed(counted: Iterable[Iterable[dict]]) -> Iterable[dict]:
+    """What was counted of each node over all launches: together, short ones are long enough."""
+    sums: dict[str, dict] = {}
+    for node in (node for nodes in counted for node in nodes if all(name in node for name in COUNTS)):
+        total = sums.setdefault(node.get("host", ""), {**dict.fromkeys(COUNTS, 0.0), "cpus": node.get("cpus")})
+        total |= {name: total[name] + node[name] for name in COUNTS}
+    return sums.values()
 
 
 def _share(attempts: Sequence[dict], share_of: Callable[[CoreUse], float]) -> float:
@@ -92,8 +105,10 @@ def _share(attempts: Sequence[dict], share_of: Callable[[CoreUse], float]) -> fl
 def _others(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
     """The share of the cores that others used."""
     share = _share(attempts, lambda use: use.others)
+    worst = max((use.others for of_nodes in _uses(attempts) for use in of_nodes), default=0.0)
     crowding = _share(attempts, lambda use: float(use.crowding)) >= 0.5
-    return _by_limits(share, LOADED, OVERLOADED) or ((PROVISIONAL, share) if crowding else None)
+    spoilt = (PROVISIONAL, max(share, worst)) if crowding or worst >= OVERLOADED else None
+    return _by_limits(share, LOADED, OVERLOADED) or spoilt
 
 
 def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
@@ -141,8 +156,9 @@ def _launches_to_spare(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
 
 
 def _launches(rows: Sequence[SummaryRow]) -> float:
-    """Of the cell in the middle: one that a job left out spoils no other."""
-    return median([row["launches"] for row in _timed(rows)] or [0])
+    """Fewest of all cells but SOME_DOUBTED of them: one that a job left out spoils no other."""
+    launches = sorted(row["launches"] for row in _timed(rows))
+    return launches[int(SOME_DOUBTED * len(launches))] if launches else 0
 
 
 def _calls(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:

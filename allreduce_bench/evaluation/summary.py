@@ -8,6 +8,7 @@ from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.recorder import write_summary
 from ..runs.rows import Row
 from ..runs.schema import CACHES, FLOOR, FLOORS
+from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, marks
 from .cell_times import CellCalls
@@ -99,15 +100,15 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
     """The floors of these ranks at the cell's size and cache, seconds; that of no call is the same at every size."""
     smallest = min(plan.sizes) // plan.itemsize
 
-    def time_s(name: str, count: int) -> float | None:
+    def time_s(name: str, count: int, of_launch: Callable[[Sequence[float]], float]) -> float | None:
         floor = Cell(name, FLOOR, count, None, cell.cache, plan.group_kinds[0])
-        return cell_times.floor_time_s(timed.get((ranks, floor.key), {}))
+        return cell_times.floor_time_s(timed.get((ranks, floor.key), {}), of_launch)
 
     null, copy, reduce = FLOORS
     return {
-        "call_floor_s": time_s(null, smallest),
-        "copy_floor_s": time_s(copy, cell.count),
-        "reduce_floor_s": time_s(reduce, cell.count),
+        "call_floor_s": time_s(null, smallest, median),
+        "copy_floor_s": time_s(copy, cell.count, min),
+        "reduce_floor_s": time_s(reduce, cell.count, min),
     }
 
 

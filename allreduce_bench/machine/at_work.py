@@ -56,6 +56,8 @@ def glance(seconds: float) -> Glance | None:
     if after is None:
         return None
     cpus = [cpu for cpu in affinity() or before.worked_s if cpu in before.worked_s and cpu in after.worked_s]
+    if not cpus:
+        return None
     worked_s = sum(after.worked_s[cpu] - before.worked_s[cpu] for cpu in cpus)
     programs = _programs(former, now, elapsed_s, cpus)
     return Glance(len(cpus), max(0.0, worked_s - own_s) / elapsed_s, programs)
@@ -87,7 +89,8 @@ def _processor_times() -> dict[int, _Times]:
         head, _, rest = (kernel.read(f"{path}/stat") or "").rpartition(")")  # a name may hold blanks and brackets
         pid, _, name = head.partition(" (")
         fields = rest.split()
-        if pid.isdigit() and len(fields) > PROCESSOR:
+        needed = [fields[place] for place in (USER, SYSTEM, PROCESSOR) if place < len(fields)]
+        if pid.isdecimal() and len(needed) == 3 and all(map(str.isdecimal, needed)):
             worked_s = (int(fields[USER]) + int(fields[SYSTEM])) * tick_s
             processes[int(pid)] = _Times(_printable(name), worked_s, int(fields[PROCESSOR]))
     return processes

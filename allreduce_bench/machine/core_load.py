@@ -6,6 +6,7 @@ it. Standard library only; one rank of a node loads this, late.
 """
 
 import os
+import re
 from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ CROWDING_CORES = 0.5  # that others use where ranks leave none: on large nodes a
 LOW_CLOCK = 0.5  # of a core's top clock; with all cores at work, wide vector units keep server processors above it
 OWN_VIEW = 0.2  # of the ranks' time that may be missing in the counts; with more, they are of another view than theirs
 PROCESSOR = 36  # the field of /proc/self/stat, counted behind the name, that says where the process ran last
+THREAD = re.compile(r"cpu(?P<cpu>\d+)(?P<times>( +\d+){3,})", re.ASCII)  # a line of /proc/stat, times in ticks
 CPUS = "sys/devices/system/cpu"
 
 
@@ -42,13 +44,10 @@ def core_times() -> CoreTimes | None:
     """What the kernel has counted so far; None: it shows nothing."""
     tick_s, worked_s, stolen_s = 1 / os.sysconf("SC_CLK_TCK"), {}, {}
     for line in (kernel.read("proc/stat") or "").splitlines():
-        name, *fields = line.split()
-        if not name.startswith("cpu"):
-            break  # the lines of the threads come first
-        if name != "cpu":
-            user, nice, system = map(int, fields[:3])
-            worked_s[int(name[3:])] = (user + nice + system) * tick_s
-            stolen_s[int(name[3:])] = int(fields[7]) * tick_s if len(fields) > 7 else 0.0
+        if match := THREAD.fullmatch(line.strip()):
+            times = [int(field) * tick_s for field in match["times"].split()]
+            worked_s[int(match["cpu"])] = sum(times[:3])  # user, nice, system
+            stolen_s[int(match["cpu"])] = times[7] if len(times) > 7 else 0.0
     return CoreTimes(worked_s, stolen_s) if any(worked_s.values()) else None  # only zeros: a kernel of a sandbox
 
 

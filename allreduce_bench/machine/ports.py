@@ -141,8 +141,9 @@ def _counts() -> Counts:
                     of_port[name] = value
     for line in (kernel.read("proc/net/dev") or "").splitlines()[2:]:
         name, _, numbers = line.partition(":")
-        if not VIRTUAL_INTERFACE.match(name.strip()):
-            values = list(map(int, numbers.split()))
+        fields = numbers.split()
+        if len(fields) > SENT and all(map(str.isdecimal, fields)) and not VIRTUAL_INTERFACE.match(name.strip()):
+            values = list(map(int, fields))
             errors = {error: values[place] for error, place in INTERFACE_ERRORS.items()}
             counts[name.strip()] = errors | {"nbytes": values[RECEIVED] + values[SENT]}
     return counts
@@ -186,5 +187,5 @@ def _name(folder: str) -> str:
 
 def _number(text: str) -> float:
     """The number that a text begins with; 0: none."""
-    match = re.match(r"[\d.]+", text)
+    match = re.match(r"\d+(\.\d+)?", text, re.ASCII)
     return float(match[0]) if match else 0.0

@@ -31,10 +31,9 @@ class Checks:
     """The checked calls of a cell: each check has inputs of its own, and looks at every bit of what a call left.
 
     A fault of one call in N, at random, goes unseen with the probability (1 - 1/N)^c, c the number of checked calls; of
-    vectors up to LONG bytes one that comes back within FIRST calls, or timed calls, is always seen. Only the calls
-    themselves talk to other ranks. A check reads and writes both vectors and makes two calls, its own and the one that
-    follows. All checks of a cell of 0.5 s on two busy cores: 0.05 s at 8 B, 0.4 s at 16 MiB, 2 to 4 s at 256 MiB,
-    random floats included (`make studies`).
+    vectors up to LONG bytes one that comes back within FIRST calls, or timed calls, is always seen. A call that leaves
+    what was there is seen only right after new inputs, where the outputs hold what no call leaves: only such calls are
+    counted. All checks of a cell of 0.5 s on two busy cores take 0.05 s at 8 B, 0.4 s at 16 MiB, 2 to 4 s at 256 MiB.
     """
 
     def __init__(self, comm: MPI.Comm, op: str, seed: int, place: Place):
@@ -43,10 +42,12 @@ class Checks:
         self._place = place
         self._rotation: Rotation | None = None
         self.wrong = 0  # elements on this rank
-        self.calls = 0  # whose results were looked at
+        self.calls = 0  # that were looked at and came right after new inputs
+        self.is_fresh = True  # the last call came right after them
         self.untimed = 0  # calls made between the timed ones
         self._number = self._pauses = 0
         self._spent_s = self._price_s = 0.0  # by all pauses so far; by the last check
+        self._single = False  # the next batch is of one call, on new inputs, and is looked at
         self._drawn = self._draw() % SINGLE
         self._operand = self._result = place.sendbuf[:0]
 
@@ -54,16 +55,24 @@ class Checks:
         """From here on the calls take turns over the places of `rotation`; None: over the one that there is."""
         self._rotation = rotation
 
-    @doing("setting the inputs of a check")
     def renew(self) -> None:
         """New inputs in every place, and results that no call leaves."""
-        sendbuf, rotation = self._place.sendbuf, self._rotation
-        check = Check(self.comm.size, sendbuf.size, sendbuf.dtype.name, self.op, self.seed, self._number)
+        self._make_inputs()
+        self._set_inputs()
+
+    @doing("making the inputs of a check")
+    def _make_inputs(self) -> None:
+        vector = self._place.sendbuf
+        check = Check(self.comm.size, vector.size, vector.dtype.name, self.op, self.seed, self._number)
         self._operand, self._result = exact_inputs(check, self.comm.rank)
         self._number += 1
+
+    @doing("setting the inputs of a check")
+    def _set_inputs(self) -> None:
+        rotation = self._rotation
         for place in rotation.places if rotation else [self._place]:
             repeat_into(place.sendbuf, self._operand)
-            place.recvbuf[:] = poison(check.dtype, check.op)
+            place.recvbuf[:] = poison(place.recvbuf.dtype.name, self.op)
         if rotation:
             rotation.start_over()
 
@@ -71,7 +80,7 @@ class Checks:
     def look(self) -> None:
         """Count the wrong elements that the last call left on this rank, inputs that it changed included."""
         place = self._rotation.used() if self._rotation else self._place
-        self.calls += 1
+        self.calls += self.is_fresh
         self.wrong += wrong_elements(place.recvbuf, self._result) + wrong_elements(place.sendbuf, self._operand)
 
     @doing("checking the result")
@@ -101,11 +110,15 @@ class Checks:
         return max(needed, FEWEST, min(FIRST, affordable)) - 1
 
     def pause(self, turn: Turn) -> float:
-        """Look at the last timed call, renew the inputs, and make a call that is not timed; the seconds of all that."""
+        """Look at the last timed call, make a call that is not timed, and set new inputs; the seconds of all that.
+
+        The untimed call comes before the inputs, or it would leave the result that timed calls have to make.
+        """
         begun = perf_counter()
         self.look()
-        self.renew()
+        self._make_inputs()
         self.call_untimed(turn)
+        self._set_inputs()
         self._price_s = perf_counter() - begun
         self._spent_s += self._price_s
         return self._price_s
@@ -120,13 +133,15 @@ class Checks:
         """Rank 0, after a timed call: whether a check comes before `batch`, of a cell that has `time_s`.
 
         Of vectors that are not long it comes after each of the first calls, which run one by one; else where it is
-        cheap, and once, in a pause drawn at random, whatever it costs. Batches end at random, too.
+        cheap, and once, at random. The call after it is looked at, too. Batches end at random.
         """
         cheap = self._spent_s + self._price_s <= SHARE * time_s
         must = self._pauses <= SINGLE if self._place.sendbuf.nbytes <= LONG else self._pauses == self._drawn
         shorter = self._draw() % (batch.calls // 2) if batch.calls > SINGLE else 0
-        self._pauses += 1
-        return batch._replace(calls=batch.calls - shorter, check=batch.calls > 0 and (cheap or must))
+        self._pauses += not self._single
+        check = batch.calls > 0 and (self._single or cheap or must)
+        self._single = check and not self._single
+        return batch._replace(calls=1 if self._single else batch.calls - shorter, check=check)
 
     def _draw(self) -> int:
         return int(splitmix64(self.seed, np.array([-2 - self._pauses]))[0])
@@ -185,6 +200,8 @@ def repeat(
             sync, done, start = Barrier(comm), 0, perf_counter()
         calls.add(_timed(turn, sync, clock.now, batch.calls), sync)
         done += batch.calls
+        if checks:
+            checks.is_fresh = batch.check and batch.calls == 1
     if checks:
         checks.look()
         checks.look_at_inputs()

@@ -5,7 +5,7 @@ from math import log2
 from typing import NamedTuple
 
 from ..evaluation.cell_times import MIN_LAUNCHES
-from ..evaluation.grade import GOOD
+from ..evaluation.grade import GOOD, MOST_FACTOR
 from ..evaluation.hand_over import HandOver
 from ..evaluation.telling import NEGLIGIBLE
 from ..evaluation.verdict import (
@@ -25,7 +25,6 @@ from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, three_digits
 
 MOST_NAMED = 4  # algorithms in one sentence
-MOST = 10  # a factor beyond which it is not said how many times, where the grade is not good
 MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
 REASONS = {
     ONE: "fewer than two algorithms have a time that can be ranked",
@@ -93,8 +92,8 @@ def _together_line(stretch: Stretch, grade: str) -> Line:
 def _advantage(advantage: Advantage | None, grade: str) -> str:
     if advantage is None:
         return ""
-    if advantage.factor > MOST and grade != GOOD:
-        return f", more than {MOST} times faster than {advantage.rival}"
+    if advantage.factor > MOST_FACTOR and grade != GOOD:
+        return f", more than {MOST_FACTOR} times faster than {advantage.rival}"
     interval = f"[{three_digits(advantage.low)}, {three_digits(advantage.high)}]"
     average = "on average " if advantage.size_count > 1 else ""
     return f", {average}{three_digits(advantage.factor)} times faster than {advantage.rival} {interval}"

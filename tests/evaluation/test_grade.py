@@ -100,7 +100,8 @@ def test_every_criterion_is_reached_by_some_case():
 
 def test_load_is_the_median_over_launches_of_the_worst_node():
     one_bad = [launch(node()), launch(node(), node(others_s=9.0)), launch(node())]
-    assert grade_of([row()], one_bad).level == GOOD
+    assert kinds([row()], one_bad) == [("others", PROVISIONAL)]  # one launch was overrun
+    assert kinds([row()], [launch(node()), launch(node(), node(others_s=2.0)), launch(node())]) == []
     grade = grade_of([row()], [*one_bad, launch(node(others_s=9.0)), launch(node(others_s=8.0))])
     assert grade.level == NOT_RELIABLE and grade.reasons[0].value == pytest.approx(0.4)
 
@@ -127,7 +128,14 @@ def test_a_few_cells_do_not_decide_for_all():
     assert grade_of(doubted, QUIET).level == GOOD
     assert kinds([row(doubt="drift"), *doubted[:-1]], QUIET) == [("doubted", PROVISIONAL)]
     assert grade_of([row(time_high_s=9e-5)] + [row()] * 2, QUIET).level == GOOD
-    assert grade_of([row(launches=1)] + [row()] * 2, QUIET).level == GOOD
+    assert grade_of([row(launches=1)] + [row()] * 10, QUIET).level == GOOD
+    assert kinds([row(launches=1)] + [row()] * 4, QUIET) == [("few_launches", PROVISIONAL)]
+
+
+def test_launches_that_are_too_short_say_together_what_others_did():
+    short = {**node(others_s=0.16), "elapsed_s": 0.4, "worked_s": 0.36, "own_s": 0.2}
+    assert kinds([row()], [launch(short)]) == [] and grade_of([row()], [launch(short)]).unknown == ("load",)
+    assert kinds([row()], [launch(short)] * 3) == [("others", PROVISIONAL)]
 
 
 def test_means_of_other_tools_have_no_number_of_calls():

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 from ...runs.rows import RunError
 from ...stats import geometric_mean
+from ...units import in_ranks
 from ..cell_times import MIN_LAUNCHES
+from ..grade import NOT_RELIABLE
 from .compared_cell import VERDICTS, ComparedCell
 from .conditions import accepted_differences, changes
 from .decision import MOST, Decision, decide, more_units, need, place
@@ -207,6 +209,9 @@ def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) 
     """What a reader must know of the runs."""
     single = len(baseline) == len(new) == 1
     notes = ["one run a side: what differs from run to run, or day to day, is not in the intervals"] if single else []
+    for run in (*baseline, *new):
+        ranks = {row["ranks"] for row in run.rows if row.get("grade") == NOT_RELIABLE}
+        notes += [f"{run.name}: the times of {in_ranks(ranks)} are not reliable, see its report"] if ranks else []
     return notes + [
         f"{run.name} is unfinished: cells are left in {_format_names(run.unfinished)}; compared as far as it goes"
         for run in (*baseline, *new)

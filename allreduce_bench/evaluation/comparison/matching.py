@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from ...runs.rows import RunError
 from ...units import format_size, in_ranks
+from ..doubt import OTHER_DEFINITION
 from ..summary_row import SummaryRow
 from .ratio import Side
 from .reading import ComparedRun
 
 FAILED = ("wrong", "refused", "hung")
+NOT_OF_A_CELL = (None, OTHER_DEFINITION)  # what `doubt` says of a cell alone: nothing
 USUAL = {"cache": "warm", "groups": ""}
 
 Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
@@ -67,11 +69,10 @@ class MatchedCell(NamedTuple):
 
     @property
     def failure(self) -> str:
-        """Why the cell fails on the new side and did not in the baseline; empty: it does not, or did already."""
-        before, after = (
-            [reason for run, row in side if (reason := _failure_of_run(run, row))] for side in (self.before, self.after)
-        )
-        return "; ".join(after) if after and not before else ""
+        """Why the cell fails on the new side as it did not in the baseline; empty: it does not, or did as gravely."""
+        before, after = ([(run, row) for run, row in side if _gravity(row)] for side in (self.before, self.after))
+        gravest = max((_gravity(row) for _, row in before), default=0)
+        return "; ".join(_failure_of_run(run, row) for run, row in after if _gravity(row) > gravest)
 
     @property
     def definitions(self) -> list[str]:
@@ -82,8 +83,12 @@ class MatchedCell(NamedTuple):
     @property
     def doubt(self) -> str:
         """Why its times are not compared; empty: they are."""
-        torn = [run.name for run, row in (*self.before, *self.after) if row.get("launch_states")]
-        return f"its launches are in two states in {', '.join(torn)}" if torn else ""
+        doubts = [
+            f"{row['doubt']} in {run.name}"
+            for run, row in (*self.before, *self.after)
+            if row.get("doubt") not in NOT_OF_A_CELL
+        ]
+        return f"its times are doubted: {', '.join(doubts)}" if doubts else ""
 
     @property
     def tick_s(self) -> float:
@@ -149,6 +154,13 @@ def _key_of(row: SummaryRow) -> MatchKey:
 
 def _medians_s(rows: Rows) -> Side:
     return [list(row["launch_medians"].values()) for _, row in rows if row["time_s"] is not None]
+
+
+def _gravity(row: SummaryRow) -> int:
+    """How gravely a cell failed in one run: 0, not at all; hung in some launch; hung in all; refused; wrong."""
+    if row["state"] in FAILED:
+        return 2 + FAILED[::-1].index(row["state"])
+    return int(bool(row.get("accidents")))
 
 
 def _failure_of_run(run: ComparedRun, row: SummaryRow) -> str:

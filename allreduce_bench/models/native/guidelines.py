@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from ...algorithms import builtin
 from ...evaluation.competitors import competing
-from ...evaluation.grade import NOT_RELIABLE
+from ...evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
 from ...evaluation.summary_row import SummaryRow, time_of
 from ...evaluation.telling import Difference, differences, holm, launch_ratios
 from ...units import format_size, format_time, in_ranks, three_digits
@@ -49,6 +49,12 @@ class GuidelineComparison(NamedTuple):
     low: float | None  # ends of the 95 % interval; None: too few launches in common
     high: float | None
     broken: bool
+    grade: str = GOOD  # of the times
+
+    @property
+    def is_beyond_telling(self) -> bool:
+        """Whether it is not said how many times, since the grade is not good."""
+        return self.factor > MOST_FACTOR and self.grade != GOOD
 
 
 class _Pair(NamedTuple):
@@ -93,7 +99,8 @@ def broken_guidelines(compared: Sequence[GuidelineComparison]) -> list[dict[str,
         if broken:
             worst = max(broken, key=lambda comparison: comparison.factor)
             interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
-            factor = f"{three_digits(worst.factor)} times{interval} at {format_size(worst.nbytes)}"
+            interval = "" if worst.is_beyond_telling else interval
+            factor = f"{_times(worst)}{interval} at {format_size(worst.nbytes)}"
             label = cache_label(cache)
             line = {"guideline": worst.guideline, "ranks": f"{ranks}{f', {label} cache' if label else ''}"}
             line |= {"algorithm": algorithm, "rival": rival, "sizes": _broken_sizes(sizes_in_order)}
@@ -107,13 +114,19 @@ def guidelines_sentence(compared: Sequence[GuidelineComparison]) -> str:
     if not broken:
         return f"Native breaks no guideline in {len(compared)} comparisons."
     worst = max(broken, key=lambda comparison: comparison.factor)
-    slower = f"{three_digits(worst.factor)} times slower than {worst.rival} at {format_size(worst.nbytes)}"
+    slower = f"{_times(worst)} slower than {worst.rival} at {format_size(worst.nbytes)}"
     if worst.guideline == SPLIT:
-        slower = f"{three_digits(worst.factor)} times slower at {format_size(worst.nbytes)} than in pieces"
+        slower = f"{_times(worst)} slower at {format_size(worst.nbytes)} than in pieces"
     return (
         f"Native breaks a guideline in {len(broken)} of {len(compared)} comparisons, the worst on"
         f" {in_ranks([worst.ranks])}: {slower}."
     )
+
+
+def _times(comparison: GuidelineComparison) -> str:
+    if comparison.is_beyond_telling:
+        return f"more than {MOST_FACTOR} times"
+    return f"{three_digits(comparison.factor)} times"
 
 
 def _against_others(own_rows: Sequence[SummaryRow], rivals: Sequence[SummaryRow]) -> Iterator[_Pair]:
@@ -146,7 +159,9 @@ def _compared(pair: _Pair, told: Difference | None, is_answered: bool) -> Guidel
     low, high = (told.low, told.high) if told else (None, None)
     factor = time_of(own) / time_of(pair.rival)
     broken = is_answered and not (told and told.is_equal)
-    return GuidelineComparison(pair.guideline, *key, pair.name, pair.detail, factor, low, high, broken)
+    return GuidelineComparison(
+        pair.guideline, *key, pair.name, pair.detail, factor, low, high, broken, own.get("grade", GOOD)
+    )
 
 
 def _scaled(row: SummaryRow, factor: int) -> SummaryRow:

@@ -59,6 +59,8 @@ COLUMNS: dict[str, Callable[[SummaryRow], object]] = {
     "wrong": _column("wrong"),
     "standing": _column("standing"),
     "doubt": _column("doubt"),
+    "states": _column("states"),
+    "grade": lambda row: str(row.get("grade") or "").replace(" ", "_"),
     "state": _column("state"),
     "reason": lambda row: row.get("reason") if row["time_s"] is None else "",
 }

@@ -96,7 +96,7 @@ def test_where_no_cell_was_decided_the_gate_fails_unless_that_is_wanted():
 
 
 def test_a_cell_that_has_a_reason_not_to_be_compared_is_undecided_with_it():
-    torn = [row(FASTER), row(SLOWER, launch_states=("fast", "slow"))]
+    torn = [row(FASTER), row(SLOWER, doubt="two states")]
     comparison = gated(torn, CLEAR, undecided="warn")
-    assert comparison.cells[0][2:4] == ("undecided", "its launches are in two states in new")
+    assert comparison.cells[0][2:4] == ("undecided", "its times are doubted: two states in new")
     assert comparison.sentence == "2 cells: 0 slower, 0 faster, 1 same, 1 undecided"
