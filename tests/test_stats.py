@@ -177,7 +177,7 @@ def test_calling_until_the_reach_is_small_ends_near_the_long_run_median(lumi):
                 done += batch
             calls.append(done)
             errors.append(abs(median(series[start : start + done]) / truth - 1))
-    assert median(calls) == 32 and round(fmean(calls)) == 70 and sorted(calls)[len(calls) * 9 // 10] == 128
+    assert median(calls) == 40 and round(fmean(calls)) == 66 and sorted(calls)[len(calls) * 9 // 10] == 80
     assert round(fmean([error <= 0.03 for error in errors]), 3) == 0.998
 
 

@@ -59,7 +59,7 @@ def test_floors_are_columns_of_every_row_and_no_rows(rows):
     for row in rows:
         for name, column in COLUMNS.items():
             expected = floor_s(name, row["nbytes"]) * (COLD if row["cache"] == "cold" else 1)
-            assert row[column] == pytest.approx(expected, rel=0.05)
+            assert row[column] == pytest.approx(expected, rel=0.1)  # the fastest call, or the lowest median
 
 
 def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path):
@@ -128,8 +128,8 @@ def test_the_report_has_floors_beside_the_times_and_a_table_for_each_state(folde
     assert page.count('<th scope="col">local copy</th>') == 4
     assert page.count("<h3>4 ranks (oversubscribed), cold cache</h3>") == 1
     assert page.count("<h3>4 ranks (oversubscribed)</h3>") == 1
-    verdict_head = page.split('<table class="verdict">')[1].split("</thead>")[0]
-    assert verdict_head.count("<th ") == 3  # size, and one for each rank count
+    verdict_table = page.split('<table class="verdict">')[1].split("</table>")[0]
+    assert verdict_table.count("<th ") == 2  # one for each rank count, of the warm cache
     assert "Thin grey lines: floors" in page and "Hollow and dashed: cold cache" in page
     assert "warm: every call uses the same buffers; cold: between two uses" in page
 
