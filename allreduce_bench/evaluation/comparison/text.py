@@ -39,8 +39,8 @@ def method(comparison: Comparison) -> str:
     """What the numbers and verdicts are, in one line."""
     threshold, own, together = (f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED, 1 - ERROR_SHARE))
     return (
-        f"ratio: new / baseline, geometric means of launch medians; threshold {threshold}; interval: of each cell, {own}; "
-        f"alarms: of all cells at once, {together} (Holm)"
+        f"ratio: new / baseline, geometric means of launch medians; threshold {threshold}; "
+        f"interval: of each cell, {own}; alarms: of all cells at once, {together} (Holm)"
     )
 
 
