@@ -98,7 +98,7 @@ def _clipped(logs: np.ndarray, typical: float) -> DrawnIn:
     middle = np.median(logs)
     reach = FENCE * max(float(np.median(np.abs(logs - middle))) / NORMAL_MAD, typical)
     inside = np.abs(logs - middle) <= reach
-    return DrawnIn(np.clip(logs, middle - reach, middle + reach), float(inside.mean()))
+    return DrawnIn(np.clip(logs, middle - reach, middle + reach), max(float(inside.mean()), 1 / len(logs)))
 
 
 def _difference(logs: np.ndarray, variance: float, degrees: float) -> Difference:
