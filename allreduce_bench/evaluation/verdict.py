@@ -87,7 +87,7 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
     if not leaders:
         reason = _why_nothing_is_told(contests, grade)
         return Verdict(ranks, cache, (), (), tuple(sizes), grade, _together(contests), reason)
-    parts = [_Part(group, _by_time(common, group, sizes)) for group, common in _cut(leaders)]
+    parts = [_Part(group, _by_time(common, group, sizes)) for group, common in _cut(leaders, sizes)]
     overs = [
         hand_over(sizes, leaders, (before.names[0], before.sizes), (after.names[0], after.sizes))
         for before, after in zip(parts, parts[1:])
@@ -117,15 +117,19 @@ def _leaders(rows: Mapping[str, SummaryRow], names: Iterable[str]) -> frozenset[
     return frozenset(name for name in names if name not in rows or rows[name]["standing"] != SLOWER)
 
 
-def _cut(leaders: Mapping[int, frozenset[str]]) -> Iterator[tuple[list[int], frozenset[str]]]:
-    """As few groups of neighbouring sizes as have leaders in common, from the smallest size on; and these."""
+def _cut(leaders: Mapping[int, frozenset[str]], sizes: Sizes) -> Iterator[tuple[list[int], frozenset[str]]]:
+    """As few groups of neighbouring sizes as have leaders in common, from the smallest size on; and these.
+
+    Who is not ranked at a size may lead there, but only who is ranked at some size of a group holds it together.
+    """
     group: list[int] = []
     common: frozenset[str] = frozenset()
     for nbytes, names in leaders.items():
         if group and not common & names:
             yield group, common
             group = []
-        common = common & names if group else names
+        ranked = names & sizes[nbytes].keys()
+        common = common & names if group else ranked
         group.append(nbytes)
     yield group, common
 

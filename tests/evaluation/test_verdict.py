@@ -131,3 +131,27 @@ def test_a_stretch_says_where_its_winner_is_slower_by_launches_that_are_too_few(
     slow |= made_row("ring", SIZES[2], [20.0, 20.0])
     (won,) = verdicts(rank(rows))
     assert [(s.low, s.high, s.exceptions) for s in won.stretches] == [(8, SIZES[-1], (SIZES[2],))]
+
+
+def test_who_is_ranked_nowhere_holds_no_stretch_together():
+    def factor(name, n):
+        return {"native": 1 + n / 1000, "ring": 3 + n / 3000}.get(name, 9.0 + n)
+
+    rows = ranked_rows(cells(factor))
+    for row in rows:
+        if row["algorithm"] == "tree":
+            row["call_floor_s"] = 1e9
+    (found,) = verdicts(rank(rows))
+    assert [stretch.leaders for stretch in found.stretches] == [("native",), ("ring",)]
+    assert all(stretch.absent == ("tree",) for stretch in found.stretches)
+
+
+def test_who_has_times_at_large_sizes_only_takes_none_of_the_small_ones():
+    def factor(name, n):
+        return None if name == "ring" and n < SIZES[3] else {"ring": 1.0, "native": 2.0}.get(name, 3.0)
+
+    found = verdict_of(factor)
+    assert [(s.leaders, s.low, s.high) for s in found.stretches] == [
+        (("native",), 8, SIZES[2]),
+        (("ring",), SIZES[3], SIZES[-1]),
+    ]
