@@ -31,7 +31,7 @@ WIDE = 1.2
 MOST_FACTOR = 10  # beyond it nobody says how many times faster, where the grade is not good
 COUNTS = ("elapsed_s", "worked_s", "stolen_s", "own_s")  # of a node in a launch
 SOME_DOUBTED, MANY_DOUBTED = 0.1, 0.5  # shares of the cells that a doubt stands against
-MANY_STATES = 0.5  # share of the cells whose launches were of two minds
+MANY_STATES = 0.5  # share of the cells whose launches are in two states
 
 
 def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
@@ -122,7 +122,7 @@ def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
 
 
 def _states(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """The share of the measured cells whose launches were of two minds."""
+    """The share of the measured cells whose launches are in two states."""
     return _share_of_cells(rows, "launch_states", 0.0, MANY_STATES)
 
 

@@ -24,15 +24,19 @@ def hand_over(
     leaders: Mapping[int, Collection[str]],
     before: tuple[str, Sequence[int]],
     after: tuple[str, Sequence[int]],
-) -> HandOver:
+) -> HandOver | None:
     """Where the first of two neighbouring stretches, each an algorithm and its sizes in bytes, ends.
+
+    None: one of the two is not shown to be slower in the other's stretch, so nothing is handed over.
 
     `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: who is not shown to be slower at the
     sizes of stretches.
     """
     (earlier, its_sizes), (later, later_sizes) = before, after
-    low = max((nbytes for nbytes in its_sizes if later not in leaders[nbytes]), default=its_sizes[0])
-    high = min((nbytes for nbytes in later_sizes if earlier not in leaders[nbytes]), default=later_sizes[-1])
+    low = max((nbytes for nbytes in its_sizes if later not in leaders[nbytes]), default=None)
+    high = min((nbytes for nbytes in later_sizes if earlier not in leaders[nbytes]), default=None)
+    if low is None or high is None:
+        return None
     logs = {
         nbytes: log(_mean_ratio(rows[earlier], rows[later]))
         for nbytes, rows in sizes.items()

@@ -10,7 +10,8 @@ algorithms any is called the fastest:
 * Neighbouring sizes are further tries: the size and REACHES of them below, and the size and as many above. The ratio of
   two times grows or falls with the size, or at least it does among neighbours; so it lies between its means over both
   sides, and who is shown to be slower in both is slower at the size. The noise of a mean is less than that of a size.
-* Nobody is the fastest where the grade of the times is "not reliable".
+* Nobody is the fastest where a doubted time may be lower, one that some launch has below the lowest ranked time, nor
+  where the grade of the times is "not reliable".
 * The tries of all sizes are paid for by Holm's procedure (`telling.holm`).
 
 One that is not shown to be the fastest may still be shown to be faster than some: again by Holm's procedure over all

@@ -60,7 +60,9 @@ class Verdict(NamedTuple):
     ranks: int
     cache: str
     stretches: tuple[Stretch, ...]
-    hand_overs: tuple[HandOver, ...]  # from each stretch to the next, between their first leaders
+    hand_overs: tuple[
+        HandOver | None, ...
+    ]  # from each stretch to the next, between their first leaders; None: not shown
     unclear: tuple[int, ...]  # sizes outside of the stretches
     grade: str  # of the times: a name of grade.GRADES
     together: Stretch | None = None  # all sizes, where no stretch is won and all together show who is the fastest

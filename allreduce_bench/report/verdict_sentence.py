@@ -56,7 +56,11 @@ def lines(verdict: Verdict) -> list[Line]:
     unclear = ", ".join(map(format_size, verdict.unclear))
     return [
         *(_stretch_line(stretch, verdict.grade) for stretch in verdict.stretches),
-        *map(_hand_over_line, verdict.hand_overs, verdict.stretches, verdict.stretches[1:]),
+        *(
+            _hand_over_line(over, before, after)
+            for over, before, after in zip(verdict.hand_overs, verdict.stretches, verdict.stretches[1:])
+            if over
+        ),
         *([Line(unclear, "no winner")] if unclear else []),
         *together,
     ]

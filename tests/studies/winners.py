@@ -75,7 +75,7 @@ def outcome(table: DrawnTable) -> Outcome:
     stretches = [stretch for stretch in verdict.stretches if stretch.is_won]
     won = {stretch.leaders[0] for stretch in [*stretches, *([verdict.together] if verdict.together else [])]}
     false = len(winners) - len(named) + len(won - set(table.fastest.values()))
-    switches = [over.nbytes for over in verdict.hand_overs] if table.switch else []
+    switches = [over.nbytes for over in verdict.hand_overs if over] if table.switch else []
     off = max((abs(log(found / (table.switch or found))) / log(STEP) for found in switches), default=None)
     return Outcome(false, not won & set(table.fastest.values()), sizes - len(named), sizes, off)
 
