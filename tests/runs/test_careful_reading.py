@@ -1,0 +1,61 @@
+"""Only regular files are read from a run folder, and only a bounded part of what a user names."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from allreduce_bench.runs.careful_reading import open_kept, read_given, read_kept
+
+
+def test_regular_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    assert read_kept(path) == read_given(path) == b"abc"
+    assert read_kept(path, 3) == b"abc"
+
+
+def make_link(path: Path) -> None:
+    path.symlink_to("/etc/hostname")
+
+
+def make_socket(path: Path) -> None:
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.close()
+
+
+@pytest.mark.parametrize(
+    "make, kind",
+    [
+        (os.mkfifo, "a FIFO"),
+        (Path.mkdir, "a folder"),
+        (make_link, "a symbolic link"),
+        (make_socket, "a socket"),
+    ],
+)
+def test_special_files_are_refused_by_name(tmp_path: Path, make, kind: str) -> None:
+    path = tmp_path / "file"
+    make(path)
+    with pytest.raises(OSError, match=f"{kind}; a run folder holds regular files only: remove it") as refusal:
+        open_kept(path)
+    assert refusal.value.filename == str(path)
+
+
+def test_absent_files_are_absent(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        open_kept(tmp_path / "file")
+
+
+@pytest.mark.parametrize("read", [read_kept, read_given])
+def test_long_files_are_refused(tmp_path: Path, read) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abcd")
+    with pytest.raises(OSError, match="more than 3 bytes"):
+        read(path, 3)
+
+
+def test_endless_devices_end() -> None:
+    with pytest.raises(OSError, match="more than 1,000 bytes"):
+        read_given(Path("/dev/zero"), 1000)
