@@ -119,12 +119,13 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
         facts["layout"] = f"{nodes}x{launch.ranks // nodes}"
     facts |= {"mpi": {}, "oversubscribed": None, "findings": [], **rows[0].facts}
     facts["source"] = {"launch": rows[0].launch, "files": _each_once(row.file for row in rows)}
-    recorder = Recorder(folder, launch.name, facts)
+    recorder = Recorder(folder, launch.name, facts, sync=False)
     cells: dict[Cell, list[Imported]] = defaultdict(list)
     for row in rows:
         cells[row.algorithm, row.executor, row.count, row.segment, row.cache].append(row)
     for rows_of_cell in cells.values():
-        recorder.cell(*_cell(launch, rows_of_cell), sync=False)
+        recorder.cell(*_cell(launch, rows_of_cell))
+    recorder.seal()
 
 
 def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import json
-import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -12,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.summary import record_summary
-from ..runs.folder import RunFolder, read_json, run_names
+from ..runs.careful_reading import read_kept
+from ..runs.folder import RunFolder, run_names
+from ..runs.kept import Attempt
 from ..runs.plan import Launch, Plan
-from ..runs.recorder import create_run
+from ..runs.recorder import Recorder, create_run
 from ..runs.rows import Block, RunError, read_blocks
-from ..runs.schema import CELLS, REPETITIONS, names
+from ..runs.schema import CELLS, CHECKED, REPETITIONS, names
+from ..runs.spans import blocks_of_cell
 from ..units import in_ranks
 
+ANEW = ("schema_version", "launch", "attempt", "marks", "last_mark_crc32", "crc32")  # of a launch's copy
 OWN = ("ranks", "seed", "launches")  # what runs of one measurement may say each for itself
 SAME = {  # what launches of as many ranks have in common
     "MPI library": lambda fact: fact["mpi"].get("library"),
@@ -148,39 +151,68 @@ def _facts(source: Source) -> dict[str, Any]:
 def _digest(folder: RunFolder) -> str:
     """The fingerprint of all that was measured: of the names and digests of the files."""
     digest = hashlib.sha256()
-    for path in [folder.run_json, *sorted(path for path in folder.launches.rglob("*") if path.is_file())]:
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
+    for path in [folder.run_json, *sorted(path for path in folder.launches.rglob("*") if not path.is_dir())]:
+        content = hashlib.sha256(read_kept(path)).hexdigest()
         digest.update(f"{path.relative_to(folder.path).as_posix()}\0{content}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
 def _copy(source: Source, into: RunFolder, seed: int) -> None:
-    """All attempts of a source, under their new names. Raises RunError where its files are damaged."""
-    for launch, attempts in source.folder.attempt_numbers().items():
-        for attempt in attempts:
-            _copy_attempt(source, launch, attempt, into, seed)
+    """What is whole of all attempts of a source, under their new names. Raises RunError."""
+    for attempt in sorted(source.folder.kept(), key=lambda attempt: attempt.number):
+        if attempt.facts:
+            copy = _copy_attempt if attempt.is_checked else _copy_unchecked
+            copy(source, attempt, into, seed)
 
 
-def _copy_attempt(source: Source, launch: Launch, attempt: int, into: RunFolder, seed: int) -> None:
+def _facts_of_copy(source: Source, attempt: Attempt) -> dict[str, Any]:
+    """What the JSON file of the copy says: what its new writer says itself is not taken over."""
+    facts = {name: value for name, value in attempt.facts.items() if name not in ANEW}
+    merged_from = {"run": source.name, "launch": attempt.launch.name, "attempt": attempt.number}
+    return {**facts, "merged_from": merged_from}
+
+
+def _copy_attempt(source: Source, attempt: Attempt, into: RunFolder, seed: int) -> None:
     """Without the fingerprints of results where they are of other floats than those of `seed`, the new run's."""
-    new = source.renamed[launch]
-    old_stem, new_stem = f"{launch.name}.{attempt}", f"{new.name}.{attempt}"
-    old, copy = source.folder.launches / old_stem, into.launches / new_stem
-    facts = {**read_json(Path(f"{old}.json")), "launch": new.name}
-    facts["merged_from"] = {"run": source.name, "launch": launch.name}
-    Path(f"{copy}.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+    new = source.renamed[attempt.launch]
+    recorder = Recorder(into, new.name, _facts_of_copy(source, attempt), sync=False)
+    for mark in attempt.cells:
+        own = {"launch": new.name, "attempt": recorder.attempt}
+        stamps = (
+            {"stamps": recorder.keep_stamps(read_kept(attempt.launches / mark["stamps"]))} if mark["stamps"] else {}
+        )
+        other = {"bits": ""} if source.plan.seed != seed else {}
+        blocks = list(blocks_of_cell(attempt, mark)) if mark["rows"] != "0" else []
+        rows = (dict(zip(block, fields)) for block in blocks for fields in zip(*block.values()))
+        recorder.cell({**mark, **stamps, **other, **own}, [{**row, **own} for row in rows])
+    if attempt.is_sealed:
+        recorder.seal()
+
+
+def _copy_unchecked(source: Source, attempt: Attempt, into: RunFolder, seed: int) -> None:
+    """What `_copy_attempt` does, of a launch without checksums, which stays so."""
+    new = source.renamed[attempt.launch]
+    copy = attempt._replace(launch=new, launches=into.launches)
+    old_stem, new_stem = attempt.path(".stamps").name, copy.path(".stamps").name
+    facts = {**_facts_of_copy(source, attempt), "attempt": attempt.number, "launch": new.name}
+    facts["schema_version"] = attempt.facts["schema_version"]
+    copy.path(".json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
     def changed(block: Block) -> Block:
-        files = [value.replace(f"{old_stem}.", f"{new_stem}.", 1) for value in block.get("stamps", ())]
+        files = [value.replace(f"{old_stem}/", f"{new_stem}/", 1) for value in block.get("stamps", ())]
         other = {"bits": ("",) * len(block["launch"])} if "bits" in block and source.plan.seed != seed else {}
         stamps = {"stamps": tuple(files)} if files else {}
         return {**block, "launch": (new.name,) * len(block["launch"]), **stamps, **other}
 
-    for kind, columns in {".csv": REPETITIONS, ".cells.csv": CELLS}.items():
-        if Path(f"{old}{kind}").is_file():  # else the attempt ended before it had one
-            _copy_rows(Path(f"{old}{kind}"), Path(f"{copy}{kind}"), names(columns), changed)
-    if (stamps := Path(f"{old}.stamps")).is_dir():
-        shutil.copytree(stamps, f"{copy}.stamps")
+    for ending, columns in {".csv": REPETITIONS, ".cells.csv": CELLS}.items():
+        if attempt.path(ending).is_file():  # else the attempt ended before it had one
+            kept = [name for name in names(columns) if name not in CHECKED]
+            _copy_rows(attempt.path(ending), copy.path(ending), kept, changed)
+    for mark in attempt.cells:
+        if mark["stamps"]:
+            copy.path(".stamps").mkdir(exist_ok=True)
+            content = read_kept(attempt.launches / mark["stamps"])
+            (copy.path(".stamps") / Path(mark["stamps"]).name).write_bytes(content)
 
 
 def _copy_rows(old: Path, copy: Path, columns: list[str], changed: Callable[[Block], Block]) -> None:

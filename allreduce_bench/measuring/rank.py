@@ -143,7 +143,7 @@ def _refuse_to_mix(comm: MPI.Comm, folder: RunFolder, plan: Plan, launch: Launch
     if launch is not None and launch.ranks != comm.size:
         refuse_other_ranks(launch, comm.size)
     mpi = own_mpi()
-    for attempt in folder.attempts():
+    for attempt in folder.attempts(typed=False):
         for key in ("library", *(["thread_level"] if attempt["ranks"] == comm.size else [])):
             if attempt["mpi"].get(key) != mpi[key]:
                 other = f"{attempt['mpi'].get(key)} in launch {attempt['launch']}"
@@ -169,6 +169,8 @@ def _measure(comm: MPI.Comm, task: Task, folder: RunFolder, plan: Plan, launch: 
     failed = measure_cells(context, recorder, finished, listener)
     listener.is_warned()  # in the last cell, perhaps
     end_together(context, recorder)
+    if recorder is not None:
+        recorder.seal()
     return failed
 
 
@@ -176,7 +178,9 @@ def _earlier_sync(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync 
     """How the first launch of as many ranks entered its calls, where that decides; rank 0 only."""
     if comm.rank or plan.sync != "auto" or comm.size == 1:
         return None
-    attempts = [attempt for attempt in folder.attempts() if attempt["ranks"] == comm.size and attempt.get("sync")]
+    attempts = [
+        attempt for attempt in folder.attempts(typed=False) if attempt["ranks"] == comm.size and attempt.get("sync")
+    ]
     return EarlierSync(attempts[0]["launch"], attempts[0]["sync"]["way"]) if attempts else None
 
 

@@ -1,17 +1,20 @@
 """Where a run keeps what, and reading it back without pandas; only what was finished is handed out."""
 
-import json
-import time
+import os
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from errno import ENOENT, ESTALE
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .plan import ImportedPlan, Launch, Plan, PlanError
-from .rows import Block, Row, RunError, read_blocks, read_rows
-from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, names
+from .rows import Block, Row, RunError, read_blocks
+from .schema import REPETITIONS, SCHEMA_VERSION, UNCHECKED_VERSION, UNFINISHED, names
+
+if TYPE_CHECKING:
+    from .kept import Attempt, Damage
 
 CellKey = tuple[str, ...]  # the values of KEY, as written
 KEY = (
@@ -22,9 +25,8 @@ KEY = (
     "cache",
     "groups",
 )  # what tells a cell from the others of its launch
-UNFINISHED = ("left out", "hung")  # states of a cell that a further attempt may still measure
 KEPT = (*UNFINISHED, "wrong")  # states that count in every attempt
-LOOK_AGAIN_S = (0.01, 0.1, 0.5)  # at a file that was replaced
+FILE_NAME = re.compile(r"([^.]+)\.([1-9][0-9]{0,8})(?:\.json|\.csv|\.cells\.csv)")  # launch and attempt
 
 
 class RunFolder:
@@ -38,11 +40,18 @@ class RunFolder:
 
     def open(self) -> dict:
         """The content of run.json. Raises RunError: absent, damaged, or of another schema version."""
-        if not self.path.is_dir():
-            raise RunError(f"{self.path}: no such folder; expected a run made by 'allreduce-bench run'")
-        if not self.run_json.is_file():
-            raise RunError(f"{self.path}: holds no run.json, so it is no run; name the folder of one run")
-        run = read_json(self.run_json)
+        from .kept import read_json  # late: rank 0 only
+
+        try:
+            run = read_json(self.run_json)
+        except RunError:
+            if not self.path.is_dir():
+                raise RunError(f"{self.path}: no such folder; expected a run made by 'allreduce-bench run'") from None
+            if not os.path.lexists(self.run_json):
+                raise RunError(f"{self.path}: holds no run.json, so it is no run; name the folder of one run") from None
+            raise
+        if self.launches.is_symlink():
+            raise RunError(f"{self.launches}: a symbolic link; a run folder holds its own files only: remove it")
         version = run.get("schema_version")
         if type(version) is not int:
             raise RunError(f"{self.run_json}: damaged: it names no schema version; expected {SCHEMA_VERSION}")
@@ -50,10 +59,12 @@ class RunFolder:
             raise RunError(
                 f"{self.run_json}: of a newer schema, {version}; this program reads up to {SCHEMA_VERSION}: update it"
             )
-        if version < SCHEMA_VERSION:
+        if version < UNCHECKED_VERSION:
             raise RunError(
                 f"{self.run_json}: of an older schema, {version}, that is no longer read; expected {SCHEMA_VERSION}"
             )
+        if version > UNCHECKED_VERSION and "crc32" not in run:
+            raise RunError(f"{self.run_json}: damaged: its checksum is gone; restore it or measure anew")
         return run
 
     def plan(self) -> Plan:
@@ -75,22 +86,51 @@ class RunFolder:
             raise RunError(f"{self.run_json}: damaged: imported is {imported!r:.60}; import the logs anew")
         return imported or None
 
-    def attempts(self) -> list[dict]:
-        """The facts of every attempt that finished a cell, in the order in which they started. Raises RunError."""
-        marks = [path for path in self.launches.glob("*.cells.csv") if read_rows(path, names(CELLS))]
-        facts = [_launch_facts(path.with_name(path.name.replace(".cells.csv", ".json"))) for path in marks]
+    def kept(
+        self, wanted: Callable[[Launch], bool] = lambda launch: True, with_rows: bool = True, typed: bool = True
+    ) -> "list[Attempt]":
+        """Every attempt of the wanted launches with what is whole of it, see `kept.read_attempt`."""
+        from .kept import read_attempt  # late, too
+
+        found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
+        found.sort(key=lambda attempt: f"{attempt[0].name}.{attempt[1]}")
+        return [
+            read_attempt(self.launches, launch, number, with_rows, typed) for launch, number in found if wanted(launch)
+        ]
+
+    def attempts(self, typed: bool = True) -> list[dict]:
+        """The facts of every attempt that finished a cell, in the order in which they started. Raises RunError.
+
+        Not `typed`: those with a checksum are believed, by who looks at little of them.
+        """
+        facts = [attempt.facts for attempt in self.kept(with_rows=False, typed=typed) if attempt.cells]
         return sorted(facts, key=lambda fact: (fact["started"], fact["launch"]))
+
+    def damages(self) -> "list[Damage]":
+        """What is not as it was written; what it is about counts as missing, see `kept.Damage`."""
+        from .kept import lost_attempts
+
+        return [
+            *lost_attempts(self.launches, self.attempt_numbers()),
+            *(damage for attempt in self.kept() for damage in attempt.damages),
+        ]
+
+    def unchecked(self) -> list[str]:
+        """The launches with files of UNCHECKED_VERSION, whose changes cannot be noticed."""
+        kept = [attempt for attempt in self.kept(with_rows=False) if attempt.facts and not attempt.is_checked]
+        return list(dict.fromkeys(attempt.launch.name for attempt in kept))
 
     def attempt_numbers(self) -> dict[Launch, list[int]]:
         """The attempts of every launch that was begun, in no order; files of other names do not count."""
-        attempts_of: dict[Launch, list[int]] = defaultdict(list)
-        for path in self.launches.glob("*.json"):
-            name, _, attempt = path.stem.partition(".")
-            with suppress(ValueError):
-                launch, number = Launch.named(name), int(attempt)
-                if path.name == f"{launch.name}.{number}.json":
-                    attempts_of[launch].append(number)
-        return attempts_of
+        attempts_of: dict[Launch, dict[int, None]] = defaultdict(dict)
+        names_there: list[str] = []
+        with suppress(FileNotFoundError):
+            names_there = os.listdir(self.launches)
+        for name in names_there:
+            if match := FILE_NAME.fullmatch(name):
+                with suppress(ValueError):
+                    attempts_of[Launch.named(match[1])][int(match[2])] = None
+        return {launch: list(numbers) for launch, numbers in attempts_of.items()}
 
     def marks(self) -> list[Row]:
         """One row per cell that ended in an attempt, as in CELLS. Raises RunError where there is none at all.
@@ -99,9 +139,16 @@ class RunFolder:
         first start was dead. The first attempt stands, but a failed check is never hidden by it.
         """
         self.open()
-        rows = [row for path in sorted(self.launches.glob("*.cells.csv")) for row in read_rows(path, names(CELLS))]
+        return self._counted(self.kept())
+
+    def _counted(self, kept: "list[Attempt]") -> list[Row]:
+        """What `marks` returns of these attempts. Raises RunError."""
+        rows = [row for attempt in kept for row in attempt.cells]
         if not rows:
-            raise RunError(f"{self.path}: half-written: no cell was finished; go on with 'run --resume -o {self.path}'")
+            way = f"go on with 'run --resume -o {self.path}'"
+            if any(attempt.damages for attempt in kept):
+                raise RunError(f"{self.path}: damaged: no whole cell is left; {way}")
+            raise RunError(f"{self.path}: half-written: no cell was finished; {way}")
         first_attempts: dict[tuple[str, ...], int] = {}
         for row in rows:
             if row["state"] not in UNFINISHED:
@@ -120,18 +167,19 @@ class RunFolder:
 
         A cell may come in several blocks. Raises RunError.
         """
-        done = {(row["launch"], row["attempt"], *key_of(row)) for row in self.marks() if row["state"] == "done"}
-        for marks in sorted(self.launches.glob("*.cells.csv")):
-            path = marks.with_name(marks.name.replace(".cells.csv", ".csv"))
-            if not path.is_file():
-                raise RunError(f"{path}: damaged: the raw times of {marks.name} are missing")
-            for block in read_blocks(path, names(REPETITIONS)):
-                start = 0
-                for cell, rows in groupby(zip(*(block[name] for name in ("launch", "attempt", *KEY)))):
-                    stop = start + len(list(rows))
-                    if cell in done:
-                        yield {name: values[start:stop] for name, values in block.items()}
-                    start = stop
+        from .spans import blocks_of_cell  # late: only who reads times
+
+        self.open()
+        kept = self.kept()
+        counted = self._counted(kept)
+        done = {(row["launch"], row["attempt"], *key_of(row)) for row in counted if row["state"] == "done"}
+        for attempt in kept:
+            if attempt.is_checked:
+                for row in attempt.cells:
+                    if row["state"] == "done" and (row["launch"], row["attempt"], *key_of(row)) in done:
+                        yield from blocks_of_cell(attempt, row)
+            elif attempt.cells:
+                yield from _unchecked_blocks(attempt, done)
 
     def pending(self, plan: Plan, skip_hung: bool = False, among: Sequence[Launch] | None = None) -> list[Launch]:
         """The planned launches that have cells left, or those of them that are `among` these. Raises RunError."""
@@ -147,14 +195,13 @@ class RunFolder:
 
         With `skip_hung` also those that hung, in whichever launch of as many ranks.
         """
-        rows = self._marks_of(f"{launch.name}.*")
+        rows = self._cells(lambda other: other == launch)
         done = {key_of(row) for row in rows if row["state"] not in UNFINISHED}
-        hung = self._marks_of(f"{launch.ranks}r-*") if skip_hung else []
+        hung = self._cells(lambda other: other.ranks == launch.ranks, with_rows=False) if skip_hung else []
         return done | {key_of(row) for row in hung if row["state"] == "hung"}
 
-    def _marks_of(self, stem_pattern: str) -> list[Row]:
-        paths = self.launches.glob(f"{stem_pattern}.cells.csv")
-        return [row for path in paths for row in read_rows(path, names(CELLS))]
+    def _cells(self, wanted: Callable[[Launch], bool], with_rows: bool = True) -> list[Row]:
+        return [row for attempt in self.kept(wanted, with_rows) for row in attempt.cells]
 
 
 def key_of(row: Row) -> CellKey:
@@ -174,31 +221,12 @@ def run_names(folders: Sequence[RunFolder]) -> list[str]:
     return [str(path) if own.count(path.name) > 1 else path.name for path in paths]
 
 
-def _launch_facts(path: Path) -> dict:
-    facts = read_json(path)
-    if missing := {"started", "launch", "ranks", "oversubscribed", "mpi", "findings"} - set(facts):
-        raise RunError(f"{path}: damaged: it lacks {', '.join(sorted(missing))}")
-    return facts
-
-
-def read_json(path: Path) -> dict:
-    """The object in a JSON file. Raises RunError."""
-    try:
-        value = json.loads(_read_text(path))
-    except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"{path}: damaged: {error}; expected a JSON object") from error
-    if not isinstance(value, dict):
-        raise RunError(f"{path}: damaged: expected a JSON object, found {type(value).__name__}")
-    return value
-
-
-def _read_text(path: Path) -> str:
-    """The text of a file; one that another node has just replaced may be gone under its old handle: look again."""
-    for pause_s in LOOK_AGAIN_S:
-        try:
-            return path.read_text(encoding="utf-8")
-        except OSError as error:
-            if error.errno not in (ESTALE, ENOENT):
-                raise
-        time.sleep(pause_s)
-    return path.read_text(encoding="utf-8")
+def _unchecked_blocks(attempt: "Attempt", done: set[tuple[str, ...]]) -> Iterator[Block]:
+    """The rows of these cells, which (launch, attempt, *key) tells apart. Raises RunError."""
+    for block in read_blocks(attempt.path(".csv"), names(REPETITIONS)):
+        start = 0
+        for cell, rows in groupby(zip(*(block[name] for name in ("launch", "attempt", *KEY)))):
+            stop = start + len(list(rows))
+            if cell in done:
+                yield {name: values[start:stop] for name, values in block.items()}
+            start = stop

@@ -2,19 +2,21 @@
 
 import csv
 import io
-import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
 from errno import EEXIST, ENOTDIR, ENOTEMPTY
 from pathlib import Path
 
 from .. import __version__
-from .folder import KEY, RunFolder
-from .plan import Launch, Plan
+from .folder import RunFolder
+from .plan import Plan
 from .rows import RunError
-from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, names
+from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, checked_json, checksum, first_link, names
+
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 def now() -> str:
@@ -45,10 +47,11 @@ def create_run(
     draft = RunFolder(folder.path.with_name(f".new-{unique_name()}"))
     try:
         draft.launches.mkdir(parents=True)
-        draft.run_json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        write_whole(draft.run_json, checked_json(content))
         if folder.path.exists():  # an empty folder would be replaced
             raise FileExistsError(EEXIST, "exists", str(folder.path))
         draft.path.rename(folder.path)
+        sync_folder(folder.path.parent)
     except OSError as error:  # a full disk must not leave half a run behind
         discard_run(draft)
         error.filename = str(folder.path)  # whose name the user knows
@@ -72,39 +75,62 @@ def discard_run(folder: RunFolder) -> None:
 class Recorder:
     """The writer of one attempt of one launch."""
 
-    def __init__(self, folder: RunFolder, launch: str, facts: dict):
-        """Open a new attempt of `launch`; `facts` goes to its JSON file. Never touches an earlier attempt."""
-        folder.launches.mkdir(exist_ok=True)
-        self.attempt = 1
-        while True:
-            stem = folder.launches / f"{launch}.{self.attempt}"
-            try:
-                with open(f"{stem}.json", "x", encoding="utf-8") as file:
-                    head = {
-                        "schema_version": SCHEMA_VERSION,
-                        "launch": launch,
-                        "attempt": self.attempt,
-                        "started": now(),
-                    }
-                    self._facts = {**head, **facts}
-                    json.dump(self._facts, file, indent=1)
-                break
-            except FileExistsError:
-                self.attempt += 1
-        self.launch, self._stem, self._kept_stamps = launch, stem, 0
-        self._repetitions = Path(f"{stem}.csv")
-        self._cells = Path(f"{stem}.cells.csv")
-        _append(self._repetitions, [names(REPETITIONS)])
-        _append(self._cells, [names(CELLS)])
-
-    def cell(self, facts: dict, repetitions: Iterable[dict], sync: bool = True) -> None:
-        """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete.
+    def __init__(self, folder: RunFolder, launch: str, facts: dict, sync: bool = True):
+        """Open a new attempt of `launch`; `facts` goes to its JSON file. Never touches an earlier attempt.
 
         Without `sync` nobody waits for the disk: for what can be made again at any time.
         """
+        self.launch, self.attempt, self._sync = launch, 1, sync
+        self._kept_stamps, self._stamps_crc32 = 0, ""
+        while not self._claim(folder.launches / f"{launch}.{self.attempt}"):
+            self.attempt += 1
+        head = {"schema_version": SCHEMA_VERSION, "launch": launch, "attempt": self.attempt, "started": now()}
+        self._facts = {**head, **facts}
+        self._write_facts()
+        headers = [csv_bytes([names(columns)]) for columns in (REPETITIONS, CELLS)]
+        for file, header in zip((self._repetitions, self._cells), headers):
+            append_to(file, header, sync=False)
+        self._mark_count, self._rows_end_nbytes = 0, len(headers[0])
+        self._last_crc32 = first_link(b"".join(headers), launch, self.attempt)
+
+    def _claim(self, stem: Path) -> bool:
+        """Make the files of an attempt; whether none of them was there: several processes may try at once."""
+        try:
+            os.close(os.open(f"{stem}.json", NEW_FILE, 0o666))
+        except FileExistsError:
+            return False
+        except FileNotFoundError:  # an archive may have left out an empty folder
+            stem.parent.mkdir()
+            return self._claim(stem)
+        try:
+            self._repetitions, self._cells = _create(Path(f"{stem}.csv")), _create(Path(f"{stem}.cells.csv"))
+        except FileExistsError:  # of an attempt whose JSON file is gone
+            os.unlink(f"{stem}.json")
+            return False
+        self._stem = stem
+        return True
+
+    def cell(self, facts: dict, repetitions: Iterable[dict]) -> None:
+        """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete."""
         common = {"launch": self.launch, "attempt": self.attempt, **facts}
-        _append(self._repetitions, [_field_values(REPETITIONS, {**common, **row}) for row in repetitions], sync)
-        _append(self._cells, [_field_values(CELLS, common)])
+        common |= {"stamps_crc32": self._stamps_crc32} if facts.get("stamps") else {}
+        rows = [field_values(REPETITIONS, {**common, **row}) for row in repetitions]
+        content = csv_bytes(rows)
+        if rows:
+            append_to(self._repetitions, content, self._sync)
+        kept = {"rows": len(rows), "rows_nbytes": len(content), "rows_crc32": checksum(content)}
+        mark = {**common, **kept, "rows_begin_nbytes": self._rows_end_nbytes, "follows": self._last_crc32}
+        line, self._last_crc32 = mark_line(mark)
+        append_to(self._cells, line, self._sync)
+        self._rows_end_nbytes += len(content)
+        self._mark_count += 1
+
+    def seal(self) -> None:
+        """Say how many cells have ended: the last that is kept of the attempt. A mark that is lost is then noticed."""
+        self.keep(marks=self._mark_count, last_mark_crc32=self._last_crc32)
+        self._write_facts()
+        self._repetitions.close()
+        self._cells.close()
 
     def stamps(self, stamps) -> str:
         """Keep entry and exit of every rank and call of the cell that comes next, float64 [2, call, rank] in seconds.
@@ -113,14 +139,19 @@ class Recorder:
         """
         from numpy import save  # late: few runs keep them
 
+        content = io.BytesIO()
+        save(content, stamps, allow_pickle=False)
+        return self.keep_stamps(content.getvalue())
+
+    def keep_stamps(self, content: bytes) -> str:
+        """What `stamps` does, of a file that was made before."""
         folder = Path(f"{self._stem}.stamps")
         folder.mkdir(exist_ok=True)
         self._kept_stamps += 1
         path = folder / f"{self._kept_stamps:04}.npy"
-        with open(path, "xb") as file:
-            save(file, stamps, allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())
+        with _create(path) as file:
+            append_to(file, content, self._sync)
+        self._stamps_crc32 = checksum(content)
         return f"{folder.name}/{path.name}"
 
     def found(self, finding: dict) -> None:
@@ -136,37 +167,16 @@ class Recorder:
         print(f"warning: {finding['text']}; {finding['effect']}", file=sys.stderr, flush=True)
 
     def keep(self, **facts) -> None:
-        """Add to the launch's facts what is known only at its end."""
+        """Add to the launch's facts what is known only at its end, when `seal` writes it."""
         self._facts |= facts
-        self._write_facts()
 
     def amend(self, name: str, **facts) -> None:
-        """Add to the launch's facts under `name` what is known only at its end."""
+        """Add to the launch's facts under `name` what is known only at its end, when `seal` writes it."""
         self._facts[name] = {**self._facts.get(name, {}), **facts}
-        self._write_facts()
 
     def _write_facts(self) -> None:
         """All at once: others may read them at any time."""
-        temporary = Path(f"{self._stem}.json.tmp")
-        temporary.write_text(json.dumps(self._facts, indent=1), encoding="utf-8")
-        temporary.replace(f"{self._stem}.json")
-
-
-def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None:
-    """Add a row about a cell that nobody finished to the attempt that `facts` name, else to the newest one of `launch`.
-
-    Its ranks are gone; another job may be at work on a newer attempt. Where no attempt came as far as writing there is
-    nothing to add to, and a cell that has ended after all stays so.
-    """
-    attempts = folder.attempt_numbers().get(launch, [])
-    if attempts and not _has_ended(folder, launch, facts):
-        row = {"attempt": max(attempts), **facts, "launch": launch.name}
-        _append(folder.launches / f"{launch.name}.{row['attempt']}.cells.csv", [_field_values(CELLS, row)], sync=True)
-
-
-def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
-    key = tuple("" if facts[name] is None else str(facts[name]) for name in KEY)
-    return key in folder.finished(launch)
+        write_whole(Path(f"{self._stem}.json"), checked_json(self._facts), self._sync)
 
 
 def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> None:
@@ -178,22 +188,58 @@ def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> No
 
 def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:
     """The lines of summary.csv: the names of SUMMARY, then the values of each row."""
-    return [names(SUMMARY), *(_field_values(SUMMARY, row) for row in rows)]
+    return [names(SUMMARY), *(field_values(SUMMARY, row) for row in rows)]
 
 
-def _field_values(columns: tuple[Column, ...], row: Mapping[str, object]) -> list:
+def mark_line(mark: Mapping[str, object]) -> tuple[bytes, str]:
+    """A line of CELLS, and the checksum at its end."""
+    content = csv_bytes([field_values(CELLS, {**mark, "crc32": ""})]).removesuffix(b"\n")
+    crc32 = checksum(content)
+    return content + f"{crc32}\n".encode(), crc32
+
+
+def field_values(columns: Iterable[Column], row: Mapping[str, object]) -> list:
     """The values in the order of `columns`; what is missing stays empty, yes and no become 1 and 0."""
-    values = (row.get(name) for name in names(columns))
+    values = (row.get(column.name) for column in columns)
     return ["" if value is None else int(value) if isinstance(value, bool) else value for value in values]
 
 
-def _append(path: Path, rows: Iterable[Sequence], sync: bool = False) -> None:
-    """Append rows in one write; with `sync` wait until they are on disk."""
-    with open(path, "a", encoding="utf-8", newline="") as file:
-        file.write(_csv_text(rows))
-        file.flush()
-        if sync:
-            os.fsync(file.fileno())
+def write_whole(path: Path, content: bytes, sync: bool = True) -> None:
+    """Put a file in its place at once; with `sync` it, and its place, are on disk then. One process at a time."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    with io.FileIO(temporary, "wb") as file:
+        append_to(file, content, sync)
+    temporary.replace(path)
+    if sync:
+        sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on disk, where the file system has such a wish."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # some file systems keep no order to ask for
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _create(path: Path) -> io.FileIO:
+    """Open a new file to append to. Raises FileExistsError."""
+    return io.FileIO(os.open(path, NEW_FILE | os.O_APPEND, 0o666), "wb")
+
+
+def append_to(file: io.FileIO, content: bytes, sync: bool = True) -> None:
+    """Write all of it; with `sync` wait until it is on disk."""
+    left = memoryview(content)
+    while left:
+        left = left[file.write(left) :]
+    if sync:
+        os.fsync(file.fileno())
+
+
+def csv_bytes(rows: Iterable[Sequence]) -> bytes:
+    return _csv_text(rows).encode()
 
 
 def _csv_text(rows: Iterable[Sequence]) -> str:

@@ -1,16 +1,18 @@
 """The rows of a run's CSV files, read back and held against what their columns say."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 
-from .schema import KINDS, LATER, SCHEMA_VERSION, STATES
+from .schema import KINDS, LATER, STATES
 
 Row = dict[str, str]
 Block = dict[str, tuple[str, ...]]  # consecutive rows, column by column
 NEEDED = ("ranks", "nbytes", "time_s")  # never empty
+LONGEST_S, SHORTEST_S = 1e9, 1e-12  # times beyond these are none, unless 0: what is computed of them must be finite
+LARGEST = 2**63  # of a whole number, not included
 BLOCK_ROWS = 512  # read at once: enough to handle them by columns, few enough to stay in the caches
 
 
@@ -28,20 +30,58 @@ def read_rows(path: Path, columns: list[str]) -> list[Row]:
 
 def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
     """What `read_rows` gives, at most BLOCK_ROWS rows at once. Raises RunError."""
-    with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-        reader = csv.reader(line for line in file if line.endswith("\n"))
+    from .careful_reading import open_kept  # late: most ranks read nothing
+
+    with open_kept(path) as file:
+        header = file.readline()
+        if not header.endswith(b"\n"):
+            return
         try:
-            header = next(reader, columns)
-            lacks = LATER.difference(header)
-            if header != [name for name in columns if name not in lacks]:
-                raise RunError(
-                    f"{path}: damaged: its columns are not those of schema version {SCHEMA_VERSION}: {','.join(header)}"
-                )
-            while rows := [(reader.line_num, fields) for fields in islice(reader, BLOCK_ROWS)]:
-                block = _block(path, header, rows)
-                yield {name: block.get(name, ("",) * len(rows)) for name in columns} if lacks else block
-        except csv.Error as error:
-            raise RunError(f"{path}, line {reader.line_num}: damaged: {error}") from error
+            present = checked_header(header[:-1], columns)
+        except RunError as error:
+            raise RunError(f"{path}: damaged: {error}") from error
+        lines = (line.decode(errors="replace") for line in file if line.endswith(b"\n"))
+        yield from blocks_of(path, columns, present, lines, 1)
+
+
+def checked_header(header: bytes, columns: list[str], needed: Collection[str] = ()) -> list[str]:
+    """Those of `columns` that a file has, as its first line says. Raises RunError for others.
+
+    It may lack those that came LATER, unless they are `needed`.
+    """
+    found = header.decode(errors="replace").split(",")
+    lacks = LATER.difference(found, needed)
+    if found != [name for name in columns if name not in lacks]:
+        raise RunError("its first line does not name the columns of this schema version")
+    return found
+
+
+def blocks_of(
+    path: Path, columns: list[str], present: list[str], lines: Iterable[str], first_line: int = 0
+) -> Iterator[Block]:
+    """The rows in `lines`, at most BLOCK_ROWS at once; what is not `present` of the columns is empty.
+
+    Raises RunError with the number of the line, of which `first_line` came before.
+    """
+    reader = csv.reader(lines)
+    try:
+        while rows := [(first_line + reader.line_num, fields) for fields in islice(reader, BLOCK_ROWS)]:
+            block = _block(path, present, rows)
+            yield {name: block.get(name, ("",) * len(rows)) for name in columns} if present != columns else block
+    except csv.Error as error:
+        raise RunError(f"{path}, line {first_line + reader.line_num}: damaged: {error}") from error
+
+
+def checked_row(columns: list[str], fields: list[str]) -> Row:
+    """The row of these fields. Raises RunError where one does not hold what its column says."""
+    if len(fields) != len(columns):
+        raise RunError(f"{len(fields)} fields, expected {len(columns)}")
+    row = dict(zip(columns, fields))
+    signed = row.get("valid") == "0"  # a clock that ran backwards
+    for name, value in row.items():
+        if not _fits(name, value, signed):
+            raise RunError(f"{name} is '{value:.60}'")
+    return row
 
 
 def _block(path: Path, columns: list[str], rows: list[tuple[int, list[str]]]) -> Block:
@@ -50,19 +90,11 @@ def _block(path: Path, columns: list[str], rows: list[tuple[int, list[str]]]) ->
     complete = {len(fields) for _, fields in rows} == {len(columns)}
     if not complete or not all(_all_fit(name, values) for name, values in block.items()):
         for line, fields in rows:
-            _refuse_damage(f"{path}, line {line}", columns, fields)
+            try:
+                checked_row(columns, fields)
+            except RunError as error:
+                raise RunError(f"{path}, line {line}: damaged: {error}") from error
     return block
-
-
-def _refuse_damage(position: str, columns: list[str], fields: list[str]) -> None:
-    """Raises RunError where a row does not hold what its columns say."""
-    if len(fields) != len(columns):
-        raise RunError(f"{position}: damaged: {len(fields)} fields, expected {len(columns)}")
-    row = dict(zip(columns, fields))
-    signed = row.get("valid") == "0"  # a clock that ran backwards
-    for name, value in row.items():
-        if not _fits(name, value, signed):
-            raise RunError(f"{position}: damaged: {name} is '{value}'")
 
 
 def _as_one_object(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -80,7 +112,11 @@ def _all_fit(name: str, values: tuple[str, ...]) -> bool:
         numbers = list(map(float, filter(None, values)))
     except ValueError:
         return False
-    return all(map(isfinite, numbers)) and min(numbers, default=0) >= 0
+    if not all(map(isfinite, numbers)) or min(numbers, default=0) < 0:
+        return False
+    shortest_s = SHORTEST_S if name == "time_s" else 0
+    limit = LONGEST_S if name.endswith("_s") else inf
+    return max(numbers, default=0) <= limit and min(filter(None, numbers), default=shortest_s) >= shortest_s
 
 
 def _fits(name: str, value: str, signed: bool) -> bool:
@@ -94,7 +130,15 @@ def _fits(name: str, value: str, signed: bool) -> bool:
         return True
     try:
         if kind == "real":
-            return isfinite(float(value)) and (signed or float(value) >= 0)
-        return int(value) >= 0
+            return _is_real(name, float(value), signed)
+        return 0 <= int(value) < LARGEST
     except ValueError:
         return False
+
+
+def _is_real(name: str, number: float, signed: bool) -> bool:
+    if not isfinite(number) or (number < 0 and not signed):
+        return False
+    if name.endswith("_s") and abs(number) > LONGEST_S:
+        return False
+    return name != "time_s" or number == 0 or abs(number) >= SHORTEST_S

@@ -1,14 +1,20 @@
 """The columns of what is kept: name, unit, kind, meaning; and the version of the layout.
 
 History of SCHEMA_VERSION: 1, the first; 2, how the ranks were started, bytes between nodes, state hung; 3, entry and
-exit on a common clock, why a cell stopped, bits, floors, cache, groups.
+exit on a common clock, why a cell stopped, bits, floors, cache, groups; 4, checksums of the rows and stamps of a cell,
+of its line in CELLS, which also names the line before, and of the JSON files.
 """
 
-from typing import Literal, NamedTuple
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+from zlib import crc32
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
+UNCHECKED_VERSION = 3  # is read, too; its files hold no checksums
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
 FORMER_SYNCS = ("dissemination",)  # of runs that can be read, but not gone on with
+JSON_END = '"\n}\n'  # of a JSON file, after its checksum
 FLOOR = "floor"  # the executor of what is measured beside the all-reduces, and is none:
 FLOORS = ("null", "copy", "reduce")  # no call at all, a local copy of the vector, a local reduction
 CACHES = ("warm", "cold")
@@ -81,6 +87,15 @@ _OTHERS = (
 )
 _COMPLETION = Column("completion_s", "s", "real", "last exit - last entry on the common clock; empty: one rank alone, or no common clock")
 _SKEW = Column("arrival_skew_s", "s", "real", "last entry - first entry on the common clock")
+_CHECKED = (
+    Column("rows", "", "whole", "rows of the cell in the raw times"),
+    Column("rows_begin_nbytes", "bytes", "whole", "where they begin in the file of the raw times"),
+    Column("rows_nbytes", "bytes", "whole", "their length in it"),
+    Column("rows_crc32", "", "text", "CRC-32 of these bytes: eight hexadecimal digits, as every CRC-32 here"),
+    Column("stamps_crc32", "", "text", "CRC-32 of the file that stamps names; empty: none"),
+    Column("follows", "", "text", "crc32 of the row before; in the first row CRC-32 of the header lines of both files, launch and attempt"),
+    Column("crc32", "", "text", "CRC-32 of the row up to here, its last comma included"),
+)
 
 REPETITIONS = (
     *_CELL,
@@ -125,6 +140,7 @@ CELLS = (
     Column("path_messages", "", "whole", "messages on the critical path of the schedule: the coefficient of alpha"),
     Column("path_nbytes", "bytes", "whole", "bytes moved on the critical path: the coefficient of beta"),
     Column("path_reduced_nbytes", "bytes", "whole", "bytes reduced on the critical path: the coefficient of gamma"),
+    *_CHECKED,
 )
 
 SUMMARY = (
@@ -188,11 +204,38 @@ SUMMARY = (
 )
 # fmt: on
 
-LATER = frozenset({"checks"})  # columns that files of this version may lack, since they came after the first of them
+CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
+LATER = CHECKED | {"checks"}  # columns that files may lack, since they came after the first of them
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
+UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}
 
 
 def names(columns: tuple[Column, ...]) -> list[str]:
     """The names of `columns` in order."""
     return [column.name for column in columns]
+
+
+def checksum(content: bytes) -> str:
+    """Its CRC-32 (IEEE 802.3), as eight hexadecimal digits: of bit errors in fewer than 32 neighbouring bits it misses
+    none, of other damages one in 2**32.
+    """
+    return f"{crc32(content):08x}"
+
+
+def first_link(headers: bytes, launch: str, attempt: int) -> str:
+    """What the first mark of an attempt follows; `headers`: the first lines of its raw times and of its cells."""
+    return checksum(headers + f"{launch},{attempt}\n".encode())
+
+
+def checked_json(values: Mapping[str, Any]) -> bytes:
+    """A JSON file whose last key, crc32, is the CRC-32 of all bytes before its value."""
+    others = {name: value for name, value in values.items() if name != "crc32"}
+    head = json.dumps({**others, "crc32": ""}, indent=1).removesuffix('"\n}')
+    return f"{head}{checksum(head.encode())}{JSON_END}".encode()
+
+
+def is_json_whole(content: bytes) -> bool:
+    """Whether a file is as `checked_json` made it."""
+    head, end = content[: -len(JSON_END) - 8], content[-len(JSON_END) - 8 :]
+    return head.endswith(b'"crc32": "') and end == f"{checksum(head)}{JSON_END}".encode()

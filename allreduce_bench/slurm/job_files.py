@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from ..runs.folder import RunFolder, read_json
+from ..runs.folder import RunFolder
+from ..runs.kept import read_json
 from ..runs.rows import RunError
 from ..runs.typed_json import printable, read_as
 from .nodelist import expand

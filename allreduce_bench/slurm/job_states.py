@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..runs.atomic_write import write_atomically
-from ..runs.folder import read_json
+from ..runs.kept import read_json
 from ..runs.rows import RunError
 from ..runs.typed_json import JsonError, read_as
 from . import commands

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from ..runs.folder import RunFolder
 from ..runs.plan import Launch
-from ..runs.recorder import mark_unfinished_cell
 from .watch import LAST_WORDS_S, START_FACTOR, Watch, print_error
 
 if TYPE_CHECKING:
@@ -52,8 +51,9 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
     address = None
     how_to_go_on = f"; finished cells are kept; go on with: run --resume -o {folder.path}"
     if comm.rank == 0:
+        from ..runs.unfinished import mark_unfinished_cell
         from .patience import Trouble
-        from .supervisor import Supervisor, names_of_this_node  # late, both: rank 0 only
+        from .supervisor import Supervisor, names_of_this_node  # late, all: rank 0 only
 
         def end_all(trouble: Trouble) -> None:
             print_error(trouble.sentence + how_to_go_on)

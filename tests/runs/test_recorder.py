@@ -2,18 +2,19 @@
 
 import pytest
 
-from allreduce_bench.runs.folder import RunFolder, read_json
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.plan import Launch, Plan
 from allreduce_bench.runs.recorder import (
     Recorder,
     create_run,
     discard_run,
-    mark_unfinished_cell,
     summary_lines,
     write_summary,
 )
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import SUMMARY, names
+from allreduce_bench.runs.unfinished import mark_unfinished_cell
 
 PLAN = Plan(("ring",), (8,), (2,), launches=2, seed=1, floors=False)
 LAUNCH = Launch(2, 1)

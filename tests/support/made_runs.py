@@ -59,13 +59,14 @@ def build_run(
     create_run(folder, plan, command)
     noise = random.Random(seed)
     for launch in plan.planned_launches():
-        recorder = Recorder(folder, launch.name, {**launch_facts(launch.ranks), **(facts or {})})
+        recorder = Recorder(folder, launch.name, {**launch_facts(launch.ranks), **(facts or {})}, sync=False)
         for cell in plan.cells(launch):
             changed = outcome(launch, cell)
             if changed is not None:
                 times = _times(plan, launch, cell, timed, factor(launch, cell), noise)
                 rows = [{**row, **call(launch, cell, row["repetition"])} for row in times]
                 _keep(recorder, plan, launch, cell, changed, rows)
+        recorder.seal()
     return folder
 
 

@@ -1,0 +1,147 @@
+"""The marks of an attempt, one line each, held against their checksums and against the marks before them."""
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from .careful_reading import open_kept, read_kept
+from .rows import Row, RunError, checked_row
+from .schema import CELLS, CHECKED, UNFINISHED, checksum, first_link, names
+
+MOST_HEADER_NBYTES = 65536
+MOST_LINES = 64  # of one mark: a reason may have several
+
+
+class Marks(NamedTuple):
+    """What the lines of an attempt's cells say."""
+
+    cells: list[Row]  # of the lines that are whole
+    damages: list[tuple[str, Row | None]]  # what was found, and the cell where it is known
+
+
+class EndOfMarks(NamedTuple):
+    """What a further mark must know of an attempt."""
+
+    columns: list[str]  # of the file
+    last_crc32: str | None  # that it follows; None: the file holds no checksums
+    rows_end_nbytes: int  # of the rows that are accounted for
+    is_torn: bool  # the last line was cut off
+
+
+class _Line(NamedTuple):
+    content: bytes
+    crc32: str | None  # None: it does not fit
+
+
+def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | None) -> Marks:
+    """The marks in `body`, the lines after the header, and what is wrong with them.
+
+    `first`: what the first of them follows, None: not known. `last`: the checksum of the last one where the attempt
+    came to its end; then also lines that were cut off are damage, which who was killed leaves behind.
+    """
+    lines = list(_lines_of(body))
+    cells: list[Row] = []
+    damages: list[tuple[str, Row | None]] = []
+    known = {first, *(line.crc32 for line in lines)}
+    seen: set[str] = set()
+    unfit: list[bytes] = []
+    is_moved = False
+    possible = {first}  # what the next mark may follow
+    for content, crc32 in lines:
+        if crc32 is None:
+            unfit.append(content)
+            continue
+        row = _row_of(columns, content)
+        if crc32 in seen:
+            damages.append(("its row stands there twice", row))
+            continue
+        if row["follows"] not in possible and (first or seen):
+            damages += [("a row was changed", _perhaps_row_of(columns, line)) for line in unfit]
+            if not unfit and row["follows"] not in known:
+                damages.append(("one or more rows before this cell's are lost", row))
+            is_moved |= row["follows"] in known
+        unfit = []  # where none is missed, the lines between were cut off: nobody followed them
+        seen.add(crc32)
+        possible = {*possible, crc32} if row["state"] in UNFINISHED else {crc32}  # who watches writes, too
+        cells.append(row)
+    damages += [("a row was changed", _perhaps_row_of(columns, line)) for line in unfit if last or _was_whole(line)]
+    if is_moved:
+        damages.append(("rows are not in the order in which they were written", None))
+    if last is not None and not damages and last not in {first, *seen}:
+        damages.append(("the last rows are lost", None))
+    return Marks(cells, damages)
+
+
+def end_of_marks(cells: Path, rows: Path) -> EndOfMarks | None:
+    """What follows the last mark in the file `cells`; None: its ranks were killed before they wrote its header.
+
+    None, too, where the header is damaged. `rows`: the file of its raw times. Raises OSError, RunError.
+    """
+    try:
+        content = read_kept(cells)
+    except FileNotFoundError:
+        return None
+    header, newline, body = content.partition(b"\n")
+    columns = header.decode(errors="replace").split(",")
+    if not newline or not set(columns) <= set(names(CELLS)):
+        return None
+    if not CHECKED.intersection(columns):
+        return EndOfMarks(columns, None, 0, not content.endswith(b"\n"))
+    header_of_rows = first_line(rows)
+    launch, _, attempt = rows.stem.partition(".")
+    first = first_link(header_of_rows + header + newline, launch, int(attempt))
+    end = EndOfMarks(columns, first, len(header_of_rows), not content.endswith(b"\n"))
+    for line, crc32 in _lines_of(body):
+        if crc32 is not None:
+            row = _row_of(columns, line)
+            end_nbytes = int(row["rows_begin_nbytes"] or 0) + int(row["rows_nbytes"] or 0)
+            end = end._replace(last_crc32=crc32, rows_end_nbytes=end_nbytes)
+    return end
+
+
+def first_line(path: Path) -> bytes:
+    """With its end; empty where there is none."""
+    try:
+        with open_kept(path) as file:
+            return file.readline(MOST_HEADER_NBYTES)
+    except OSError:
+        return b""  # it is said when the rows are read
+
+
+def _lines_of(body: bytes) -> Iterator[_Line]:
+    """The lines of marks; quoted text may go over several lines of the file."""
+    parts, i = io.BytesIO(body).readlines(), 0
+    while i < len(parts):
+        for number in range(1, MOST_LINES + 1 if b'"' in parts[i] else 2):
+            content = b"".join(parts[i : i + number])
+            if content.endswith(f"{checksum(content[:-9])}\n".encode()):
+                yield _Line(content, content[-9:-1].decode())
+                break
+        else:
+            number = 1
+            yield _Line(parts[i], None)
+        i += number
+
+
+def _row_of(columns: list[str], line: bytes) -> Row:
+    """The values of a line. Raises RunError where they are not what their columns say."""
+    try:
+        (fields,) = csv.reader([line.decode()])
+    except (ValueError, csv.Error) as error:
+        raise RunError(f"a row is no CSV: {error}") from error
+    return {**dict.fromkeys(names(CELLS), ""), **checked_row(columns, fields)}
+
+
+def _perhaps_row_of(columns: list[str], line: bytes) -> Row | None:
+    """The values of a line that was changed, where they could be those of a cell."""
+    with suppress(RunError):
+        return _row_of(columns, line)
+    return None
+
+
+def _was_whole(line: bytes) -> bool:
+    """Whether a line that does not fit its checksum was not just cut off, or filled up after a power cut."""
+    return line.endswith(b"\n") and bool(line.strip(b"\0\n"))
