@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,10 +38,13 @@ def collect(runs: tuple[Path, ...], output: Path | None) -> None:
 
 def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     from ..importers.merge import merge
+    from ..runs.rows import RunError
     from ..slurm.job_files import runs_of
 
     if output is None:
         raise OneLineError("collect of several runs makes a new one: name its folder with -o")
+    if lexists(output):
+        raise RunError(f"{output}: exists already; choose another folder with -o")
     sources = [folder for path in runs for folder in runs_of(path)]
     folder = merge(sources, output, ["allreduce-bench", *sys.argv[1:]])
     click.echo(folder.path)
@@ -48,10 +52,12 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
 
 
 def _collect(path: Path, output: Path | None) -> None:
+    from ..runs.atomic_write import refuse_special
     from ..slurm.job_states import keep_states
     from ..slurm.status import account_lines
     from ..slurm.sweep import missing_of_run, read_sweep
 
+    refuse_special(output or path / "report.html")
     overview = read_sweep(path)
     if overview.told.silence:
         talk(f"{overview.told.silence}; what became of jobs is what they wrote of themselves")

@@ -63,13 +63,15 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     """
     from ..evaluation.comparison import FORMATS, read_sides
     from ..evaluation.comparison import compare as judge
+    from ..runs.atomic_write import refuse_given, write_given
 
+    if output:
+        refuse_given(output)
     baselines, new_runs = _sides(runs)
     sides = read_sides(baselines, new_runs)
     comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)
     if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(FORMATS[format_](comparison), encoding="utf-8")
+        write_given(output, FORMATS[format_](comparison))
         format_ = "table"
     click.echo(FORMATS[format_](comparison), nl=False)
     if format_ in ("junit", "json"):

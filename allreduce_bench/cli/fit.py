@@ -43,7 +43,10 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
     from ..models.joint import joints, local_gammas
     from ..models.listing import Listing
     from ..models.series import FittedSeries, UnfittedSeries, fit_series
+    from ..runs.atomic_write import refuse_given
 
+    if output:
+        refuse_given(output)
     points_and_floors = _points(runs)
     points = _points_of(points_and_floors[points_and_floors["executor"] != FLOOR], algorithms)
     if ranks_per_node:

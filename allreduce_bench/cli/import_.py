@@ -3,6 +3,7 @@
 import sys
 import warnings
 from collections.abc import Sequence
+from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
     from ..runs.folder import RunFolder
     from ..runs.rows import RunError
 
-    if output.exists():
+    if lexists(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
     if dtype is not None and dtype.lower() not in (*ITEMSIZES, *SPELLINGS):
         raise OneLineError(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Collection
 from datetime import datetime
+from os.path import lexists
 from pathlib import Path
 
 from ..algorithms import find_planned
@@ -49,7 +50,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
 
     control = request.control
     _refuse_contradictions(control)
-    is_there = control.output is not None and control.output.exists()
+    is_there = control.output is not None and lexists(control.output)
     if is_there and not control.resume:
         raise RunError(f"{control.output}: exists already; choose another folder with -o, or go on with it by --resume")
     plan = request.make_plan()

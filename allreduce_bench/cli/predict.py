@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ..runs.atomic_write import write_atomically
+from ..runs.atomic_write import is_stream, write_given
 from ..units import parse_price, parse_size
 from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, parsed
 
@@ -59,7 +59,7 @@ def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, 
     forms = {"table": forecast.as_tables, "map": forecast.as_map, "csv": forecast.as_csv, "json": forecast.as_json}
     text = forms["map" if as_map else layout](requested).rstrip("\n")
     if output:
-        write_atomically(output, text + "\n")
+        write_given(output, text + "\n")
     else:
         click.echo(text)
 
@@ -87,7 +87,7 @@ def _format(layout, as_map, output) -> str:
     """The format that was asked for, or that the name of the output says. Raises OneLineError where they differ."""
     if as_map and layout not in (None, "table"):
         raise OneLineError(f"--map is a table; leave out --format {layout}")
-    if output is None:
+    if output is None or is_stream(output):
         return layout or "table"
     if output.suffix not in SUFFIXES:
         raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(SUFFIXES)}")

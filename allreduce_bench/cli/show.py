@@ -1,10 +1,12 @@
 """`list`, `explain` and `verify`: what works where no MPI is installed."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from ..algorithms import builtin, find
+from ..runs.atomic_write import is_stream, write_given
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
 from ..schedule.rendezvous import Refusal
@@ -40,7 +42,7 @@ def list_() -> None:
 @click.option(
     "--ranks-per-node", type=click.IntRange(1), help="Lay the ranks out on nodes of so many [default: one node]."
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this .txt file instead of stdout.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt file instead of stdout.")
 @errors_in_one_line
 def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> None:
     """Show ALGORITHM round by round: who sends what to whom, and what each rank then holds.
@@ -53,7 +55,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
 
     if len(ranks) != 1:
         raise OneLineError(f"explain takes one number of ranks, found {','.join(map(str, ranks))}")
-    if output and not output.endswith(".txt"):
+    if output and not (output.suffix == ".txt" or is_stream(output)):
         raise OneLineError(f"-o {output}: explain writes text; expected a name that ends in .txt")
     (size,) = ranks
     _refuse_too_many(ranks)
@@ -71,8 +73,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
             raise OneLineError(f"{chosen.name}, {size} ranks: {refusal}", 1) from refusal
     text = "\n".join(pages)
     if output:
-        with open(output, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        write_given(output, text + "\n")
     else:
         click.echo(text)
 

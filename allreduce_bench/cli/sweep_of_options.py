@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from os.path import lexists
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
     choices = _updated(SubmissionChoices(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
     check_job_name(choices.job_name)
     sweep = check_folder(asked.output.absolute())
-    if sweep.exists():
+    if lexists(sweep):
         raise RunError(f"{asked.output}: exists already; choose another folder with -o, or go on by --resume")
     site = {name: getattr(system, name) for name in OF_THE_SITE if name not in asked.run.asked}
     site = {name: value for name, value in site.items() if value}

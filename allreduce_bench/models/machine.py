@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..algorithms import builtin
-from ..runs.atomic_write import write_atomically
+from ..runs.atomic_write import write_given
 from ..runs.typed_json import read_as
 from .forms import Form, meanings
 from .model import Model, ModelPart, Parameter
@@ -57,8 +57,7 @@ def bare_machine(
 
 def write_machine(machine: Machine, path: Path) -> None:
     """Write `machine` as JSON; missing parent folders are made."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(machine.to_json(), indent=1, allow_nan=False) + "\n")
+    write_given(path, json.dumps(machine.to_json(), indent=1, allow_nan=False) + "\n")
 
 
 def read_machine(path: Path) -> Machine:

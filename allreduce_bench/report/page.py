@@ -29,7 +29,7 @@ from ..models.native.guidelines import broken_guidelines, comparisons, guideline
 from ..models.native.resemblance import NoResemblance, resemblance_frame, resemblance_sentences, resemblances_of
 from ..models.points import points_of_summary
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
-from ..runs.atomic_write import write_atomically
+from ..runs.atomic_write import refuse_special, write_atomically
 from ..runs.command_of_plan import repeat_command
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
@@ -55,8 +55,9 @@ def write_report(
 
     `own`: a user's own algorithms by name, which have models then. `missing`: of each folder the cells that jobs
     should have measured and did not; empty: of none. Returns `output`. Missing parent folders are made; nothing is
-    written before all runs were read. Raises RunError.
+    written before all runs were read. Raises RunError; OSError where `output` is there and is no regular file.
     """
+    refuse_special(output)
     missing_of = missing or [()] * len(folders)
     sections = [_section(*run, own) for run in zip(folders, run_names(folders), missing_of, strict=True)]
     beside = output.with_name(f"{output.stem}_figures")
@@ -67,7 +68,7 @@ def write_report(
         for name in ("pictures", "model_pictures"):
             section[name] = [write_pictures(picture, beside, prefix) for picture in section[name]]
         for name, table in section.pop("files").items():
-            table.to_csv(beside / f"{prefix}{name}.csv", index=False, float_format="%.9g")
+            write_atomically(beside / f"{prefix}{name}.csv", table.to_csv(index=False, float_format="%.9g"))
             section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
     page = _template().render(sections=sections, version=__version__)
     write_atomically(output, page)

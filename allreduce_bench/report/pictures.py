@@ -17,6 +17,7 @@ from ..evaluation.cell_times import split_values
 from ..evaluation.summary_row import SummaryRow
 from ..models.curves import NO_OWN
 from ..models.model import Model
+from ..runs.atomic_write import write_atomically
 from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
@@ -109,14 +110,15 @@ def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, str
     """
     paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in ("png", "svg", "csv")}
     picture.figure.dpi = PNG_DPI
-    file = io.BytesIO()
+    png, svg = io.BytesIO(), io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": picture.stem}):  # the same run gives the same page
         # not by savefig, which draws everything twice
-        FigureCanvasAgg(picture.figure).print_png(paths["png"], metadata={"Software": None})
+        FigureCanvasAgg(picture.figure).print_png(png, metadata={"Software": None})
         picture.figure.set_layout_engine("none")  # it is laid out, which takes longest
-        FigureCanvasSVG(picture.figure).print_svg(file, metadata={"Date": None, "Creator": None})
-    paths["svg"].write_bytes(file.getvalue())
-    picture.numbers.to_csv(paths["csv"], index=False, float_format="%.9g")
-    data = "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode("ascii")
+        FigureCanvasSVG(picture.figure).print_svg(svg, metadata={"Date": None, "Creator": None})
+    write_atomically(paths["png"], png.getvalue())
+    write_atomically(paths["svg"], svg.getvalue())
+    write_atomically(paths["csv"], picture.numbers.to_csv(index=False, float_format="%.9g"))
+    data = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode("ascii")
     addresses = {kind: quote(f"{beside.name}/{path.name}") for kind, path in paths.items()}
     return {"caption": picture.caption, "data": data, "stem": picture.stem, **addresses}

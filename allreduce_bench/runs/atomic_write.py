@@ -1,17 +1,29 @@
-"""Result files that are whole or absent: a full disk or an interrupt never leaves half of one in place."""
+"""Result files that are whole or absent: a full disk or an interrupt never leaves half of one in place.
+
+What is there and is no regular file is never replaced: a device, a FIFO, a link, a folder.
+"""
 
 import os
+import re
+import stat
+from errno import EEXIST, EISDIR, ENXIO
 from pathlib import Path
 
+from .careful_reading import kind_of_file
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write `text` in UTF-8 beside `path`, then put it in its place. Raises OSError; what was there then stays.
+STREAM = re.compile(r"/dev/(?:stdout|stderr|fd/\d{1,9})|/proc/self/fd/\d{1,9}")  # what this process has open
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write `content`, text in UTF-8, beside `path`, then put it in its place. Raises OSError; what was there stays.
 
     Several processes, on several nodes, may write the same file at once: the last one stands.
     """
+    refuse_special(path)
     temporary = path.with_name(f"{path.name}.{unique_name()}.tmp")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        with open(temporary, "wb", opener=_no_link) as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
         temporary.replace(path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
@@ -20,6 +32,70 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
+def write_given(path: Path, text: str) -> None:
+    """Write one text to what a user names: a regular file atomically; through a device or a FIFO, which stay.
+
+    /dev/stdout and /dev/fd/N are what this process has open, also where that is a file. Raises OSError.
+    """
+    if is_stream(path):
+        with open(_opened(path), "w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether text is written through `path`, which then needs no name of a kind of file. Raises OSError."""
+    mode = _mode(path)
+    return bool(STREAM.fullmatch(str(path))) or stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)
+
+
+def refuse_given(path: Path) -> None:
+    """Raises OSError where `write_given` would refuse `path`: to be asked before the work."""
+    if not is_stream(path):
+        refuse_special(path)
+
+
+def refuse_special(path: Path) -> None:
+    """Raises OSError where something is at `path` that is no regular file."""
+    if kind := kind_of_file(_mode(path)):
+        number = EISDIR if kind == "a folder" else EEXIST
+        raise OSError(number, f"{kind}, which is never replaced; name a new file or a regular one", str(path))
+
+
 def unique_name() -> str:
     """What no other process that writes to a shared file system at this time is called."""
     return f"{os.uname().nodename}-{os.getpid()}"
+
+
+def _no_link(path: str, flags: int) -> int:
+    """An opener that follows no link: others may write to the folder, too."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
+
+
+def _mode(path: Path) -> int:
+    """The mode of what is there, of a link its own; 0: nothing is there."""
+    try:
+        return os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+def _opened(path: Path) -> int:
+    """A handle for writing to a stream. Raises OSError, also for a FIFO that nobody reads: it would be waited for."""
+    if STREAM.fullmatch(str(path)):
+        name = path.name
+        try:
+            return os.dup(int(name) if name.isdigit() else {"stdout": 1, "stderr": 2}[name])
+        except OSError as error:
+            error.filename = str(path)
+            raise
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == ENXIO and stat.S_ISFIFO(_mode(path)):
+            raise OSError(ENXIO, "a FIFO that nobody reads; start its reader first", str(path)) from error
+        raise
+    os.set_blocking(handle, True)
+    return handle

@@ -1,8 +1,15 @@
-"""A result file is whole or absent."""
+"""A result file is whole or absent, and what is no regular file stays what it is."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import pytest
+from special_files import MAKERS, identity, make_null
 
-from allreduce_bench.runs.atomic_write import write_atomically
+from allreduce_bench.runs.atomic_write import is_stream, refuse_given, write_atomically, write_given
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
@@ -11,3 +18,73 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         write_atomically(path, "new \ud800")  # fails in the middle, as a full disk does
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_what_is_no_regular_file_is_never_replaced(tmp_path, kind):
+    path = tmp_path / "page.html"
+    MAKERS[kind](path)
+    before = identity(path)
+    with pytest.raises(OSError, match=f"{kind.replace('dead', 'a symbolic')}, which is never replaced") as refusal:
+        write_atomically(path, "page")
+    assert refusal.value.filename == str(path) and identity(path) == before
+    assert not (tmp_path / "target").exists() or (tmp_path / "target").read_text() == "kept\n"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MAKERS if kind not in ("a FIFO", "a character device")])
+def test_a_user_may_not_name_it_either(tmp_path, kind):
+    path = tmp_path / "machine.json"
+    MAKERS[kind](path)
+    for refused in (refuse_given, lambda path: write_given(path, "text")):
+        with pytest.raises(OSError, match="never replaced"):
+            refused(path)
+
+
+def test_a_fifo_is_written_through_and_one_that_nobody_reads_is_refused(tmp_path):
+    path, read = tmp_path / "fifo", []
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="a FIFO that nobody reads; start its reader first"):
+        write_given(path, "text")
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # there before the writer
+    os.set_blocking(handle, True)
+
+    def read_all() -> None:
+        with open(handle, "rb") as file:
+            read.append(file.read())
+
+    reader = threading.Thread(target=read_all)
+    reader.start()
+    write_given(path, "text " * 100_000)  # more than a pipe holds
+    reader.join()
+    assert read == [b"text " * 100_000] and is_stream(path)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root: makes a device")
+def test_a_device_is_written_through(tmp_path):
+    path = tmp_path / "null"
+    make_null(path)
+    before = identity(path)
+    write_given(path, "text")
+    assert identity(path) == before and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_stdout_is_what_this_process_has_open_also_a_file(tmp_path, name):
+    program = f"from pathlib import Path; from {write_given.__module__} import write_given as w; print('a', flush=True)"
+    with open(tmp_path / "out", "wb") as out:
+        subprocess.run([sys.executable, "-c", f"{program}; w(Path({name!r}), 'b\\n')"], stdout=out, check=True)
+    assert (tmp_path / "out").read_text() == "a\nb\n"
+
+
+def test_a_stream_that_is_closed_is_named():
+    with pytest.raises(OSError) as refusal:
+        write_given(Path("/dev/fd/987"), "text")
+    assert refusal.value.filename == "/dev/fd/987"
+
+
+def test_a_planted_link_is_not_followed(tmp_path, monkeypatch):
+    (tmp_path / "page.html.known.tmp").symlink_to(tmp_path / "victim")
+    monkeypatch.setattr("allreduce_bench.runs.atomic_write.unique_name", lambda: "known")
+    with pytest.raises(OSError):
+        write_atomically(tmp_path / "page.html", "page")
+    assert not (tmp_path / "victim").exists()
