@@ -11,6 +11,7 @@ import importlib.util
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from stat import S_ISREG
 from zlib import crc32
 
 from ..schedule.algorithm import Algorithm, AlgorithmError, Cost, Hops, algorithm
@@ -26,6 +27,7 @@ __all__ = [
     "find",
     "find_planned",
 ]
+LONGEST_FILE = 16 * 2**20  # bytes: of a user's own algorithms
 RESERVED = ("null", "copy", "reduce")  # names of what is measured beside the all-reduces, and is none
 
 
@@ -71,6 +73,7 @@ def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
 def digest_of(path: str) -> str:
     """The fingerprint of a file. Raises AlgorithmError where it cannot be read."""
     try:
+        _refuse_odd(Path(path))
         return f"{crc32(Path(path).read_bytes()):08x}"
     except OSError as error:
         raise AlgorithmError(f"{path}: {error.strerror}; the run needs this algorithm's file") from error
@@ -97,10 +100,21 @@ def _from_module_of_its_name(name: str) -> Algorithm | None:
     return next((own for own in _algorithms_of(module) if own.name == name), None)
 
 
+def _refuse_odd(path: Path) -> None:
+    """Raises AlgorithmError for what is no regular file, or one that is longer than any program; OSError: absent."""
+    status = path.stat()
+    if not S_ISREG(status.st_mode):
+        raise AlgorithmError(f"{path}: no regular file; expected a Python file with an @algorithm")
+    if status.st_size > LONGEST_FILE:
+        raise AlgorithmError(f"{path}: longer than {LONGEST_FILE:,} bytes; expected a Python file with an @algorithm")
+
+
 def _from_file(path: Path) -> list[Algorithm]:
     """The algorithms of a user's own file. Raises AlgorithmError."""
-    if not path.is_file():
-        raise AlgorithmError(f"{path}: no such file; expected a Python file with an @algorithm")
+    try:
+        _refuse_odd(path)
+    except OSError as error:
+        raise AlgorithmError(f"{path}: no such file; expected a Python file with an @algorithm") from error
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None  # a path that ends in .py always has a loader
     module = importlib.util.module_from_spec(spec)

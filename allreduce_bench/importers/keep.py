@@ -10,6 +10,7 @@ from typing import Any
 from ..evaluation.cell_times import join_values
 from ..evaluation.summary import record_summary
 from ..evaluation.summary_row import SummaryRow
+from ..runs.careful_reading import read_given
 from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.recorder import Recorder, create_run, discard_run
@@ -104,11 +105,16 @@ def _imported_facts(rows: Sequence[Imported], said: dict[str, Any]) -> dict[str,
     return {
         "tool": rows[0].tool,
         "version": join_values(versions) or None,
-        "files": [{"name": name, "sha256": hashlib.sha256(Path(name).read_bytes()).hexdigest()} for name in files],
+        "files": [{"name": name, "sha256": _digest(Path(name))} for name in files],
         "said": said,
         "system": rows[0].system,
         "in_place": rows[0].in_place,
     }
+
+
+def _digest(path: Path) -> str | None:
+    """The SHA-256 of a log; None of a pipe, which can be read but once."""
+    return hashlib.sha256(read_given(path)).hexdigest() if path.is_file() else None
 
 
 def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None:

@@ -5,6 +5,7 @@ import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+from ..runs.careful_reading import MOST_NBYTES, read_given
 from .row import LogError, LogWarning
 
 MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
@@ -12,6 +13,7 @@ PACKED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ
 PREFIX = re.compile(  # mpirun --tag-output, hydra -l, srun -l
     r"\s*(?:\[[^\]]{1,80}\]\s?<std(?:out|err)>:?\s?|\[\d{1,7}\]\s|\d{1,7}:\s)", re.ASCII
 )
+LONGEST_LOG = MOST_NBYTES
 MANGLED = 0.1  # of the characters: beyond, it is no text
 
 
@@ -41,11 +43,13 @@ class LogLine(NamedTuple):
 
 
 def read_text(path: Path) -> str:
-    """The text of a log. Raises LogError: absent, empty, compressed, or no text."""
+    """The text of a log. Raises LogError: absent, too long, empty, compressed, or no text."""
     try:
-        content = path.read_bytes()
+        content = read_given(path, LONGEST_LOG)
     except OSError as error:
         raise LogError(f"{path}: {(error.strerror or str(error)).lower()}; expected the log of a benchmark") from error
+    except ValueError as error:  # a null byte in its name
+        raise LogError(f"{str(path)!r}: {error}; expected the log of a benchmark") from error
     if not content.strip():
         raise LogError(f"{path}, line 1: empty; expected the log of a benchmark")
     for magic, name in PACKED.items():

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 from ..algorithms import builtin
 from ..runs.atomic_write import write_given
+from ..runs.careful_reading import read_given_text
 from ..runs.typed_json import read_as
 from .forms import Form, meanings
 from .model import Model, ModelPart, Parameter
 
 KIND, MACHINE_VERSION = "allreduce-bench machine", 1
+LONGEST_FILE = 16 * 2**20  # bytes: of hundreds of series
 
 
 class MachineError(ValueError):
@@ -63,7 +65,7 @@ def write_machine(machine: Machine, path: Path) -> None:
 def read_machine(path: Path) -> Machine:
     """The machine that `write_machine` wrote. Raises MachineError: absent, no machine file, or of another schema."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_given_text(path, LONGEST_FILE))
     except OSError as error:
         raise MachineError(
             f"{path}: {error.strerror}; expected a machine file, as 'allreduce-bench fit' writes it"

@@ -38,6 +38,11 @@ def _tool_and_version(imported: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (imported["tool"], imported.get("version"))))
 
 
+def _file_in_words(file: Mapping[str, Any]) -> str:
+    """Its name, and the digest of what can be read again."""
+    return f"{file['name']} (sha256 {str(file['sha256'])[:16]})" if file.get("sha256") else str(file["name"])
+
+
 def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
     """`float32 sum, in place`; what the logs do not say is said to be missing."""
     place = {None: "in place or out of place not said", True: "in place", False: "out of place"}
@@ -51,7 +56,7 @@ def method(
     tool, files = _tool_and_version(imported), imported["files"]
     done = [row for row in rows if row["time_s"] is not None]
     checked = sum(row.get("wrong") is not None for row in rows)
-    names = [f"{file['name']} (sha256 {str(file['sha256'])[:16]})" for file in files[:MOST_FILES]]
+    names = [_file_in_words(file) for file in files[:MOST_FILES]]
     more = f" and {len(files) - MOST_FILES} more, see run.json" if len(files) > MOST_FILES else ""
     rows_with_interval = [row for row in done if row["launches"] >= MIN_LAUNCHES]
     checks = f"of {checked} of {len(rows)} cells the logs say that results were checked" if checked else "not said"

@@ -53,6 +53,11 @@ def read_given(path: Path, most_nbytes: int = MOST_NBYTES) -> bytes:
         return _at_most(file, path, most_nbytes)
 
 
+def read_given_text(path: Path, most_nbytes: int) -> str:
+    """The same as text in UTF-8, its line ends as newlines. Raises OSError, UnicodeDecodeError."""
+    return read_given(path, most_nbytes).decode().replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _at_most(file: BufferedReader, path: Path, most_nbytes: int) -> bytes:
     content = file.read(most_nbytes + 1)
     if len(content) > most_nbytes:

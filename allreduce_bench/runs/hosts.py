@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+LONGEST_HOSTFILE = 16 * 2**20  # bytes
 HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,6}))?")
 
 
@@ -18,7 +19,10 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
     Raises ValueError, naming the line; OSError.
     """
     hosts = []
-    for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+    from .careful_reading import read_given  # late: a rank is told its hosts
+
+    text = read_given(path, LONGEST_HOSTFILE).decode(errors="replace")
+    for number, line in enumerate(text.splitlines(), start=1):
         entry = line.split("#")[0].strip()
         if entry:
             hosts.append(_checked_host(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}"))

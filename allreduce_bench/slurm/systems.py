@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from os import environ
 from pathlib import Path
 
-from .template import ScriptError, check_values
+from ..runs.careful_reading import read_given_text
+from .template import LONGEST_FILE, ScriptError, check_values
 
 FOLDER = "allreduce-bench"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=@-]*")
@@ -81,7 +82,7 @@ def read_system(path: Path) -> System:
     parser = configparser.ConfigParser(interpolation=None, default_section="", delimiters=("=",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # variables have capitals
     try:
-        parser.read_string(path.read_text(encoding="utf-8"), source=str(path))
+        parser.read_string(read_given_text(path, LONGEST_FILE), source=str(path))
     except (configparser.Error, UnicodeDecodeError) as error:
         raise SystemFileError(f"{path}: {' '.join(str(error).split())}") from error
     sections = {name: dict(parser[name]) for name in parser.sections()}

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..runs.careful_reading import read_given_text
+
+LONGEST_FILE = 2**20  # bytes: of a template, or of the file of a system
 PIECE = re.compile(
     r"""^(?:
     \#SBATCH[ \t]+--(?P<directive>[a-z][a-z0-9-]*)(?:=(?P<value>"[^"\\\n]*"|[^\s"'\\\#]+))?
@@ -55,7 +58,7 @@ class Template:
     def read(cls, path: Path) -> "Template":
         """The template of a file. Raises OSError, ScriptError."""
         try:
-            return cls(str(path), path.read_text(encoding="utf-8"))
+            return cls(str(path), read_given_text(path, LONGEST_FILE))
         except UnicodeDecodeError as error:
             raise ScriptError(f"{path}: is no text in UTF-8") from error
 

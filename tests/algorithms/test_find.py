@@ -155,7 +155,7 @@ def test_a_file_that_is_no_algorithm_is_refused_in_one_line(tmp_path, mine, comm
 
 def test_a_folder_named_like_a_file_is_no_file(tmp_path):
     (tmp_path / "mine.py").mkdir()
-    with pytest.raises(AlgorithmError, match="no such file"):
+    with pytest.raises(AlgorithmError, match="no regular file"):
         find([str(tmp_path / "mine.py")])
 
 
