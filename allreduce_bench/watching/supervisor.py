@@ -7,6 +7,7 @@ asks nothing as long as cells come and go. What ranks send is JSON, bounded in l
 import contextlib
 import hmac
 import json
+import math
 import resource
 import secrets
 import selectors
@@ -21,6 +22,8 @@ from ..machine.interfaces import interfaces
 from .patience import ANSWER_S, Patience, Question, Rank, Trouble
 
 LONGEST_LINE = 1 << 20  # bytes
+SILENT_S = 10.0  # of a connection that does not say which rank it is of; ranks say it at once, and come again
+CROWDED_S, MOST_STRANGERS = 1.0, 256  # the same where there are more such connections, beside one of each rank
 
 
 class _Peer:
@@ -29,6 +32,7 @@ class _Peer:
     def __init__(self, connection: socket.socket):
         self.connection, self.received = connection, b""
         self.rank: Rank | None = None
+        self.began = time.monotonic()
 
 
 class Supervisor:
@@ -59,17 +63,19 @@ class Supervisor:
         self.token = secrets.token_hex(16)
         self.trouble: Trouble | None = None
         self._warned = False
-        self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=min(size, 4096))
+        self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=4096)
         self._local = local
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._peers: list[_Peer] = []  # that are ranks
+        self._strangers: dict[_Peer, None] = {}  # that have not said so, in the order in which they came
+        self._most_strangers, self._listens, self._deaf_until = size + MOST_STRANGERS, True, 0.0
         self._alive_sent = 0.0  # when the ranks last heard that it lives
         self._closing = threading.Event()
         self._waker, self._waked = socket.socketpair()
         self._selector.register(self._waked, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._serve, daemon=True)
-        _allow_files(size + 100)
+        _allow_files(size + self._most_strangers + 100)
         self._thread.start()
 
     def address(self, hosts: Sequence[str]) -> str:
@@ -113,7 +119,8 @@ class Supervisor:
     def _serve(self) -> None:
         while not self._closing.is_set():
             asleep_since = time.monotonic()
-            events = self._selector.select(timeout=self.patience.pause_s)
+            is_calm = self._listens and not self._strangers
+            events = self._selector.select(min(self.patience.pause_s, math.inf if is_calm else CROWDED_S / 2))
             if self.in_rank_0 and time.monotonic() - asleep_since > self.timeout_s:
                 break  # rank 0 was stopped: the others have said so, and ended
             for key, _ in events:
@@ -124,18 +131,39 @@ class Supervisor:
                     self._accept()
                 elif key.data is not None:
                     self._read(key.data)
+            self._turn_away(time.monotonic())
             if self.trouble is None:
                 self._judge(time.monotonic())
-        for peer in self._peers:
+        for peer in (*self._peers, *self._strangers):
             peer.connection.close()
         self._listener.close()
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):
+        try:
             connection, _ = self._listener.accept()
-            connection.settimeout(ANSWER_S)
-            peer = _Peer(connection)
-            self._selector.register(connection, selectors.EVENT_READ, peer)
+        except OSError:  # it is gone again, or there are no files left
+            self._deaf_until = time.monotonic() + CROWDED_S
+            self._listen(False)
+            return
+        connection.settimeout(ANSWER_S)
+        peer = _Peer(connection)
+        self._strangers[peer] = None
+        self._selector.register(connection, selectors.EVENT_READ, peer)
+        self._listen(len(self._strangers) < self._most_strangers)
+
+    def _listen(self, on: bool) -> None:
+        """Accept connections, or let them wait in the kernel; a listener that nobody asks would wake the thread."""
+        if on is not self._listens:
+            self._listens = on
+            (self._selector.register if on else self._selector.unregister)(self._listener, *[selectors.EVENT_READ] * on)
+
+    def _turn_away(self, now: float) -> None:
+        """Drop connections that have said nothing for too long: what ranks said was read before."""
+        patience_s = SILENT_S if self._listens else CROWDED_S
+        for peer in [stranger for stranger in self._strangers if now - stranger.began > patience_s]:
+            self._drop(peer)
+        if now >= self._deaf_until:
+            self._listen(len(self._strangers) < self._most_strangers)
 
     def _read(self, peer: _Peer) -> None:
         try:
@@ -164,6 +192,7 @@ class Supervisor:
         if message["kind"] == "hello" and hmac.compare_digest(str(message["token"]), self.token):
             peer.rank = Rank(int(message["rank"]), str(message["host"]), int(message["pid"]))
             self._peers.append(peer)
+            self._strangers.pop(peer, None)
             self.patience.enter(peer.rank, time.monotonic())
             self._tell(peer, kind="welcome", silence_s=2 * self.timeout_s if self.in_rank_0 else None)
             self._tell_warning([peer])
@@ -171,6 +200,7 @@ class Supervisor:
     def _drop(self, peer: _Peer) -> None:
         self._selector.unregister(peer.connection)
         peer.connection.close()
+        self._strangers.pop(peer, None)
         if peer.rank is not None:
             self.patience.lose(peer.rank, time.monotonic())
 

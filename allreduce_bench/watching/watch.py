@@ -18,6 +18,7 @@ from typing import Any
 from .whereabouts import where
 
 HIGH_NUMBER = 900  # of a file; the usual limit is 1024
+CALLS = 10  # at the supervisor, until it says welcome
 CONNECT_S = 5.0  # for each address of the supervisor
 START_FACTOR = 5  # the start of many ranks may take longer than a cell
 LAST_WORDS_S = 3.0  # for the rank that speaks, before the others end and their launcher ends it
@@ -44,7 +45,7 @@ class Watch:
         self._socket: socket.socket | None = None
         self._unsent: list[bytes] = []
         self._lock = threading.Lock()
-        self._has_ended = False
+        self._has_ended = self._welcomed = False
         self.connected = threading.Event()
         threading.Thread(target=self._attend, daemon=True).start()
 
@@ -52,9 +53,9 @@ class Watch:
         """Send a message; what is sent before the supervisor was reached goes out later, or never."""
         line = json.dumps({"kind": kind, **facts}).encode() + b"\n"
         with self._lock:
-            if self._socket is None:
-                self._unsent.append(line)
-            else:
+            if not self._welcomed:
+                self._unsent.append(line)  # also what is sent, until it is known to be heard
+            if self._socket is not None:
                 with contextlib.suppress(OSError):
                     self._socket.sendall(line)
 
@@ -64,9 +65,6 @@ class Watch:
         self.say("bye")
 
     def _attend(self) -> None:
-        connection = self._connect()
-        if connection is None:
-            return
         hello = {
             "kind": "hello",
             "token": self.token,
@@ -74,16 +72,23 @@ class Watch:
             "host": socket.gethostname(),
             "pid": os.getpid(),
         }
-        with self._lock:
-            connection.sendall(b"".join([json.dumps(hello).encode() + b"\n", *self._unsent]))
-            self._socket = connection
-        self.connected.set()
-        reason = "broke off"
-        with contextlib.suppress(OSError, ValueError):
-            reason = self._listen(connection)
-        if not self._has_ended:
+        reason = ""
+        for _ in range(CALLS):  # a supervisor that is crowded drops who is slow to say its name
+            if self._welcomed or self._has_ended or (connection := self._connect()) is None:
+                break
+            reason = "broke off"
+            with contextlib.suppress(OSError, ValueError):
+                self._introduce(connection, json.dumps(hello).encode() + b"\n")
+                reason = self._listen(connection)
+        if reason and not self._has_ended:
             self.on_loss(reason)
             os._exit(1)
+
+    def _introduce(self, connection: socket.socket, hello: bytes) -> None:
+        with self._lock:
+            self._socket = connection
+            connection.sendall(b"".join([hello, *self._unsent]))
+        self.connected.set()
 
     def _connect(self) -> socket.socket | None:
         for host in self.hosts:
@@ -102,6 +107,8 @@ class Watch:
                 if message["kind"] == "where":
                     self.say("at", question=message["question"], **where())
                 elif message["kind"] == "welcome":
+                    with self._lock:
+                        self._welcomed, self._unsent = True, []
                     connection.settimeout(message["silence_s"])
                 elif message["kind"] == "warned":
                     self.on_warning()

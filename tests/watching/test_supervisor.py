@@ -1,6 +1,8 @@
 """The supervisor hears ranks that are played here by plain sockets: when it asks, whom it names, whom it turns away."""
 
 import contextlib
+import os
+import resource
 import signal
 import socket
 import subprocess
@@ -10,6 +12,7 @@ import pytest
 from played_ranks import CELL, Rank, enter, until
 
 from allreduce_bench.watching import patience
+from allreduce_bench.watching import supervisor as of_supervisor
 from allreduce_bench.watching.supervisor import LONGEST_LINE, is_stopped_here, names_of_this_node
 
 
@@ -180,3 +183,65 @@ def test_a_process_that_a_signal_stopped_is_known_on_this_node_only():
 def test_this_node_is_named_by_addresses_and_its_own_name():
     *addresses, name = names_of_this_node()
     assert name == socket.gethostname() and not any(address.startswith("127.") for address in addresses)
+
+
+def silent(supervisor, number: int) -> list[socket.socket]:
+    """Connections that say nothing."""
+    name, _, port = supervisor.address(["127.0.0.1"]).partition("@")[2].rpartition(":")
+    return [socket.create_connection((name, int(port)), timeout=10) for _ in range(number)]
+
+
+def are_dropped(connections) -> bool:
+    """Whether the supervisor has closed all of them; fails where it takes longer than 10 s."""
+    return all(connection.recv(1) == b"" for connection in connections)
+
+
+def test_silent_connections_are_dropped_and_ranks_are_not(supervise, monkeypatch):
+    monkeypatch.setattr(of_supervisor, "SILENT_S", 0.3)
+    supervisor = supervise(1, timeout_s=60)
+    rank = enter(supervisor, 0)
+    strangers = silent(supervisor, 20)
+    strangers[0].sendall(b"GET / HTTP")  # no line, and so no word
+    assert are_dropped(strangers) and supervisor.trouble is None
+    rank.say(**CELL)
+    until(lambda: supervisor.patience.cell)
+
+
+@pytest.fixture
+def few_files():
+    """Leaves room for so many more files of this process."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield lambda more: resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + more, before[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_more_silent_connections_than_files_neither_blind_the_supervisor_nor_keep_it_busy(
+    supervise, few_files, monkeypatch
+):
+    monkeypatch.setattr(of_supervisor, "CROWDED_S", 0.3)
+    supervisor = supervise(2, timeout_s=60)
+    first = enter(supervisor, 0)
+    few_files(300)  # both ends of each connection are in this process
+    strangers: list[socket.socket] = []
+    with contextlib.suppress(OSError):  # as many as there is room for
+        while True:
+            strangers += silent(supervisor, 1)
+    began, busy_s = time.monotonic(), time.process_time()
+    assert are_dropped(strangers[:100])
+    busy_s = time.process_time() - busy_s
+    assert busy_s < 0.5 * max(1.0, time.monotonic() - began)  # a thread that turns all the time takes all of it
+    for connection in strangers:
+        connection.close()
+    second = enter(supervisor, 1)
+    for rank in (first, second):
+        rank.say(**CELL)
+    assert supervisor.trouble is None
+
+
+def test_there_are_at_most_so_many_silent_connections_at_once(supervise, monkeypatch):
+    monkeypatch.setattr(of_supervisor, "MOST_STRANGERS", 8)
+    monkeypatch.setattr(of_supervisor, "CROWDED_S", 0.2)
+    supervisor = supervise(2, timeout_s=60)
+    strangers = silent(supervisor, 40)
+    assert enter(supervisor, 1)  # waits for its turn, and is heard
+    assert enter(supervisor, 0) and are_dropped(strangers[:30])

@@ -1,5 +1,6 @@
 """A rank's end of the line, and what it does when the other end is gone."""
 
+import json
 import os
 import signal
 import socket
@@ -39,6 +40,21 @@ def test_what_is_said_before_and_after_it_is_connected_arrives_in_order(supervis
     assert [message["kind"] for message in heard] == ["cell", "result", "bye"]
     (rank,) = supervisor.patience.ranks
     assert (rank.rank, rank.host, rank.pid) == (0, socket.gethostname(), os.getpid())
+
+
+def test_a_rank_that_was_dropped_before_it_was_heard_comes_again_with_all_that_it_said():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        watch = Watch(f"secret@127.0.0.1:{listener.getsockname()[1]}", 0)
+        dropped, _ = listener.accept()
+        watch.connected.wait(20)
+        watch.say(**CELL)
+        dropped.close()  # as a crowded supervisor does, which read nothing
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as lines:
+            assert [json.loads(lines.readline())["kind"] for _ in range(2)] == ["hello", "cell"]
+            connection.sendall(b'{"kind": "welcome", "silence_s": null}\n')
+            watch.close()
+            assert json.loads(lines.readline())["kind"] == "bye"
 
 
 def test_a_warning_reaches_the_rank(supervise):
