@@ -1,14 +1,13 @@
 """`collect`: what came back of a sweep; or several runs as one."""
 
 import shlex
-import sys
 from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .types import OneLineError, errors_in_one_line, talk
+from .types import OneLineError, errors_in_one_line, kept_command, talk
 
 if TYPE_CHECKING:
     from ..evaluation.missing import MissingCell
@@ -46,7 +45,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     if lexists(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
     sources = [folder for path in runs for folder in runs_of(path)]
-    folder = merge(sources, output, ["allreduce-bench", *sys.argv[1:]])
+    folder = merge(sources, output, kept_command())
     click.echo(folder.path)
     talk(f"next: allreduce-bench report {shlex.quote(str(output))}")
 

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -18,9 +17,9 @@ from ..runs.recorder import create_run, discard_run
 from ..runs.rows import RunError
 from ..runs.start import Start
 from ..watching.lifeline import WarningFlag
-from .plan_of_options import planned_run, refuse_short_timeout
+from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
 from .request import Control, Request, algorithm_fields
-from .types import DURATION, HOSTS, SHARE, OneLineError, errors_in_one_line, talk
+from .types import DURATION, HOSTS, SHARE, OneLineError, errors_in_one_line, kept_command, talk
 
 NODELIST = "SLURM_JOB_NODELIST"
 CELL_TIME_S = 0.2
@@ -153,7 +152,7 @@ def _drive(folder: RunFolder, plan: Plan, timeout_s: float, warning: WarningFlag
 
     launcher = find_launcher(plan.start)
     if not folder.path.exists():
-        create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
+        create_run(folder, kept_plan(plan), kept_command())
     run = SupervisedRun(
         folder=folder,
         plan=plan,

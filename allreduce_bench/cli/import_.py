@@ -1,6 +1,5 @@
 """`import`: logs of other tools as a run of ours."""
 
-import sys
 import warnings
 from collections.abc import Sequence
 from os.path import lexists
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..units import MAX_RANKS, format_size, in_ranks
-from .types import OneLineError, errors_in_one_line, talk
+from .types import OneLineError, errors_in_one_line, kept_command, talk
 
 if TYPE_CHECKING:
     from ..evaluation.summary_row import SummaryRow
@@ -98,7 +97,7 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
         for log, (rank_count, node_count) in zip(logs, counts):
             rows_of_logs.append((log, read(log, Asked(ranks=rank_count, nodes=node_count, **common))))
     options = {"ranks": list(ranks), "nodes": list(nodes), **common}
-    command = ["allreduce-bench", *sys.argv[1:]]
+    command = kept_command()
     logged = [row for _, rows in rows_of_logs for row in rows]
     summary = keep(logged, RunFolder(output), command, _without_empty(options))
     for warning in log_warnings:

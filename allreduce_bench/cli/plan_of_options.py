@@ -1,13 +1,14 @@
 """Beginning a run, or going on with one: the plan that follows from the options."""
 
-import sys
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from os.path import lexists
 from pathlib import Path
+from typing import Any
 
 from ..algorithms import find_planned
-from ..machine.node import host
+from ..machine.node import NOT_STORED, hide_secrets, host
 from ..runs.dtypes import teach_numpy
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
@@ -17,7 +18,9 @@ from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
 from .options import AT_THE_END, STARTED_NAMES
 from .request import OPTION_OF, Control, Request
+from .types import kept_command
 
+TEXTS = ("launcher", "launcher_args", "remote_shell")  # that are handed on as they are
 SHORTEST_TIMEOUT_S = 1.0  # a rank may wait so long for its turn where there are more ranks than cores
 
 
@@ -36,7 +39,7 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
     """
     if not folder.path.exists():
         try:
-            create_run(folder, plan, ["allreduce-bench", *sys.argv[1:]])
+            create_run(folder, kept_plan(plan), kept_command())
         except RunError:
             if not request.control.resume:
                 raise
@@ -81,9 +84,26 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Pla
     stored = folder.plan()
     if folder.pending(stored):
         _refuse_former_sync(folder, stored)
-    _refuse_other_plan(folder, stored, wanted, asked)
+    _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
+    stored = _with_secrets_of(wanted, stored, folder)
     find_planned(stored.algorithms, stored.files, stored.file_digests)
     return stored
+
+
+def kept_plan(plan: Plan) -> Plan:
+    """The plan as run.json keeps it: without what looks like a secret in the words for a launcher."""
+    texts: dict[str, Any] = {name: " ".join(hide_secrets([getattr(plan.start, name)])) for name in TEXTS}
+    return replace(plan, start=replace(plan.start, **texts))
+
+
+def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
+    """The stored plan, and what was not stored of it. Raises PlanError where that is not said again."""
+    left_out = [name for name in TEXTS if NOT_STORED in getattr(stored.start, name)]
+    for name in left_out:
+        if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
+            option = f"--{name.replace('_', '-')}"
+            raise PlanError(f"{folder.path}: does not keep what looks like a secret in {option}; say {option} again")
+    return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
 
 
 def refuse_short_timeout(timeout_s: float) -> None:

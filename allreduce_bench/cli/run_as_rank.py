@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..launching.interface_variables import interface_variables
+from ..machine.node import hide_secrets
 from ..measuring.launcher_variables import rank_of, ranks_on_this_node, size_of, thread_level
 from ..measuring.startup import hold_back_mpi, start_mpi
 from ..measuring.transport import asked_transport
@@ -70,7 +71,7 @@ def _task(request: Request, ranks: int, warning: WarningFlag, transport_words: s
     return Task(
         open_run=partial(_open_as_rank, request, ranks),
         close_run=partial(_finish_one_launch, control, warning),
-        command=shlex.join(sys.orig_argv),
+        command=shlex.join(hide_secrets(sys.orig_argv)),
         place=LaunchPosition(1, 1, started, ranks, deadline),
         skip_hung=control.skip_hung,
         transport=transport_words,

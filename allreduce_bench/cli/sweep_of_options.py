@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..evaluation.acceptance import OPTION
+from ..machine.node import hide_secrets
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan, PlanError
 from ..runs.rows import RunError
@@ -20,9 +21,9 @@ from ..slurm.scripts import Rendering
 from ..slurm.submit import check_folder
 from ..slurm.systems import find_system, jobs_folder
 from ..slurm.template import Template, check_job_name
-from .plan_of_options import planned_run, refuse_short_timeout
+from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
 from .request import Request, request_of
-from .types import OneLineError
+from .types import OneLineError, kept_command
 
 GENERIC, JOB_NAME = "generic", "allreduce"
 OF_THE_SITE = ("launcher", "launcher_args", "interface")  # what the file of a system says where no option does
@@ -61,6 +62,8 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
     if not options["resume"] and not options["output"]:
         name = f"{datetime.now():%Y-%m-%d_%H%M%S}_{options['job_name'] or JOB_NAME}"
         run = replace(run, control=replace(run.control, output=Path("results") / name))
+    arguments = check_sbatch_words(options["words"])
+    _refuse_secrets("the options of sbatch", hide_secrets(arguments) != list(arguments))
     return SubmissionRequest(
         run=run,
         nodes=options["nodes"],
@@ -72,7 +75,7 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
         array=options["array"],
         stage=options["stage"] if "stage" in asked else None,
         steering=_steering(run),
-        arguments=check_sbatch_words(options["words"]),
+        arguments=arguments,
         max_node_hours=options["max_node_hours"],
         yes=options["yes"],
         dry_run=options["dry_run"],
@@ -99,7 +102,17 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
         plan = partial(asked.run.make_plan, ranks=ranks, ranks_per_node=ranks_per_node, **site)
         control = replace(asked.run.control, output=asked.output / name)
         runs.append((RunFolder(sweep / name), planned_run(replace(asked.run, make_plan=plan, control=control))[1]))
+        _refuse_secrets("--launcher, --launcher-args and --remote-shell", kept_plan(runs[-1][1]) != runs[-1][1])
     return sweep, choices, runs
+
+
+def _refuse_secrets(words: str, are_there: bool) -> None:
+    """Raises PlanError: jobs start from what is kept, and a secret is not."""
+    if are_there:
+        raise PlanError(
+            f"{words}: one holds what looks like a secret, which a sweep would have to keep for its jobs; "
+            "export it as a variable, and name it without its value"
+        )
 
 
 def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
@@ -147,7 +160,7 @@ def rendering(sweep: Path, choices: SubmissionChoices) -> Rendering:
         template=Template.read(Path(template)),
         collecting=Template.read(jobs_folder() / "collect.sbatch"),
         venv=system.venv or _this_environment(),
-        command=["allreduce-bench", *sys.argv[1:]],
+        command=kept_command(),
         stage=choices.stage,
         steering=choices.steering,
         time_s=choices.time_s,

@@ -8,6 +8,7 @@ from functools import wraps
 
 import click
 
+from ..machine.node import hide_secrets
 from ..measuring.launcher_variables import rank_of
 from ..runs.groups import parse_groups
 from ..runs.hosts import parse_hosts
@@ -128,6 +129,11 @@ def _error_sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
     return str(error)
+
+
+def kept_command() -> list[str]:
+    """The words of this command as they are kept: without what looks like a secret."""
+    return hide_secrets(["allreduce-bench", *sys.argv[1:]])
 
 
 def given_options(context: click.Context) -> set[str]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+from ..machine.node import hide_secrets
 from ..measuring.command import RankArguments
 from ..measuring.launcher_variables import thread_level
 from ..runs.folder import RunFolder
@@ -118,7 +119,7 @@ class SupervisedLaunch:
 
     def _start(self, command: list[str]) -> subprocess.Popen:
         address = self.supervisor.address(names_of_this_node())
-        variables = {COMMAND_VARIABLE: shlex.join(command), MONITOR_VARIABLE: address}
+        variables = {COMMAND_VARIABLE: shlex.join(hide_secrets(command)), MONITOR_VARIABLE: address}
         process = subprocess.Popen(  # without stdin: mpirun would swallow what is meant for others
             command,
             env={**os.environ, **variables},

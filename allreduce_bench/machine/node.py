@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import pairwise
 from time import get_clock_info, perf_counter
@@ -30,12 +31,59 @@ VARIABLE_NAMES = frozenset(
     }
     | {"PBS_JOBID", "LSB_JOBID", "MPI4PY_RC_THREAD_LEVEL"}
 )
+NOT_STORED = "(not stored: looks like a secret)"
+SECRET_NAMES = {  # what a variable or an option is called -> what it may be set to all the same
+    r"token|secret|passw|passphrase|credential|cookie|(?:api|access|private|ssh|signing)_?key": r"[01]?",
+    r"precondition_transports": r"",  # the key of PSM's connections
+    r"(?:^|[_.-])(?:key|auth)(?:$|[_.-])": r"[+-]?[\d.]*|0x[0-9a-f]{1,16}|[a-z]{1,12}",  # a switch, a method
+}
+SECRET_VALUE = (  # of GitHub, GitLab, Slack, AWS, Google, OpenAI, Hugging Face; JWT; PEM; in a URL; in a header
+    r"gh[pousr]_\w{16,}|github_pat_\w+|glpat-[\w-]+|xox[abeprs]-[\w-]+|(?:AKIA|ASIA)[0-9A-Z]{12,}|AIza[\w-]{30,}"
+    r"|\bsk-[\w-]{20,}|hf_\w{20,}|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN[\s\S]*|\w+://[^\s/:@]*:[^\s/@]+@\S*"
+    r"|\b(?:Bearer|Basic)\s+\S+"
+)
 
 
 def allowed_variables(environ) -> dict[str, str]:
-    """The variables on the allow-list, sorted by name."""
+    """The variables on the allow-list, sorted by name; NOT_STORED for a value that looks like a secret."""
     names = {name for name in environ if name.startswith(VARIABLE_PREFIXES)} | (VARIABLE_NAMES & set(environ))
-    return {name: environ[name] for name in sorted(names - INTERNAL)}
+    return {name: _not_secret(name, environ[name]) for name in sorted(names - INTERNAL)}
+
+
+def hide_secrets(words: Iterable[str]) -> list[str]:
+    """The words of a command; NOT_STORED for what looks like a secret: of `--token X`, `TOKEN=X`, or by itself."""
+    hidden, name = [], ""
+    for word in words:
+        parts = [_hide_in(part) for part in re.split(r"(\s+)", word)] if "-----BEGIN" not in word else [NOT_STORED]
+        pairs = zip(["", "", *parts], parts)  # of an option in one string with others, and its value
+        parts = [_not_secret(before.lstrip("-"), part) if before.startswith("-") else part for before, part in pairs]
+        hidden.append(_not_secret(name, "".join(parts)))
+        name = word.lstrip("-") if word.startswith("-") and "=" not in word and " " not in word else ""
+    return hidden
+
+
+def _hide_in(word: str) -> str:
+    """A word without blanks, which may hold NAME=VALUE, also several with commas between."""
+    settings = re.sub(r"([\w.-]+)=([^,\s'\"]+)", lambda found: f"{found[1]}={_not_secret(found[1], found[2])}", word)
+    return settings if settings != word else _not_secret("", word)
+
+
+def _not_secret(name: str, value: str) -> str:
+    """The value, or NOT_STORED."""
+    is_named = any(
+        re.search(names, name, re.IGNORECASE) and not re.fullmatch(settings, value, re.IGNORECASE)
+        for names, settings in SECRET_NAMES.items()
+    )
+    runs = re.findall(r"[A-Za-z0-9]{24,}", value) if value.count("/") < 2 else ()  # of a path: hashes of packages
+    is_secret = is_named or re.search(SECRET_VALUE, value) or any(map(_is_random, runs))
+    return NOT_STORED if is_secret and NOT_STORED not in value else value
+
+
+def _is_random(letters: str) -> bool:
+    """Whether letters and digits follow each other as no word, path or mask of cores has them."""
+    kinds = ["digit" if letter.isdigit() else letter.isupper() for letter in letters]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return len(set(letters)) >= 10 and changes >= 0.3 * len(letters)
 
 
 def host() -> str:

@@ -4,11 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from allreduce_bench.cli import main
 from allreduce_bench.cli.plan_of_options import open_run, planned_run, refuse_short_timeout, refuse_under_launcher
 from allreduce_bench.cli.request import Control, Request
+from allreduce_bench.machine.node import NOT_STORED
 from allreduce_bench.runs.plan import Plan, PlanError
 from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.start import Start
 
 PLAN = Plan(("ring",), (8,), (2,))
 
@@ -53,3 +57,23 @@ def test_what_is_too_late_under_a_launcher_is_refused(asked, reason):
     refuse_under_launcher({"sizes"})
     with pytest.raises(PlanError, match=reason):
         refuse_under_launcher(asked)
+
+
+def test_a_secret_for_the_launcher_is_used_and_not_kept(tmp_path):
+    secret = replace(PLAN, start=Start(launcher_args="-x API_TOKEN=hunter2 -x UCX_TLS=sm"))
+    control = Control(output=tmp_path / "run")
+    folder, plan = open_run(Request(lambda: secret, control, frozenset({"launcher_args"})))
+    assert plan == secret and "hunter2" not in folder.run_json.read_text()
+    assert folder.plan().start.launcher_args == f"-x API_TOKEN={NOT_STORED} -x UCX_TLS=sm"
+    resuming = replace(control, resume=True)
+    assert open_run(Request(lambda: secret, resuming, frozenset({"launcher_args"})))[1] == secret
+    with pytest.raises(PlanError, match="does not keep what looks like a secret in --launcher-args; say"):
+        open_run(Request(lambda: PLAN, resuming))
+
+
+def test_a_sweep_whose_jobs_would_need_a_secret_is_refused(tmp_path):
+    words = ["submit", "--nodes", "2", "--ranks-per-node", "1", "-o", str(tmp_path / "sweep"), "--dry-run"]
+    for more in (["--launcher-args", "-x TOKEN=hunter2"], ["--", "--export=ALL,TOKEN=hunter2"]):
+        result = CliRunner().invoke(main, [*words, *more])
+        assert result.exit_code == 2 and "holds what looks like a secret" in result.stderr, result.output
+        assert "hunter2" not in result.output and not (tmp_path / "sweep").exists()

@@ -109,3 +109,94 @@ def test_the_clock_is_measured(monkeypatch):
 def test_only_variables_on_the_list_are_read():
     environ = {"OMPI_MCA_btl": "tcp", "AWS_SECRET": "x", "SLURM_JOB_ID": "7", "OMPI_MCA_initial_wdir": "/home"}
     assert node.allowed_variables(environ) == {"OMPI_MCA_btl": "tcp", "SLURM_JOB_ID": "7"}
+
+
+TOKEN = "ghp_" + "aB3dE6gH9j" * 3
+SECRETS = {
+    "OMPI_MCA_my_token": "hunter",
+    "UCX_SECRET": "s",
+    "FI_DB_PASSWORD": "correct horse",
+    "MPICH_PASSWD": "x",
+    "I_MPI_API_KEY": "abc",
+    "UCX_AUTH_KEY": "a1b2c3d4",
+    "GLOO_AWS_CREDENTIALS": "user",
+    "OMPI_MCA_session_cookie": "c",
+    "OMPI_MCA_orte_precondition_transports": "3c9a0f4be1c3d5a7-8b6f1e2d3c4b5a69",
+    "UCX_A": TOKEN,
+    "UCX_B": "AKIAIOSFODNN7EXAMPLE",
+    "UCX_C": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
+    "UCX_D": "-----BEGIN OPENSSH PRIVATE KEY-----\nabc",
+    "UCX_E": "http://me:hunter2@proxy:3128",
+    "UCX_F": "k3J9xQ2mZ7pL4vT8nB6wR1yC5dF0gH",
+    "SLURM_JOB_NAME": f"job-{TOKEN}",
+}
+USUAL = {
+    "UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1",
+    "UCX_TLS": "rc_x,sm,self,cuda_copy",
+    "UCX_IB_PKEY": "0x8001",
+    "UCX_IB_GID_INDEX": "3",
+    "UCX_MAX_RNDV_RAILS": "2",
+    "UCX_LOG_FILE": "/scratch/user/ucx.%h.%p.log",
+    "UCX_RKEY_PTR_SEG_SIZE": "512k",
+    "UCX_TCP_KEEPIDLE": "10s",
+    "UCX_KEYVAL": "pairs",
+    "OMPI_MCA_btl_tcp_if_include": "eth0,10.0.0.0/24",
+    "OMPI_MCA_pml": "ucx",
+    "OMPI_MCA_btl": "^openib,uct",
+    "OMPI_MCA_btl_openib_pkey": "32769",
+    "OMPI_MCA_mca_base_component_path": "/opt/spack/openmpi-5.0.3-2bqmxx5fydg5cvrbpw4ikizuqq5dc6ty/lib",
+    "OMPI_MCA_orte_hnp_uri": "1234567890.0;tcp://10.0.0.1,192.168.1.1:40123",
+    "OMPI_MCA_hwloc_base_binding_policy": "core:overload-allowed",
+    "OMPI_MCA_coll_tuned_dynamic_rules_filename": "/home/user/ompi_dynamic_rules_2024-05-01.txt",
+    "MPIR_CVAR_CH4_OFI_ENABLE_MR_PROV_KEY": "-1",
+    "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "reduce_scatter_allgather",
+    "MPICH_OFI_NIC_MAPPING": "0:0-15;1:16-31",
+    "MPICH_RANK_REORDER_METHOD": "3",
+    "I_MPI_AUTH_METHOD": "delegate",
+    "I_MPI_PIN_DOMAIN": "[FF00FF00FF00FF00FF00FF00FF00FF00,00FF00FF00FF00FF00FF00FF00FF00FF]",
+    "I_MPI_HYDRA_BOOTSTRAP": "slurm",
+    "FI_PROVIDER": "cxi",
+    "FI_CXI_DEFAULT_CQ_SIZE": "131072",
+    "FI_PSM3_UUID": "d6f63a82-59c8-4b1d-9a1b-3fd0a1b2c3d4",
+    "FI_EFA_USE_DEVICE_RDMA": "1",
+    "PSM2_DEVICES": "self,shm,hfi",
+    "OMP_PLACES": "{0:4},{4:4},{8:4}",
+    "OMP_PROC_BIND": "close",
+    "GLOO_SOCKET_IFNAME": "hsn0",
+    "SLURM_JOB_ID": "123456",
+    "SLURM_JOB_NODELIST": "nid[001000-001003,001010],x1000c0s0b0n[0-1]",
+    "SLURM_TASKS_PER_NODE": "8(x4)",
+    "SLURM_CPU_BIND": "quiet,mask_cpu:0x000000000000FFFF,0xFFFF000000000000",
+    "SLURM_DISTRIBUTION": "block:cyclic",
+    "PBS_JOBID": "1234567.pbs-server-01.example.org",
+}
+
+
+def test_values_that_look_like_secrets_are_not_stored_and_usual_ones_are():
+    assert node.allowed_variables(SECRETS) == dict.fromkeys(sorted(SECRETS), node.NOT_STORED)
+    assert node.allowed_variables(USUAL) == dict(sorted(USUAL.items()))
+
+
+@pytest.mark.parametrize(
+    "words, kept",
+    [
+        (["run", "--launcher-args", f"-x TOKEN={TOKEN} -x UCX_TLS=sm"], f"-x TOKEN={node.NOT_STORED} -x UCX_TLS=sm"),
+        (["--launcher-args", "-x AWS_SECRET=hunter2"], f"-x AWS_SECRET={node.NOT_STORED}"),
+        (["--launcher", "flux --password hunter2 -n {ranks}"], f"flux --password {node.NOT_STORED} -n {{ranks}}"),
+        (["flux", "--auth-token", "hunter2"], node.NOT_STORED),
+        (["mpirun", "-x", "TOKEN=hunter2"], f"TOKEN={node.NOT_STORED}"),
+        (["--export=ALL,HF_TOKEN=hunter2,UCX_TLS=sm"], f"--export=ALL,HF_TOKEN={node.NOT_STORED},UCX_TLS=sm"),
+        (["--remote-shell", "https://me:hunter2@host/"], node.NOT_STORED),
+    ],
+)
+def test_secrets_in_a_command_are_not_kept(words, kept):
+    assert node.hide_secrets(words) == [*words[:-1], kept]
+
+
+def test_usual_commands_are_kept_as_they_are():
+    mpirun = "mpirun -n 4 --host n1:2,n2:2 --mca btl_tcp_if_include 10.0.0.0/24 -x UCX_TLS=sm --bind-to core --map-by"
+    words = [*mpirun.split(), "ppr:2:node", "--hostfile", "a b", "--launcher-args", "--mca  pml ob1 -x TOKEN", "-o", ""]
+    assert node.hide_secrets(words) == words
+    assert node.hide_secrets(f"{name}={value}" for name, value in USUAL.items()) == [
+        f"{name}={value}" for name, value in USUAL.items()
+    ]
