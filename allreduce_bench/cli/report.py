@@ -10,17 +10,23 @@ from .types import errors_in_one_line, own_files
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="The page [default: report.html in the first run]."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="The page [default: report.html in RUN; of several runs beside the first of them; report-2.html and so on "
+    "where that is a page about other runs].",
 )
 @own_files
 @errors_in_one_line
 def report(runs, output, own) -> None:
     """Write one self-contained HTML page about RUNS, and its figures as PNG, SVG and CSV files beside it."""
     from ..report.page import write_report
+    from ..report.page_place import default_page
     from ..runs.folder import RunFolder
     from ..slurm.sweep import missing_of_run
 
     folders = [RunFolder(path) for path in runs]
-    click.echo(
-        write_report(folders, output or runs[0] / "report.html", own, missing=list(map(missing_of_run, folders)))
-    )
+    for folder in folders:
+        folder.open()  # or an error names the run that lacks
+    page = output or default_page(folders)
+    click.echo(write_report(folders, page, own, missing=list(map(missing_of_run, folders))))

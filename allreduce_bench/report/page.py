@@ -40,6 +40,7 @@ from ..units import format_size, in_ranks, three_digits
 from . import caveats, distribution, figures, how_imported, how_measured, verdict_sentence
 from .caveat import gaps
 from .grade_sentence import grade_lines
+from .page_place import fingerprints
 from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
 from .table import LEGEND, MARK, lowest_of, winner_of
 
@@ -70,7 +71,7 @@ def write_report(
         for name, table in section.pop("files").items():
             write_atomically(beside / f"{prefix}{name}.csv", table.to_csv(index=False, float_format="%.9g"))
             section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
-    page = _template().render(sections=sections, version=__version__)
+    page = _template().render(sections=sections, runs=fingerprints(folders), version=__version__)
     write_atomically(output, page)
     return output
 

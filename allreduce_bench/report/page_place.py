@@ -1,0 +1,51 @@
+"""Where a page goes when no name is given, so that it never takes the place of a page about other runs.
+
+A page about one run stands in its folder, one about several runs beside the first of them. Each page names its runs in
+its head, by fingerprints of their run.json, which never changes.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Sequence
+from itertools import chain, count
+from pathlib import Path
+
+from ..runs.careful_reading import open_kept, read_kept
+from ..runs.folder import RunFolder
+
+HEAD_NBYTES = 1 << 16  # of a page: how far its runs are looked for
+NAMED_RUNS = re.compile(rb'<meta name="runs" content="([0-9a-f ]*)">')
+
+
+def fingerprints(folders: Sequence[RunFolder]) -> str:
+    """What the head of a page about `folders` names: one word for each run, sorted. Raises OSError."""
+    return " ".join(sorted(hashlib.sha256(read_kept(folder.run_json)).hexdigest()[:16] for folder in folders))
+
+
+def default_page(folders: Sequence[RunFolder]) -> Path:
+    """The page about `folders` where no name is given: `report.html`, or the first free one of `report-2.html`, ...
+
+    It stands in the folder of a single run, or beside the first of several. A name is free where there is no file, or a
+    page about the same runs; in the folder of a single run also where a file does not say what it is about. Raises
+    OSError: a run.json, or what stands at such a name, cannot be read.
+    """
+    runs, first = fingerprints(folders), folders[0].path
+    place = first if len(folders) == 1 else _folder_around(first)
+    free = {None, runs, ""} if len(folders) == 1 else {None, runs}
+    names = chain(["report.html"], (f"report-{number}.html" for number in count(2)))
+    return next(place / name for name in names if _runs_of_page(place / name) in free)
+
+
+def _folder_around(folder: Path) -> Path:
+    """The folder that holds `folder`, also where that is written as `.` or `..`."""
+    return folder.parent if folder.name not in ("", "..") else Path(os.path.abspath(folder)).parent
+
+
+def _runs_of_page(path: Path) -> str | None:
+    """The fingerprints that a page names; empty: it names none; None: there is no file. Raises OSError."""
+    if not os.path.lexists(path):
+        return None
+    with open_kept(path) as file:
+        named = NAMED_RUNS.search(file.read(HEAD_NBYTES))
+    return named[1].decode() if named else ""

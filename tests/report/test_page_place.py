@@ -1,0 +1,65 @@
+"""A page never takes the place of a page about other runs."""
+
+import os
+from pathlib import Path
+
+import pytest
+from made_runs import build_run
+
+from allreduce_bench.report.page_place import default_page, fingerprints
+from allreduce_bench.runs.folder import RunFolder
+
+
+@pytest.fixture
+def runs(tmp_path) -> list[RunFolder]:
+    return [
+        build_run(tmp_path / name, sizes=(8,), ranks=(2,), launches=1, choices={"seed": seed})
+        for seed, name in enumerate("abc")
+    ]
+
+
+def write_page(folders: list[RunFolder]) -> Path:
+    path = default_page(folders)
+    path.write_text(f'<head>\n<meta name="runs" content="{fingerprints(folders)}">\n{path}')
+    return path
+
+
+def test_the_page_about_one_run_stands_in_it_and_is_made_anew(runs, tmp_path):
+    assert write_page(runs[:1]) == tmp_path / "a" / "report.html" == default_page(runs[:1])
+
+
+def test_the_page_about_several_runs_stands_beside_them_whatever_their_order(runs, tmp_path):
+    assert write_page(runs[:2]) == tmp_path / "report.html"
+    assert default_page(runs[1::-1]) == tmp_path / "report.html"
+
+
+def test_a_page_about_other_runs_stays(runs, tmp_path):
+    pages = [write_page(runs[:1]), write_page(runs[:2]), write_page(runs), write_page(runs[1:])]
+    assert pages == [tmp_path / name for name in ("a/report.html", "report.html", "report-2.html", "report-3.html")]
+    assert all(path.read_text().endswith(str(path)) for path in pages)
+    assert default_page(runs) == pages[2]
+
+
+def test_a_page_about_several_runs_that_stands_in_one_of_them_stays(runs, tmp_path):
+    write_page(runs).replace(tmp_path / "a" / "report.html")
+    assert default_page(runs[:1]) == tmp_path / "a" / "report-2.html"
+
+
+def test_a_file_that_does_not_say_what_it_is_about_stays_beside_runs_only(runs, tmp_path):
+    for path in (tmp_path / "report.html", tmp_path / "a" / "report.html"):
+        path.write_text("<p>mine</p>")
+    assert default_page(runs) == tmp_path / "report-2.html"
+    assert default_page(runs[:1]) == tmp_path / "a" / "report.html"
+
+
+def test_the_folder_around_a_run_is_found_from_within_it(runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path / "a")
+    here = RunFolder(Path("."))
+    assert os.path.realpath(default_page([here, RunFolder(Path("../b"))])) == os.path.realpath(tmp_path / "report.html")
+    assert default_page([here]) == Path("report.html")
+
+
+def test_what_is_no_file_at_the_name_of_a_page_is_an_error(runs, tmp_path):
+    os.mkfifo(tmp_path / "report.html")
+    with pytest.raises(OSError, match="FIFO"):
+        default_page(runs)
