@@ -131,7 +131,8 @@ def _write_machine_file(path: Path, points: pd.DataFrame, listing) -> list[str]:
     for run, rows in points.groupby("run", sort=False, dropna=False):
         counts = {name: sorted({int(value) for value in rows[name].dropna()}) for name in ("ranks", "nodes")}
         runs.append({"run": str(run), **counts})
-    notes = [f"{series.algorithm}: {series.reason}" for series in listing.unfit] + list(listing.refused)
+    notes = [f"not fitted: {series.algorithm}: {series.reason}" for series in listing.unfit]
+    notes += [f"no gamma: {reason}" for reason in listing.refused]
     for joint in listing.joint:
         gamma = joint.gamma
         notes.append(
@@ -142,6 +143,6 @@ def _write_machine_file(path: Path, points: pd.DataFrame, listing) -> list[str]:
     left_out = [
         f"{series.model.algorithm}: {OWN_FILE_REASON}" for series in listing.fitted if series.model not in models
     ]
-    notes += left_out
+    notes += [f"not fitted: {reason}" for reason in left_out]
     write_machine(Machine(models, f"allreduce-bench {__version__}", created, tuple(runs), notes=tuple(notes)), path)
     return [f"{len(models)} models", *left_out]

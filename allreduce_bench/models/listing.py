@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 from ..units import aligned, format_size, in_ranks, three_digits
@@ -12,6 +12,7 @@ from .caches import cache_label
 from .description import SYMBOLS
 from .joint import Joint, LocalGamma
 from .model import Errors, Model, Parameter
+from .notes import joined_notes
 from .scores import KINDS, LEAVE_LARGEST, pooled
 from .series import FittedSeries, UnfittedSeries
 
@@ -81,7 +82,9 @@ class Listing(NamedTuple):
 
     def _notes(self) -> list[str]:
         models = [series.model for series in self.fitted]
-        return [f"{_series_label(model)}: {note}" for model in models for note in model.notes]
+        if len({model.run for model in models}) == 1:  # which the tables above name
+            models = [replace(model, run="") for model in models]
+        return joined_notes([(_series_label(model), model.notes) for model in models])
 
     def _unfit_lines(self) -> list[str]:
         return [f"not fitted: {f'{one.run}: ' if one.run else ''}{one.algorithm}: {one.reason}" for one in self.unfit]

@@ -3,13 +3,14 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..models.bounds import Bounds, bounds
 from ..models.crossings import Finding, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
 from ..models.machine import Machine
 from ..models.model import COVERAGE, FAR
+from ..models.notes import joined_notes
 from ..models.prediction import BEST, CompetingModels, Predicted
 from ..units import aligned, format_ranges, format_rate, format_size, format_time, three_digits
 from .table import in_two_lines
@@ -74,22 +75,28 @@ def as_json(forecast: Forecast) -> str:
         for group in forecast.groups
         for crossing in crossings_of(forecast, group)
     ]
-    content = {"measured": False, "source": forecast.source, "rows": rows(forecast), "crossings": crossings}
+    fit = [*(note for group in forecast.groups for note in _fit_notes(group)), *forecast.machine.notes]
+    content = {"measured": False, "source": forecast.source, "fit": fit, "rows": rows(forecast), "crossings": crossings}
     return json.dumps(content, indent=1) + "\n"
 
 
 def as_tables(forecast: Forecast) -> str:
     """For every group a table a number of ranks, and below them what changes where."""
-    return "\n".join(
-        line for group in forecast.groups for line in _group_lines(forecast, group, _table_lines(forecast, group))
-    )
+    return _text(forecast, _table_lines)
 
 
 def as_map(forecast: Forecast) -> str:
     """For every group the fastest algorithm, ranks down and sizes across."""
-    return "\n".join(
-        line for group in forecast.groups for line in _group_lines(forecast, group, _map_lines(forecast, group))
-    )
+    return _text(forecast, _map_lines)
+
+
+def _text(forecast: Forecast, body: Callable[[Forecast, CompetingModels], list[str]]) -> str:
+    lines = [line for group in forecast.groups for line in _group_lines(forecast, group, body(forecast, group))]
+    return "\n".join(lines[:-1] + [f"fit: {note}" for note in forecast.machine.notes])
+
+
+def _fit_notes(group: CompetingModels) -> list[str]:
+    return joined_notes([(series, model.notes) for series, model in group.models.items()])
 
 
 def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Finding]:
@@ -112,7 +119,8 @@ def _group_lines(forecast: Forecast, group: CompetingModels, body: list[str]) ->
     sentences = [crossing.sentence for crossing in crossings_of(forecast, group)]
     if not sentences and len(group.models) > 1:
         sentences = ["no algorithm overtakes another in this range"]
-    return [title, *([group.where] if group.where else []), *body, "", *sentences, *_reader_notes(forecast, group), ""]
+    notes = [*_reader_notes(forecast, group), *(f"fit: {note}" for note in _fit_notes(group))]
+    return [title, *([group.where] if group.where else []), *body, "", *sentences, *notes, ""]
 
 
 def _table_lines(forecast: Forecast, group: CompetingModels) -> list[str]:
@@ -167,14 +175,10 @@ def _time_text(predicted: Predicted, fastest: Predicted | None) -> str:
 
 
 def _interval_text(predicted: Predicted | None) -> str:
-    if (
-        predicted is None
-        or predicted.prediction is None
-        or predicted.prediction.low_s is None
-        or predicted.prediction.high_s is None
-    ):
+    prediction = predicted.prediction if predicted else None
+    if prediction is None or prediction.low_s is None or prediction.high_s is None:
         return "-"
-    return f"{three_digits(predicted.prediction.low_s * 1e6)} to {three_digits(predicted.prediction.high_s * 1e6)}"
+    return f"{three_digits(prediction.low_s * 1e6)} to {three_digits(prediction.high_s * 1e6)}"
 
 
 def _map_lines(forecast: Forecast, group: CompetingModels) -> list[str]:

@@ -212,3 +212,16 @@ def test_an_algorithm_that_was_not_fitted_is_refused(machine):
 
 def test_a_machine_file_that_is_a_folder_is_refused(tmp_path):
     assert "expected a machine file" in refused(str(tmp_path), "-n", "4")
+
+
+def test_what_fit_said_of_its_models_stands_below_their_predictions(tmp_path):
+    crowded = "4 ranks are oversubscribed"
+    models = (model("ring", 1e-6, 1e-10, notes=(crowded,)), model("two_tree", 2e-6, 1e-10, notes=(crowded, "off")))
+    path = tmp_path / "machine.json"
+    write_machine(Machine(models, notes=("not fitted: native: one point",)), path)
+    said = [f"ring, two_tree: {crowded}", "two_tree: off", "not fitted: native: one point"]
+    words = [str(path), "-n", "8", "--sizes", "8"]
+    for more in ([], ["--map"]):
+        assert printed(*words, *more).splitlines()[-3:] == [f"fit: {note}" for note in said]
+    assert json.loads(printed(*words, "--format", "json"))["fit"] == said
+    assert printed(*words, "-a", "ring").splitlines()[-2:] == [f"fit: ring: {crowded}", f"fit: {said[-1]}"]

@@ -49,7 +49,7 @@ def test_the_table_has_parameters_errors_and_sentences(listing):
         "monday: ring and two_tree together: gamma 30.0 ps/byte reduced (not known); median error 2.0%, condition",
         "no gamma: too few",
         "monday: gamma of a local reduction 30.0 ps/byte (floor, 2 ranks)",
-        "monday: ring: one thing to know",
+        "ring: one thing to know",
         "not fitted: monday: mystery: one point",
         "in sample, pooled over 1 series, 2 cells: median 2.0%",
     ):
