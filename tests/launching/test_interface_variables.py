@@ -34,6 +34,6 @@ def test_what_the_user_decided_is_not_overridden():
         interface_variables("nope0", {})
 
 
-def test_the_readme_names_the_variables():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [name for name in variables_of("hsn0", "hsn0") if name not in readme] == []
+def test_the_page_about_clusters_names_the_variables():
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    assert [name for name in variables_of("hsn0", "hsn0") if name not in page] == []
