@@ -9,6 +9,28 @@ SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 MAX_RANKS = 1_000_000
 
 
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`did you mean sum?`, of the words of `known` that are most like `word`; empty where none is."""
+    from difflib import SequenceMatcher  # late: only a mistake needs it
+
+    likeness = {name: SequenceMatcher(None, word.lower(), name.lower()).ratio() for name in known}
+    most = max(likeness.values(), default=0.0)
+    near = [name for name, ratio in likeness.items() if ratio == most > 0.6]
+    return f"did you mean {' or '.join(near)}?" if 0 < len(near) <= 2 else ""
+
+
+def unknown_word(kind: str, word: str, known: Iterable[str], all_known: str = "") -> str:
+    """`unknown op 'summ'; did you mean sum? known: sum, avg, …`: a line for a `word` that is none of `known`.
+
+    `all_known` says where all of them are shown, and stands for their list where one of them is meant.
+    """
+    known = list(known)
+    near = nearest(word[:80], known)
+    meant = f"{near} " if near else ""
+    shown = all_known if near and all_known else f"known: {', '.join(known)}"
+    return f"unknown {kind} '{word}'; {meant}{shown}"
+
+
 def parse_size(text: str) -> int:
     """Bytes of `8`, `4K`, `16MiB`, `1.5G`. Raises ValueError."""
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)

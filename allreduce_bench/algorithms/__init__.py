@@ -49,8 +49,8 @@ def builtin() -> dict[str, Algorithm]:
 def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
     """Look up algorithms by name or by the path of a user's own file (a word that ends in `.py`).
 
-    Raises AlgorithmError for an unknown name (the message lists the known ones and `also`), for a name that is taken
-    (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
+    Raises AlgorithmError for an unknown name (the message says which of the known ones or `also` was meant, or lists
+    them), for a name that is taken (by a floor, too), and for a file that is missing, broken, or holds no algorithm.
     """
     algorithms: dict[str, Algorithm] = {}
     for word in words:
@@ -65,9 +65,17 @@ def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
         elif of_package := _from_module_of_its_name(word) or builtin().get(word):
             algorithms[word] = of_package
         else:
-            names = ", ".join([*builtin(), *filter(None, [also])])
-            raise AlgorithmError(f"unknown algorithm '{word}'; known: {names}, or the path of your own .py file")
+            raise AlgorithmError(_unknown(word, also))
     return algorithms
+
+
+def _unknown(word: str, also: str) -> str:
+    """What is said of the name of no algorithm."""
+    from ..units import unknown_word  # late: only a mistake needs it
+
+    own = ", or the path of your own .py file"
+    sentence = unknown_word("algorithm", word, [*builtin(), *filter(None, [also])], "'allreduce-bench list' shows all")
+    return sentence + own * ("; known: " in sentence)
 
 
 def digest_of(path: str) -> str:

@@ -10,6 +10,7 @@ from ..algorithms import builtin
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule.algorithm import AlgorithmError
 from ..schedule.topology import Topology
+from ..units import unknown_word
 from .machine import Machine, MachineError
 from .model import Model, ModelPart, Prediction, seconds
 from .native.known import known_as
@@ -144,7 +145,7 @@ def _not_fitted(machine: Machine, name: str) -> ValueError:
     if machine.bare:
         if name == "native":
             return MachineError("native: what a library does is not known without measurements; fit a run with it")
-        return AlgorithmError(f"unknown algorithm '{name}'; known: {', '.join(builtin())}")
+        return AlgorithmError(unknown_word("algorithm", name, builtin(), "'allreduce-bench list' shows all"))
     if known_as(name, builtin()) or name == "native":
         return MachineError(f"{name} was not fitted; this machine file has {', '.join(fitted) or 'no model at all'}")
     return AlgorithmError(f"unknown algorithm '{name}'; this machine file has {', '.join(fitted) or 'no model at all'}")

@@ -8,6 +8,7 @@ from zlib import crc32
 
 import numpy as np
 
+from ..units import unknown_word
 from .dtypes import DTYPES, MOST_RANKS, is_float
 from .schema import ALONE, CACHES, FLOOR, FLOORS, FORMER_SYNCS, NO_GROUPS, SYNCS, TOGETHER
 from .shuffle import splitmix64
@@ -118,10 +119,9 @@ class Plan:
         self._refuse_repeating()
 
     def _refuse_arithmetic(self) -> None:
-        if self.dtype not in DTYPES:
-            raise PlanError(f"unknown dtype '{self.dtype}'; known: {', '.join(DTYPES)}")
-        if self.op not in OPS:
-            raise PlanError(f"unknown op '{self.op}'; known: {', '.join(OPS)}")
+        for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):
+            if word not in known:
+                raise PlanError(unknown_word(kind, word, known))
         if self.op == "avg" and not is_float(self.dtype):
             raise PlanError(f"op avg has no exact result for {self.dtype}; use float32 or float64, or --op sum")
         ranks, most = max(map(self.group_size, self.ranks), default=0), MOST_RANKS.get((self.dtype, self.op))

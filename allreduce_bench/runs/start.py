@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ..units import unknown_word
 from .hosts import HOST
 from .typed_json import Positive
 
@@ -66,7 +67,7 @@ def _check_template(template: str) -> None:
         raise StartError(f"launcher template '{template}': unknown field {unknown[0]}; known: {', '.join(FIELDS)}")
     if FIELDS[0] not in fields:
         raise StartError(
-            f"unknown launcher '{template}'; known: {', '.join(LAUNCHERS)}, "
+            f"{unknown_word('launcher', template, LAUNCHERS)}, "
             f"or a template with {FIELDS[0]} such as 'flux run -n {FIELDS[0]}'"
         )
 

@@ -10,6 +10,7 @@ from os import environ
 from pathlib import Path
 
 from ..runs.careful_reading import read_given_text
+from ..units import unknown_word
 from .template import LONGEST_FILE, ScriptError, check_values
 
 FOLDER = "allreduce-bench"
@@ -73,8 +74,8 @@ def find_system(name: str) -> System:
     for place in _places() if NAME.fullmatch(name) else ():
         if (path := place / f"{name}.cfg").is_file():
             return read_system(path)
-    names, places = ", ".join(known_systems()), ", ".join(map(str, _places()))
-    raise SystemFileError(f"unknown system {name!r}; known: {names}; looked for its .cfg file in {places}")
+    sentence = unknown_word("system", name, known_systems())
+    raise SystemFileError(f"{sentence}; looked for its .cfg file in {', '.join(map(str, _places()))}")
 
 
 def read_system(path: Path) -> System:

@@ -173,7 +173,10 @@ def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):
         (("a", "--"), "no run behind '--'"),
         (("--", "a"), "no run before '--'"),
         (("a", "--", "b", "--", "c"), "'--' stands once"),
-        (("a", "b", "--despite", "libary"), "--despite: unknown 'libary'; known: time, library"),
+        (
+            ("a", "b", "--despite", "libary"),
+            "--despite: unknown condition 'libary'; did you mean library? known: time, library",
+        ),
         (("a", "nowhere"), "a: no such folder"),
     ],
 )

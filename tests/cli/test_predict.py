@@ -169,7 +169,7 @@ BAD = {
     "--ranks-per-node 5: there are 4 ranks in all": ("-n", "4", "--ranks-per-node", "5", *PRICES),
     "--segment: 'x' is no size": ("-n", "4", "--segment", "x", *PRICES),
     "--segment 0: a segment holds at least one element": ("-n", "4", "--segment", "0", *PRICES),
-    "unknown algorithm 'rign'; known: hierarchical_ring": ("-n", "4", "-a", "ring,rign", *PRICES),
+    "unknown algorithm 'rign'; did you mean ring?": ("-n", "4", "-a", "ring,rign", *PRICES),
     "native: what a library does is not known": ("-n", "4", "-a", "native", *PRICES),
     "--map is a table; leave out --format csv": ("-n", "4", "--map", "--format", "csv", *PRICES),
     "expected a name that ends in .csv, .json, .txt": ("-n", "4", "-o", "x.png", *PRICES),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...runs.groups import describe
 from ...runs.rows import RunError
-from ...units import in_ranks
+from ...units import in_ranks, unknown_word
 from ..environment import FIELDS, PACKAGES, environment, format_values
 from ..summary_row import SummaryRow
 from .reading import ComparedRun
@@ -69,7 +69,7 @@ def parse_despite(text: str) -> frozenset[str]:
     """The words of `library,machine`, with what they imply; `all` is every one. Raises ValueError."""
     chosen = {word.strip() for word in text.split(",") if word.strip()}
     if unknown := sorted(chosen - {*SAME, "all"}):
-        raise ValueError(f"unknown '{unknown[0]}'; known: {', '.join(SAME)}, all")
+        raise ValueError(unknown_word("condition", unknown[0], [*SAME, "all"]))
     if "all" in chosen:
         return frozenset(SAME)
     return frozenset(chosen.union(*(IMPLIED.get(word, ()) for word in chosen)))
