@@ -8,11 +8,31 @@ from allreduce_bench.measuring import startup  # noqa: E402, F401  # its stopwat
 if not __package__ and sys.path[0] == os.path.dirname(os.path.abspath(__file__)):
     del sys.path[0]  # started by its path, as staged ranks are: this folder holds modules of the package, no others
 
+
+def program() -> None:
+    """The command `allreduce-bench`: like `cli.main`, but Ctrl-C is one line even while its modules are imported."""
+    import signal  # late, as the next: a rank that measures needs neither so soon
+
+    from allreduce_bench.measuring.launcher_variables import rank_of
+
+    def leave(number: int, frame: object) -> None:
+        if rank_of(os.environ) == 0:
+            os.write(2, b"error: interrupted\n")
+        os._exit(130)  # as shells have it
+
+    if callable(signal.getsignal(signal.SIGINT)):  # not where it is ignored, as behind nohup
+        signal.signal(signal.SIGINT, leave)
+    from allreduce_bench.cli import main
+
+    main()
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["measure"]:
         if sys.path[0] == os.getcwd():  # where -m looks for every module first, often on a shared file system
             del sys.path[0]
         from allreduce_bench.measuring.command import main
+
+        main()
     else:
-        from allreduce_bench.cli import main
-    main()
+        program()

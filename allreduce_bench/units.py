@@ -9,14 +9,21 @@ SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 MAX_RANKS = 1_000_000
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`did you mean sum?`, of the words of `known` that are most like `word`; empty where none is."""
+def nearest(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """`did you mean sum?`, of the words of `known` that are most like `word`; empty where none is.
+
+    What all have in common, the `prefix`, makes no words alike.
+    """
     from difflib import SequenceMatcher  # late: only a mistake needs it
 
-    likeness = {name: SequenceMatcher(None, word.lower(), name.lower()).ratio() for name in known}
+    likeness = {name: SequenceMatcher(None, _bare(word, prefix), _bare(name, prefix)).ratio() for name in known}
     most = max(likeness.values(), default=0.0)
-    near = [name for name, ratio in likeness.items() if ratio == most > 0.6]
+    near = [name for name, ratio in likeness.items() if ratio == most > 0.65]
     return f"did you mean {' or '.join(near)}?" if 0 < len(near) <= 2 else ""
+
+
+def _bare(word: str, prefix: str) -> str:
+    return word[:80].lower().removeprefix(prefix)
 
 
 def unknown_word(kind: str, word: str, known: Iterable[str], all_known: str = "") -> str:
@@ -25,7 +32,7 @@ def unknown_word(kind: str, word: str, known: Iterable[str], all_known: str = ""
     `all_known` says where all of them are shown, and stands for their list where one of them is meant.
     """
     known = list(known)
-    near = nearest(word[:80], known)
+    near = nearest(word, known)
     meant = f"{near} " if near else ""
     shown = all_known if near and all_known else f"known: {', '.join(known)}"
     return f"unknown {kind} '{word}'; {meant}{shown}"

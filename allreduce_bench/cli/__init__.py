@@ -1,34 +1,57 @@
 """The command line: parse, call, print. The only place where the parts are joined; heavy parts are imported late.
 
-In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1 or 2. One file
+In: the words of a command. Out: calls of the other rooms, their results on stdout, exit status 0, 1, 2 or 130. One file
 per command; for `run` in this order: `run`, `options` and `measurement` (what may be said), `types` (sizes,
-durations, errors in one line), `request` and `plan_of_options` (a plan from them), `run_from_outside` or
-`run_as_rank`, `end_of_run`, `in_job` (in a Slurm job); `submit` goes through `sweep_of_options`.
+durations, errors in one line), `habits` and `refusals` (what is said of other words), `request` and `plan_of_options`
+(a plan from them), `run_from_outside` or `run_as_rank`, `end_of_run`, `in_job` (in a Slurm job); `submit` goes through
+`sweep_of_options`.
 """
 
+import signal
+import sys
+from collections.abc import Callable
 from importlib import import_module
+from types import FrameType
+from typing import Any
 
 import click
 
 from .. import __version__
 
-COMMANDS = {  # name -> module, attribute
-    "run": ("run", "run"),
-    "demo": ("demo", "demo"),
-    "doctor": ("doctor", "doctor"),
-    "health": ("health", "health"),
-    "submit": ("submit", "submit"),
-    "status": ("status", "status"),
-    "collect": ("collect", "collect"),
-    "report": ("report", "report"),
-    "fit": ("fit", "fit"),
-    "compare": ("compare", "compare"),
-    "predict": ("predict", "predict"),
-    "import": ("import_", "import_"),
-    "list": ("show", "list_"),
-    "explain": ("show", "explain"),
-    "verify": ("show", "verify"),
+GROUPS = {  # title -> name of a command -> module, attribute; in the order in which a newcomer needs them
+    "Measure": {
+        "doctor": ("doctor", "doctor"),
+        "demo": ("demo", "demo"),
+        "run": ("run", "run"),
+    },
+    "Read": {
+        "report": ("report", "report"),
+        "compare": ("compare", "compare"),
+        "import": ("import_", "import_"),
+    },
+    "Models": {
+        "fit": ("fit", "fit"),
+        "predict": ("predict", "predict"),
+    },
+    "On a cluster with Slurm": {
+        "submit": ("submit", "submit"),
+        "status": ("status", "status"),
+        "collect": ("collect", "collect"),
+        "health": ("health", "health"),
+    },
+    "Algorithms": {
+        "list": ("show", "list_"),
+        "explain": ("show", "explain"),
+        "verify": ("show", "verify"),
+    },
 }
+COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
+EPILOG = """\b
+Examples:
+  allreduce-bench doctor
+  allreduce-bench run -n 4 --within 1m
+  allreduce-bench explain ring -n 4
+"""
 
 
 class _Late(click.Group):
@@ -43,11 +66,74 @@ class _Late(click.Group):
         module, attribute = COMMANDS[cmd_name]
         return getattr(import_module(f".{module}", __name__), attribute)
 
+    def resolve_command(self, ctx: click.Context, args: list[str]):
+        """The command of these words, as click finds it. Raises OneLineError where there is none."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            from .refusals import unknown_command
 
-@click.group(cls=_Late, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+            raise unknown_command(args[0], list(COMMANDS))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, each group under its title."""
+        width = max(map(len, COMMANDS))
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                commands = ((name, self.get_command(ctx, name)) for name in names)
+                formatter.write_dl(
+                    [(name.ljust(width), command.get_short_help_str(80)) for name, command in commands if command]
+                )
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command of these words; click would say of an interrupt that it aborts."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            from .refusals import interruption
+
+            raise interruption() from None
+
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command and end with its status; whatever is wrong is one line, said once for all ranks."""
+        run: Callable[..., Any] = super().main
+        if not standalone_mode:
+            return run(*args, standalone_mode=False, **extra)
+        interrupts = _noted_interrupts()
+        try:
+            status = run(*args, standalone_mode=False, **extra)
+        except click.ClickException as error:
+            from .refusals import say_refusal
+
+            status = say_refusal(error, bool(interrupts))
+        except Exception as error:  # an interrupted import of C code fails in its own way
+            if not interrupts and not isinstance(error, click.Abort):
+                raise
+            from .refusals import interruption, say_refusal
+
+            status = say_refusal(interruption(), True)
+        sys.exit(status)
+
+
+def _noted_interrupts() -> list[int]:
+    """The interrupts of this process from now on; they raise KeyboardInterrupt, as in any Python program."""
+    came: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
+
+    if callable(signal.getsignal(signal.SIGINT)):  # not where it is ignored, as behind nohup
+        signal.signal(signal.SIGINT, interrupt)
+    return came
+
+
+@click.group(
+    cls=_Late, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG
+)
 @click.version_option(__version__, prog_name="allreduce-bench")
 def main() -> None:
     """Measure, prove, model and explain all-reduce algorithms over MPI.
 
-    Results go to stdout, talk to stderr. Exit status: 0 good, 1 a check failed, 2 bad usage.
+    Results go to stdout, progress to stderr. Exit status: 0 good, 1 a check failed or nothing was measured, 2 bad
+    usage, 130 interrupted.
     """

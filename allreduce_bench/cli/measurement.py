@@ -7,13 +7,17 @@ import click
 from ..runs.dtypes import DTYPES
 from ..runs.plan import LARGEST_SEED, OPS, Plan
 from ..runs.schema import CACHES, SYNCS
-from .types import DURATION, GROUPS, NAMES, RANKS, SHARE, SIZE, SIZES
+from .types import DTYPE, DURATION, GROUPS, NAMES, OP, RANKS, SHARE, SIZE, SIZES
 
 SHOWN: dict[str, Any] = {"show_default": True}
 
 MEASURED = (
     click.option(
-        "-n", "--ranks", type=RANKS, help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2]."
+        "-n",
+        "-np",
+        "--ranks",
+        type=RANKS,
+        help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2].",
     ),
     click.option(
         "-a", "--algorithms", type=NAMES, help="Names, native, or paths of own files [default: native and all]."
@@ -22,8 +26,8 @@ MEASURED = (
     click.option("-b", "--minbytes", type=SIZE, default="8", **SHOWN, help="Smallest size."),
     click.option("-e", "--maxbytes", type=SIZE, default="16M", **SHOWN, help="Largest size."),
     click.option("-f", "--stepfactor", type=float, default=4.0, **SHOWN, help="Each size is so many times the last."),
-    click.option("-d", "--dtype", default=Plan.dtype, **SHOWN, help=f"Element type: {', '.join(DTYPES)}."),
-    click.option("--op", default=Plan.op, **SHOWN, help=f"Operation: {', '.join(OPS)}."),
+    click.option("-d", "--dtype", type=DTYPE, default=Plan.dtype, **SHOWN, help=f"Element type: {', '.join(DTYPES)}."),
+    click.option("--op", type=OP, default=Plan.op, **SHOWN, help=f"Operation: {', '.join(OPS)}."),
     click.option(
         "--segment",
         type=SIZE,
@@ -69,6 +73,7 @@ REPEATED = (
         help="A cell stops when the 95 % interval of its median is within so much of it.",
     ),
     click.option(
+        "-w",
         "--warmups",
         type=click.IntRange(0),
         default=Plan.warmups,

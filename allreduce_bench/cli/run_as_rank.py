@@ -2,11 +2,14 @@
 
 import os
 import shlex
+import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..launching.interface_variables import interface_variables
@@ -22,10 +25,14 @@ from ..watching.progress import LaunchPosition
 from .end_of_run import finish_or_warned
 from .plan_of_options import open_run, refuse_under_launcher
 from .request import Control, Request
-from .types import OneLineError, talk
+from .types import INTERRUPTED, OneLineError, talk
 
 if TYPE_CHECKING:
     from ..measuring.rank import Task
+
+
+ENDING = (signal.SIGINT, signal.SIGTERM)
+SPEAKING_S = 1.0  # within which rank 0 has spoken
 
 
 def run_as_rank(request: Request, interface: str, level: str) -> None:
@@ -39,7 +46,7 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
     os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
     from ..watching.unattended import fuse
 
-    warning = WarningFlag()
+    warning, last_words = WarningFlag(), LastWords()
     warning.listen()  # before MPI starts, and before the fuse burns in a process of its own
     if rank_of(os.environ) == 0 and "SLURM_JOB_ID" in os.environ:
         from .in_job import tell_switches
@@ -49,6 +56,7 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
     hold_back_mpi()
     from ..measuring.rank import take_part
 
+    last_words.listen()  # the fuse is lit
     with asked_transport() as transport:
         start_mpi(thread_level(level, ranks_on_this_node(os.environ)))
     from mpi4py import MPI
@@ -59,17 +67,49 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
             f"{_why_each_is_alone(os.environ)}"
         )
     put_out()
-    sys.exit(take_part(_task(request, MPI.COMM_WORLD.size, warning, transport.words)))
+    sys.exit(take_part(_task(request, MPI.COMM_WORLD.size, warning, last_words, transport.words)))
 
 
-def _task(request: Request, ranks: int, warning: WarningFlag, transport_words: str | None) -> "Task":
+class LastWords:
+    """What is said when the launch is interrupted: by rank 0, in one line; then this process ends with INTERRUPTED.
+
+    A thread says it, since the main one may be inside of a call of MPI, where Python handles no signal. What is
+    finished is on the disk by then, as after any other end.
+    """
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None  # of the run, as soon as rank 0 has opened it
+
+    def listen(self) -> None:
+        """From here on SIGINT and SIGTERM, which mpirun and srun send when they are interrupted, end this process."""
+        self._woken, waker = os.pipe()
+        os.set_blocking(waker, False)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        for number in ENDING:
+            signal.signal(number, lambda number, frame: None)  # the thread does it
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def _wait(self) -> None:
+        while (byte := os.read(self._woken, 1)) and byte[0] not in ENDING:
+            pass
+        if rank_of(os.environ) == 0:
+            kept = f"; finished cells are kept; {go_on(self.folder)}" if self.folder else ""
+            os.write(2, f"error: interrupted{kept}\n".encode())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # that other ranks are gone need not be said
+        time.sleep(SPEAKING_S)  # whoever ends first makes mpirun end the others
+        os._exit(INTERRUPTED)
+
+
+def _task(
+    request: Request, ranks: int, warning: WarningFlag, last_words: LastWords, transport_words: str | None
+) -> "Task":
     """The `Task` of each of `ranks` ranks in this launch."""
     from ..measuring.rank import Task
 
     control, started = request.control, time.time()
     deadline = None if control.within_s is None else started + control.within_s
     return Task(
-        open_run=partial(_open_as_rank, request, ranks),
+        open_run=partial(_open_as_rank, request, ranks, last_words),
         close_run=partial(_finish_one_launch, control, warning),
         command=shlex.join(hide_secrets(sys.orig_argv)),
         place=LaunchPosition(1, 1, started, ranks, deadline),
@@ -80,11 +120,12 @@ def _task(request: Request, ranks: int, warning: WarningFlag, transport_words: s
     )
 
 
-def _open_as_rank(request: Request, ranks: int) -> tuple[RunFolder, Plan, Launch | None]:
+def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[RunFolder, Plan, Launch | None]:
     """The run that `ranks` ranks begin or go on with, and its launch that they measure; None: none is left."""
     one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
     request = replace(request, make_plan=partial(request.make_plan, ranks=(ranks,), **one_launch))
     folder, plan = open_run(request)
+    last_words.folder = folder.path
     if ranks not in plan.ranks:
         raise PlanError(f"{folder.path}: planned for {plan.ranks} ranks, but started with {ranks}")
     only, skip_hung = request.control.only, request.control.skip_hung
@@ -100,8 +141,13 @@ def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder
     if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
         reason = "warned of the end of its time" if warning.is_set else "each mpirun measures one launch"
-        talk(f"{reason}; left: {names}; start it again with: run --resume -o {shlex.quote(str(folder.path))}")
+        talk(f"{reason}; left: {names}; {go_on(folder.path)}")
     return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
+
+
+def go_on(folder: Path) -> str:
+    """`go on with: ...`, the command for what is left, behind mpirun or srun or without."""
+    return f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder))}"
 
 
 def _why_each_is_alone(environ: Mapping[str, str]) -> str:

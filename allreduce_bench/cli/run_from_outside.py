@@ -23,7 +23,7 @@ from .end_of_run import finish, finish_or_warned
 from .in_job import InJob
 from .plan_of_options import begin_run, planned_run
 from .request import Control, Request
-from .types import OneLineError, display, talk
+from .types import INTERRUPTED, OneLineError, display, talk
 
 
 def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
@@ -98,15 +98,16 @@ def _drive_and_finish(
 def _stopped(run: SupervisedRun, control: Control, job: InJob, error: BaseException) -> OneLineError:
     """What is said of a run that was refused, failed or was interrupted; what is finished of it is printed."""
     folder, reason, is_refused = run.folder, str(error) or "interrupted", isinstance(error, LaunchRefused)
+    status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 2 if is_refused else 1
     job.ends("refused" if is_refused else "stopped", reason)
     if not control.resume and not any(folder.launches.iterdir()):
         discard_run(folder)  # no rank came as far as writing: nothing to go on with
-        return OneLineError(reason, 2 if is_refused else 1)
+        return OneLineError(reason, status)
     with suppress(OSError, RunError):  # a full disk has no room for the summary either
         finish(control, folder, run.plan)
     if is_refused:
         return OneLineError(reason)
-    return OneLineError(f"{reason}; finished cells are kept; {job.go_on(folder)}", 1)
+    return OneLineError(f"{reason}; finished cells are kept; {job.go_on(folder)}", status)
 
 
 def _interrupt(number: int, frame: object) -> None:

@@ -1,5 +1,7 @@
 """The help of commands with many options: in sections, each under its title."""
 
+from collections.abc import Sequence
+
 import click
 
 SECTIONS = {  # the option that begins a section of the help -> its title
@@ -15,7 +17,25 @@ SECTIONS = {  # the option that begins a section of the help -> its title
 
 
 class Sectioned(click.Command):
-    """A command whose help shows its options in SECTIONS."""
+    """A command whose help shows its options in SECTIONS, and which knows what other tools call them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Say what an option of another tool is called here."""
+        words = [*args]
+        try:
+            return super().parse_args(ctx, args)
+        except click.ClickException as error:
+            from .types import OneLineError
+
+            if habit := self.habit_of(words):
+                raise OneLineError(f"{self.name}: {habit}") from error
+            raise
+
+    def habit_of(self, words: Sequence[str]) -> str:
+        """What is said of an option of another tool among the words of the command; empty: there is none."""
+        from .refusals import habit_of  # late: only a mistake needs it
+
+        return habit_of(words)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, each section under its title."""

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,11 +23,11 @@ from ..slurm.order_table import (
 )
 from ..slurm.parsing import id_parts
 from ..slurm.submit import SubmissionOrder, submit_all
-from ..units import aligned, parse_counts
+from ..units import aligned, nearest, parse_counts
 from .options import plan_options
 from .sections import Sectioned
 from .sweep_of_options import SubmissionRequest, jobs_left, new_sweep, rendering, resumed_sweep, submission_request
-from .types import DURATION, RANKS, OneLineError, errors_in_one_line, given_options, parsed, talk
+from .types import DURATION, INTERRUPTED, RANKS, OneLineError, errors_in_one_line, given_options, parsed, talk
 
 SENSELESS = {  # options of `run` that have none here -> why
     "ranks": "ranks are nodes x ranks per node; say --nodes and --ranks-per-node",
@@ -56,7 +56,14 @@ class SubmitCommand(Sectioned):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            raise OneLineError(f"no such option: {error.option_name}; options of sbatch stand behind a --") from error
+            options = [name for option in self.params for name in option.opts if name.startswith("--")]
+            meant = nearest(error.option_name, options, "--") if error.option_name.startswith("--") else ""
+            sentence = " ".join(filter(None, [f"no such option: {error.option_name};", meant]))
+            raise OneLineError(f"{sentence} options of sbatch stand behind a --") from error
+
+    def habit_of(self, words: Sequence[str]) -> str:
+        """As of `run`, but for options of one letter: those may be of sbatch."""
+        return super().habit_of([word for word in words if len(word.partition("=")[0]) > 2])
 
 
 @click.command(cls=SubmitCommand)
@@ -123,7 +130,7 @@ def submit_sweep(asked: SubmissionRequest) -> None:
     try:
         ids, collect = submit_all(order, lambda *ids: submission_facts(shared, jobs, choices, now(), *ids))
     except KeyboardInterrupt as interrupt:
-        raise OneLineError("interrupted; nothing was submitted", 1) from interrupt
+        raise OneLineError("interrupted; nothing was submitted", INTERRUPTED) from interrupt
     _print_lines([*aligned(order_rows(shared, jobs, [*ids, collect])), node_hours_sentence(shared, jobs)])
     talk(f"next: allreduce-bench status {shlex.quote(str(asked.output))}")
 

@@ -10,14 +10,21 @@ import click
 
 from ..machine.node import hide_secrets
 from ..measuring.launcher_variables import rank_of
+from ..runs.dtypes import DTYPES
 from ..runs.groups import parse_groups
 from ..runs.hosts import parse_hosts
+from ..runs.plan import OPS
 from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size
 from ..watching.progress import LaunchPosition, ProgressLines
 
+INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 + SIGINT
+
 
 class OneLineError(click.ClickException):
-    """An error that is said in one line, once for all ranks; exit status 2: bad usage, 1: a check that failed."""
+    """An error that is said in one line, once for all ranks.
+
+    Exit status 2: bad usage, 1: a check that failed, INTERRUPTED.
+    """
 
     def __init__(self, message: str, exit_code: int = 2):
         super().__init__(message)
@@ -71,8 +78,35 @@ def _parse_despite(text: str) -> frozenset[str]:
     return parse_despite(text)
 
 
-SIZE = _Parsed("size", parse_size)
-SIZES = _Parsed("sizes", lambda text: tuple(parse_size(word) for word in text.split(",")))
+def _parse_size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        from .habits import size_habit  # late, as below: only other words than ours need it
+
+        raise ValueError(size_habit(text) or str(error)) from error
+
+
+def _parse_dtype(text: str) -> str:
+    if text in DTYPES:
+        return text
+    from .habits import dtype_named
+
+    return dtype_named(text)
+
+
+def _parse_op(text: str) -> str:
+    if text in OPS:
+        return text
+    from .habits import op_named
+
+    return op_named(text)
+
+
+SIZE = _Parsed("size", _parse_size)
+SIZES = _Parsed("sizes", lambda text: tuple(_parse_size(word) for word in text.split(",")))
+DTYPE = _Parsed("name", _parse_dtype)
+OP = _Parsed("name", _parse_op)
 DURATION = _Parsed("duration", parse_duration)
 RANKS = _Parsed("ranks", lambda text: tuple(parse_counts(text)))
 NAMES = _Parsed("names", parse_names)
@@ -117,7 +151,7 @@ def errors_in_one_line(command: Callable) -> Callable:
         except (click.exceptions.Exit, OneLineError):
             raise
         except KeyboardInterrupt as interrupt:
-            raise OneLineError("interrupted", 1) from interrupt
+            raise OneLineError("interrupted", INTERRUPTED) from interrupt
         except (ValueError, OSError, RuntimeError) as error:
             raise OneLineError(_error_sentence(error), getattr(error, "exit_code", 2)) from error
 

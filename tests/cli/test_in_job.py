@@ -98,7 +98,7 @@ def test_a_job_that_is_ended_says_so_in_its_record(slurm, tmp_path, number):
     assert record(folder)["end"] is None
     process.send_signal(number)
     result = ended(process)
-    assert result.returncode == 1 and "error: interrupted; finished cells are kept" in result.stderr
+    assert result.returncode == 130 and "error: interrupted; finished cells are kept" in result.stderr
     assert record(folder)["end"] == "stopped" and record(folder)["why"] == "interrupted"
     assert not [call for call in slurm.calls("scontrol") if "requeue" in call]
 

@@ -38,7 +38,7 @@ def test_words_without_a_value_are_refused_with_their_option():
     [
         (ValueError("a reason"), "a reason", 2),
         (FileNotFoundError(2, "No such file or directory", "x.xml"), "x.xml: no such file or directory", 2),
-        (KeyboardInterrupt(), "interrupted", 1),
+        (KeyboardInterrupt(), "interrupted", 130),
         (OneLineError("a check failed", 1), "a check failed", 1),
     ],
 )

@@ -146,7 +146,7 @@ def test_what_cannot_be_cancelled_is_named_and_its_scripts_stay(slurm):
 def test_an_interrupt_in_between_cancels_what_was_taken(slurm, number):
     before = signal.getsignal(number)
     slurm.answer("sbatch", f"{THIRD}kill -{number.name[3:]} $PPID\n{NUMBERED}")
-    assert fails(*WORDS, "-o", "sweep", status=1) == "error: interrupted; nothing was submitted"
+    assert fails(*WORDS, "-o", "sweep", status=130) == "error: interrupted; nothing was submitted"
     assert slurm.calls("scancel") == [["101", "102", "103"]]  # the third was under way, and is known
     assert untouched() and signal.getsignal(number) == before
 

@@ -188,7 +188,7 @@ def test_a_starter_that_is_asked_to_end_says_what_is_kept(python, tmp_path):
         time.sleep(0.02)
     process.terminate()
     table, said = process.communicate(timeout=60)
-    assert process.returncode == 1 and "cells done" in table
+    assert process.returncode == 130 and "cells done" in table
     assert "error: interrupted; finished cells are kept; go on with" in said.splitlines()[-1]
     nobody_is_left(folder)
 

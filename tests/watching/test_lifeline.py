@@ -140,7 +140,7 @@ def test_ranks_under_mpirun_end_after_their_cell(python, tmp_path):
     table, said = process.communicate(timeout=60)
     kept = done(folder)
     assert process.returncode == 1 and 2 <= len(kept) < 12 and "cells done" in table, said
-    assert said.count("warned of the end of its time; left: 2r-1; start it again with: run --resume") == 1
+    assert said.count("warned of the end of its time; left: 2r-1; go on with: allreduce-bench run --resume") == 1
     again = subprocess.run(mpirun(python, 2, "run", "--resume", "-o", folder), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert len(done(folder)) == len(set(done(folder))) == 12 and set(kept) <= set(done(folder))

@@ -1,0 +1,100 @@
+"""What users of other tools type is taken where it means the same everywhere, else answered with our word for it."""
+
+import re
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from allreduce_bench.cli import COMMANDS, main
+from allreduce_bench.cli.habits import COMMAND_HABITS, OPTION_HABITS, dtype_named, op_named, size_habit
+from allreduce_bench.cli.options import FORMATS
+from allreduce_bench.cli.run import run
+
+OPTIONS = {name: option for option in run.params for name in option.opts}
+
+
+def said(*words: str) -> str:
+    """The one line with which the words are refused."""
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2 and not result.stdout and result.stderr.count("\n") == 1, result.output
+    return result.stderr.strip()
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        # nccl-tests
+        ("run -b 8 -e 128M -f 2 -g 1", "no option -g here; buffers are in the memory of the host"),
+        ("run -i 20", "no option -i here; timed calls are --iters 100; sizes are -b 8 -e 1M -f 2"),
+        ("run --datatype float", "no option --datatype here; the element type is -d float32, or --dtype float32"),
+        ("run -c 1", "no option -c here; every result is checked"),
+        ("run -J out.json", "no option -J here; results go to stdout in --format json"),
+        # OSU Micro-Benchmarks
+        ("run -m 8:1M", "no option -m here; sizes are -b 8 -e 1M -f 2, or --sizes 8,1K,1M"),
+        ("run -x 200", "no option -x here; untimed calls are --warmups 5, or -w 5"),
+        ("run -f -m 8:1M", "no option -m here; sizes are"),
+        ("osu_allreduce -m 8:1M", "no command 'osu_allreduce'; times are measured by: allreduce-bench run -n 4"),
+        # Intel MPI Benchmarks
+        ("run -npmin 2", "no option -npmin here; ranks are -n 4, or -n 2,4,8"),
+        ("run -msglog 3:20", "no option -msglog here; sizes 2^3 to 2^20 are -b 8 -e 1M -f 2"),
+        ("run -iter 100", "no option -iter here; timed calls are --iters 100"),
+        ("IMB-MPI1 Allreduce", "no command 'IMB-MPI1'; times are measured by: allreduce-bench run -n 4"),
+        # mpirun and Slurm
+        ("run --np 4", "no option --np here; ranks are -n 4"),
+        ("run -ppn 4", "no option -ppn here; ranks on each node are --ranks-per-node 8"),
+        ("submit --nodes 2 -p debug", "no such option: -p; options of sbatch stand behind a --"),
+        ("submit --nodes 2 -x n1", "no such option: -x; options of sbatch stand behind a --"),
+        ("submit --iterations 20", "no option --iterations here; timed calls are --iters 100"),
+        # values
+        ("run --sizes 8-64", "--sizes: '8-64' is a range; expected single sizes such as 8,1K,1M"),
+        ("run --sizes 8:1M", "as a range of run say -b 8 -e 1M"),
+        ("run -e 1e6", "--maxbytes: '1e6' is no size; expected 1000000, or bytes with K, M or G (1024)"),
+        ("run -d MPI_CHAR", "unknown dtype 'MPI_CHAR'; known: float16"),
+        # words that are nearly right
+        ("rnu", "no command 'rnu'; did you mean run? 'allreduce-bench --help' shows all"),
+        ("run --withn 2m", "run: no option --withn; did you mean --within? 'allreduce-bench run --help' shows all"),
+        ("run --bogus", "run: no option --bogus; 'allreduce-bench run --help' shows all"),
+        ("submit --nods 2", "did you mean --nodes? options of sbatch"),
+        ("run --format tabel", "; did you mean table?"),
+        ("-n 4", "no option -n before a command; expected such as: allreduce-bench run -n 4"),
+    ],
+)
+def test_habits_of_other_tools_are_answered_in_one_line(words, line):
+    assert line in said(*words.split())
+
+
+def test_habits_that_mean_the_same_everywhere_are_taken():
+    words = ["-np", "4", "-w", "3", "-d", "float", "--op", "MPI_SUM", "-b", "8", "-e", "1MB", "-f", "2"]
+    options = run.make_context("run", words).params
+    taken = {name: options[name] for name in ("ranks", "warmups", "dtype", "op", "minbytes", "maxbytes", "stepfactor")}
+    expected = {"ranks": (4,), "warmups": 3, "dtype": "float32", "op": "sum"}
+    assert taken == expected | {"minbytes": 8, "maxbytes": 1 << 20, "stepfactor": 2.0}
+
+
+@pytest.mark.parametrize("habit", [*OPTION_HABITS])
+def test_no_habit_is_an_option_of_run(habit):
+    assert habit not in OPTIONS
+
+
+@pytest.mark.parametrize("line", sorted({*OPTION_HABITS.values(), *COMMAND_HABITS.values()}))
+def test_a_hint_names_options_and_values_that_there_are(line):
+    for words in re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)( [\w,.]+)?", line):
+        if words[0] in ("--version", "--help"):
+            continue
+        option = OPTIONS[words[0]]
+        if re.match(r" [\d.]|.*,", words[1]) or words[0] in ("--sync", "--cache", "--record", "--format"):
+            option.type_cast_value(click.Context(run), words[1].strip(" ,").split(",")[0])
+    for command in re.findall(r"allreduce-bench ([a-z]+)", line):
+        assert command in COMMANDS
+
+
+def test_the_names_of_other_tools():
+    assert [dtype_named(name) for name in ("double", "MPI_INT", "half", "nonsense")][:3] == [
+        "float64",
+        "int32",
+        "float16",
+    ]
+    assert (dtype_named("MPI_CHAR"), op_named("MPI_MAX"), op_named("MPI_BAND")) == ("MPI_CHAR", "max", "MPI_BAND")
+    assert size_habit("8") == size_habit("x") == size_habit("1.5e0") == ""
+    assert {"nccl", "osu"} < {*FORMATS}

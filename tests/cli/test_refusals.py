@@ -1,0 +1,111 @@
+"""Whatever cannot be used is one line, said once for all ranks; an interrupt is one, too."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+from click.testing import CliRunner
+from interpreters import interpreters
+from measured_runs import LONG_RUN, bench, done, mpirun, with_package
+
+from allreduce_bench.cli import main
+from allreduce_bench.cli.refusals import habit_of, say_refusal
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("compare", "error: compare: missing argument 'BASELINE... [--] NEW...'; 'allreduce-bench compare --help'"),
+        ("explain ring", "error: explain: missing option '-n' / '--ranks'; 'allreduce-bench explain --help' shows all"),
+        ("run --hosts", "error: option '--hosts' requires an argument"),
+        ("run --iters 0", "error: --iters: 0 is not in the range x>=1"),
+        ("run extra", "error: run: got unexpected extra argument (extra)"),
+        ("run --sync brrier", "'barrier', 'round_time'; did you mean barrier?"),
+        ("fit x --form csv", "error: fit: no option --form; did you mean --format? 'allreduce-bench fit --help'"),
+    ],
+)
+def test_what_click_refuses_is_one_line(words, line):
+    result = CliRunner().invoke(main, words.split())
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert line in result.stderr
+
+
+def test_habits_end_at_the_words_for_others():
+    assert habit_of(["-n", "4", "-i=20"]).startswith("no option -i here; ")
+    assert habit_of(["-n", "4", "--", "-i", "20"]) == ""
+
+
+def test_an_error_after_an_interrupt_ends_with_its_status(capsys):
+    assert say_refusal(click.ClickException("half a file"), is_interrupted=True) == 130
+    assert say_refusal(click.ClickException("half a file"), is_interrupted=False) == 1
+    assert capsys.readouterr().err == 2 * "error: half a file\n"
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("run --bogus", "error: run: no option --bogus; "),
+        ("run -a rign", "error: unknown algorithm 'rign'; "),
+        ("run --hostfile absent", "error: --hostfile under a launcher: "),
+        ("rnu", "error: no command 'rnu'; "),
+    ],
+)
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_ranks_say_an_error_once(python, words, line):
+    result = subprocess.run(
+        mpirun(python, 3, *words.split()), capture_output=True, text=True, env=with_package(), timeout=120
+    )
+    errors = [said for said in result.stderr.splitlines() if "rror:" in said]
+    assert result.returncode == 2 and len(errors) == 1 and errors[0].startswith(line), result.stderr
+
+
+def interrupted(command: list[str], ready) -> tuple[int, str]:
+    """Status and stderr of a command that was interrupted, as a terminal does it, when it was `ready`."""
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=with_package(),
+    )
+    deadline = time.time() + 60
+    while not ready(process.pid):
+        assert process.poll() is None and time.time() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    return process.returncode, said
+
+
+def at_work(pid: int) -> bool:
+    """Whether a process has used as much processor time as needs more than the start of Python."""
+    with open(f"/proc/{pid}/stat") as stat:
+        used = stat.read().rpartition(")")[2].split()
+    return int(used[11]) + int(used[12]) >= 0.4 * os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("words", ["verify -n 1-2000", "explain ring -n 1500", "fit .", "report ."])
+def test_an_interrupt_is_one_line(words):
+    status, said = interrupted([sys.executable, "-m", "allreduce_bench", *words.split()], at_work)
+    assert (status, said) == (130, "error: interrupted\n")
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_interrupted_ranks_keep_what_is_finished(python, tmp_path):
+    folder = tmp_path / "run"
+    status, said = interrupted(mpirun(python, 2, "run", *LONG_RUN, "-o", folder), lambda pid: len(done(folder)) >= 2)
+    assert status != 0 and "Traceback" not in said
+    if "mpiexec" in said:  # Open MPI's mpirun passes nothing on after an interrupt
+        line = f"error: interrupted; finished cells are kept; go on with: allreduce-bench run --resume -o {folder}"
+        assert [words for words in said.splitlines() if "error" in words] == [line] and status == 130
+    kept = done(folder)
+    resumed = bench(python, "run", "--resume", "-o", folder)
+    assert resumed.returncode == 0 and set(kept) <= set(done(folder)), resumed.stderr
