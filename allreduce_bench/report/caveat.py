@@ -1,4 +1,4 @@
-"""One thing to know before trusting the times of a run, and the cells that have no time. Texts."""
+"""One caveat about the times of a run, and the cells that have no time. Texts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
 
 
 class Note(NamedTuple):
-    """One thing that was found; empty: not said."""
+    """One thing that was found; an empty field is not printed."""
 
     text: str
     effect: str = ""  # on the numbers
@@ -19,9 +19,9 @@ class Note(NamedTuple):
 
 
 class Caveat(NamedTuple):
-    """Something a reader must know before trusting the times."""
+    """Something that limits how far the times can be trusted."""
 
-    level: str  # good, info, caution, severe (times mean something else than they seem to), bad (wrong results)
+    level: str  # good, info, caution, severe (the times do not mean what they seem to), bad (wrong results)
     badge: str  # a few words
     notes: tuple[Note, ...]
 

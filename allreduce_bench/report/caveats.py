@@ -1,6 +1,6 @@
-"""What a reader must know before trusting the times of a run: findings, failed checks, cells without a time.
+"""The caveats of a run: findings, failed checks, cells without a time.
 
-Everything here is text about one run, from its summary rows and the facts of its launches.
+All functions return text about one run, made from its summary rows and the facts of its launches.
 """
 
 from collections.abc import Sequence
@@ -17,30 +17,30 @@ BADGES = {  # in this order
     "oversubscribed": "oversubscribed",
     "pretended": "PRETENDED nodes",
     "arithmetic": "16-bit arithmetic",
-    "quota": "processor time was limited",
-    "pypi": "MPI without a fabric",
-    "interfaces": "interfaces can be confused",
-    "hyperthreads": "ranks shared cores",
-    "mixed": "nodes of several kinds",
-    "loaded": "machine was loaded",
-    "stolen": "cores were taken away",
-    "throttled": "clocks were lowered",
-    "port errors": "errors at ports",
+    "quota": "CPU time limited",
+    "pypi": "MPI without fabric driver",
+    "interfaces": "ambiguous interfaces",
+    "hyperthreads": "ranks share cores",
+    "mixed": "heterogeneous nodes",
+    "loaded": "machine under load",
+    "stolen": "CPU steal",
+    "throttled": "CPU throttled",
+    "port errors": "port errors",
     "degraded link": "degraded link",
-    "governor": "clocks varied",
-    "timer": "coarse clock",
-    "caches": "size of the caches unknown",
+    "governor": "CPU frequency varies",
+    "timer": "coarse timer",
+    "caches": "cache size unknown",
     "clock": "clocks disagree",
-    "sync": "other start of calls",
+    "sync": "fallback synchronisation",
 }
-EXACT = ("all results exact", "Every measured cell gave the exact result before and after its timing.")
-SEVERE = ("oversubscribed", "pretended")  # where a run does not say the level itself
+EXACT = ("all results exact", "Every measured cell gave the exact result before and after the timed calls.")
+SEVERE = ("oversubscribed", "pretended")  # for runs that do not store the level
 
 
 def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: Sequence[str] = ()) -> list[Caveat]:
-    """What the launches and the summary say against the times, or for them; mere information comes last.
+    """The caveats of the launches and the summary, then the good news; plain information comes last.
 
-    `missing`: of the cells that jobs should have measured and did not, in words.
+    `missing`: sentences about the cells that jobs should have measured and did not.
     """
     bit_caveats = [*_of_replicas(rows), *_of_reproducibility(rows)]
     imported = any("source" in fact for fact in attempts)
@@ -57,7 +57,7 @@ def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: 
 
 
 def _of_launches(attempts: Sequence[dict]) -> list[Caveat]:
-    """What the launches found, each kind with the rank counts at which it was found; the severe ones first."""
+    """The findings of the launches, each kind with its rank counts; the severe ones first."""
     launches_of: dict[tuple[str, str], dict[Note, set[int]]] = {}
     for fact in attempts:
         for finding in fact.get("findings", []):
@@ -98,25 +98,25 @@ def _of_checks(rows: Sequence[SummaryRow], imported: bool) -> list[Caveat]:
     if failed:
         return failed
     if all(row.get("wrong") == 0 for row in rows if row["time_s"] is not None):
-        badge, text = ("no wrong results", "The logs say that none was wrong.") if imported else EXACT
+        badge, text = ("no wrong results", "The logs report no wrong result.") if imported else EXACT
         return [Caveat("good", badge, (Note(text),))]
-    return [Caveat("caution", "unchecked results", (Note("Some times belong to results that were not checked."),))]
+    return [Caveat("caution", "unchecked results", (Note("The results of some timed cells were not checked."),))]
 
 
 def _of_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
     notes = tuple(map(Note, cluster_sentences(rows)))
-    return [Caveat("bad", "wrong results gather", notes)] if notes else []
+    return [Caveat("bad", "wrong results cluster", notes)] if notes else []
 
 
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Cells that were measured after all, but hung in another launch."""
+    """Cells that were measured in one launch and hung in another."""
     texts = [
         f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
         for row in rows
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
     ]
-    return [Caveat("caution", "hung in another launch", tuple(map(Note, texts)))] if texts else []
+    return [Caveat("caution", "hung in some launches", tuple(map(Note, texts)))] if texts else []
 
 
 def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
@@ -127,12 +127,12 @@ def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
     if not diverging:
         return []
     names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
-    text = f"different bits on different ranks, so that replicas of a model would drift apart: {names}"
+    text = f"different bits on different ranks (replicas of a model would diverge): {names}"
     return [Caveat("caution", f"replicas diverge: {', '.join(diverging)}", (Note(text),))]
 
 
 def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Where a result is not the same when it is asked for again, and no schedule promised that it would be."""
+    """Results that differ between repetitions although no schedule guarantees equal bits."""
     caveats = []
     for column, unit in (("same_bits_calls", "calls"), ("same_bits_launches", "launches")):
         changing: dict[str, set[int]] = {}
@@ -141,15 +141,13 @@ def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
                 changing.setdefault(str(row["algorithm"]), set()).add(int(str(row["ranks"])))
         if changing:
             names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
-            text = (
-                f"different bits in different {unit} on the same floats, so that a result cannot be repeated: {names}"
-            )
+            text = f"different bits in different {unit} for the same input (results are not reproducible): {names}"
             caveats.append(Caveat("caution", f"bits change between {unit}: {', '.join(changing)}", (Note(text),)))
     return caveats
 
 
 def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """Measurements that contradict what was proved of a schedule."""
+    """Measurements that contradict a proved property of a schedule."""
     broken: dict[tuple, list[str]] = {}
     for row in rows:
         if words := broken_promise(row):
@@ -158,7 +156,10 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
     if not broken:
         return []
     notes = [
-        Note(f"{name} at {in_ranks([ranks])}, {', '.join(sizes)}: {words}", f"this is {BUG}; trust no result of it")
+        Note(
+            f"{name} at {in_ranks([ranks])}, {', '.join(sizes)}: {words}",
+            f"this is {BUG}; do not trust any of its results",
+        )
         for (name, ranks, words), sizes in broken.items()
     ]
     names = ", ".join(dict.fromkeys(name for name, *_ in broken))
@@ -167,14 +168,14 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
 
 def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
     absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
-    text = f"{absent} of {len(rows)} planned cells have no time; see below which, and why."
+    text = f"{absent} of {len(rows)} planned cells have no time; the section 'Not measured' gives the reasons."
     return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
 
 
 def _of_jobs(missing: Sequence[str]) -> list[Caveat]:
     if not missing:
         return []
-    effect = "fewer launches than planned stand behind the times of these cells, or none"
-    advice = "submit them again, as allreduce-bench collect says"
+    effect = "the times of these cells are based on fewer launches than planned, or are missing"
+    advice = "submit them again; allreduce-bench collect prints the command"
     notes = [Note(text) for text in missing[:-1]] + [Note(missing[-1], effect, advice)]
     return [Caveat("caution", "incomplete launches", tuple(notes))]

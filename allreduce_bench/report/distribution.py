@@ -1,4 +1,4 @@
-"""How the calls of each cell are distributed, as tables of words: what a cell's one time leaves out."""
+"""How the calls of each cell are distributed, as tables of text: what the median alone does not show."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -60,7 +60,7 @@ CALLS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
     "calls": (
         DistributionColumn("timed", _column_text("repetitions")),
-        DistributionColumn("left out", _column_text("invalid")),
+        DistributionColumn("invalid", _column_text("invalid")),
         DistributionColumn("stopped by", _column_text("stopped"), "text"),
     ),
     "time in us": (
@@ -89,14 +89,14 @@ DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
     ),
     "common clock, us": (
         DistributionColumn("arrival skew", _microseconds("arrival_skew_s")),
-        DistributionColumn("error of the clock", _microseconds("clock_error_s")),
+        DistributionColumn("clock error", _microseconds("clock_error_s")),
     ),
-    "what time_s is": (DistributionColumn("definition", _column_text("time_definition"), "text"),),
+    "timing method": (DistributionColumn("definition", _column_text("time_definition"), "text"),),
 }
 
 
 def tables(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
-    """Two tables of the measured cells of `rows`, of their calls and of other definitions of their time; or none.
+    """Two tables of the measured cells of `rows`: of their calls, and of their times by other methods; or none.
 
     Each has `groups` {title: its columns}, only those that some cell has words for, and `lines`, each the words of a
     cell {title: words of each column}.

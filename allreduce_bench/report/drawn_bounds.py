@@ -1,6 +1,6 @@
-"""The lower bound of the times as figures draw it, and in words from which models it comes.
+"""The lower bound of the times as figures draw it, and a sentence about the models it comes from.
 
-It is made of fitted parameters: where a measured time passes it, it is no bound, and is called a fit.
+It is made of fitted parameters: where a measured time is below it, it is not a bound and is called a fit.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,8 +16,8 @@ from ..schedule.price import bound_path
 from ..units import in_ranks
 
 CURVE_POINTS = 200
-NO_BOUND = " No bound is drawn: this run has no model that says what a message or a byte costs."
-BEATEN_IN_WORDS = f"times lie more than {100 * (1 - BEATEN):.0f} % below that of the models, which do not hold there"
+NO_BOUND = " No bound is drawn: no model of this run gives the cost of a message or a byte."
+BEATEN_IN_WORDS = f"the models do not hold there, times are more than {100 * (1 - BEATEN):.0f} % below their bound"
 FIT_OF_BOUND = {"bound_s": "fit_s", "busbw_bound_bytes_per_s": "busbw_fit_bytes_per_s"}  # columns of `with_bounds`
 PRICES = (("alpha_s", "α"), ("beta_s_per_byte", "β"))
 
@@ -27,8 +27,8 @@ def bound_curves(
 ) -> pd.DataFrame:
     """The bounds of `curves.lower_bounds` from `smallest` to `largest` bytes, both above 0.
 
-    Columns: ranks, nbytes, time_s, busbw_bytes_per_s; NaN where there is no bound; passed: whether measured times pass
-    it at these ranks, which are `passed` as `curves.passed_bounds` gives them.
+    Columns: ranks, nbytes, time_s, busbw_bytes_per_s; NaN where there is no bound; passed: whether measured times are
+    below it at these ranks, which are `passed` as `curves.passed_bounds` gives them.
     """
     nbytes = np.geomspace(smallest, largest, CURVE_POINTS)
     curves = [pd.DataFrame({"ranks": ranks, "nbytes": nbytes}) for ranks in least]
@@ -59,7 +59,7 @@ def with_bounds(frame: pd.DataFrame, least: Mapping[int, Bounds], passed: Collec
 def bound_sentence(
     frame: pd.DataFrame, models: Sequence[Model], least: Mapping[int, Bounds], passed: Collection[int] = ()
 ) -> str:
-    """From which models the bound comes, where it is none because times pass it, and where nothing is drawn."""
+    """The models that the bound comes from, where times undercut it, and where nothing is drawn."""
     if not models:
         return NO_BOUND
     nodes_of = layouts(frame)
@@ -69,11 +69,11 @@ def bound_sentence(
             for name, priced in sources(models, ranks, nodes).items():
                 series_of[name] |= {series_label(model) for model in priced}
     prices = [
-        f"{symbol} of the model of {', '.join(sorted(series_of[name]))}" for name, symbol in PRICES if series_of[name]
+        f"{symbol} from the model of {', '.join(sorted(series_of[name]))}" for name, symbol in PRICES if series_of[name]
     ]
-    drawn = f" The dashed {_kinds(least, passed)}: at the smallest fitted {' and '.join(prices)}." if prices else ""
+    drawn = f" Dashed line: {_kinds(least, passed)} from the smallest fitted {' and '.join(prices)}." if prices else ""
     if passed:
-        drawn += f" At {in_ranks(sorted(passed))} it is no bound: measured times pass it."
+        drawn += f" At {in_ranks(sorted(passed))} it is not a bound: some measured times are shorter."
     lacking = [ranks for ranks in nodes_of if ranks not in least]
     return drawn + (f" No bound is drawn at {in_ranks(lacking)}: {BEATEN_IN_WORDS}." if lacking else "")
 

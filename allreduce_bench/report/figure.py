@@ -1,4 +1,4 @@
-"""What a figure of the report declares of itself, what it is drawn from, and what it gives."""
+"""The declaration of a figure of the report, its input, and its result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class FigureData:
 
     @cached_property
     def passed(self) -> frozenset[int]:
-        """The numbers of ranks at which measured times pass what would be their lower bound."""
+        """The numbers of ranks at which measured times are below their supposed lower bound."""
         return passed_bounds(self.least, self.frame)
 
     @cached_property
     def limits(self) -> pd.DataFrame:
-        """The `bound_curves` over the sizes that were measured, of which there is one."""
+        """The `bound_curves` over the measured sizes; there is at least one size."""
         sizes = self.frame.loc[self.frame["time_s"].notna() & (self.frame["nbytes"] > 0), "nbytes"]
         return bound_curves(self.least, sizes.min(), sizes.max(), self.passed)
 
@@ -54,7 +54,7 @@ class FigureData:
 
     @property
     def bound_sentence(self) -> str:
-        """From which models the bound comes; with a blank before it."""
+        """The models that the bound comes from; starts with a blank."""
         return bound_sentence(self.frame, self.models, self.least, self.passed)
 
     @property
@@ -64,12 +64,12 @@ class FigureData:
 
     @property
     def warm_sentence(self) -> str:
-        """What the caption of a figure of warm cells alone says of it; with a blank before it."""
+        """The sentence in the caption of a figure that shows warm cells only; starts with a blank."""
         return " Warm cache." if self.has_both_caches else ""
 
 
 class Drawing(NamedTuple):
-    """A figure, its words and its numbers."""
+    """A figure, its caption and its numbers."""
 
     figure: Figure
     caption: str

@@ -1,4 +1,4 @@
-"""Predictions for readers: a table a number of ranks, the map of winners, crossings in words; CSV and JSON."""
+"""Predictions as text: a table per rank count, the map of winners, crossings as sentences; CSV and JSON."""
 
 import csv
 import io
@@ -15,9 +15,9 @@ from ..models.prediction import BEST, CompetingModels, Predicted
 from ..units import aligned, format_ranges, format_rate, format_size, format_time, three_digits
 from .table import in_two_lines
 
-MANY_RANKS = 8  # of more numbers of ranks, only the first and the last get their crossings over sizes
-FEWEST = 2  # ranks from which crossings are looked for where one number of ranks is given
-BOUNDS = "least for messages in a row, for bytes through a port, at the smallest alpha and beta of these models"
+MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
+FEWEST = 2  # ranks from which crossings are searched if one rank count is given
+BOUNDS = "from the smallest alpha (latency) and beta (bandwidth) of these models"
 COLUMNS = (
     *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
     *("speculative", "fastest", "latency_bound_s", "bandwidth_bound_s", "cannot"),
@@ -25,10 +25,10 @@ COLUMNS = (
 
 
 class Forecast(NamedTuple):
-    """What was asked: of which machine, for which ranks and sizes (bytes)."""
+    """What to predict: the machine, the ranks and the sizes (bytes)."""
 
     machine: Machine
-    source: str  # where the prices are from, in words
+    source: str  # where the parameters are from, as text
     groups: Sequence[CompetingModels]
     ranks: Sequence[int]
     sizes: Sequence[int]
@@ -69,7 +69,7 @@ def as_csv(forecast: Forecast) -> str:
 
 
 def as_json(forecast: Forecast) -> str:
-    """One object: where it is from, the rows, and the crossings with their sentences."""
+    """One object: the source, the rows, and the crossings with their sentences."""
     crossings = [
         {"group": group.where, "sentence": crossing.sentence, **crossing._asdict()}
         for group in forecast.groups
@@ -81,7 +81,7 @@ def as_json(forecast: Forecast) -> str:
 
 
 def as_tables(forecast: Forecast) -> str:
-    """For every group a table a number of ranks, and below them what changes where."""
+    """For every group a table per rank count, and below them the crossings."""
     return _text(forecast, _table_lines)
 
 
@@ -115,7 +115,7 @@ def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Finding]:
 
 
 def _group_lines(forecast: Forecast, group: CompetingModels, body: list[str]) -> list[str]:
-    title = f"allreduce, modelled, not measured: {forecast.source}"
+    title = f"allreduce, model prediction, not measured: {forecast.source}"
     sentences = [crossing.sentence for crossing in crossings_of(forecast, group)]
     if not sentences and len(group.models) > 1:
         sentences = ["no algorithm overtakes another in this range"]
@@ -194,7 +194,7 @@ def _bounds(group: CompetingModels, ranks: int, nbytes: int) -> Bounds:
 
 
 def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
-    """What a reader must know of these numbers: what was far away, what cannot run, how vectors are cut."""
+    """Notes on these numbers: extrapolation, algorithms that cannot run, and segments."""
     cells = _all_predicted(forecast, group)
     notes = _distance_notes(cells, group) + _size_notes(forecast, group)
     segmented = sorted({cell.series for cell in cells if cell.segment_nbytes})
@@ -206,19 +206,19 @@ def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
 
 
 def _distance_notes(cells: Sequence[Predicted], group: CompetingModels) -> list[str]:
-    """Which numbers of ranks are far from those that were measured."""
+    """The rank counts that are far from the measured ones."""
     counts, notes = [ranks for model in group.models.values() for ranks in model.ranks], []
     if above := [ranks for ranks in _speculative_ranks(cells) if ranks > max(counts)]:
-        above_text = f"{format_ranges(above)} ranks are beyond {FAR:.0f} times the {max(counts)}"
-        notes.append(f"speculative: {above_text} that were measured")
+        above_text = f"{format_ranges(above)} ranks are more than {FAR:.0f} times the largest measured rank count"
+        notes.append(f"speculative: {above_text} ({max(counts)})")
     if below := [ranks for ranks in _speculative_ranks(cells) if ranks < min(counts)]:
-        below_text = f"{format_ranges(below)} ranks are fewer than 1/{FAR:.0f} of the {min(counts)}"
-        notes.append(f"speculative: {below_text} that were measured")
+        below_text = f"{format_ranges(below)} ranks are less than 1/{FAR:.0f} of the smallest measured rank count"
+        notes.append(f"speculative: {below_text} ({min(counts)})")
     return notes
 
 
 def _size_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
-    """Which sizes lie outside of those that were measured."""
+    """The sizes outside the measured range."""
     notes = []
     measured = [model.nbytes for model in group.models.values() if model.nbytes]
     if measured and forecast.sizes[-1] > max(map(max, measured)):
@@ -233,15 +233,15 @@ def _segments_text(group: CompetingModels, cells: Sequence[Predicted]) -> str:
     range_text = format_size(sizes[0]) if len(sizes) == 1 else f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
     if group.layout.segment == BEST:
         return f"the best segment at each size, {range_text}"
-    return f"segments of {range_text}; --segment best takes those with which the model is fastest"
+    return f"segments of {range_text}; --segment best takes the segment size with the lowest modelled time"
 
 
 def source_of(machine: Machine, name: str) -> str:
-    """Where the models of a machine file are from, in words."""
+    """The source of the models of a machine file, as text."""
     runs = [str(run.get("run", "?")) for run in machine.runs]
-    return f"{name}, fitted to {', '.join(runs) or 'runs that it does not name'}"
+    return f"{name}, fitted to {', '.join(runs) or 'unnamed runs'}"
 
 
 def prices_in_words(alpha_s: float, beta_s_per_byte: float) -> str:
-    """`alpha 5.00 us a message, 100 Gbit/s`."""
-    return f"alpha {format_time(alpha_s)} a message, {format_rate(1 / beta_s_per_byte)}"
+    """`alpha 5.00 us per message, 100 Gbit/s`."""
+    return f"alpha {format_time(alpha_s)} per message, {format_rate(1 / beta_s_per_byte)}"

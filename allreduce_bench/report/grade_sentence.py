@@ -1,4 +1,4 @@
-"""A grade in a sentence: its two main reasons, each with what to do."""
+"""A grade as a sentence: its two main reasons, each with advice."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -8,18 +8,18 @@ from ..evaluation.summary_row import SummaryRow
 from ..units import in_ranks, three_digits
 
 MOST_REASONS = 2
-TAKE_MORE = f"take {ENOUGH_LAUNCHES} launches or more"
-UNKNOWN = {"load": "load is not known", "ports": "what ports counted is not known"}
-LOOKED_AT = "have cables, cards and the switch looked at"
+TAKE_MORE = f"use {ENOUGH_LAUNCHES} launches or more"
+UNKNOWN = {"load": "load unknown", "ports": "port counters unknown"}
+LOOKED_AT = "have the cables, the cards and the switch checked"
 
 
 def sentence(grade: Grade) -> str:
-    """`grade: provisional: 1 launch (take 5 launches or more); others used 8 % of the cores while it ran (...)`."""
+    """`grade: provisional: 1 launch (use 5 launches or more); other processes used 8 % of the cores (...)`."""
     return f"grade: {grade.level}{reasons_words(grade)}"
 
 
 def reasons_words(grade: Grade) -> str:
-    """`: 1 launch (take 5 launches or more); and 2 further reasons`; empty: there is none."""
+    """`: 1 launch (use 5 launches or more); and 2 further reasons`; empty: no reason."""
     parts = [f"{text} ({advice})" for text, advice in map(reason_words, grade.reasons[:MOST_REASONS])]
     if (more := len(grade.reasons) - MOST_REASONS) > 0:
         parts.append(f"and {_count(more, 'further reason')}")
@@ -28,7 +28,7 @@ def reasons_words(grade: Grade) -> str:
 
 
 class GradeLine(NamedTuple):
-    """What a page says of rank counts that have one grade for the same reasons."""
+    """The line of a page about rank counts that have one grade for the same reasons."""
 
     level: str
     where: str  # `2, 4 ranks`
@@ -61,53 +61,53 @@ def _per_cent(share: float) -> str:
 
 def _too_many_ranks(reason: Reason) -> str:
     if reason.limit is None:
-        return f"{_count(reason.value, 'rank')}, more than there are cores"
+        return f"{_count(reason.value, 'rank')}, more than the number of cores"
     return f"{_count(reason.value, 'rank')} on {_count(reason.limit, 'hardware thread')}"
 
 
 def _fewer_ranks(reason: Reason) -> str:
-    return "start fewer" if reason.limit is None else f"start at most {reason.limit:g} a node"
+    return "start fewer ranks" if reason.limit is None else f"start at most {reason.limit:g} per node"
 
 
 Words = str | Callable[[Reason], str]
-WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # of each of CRITERIA: what was found, what to do
+WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITERIA: what was found, what to do
     "wrong": (
         lambda reason: f"{_count(reason.value, 'cell')} with wrong results",
-        "believe none of them, and say who made the algorithm",
+        "do not use them; report them to the author of the algorithm",
     ),
-    "unmeasured": (lambda reason: "no cell has a time", "the reasons stand below"),
+    "unmeasured": (lambda reason: "no cell has a time", "see the reasons below"),
     "others": (
-        lambda reason: f"others used {_per_cent(reason.value)} of the cores while it ran",
+        lambda reason: f"other processes used {_per_cent(reason.value)} of the cores",
         "stop them, or add --wait-idle 10m",
     ),
     "stolen": (
-        lambda reason: f"the machine below this virtual one took {_per_cent(reason.value)} of the cores",
-        "measure where cores are not shared",
+        lambda reason: f"the hypervisor took {_per_cent(reason.value)} of the CPU time (steal)",
+        "measure on a host with dedicated cores",
     ),
     "few_launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
     "oversubscribed": (_too_many_ranks, _fewer_ranks),
     "pretended": (
-        lambda reason: f"its {_count(reason.value, 'node')} are pretended",
-        "compare schedules with it, not networks",
+        lambda reason: f"{_count(reason.value, 'node')} pretended, not physical",
+        "use it to compare schedules, not networks",
     ),
     "doubted": (
         lambda reason: f"{_per_cent(reason.value)} of the cells are doubtful",
         "see the warnings of the report",
     ),
     "launch_states": (
-        lambda reason: f"launches differ by more than chance at {_per_cent(reason.value)} of the cells",
-        "look what changes from launch to launch",
+        lambda reason: f"launches are in two states at {_per_cent(reason.value)} of the cells",
+        "find out what changes from launch to launch",
     ),
     "wide": (
         lambda reason: f"half of the intervals span a factor of {three_digits(reason.value)} or more",
-        "take more launches, or a longer --cell-time",
+        "use more launches or a longer --cell-time",
     ),
-    "calls": (lambda reason: f"{_count(reason.value, 'call')} of a cell in a launch", "give it more --cell-time"),
+    "calls": (lambda reason: f"{_count(reason.value, 'call')} per cell and launch", "increase --cell-time"),
     "throttled": (
-        lambda reason: f"clocks were lowered on {_count(reason.value, 'node')}",
-        "look at the cooling and the power limits",
+        lambda reason: f"CPUs were throttled on {_count(reason.value, 'node')}",
+        "check the cooling and the power limits",
     ),
-    "port_errors": (lambda reason: f"ports counted errors on {_count(reason.value, 'node')}", LOOKED_AT),
-    "degraded": (lambda reason: f"a link is below what it could be on {_count(reason.value, 'node')}", LOOKED_AT),
+    "port_errors": (lambda reason: f"network port errors on {_count(reason.value, 'node')}", LOOKED_AT),
+    "degraded": (lambda reason: f"a degraded link on {_count(reason.value, 'node')}", LOOKED_AT),
     "launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
 }

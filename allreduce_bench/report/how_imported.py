@@ -1,6 +1,6 @@
-"""Where the numbers of an imported run come from, in words: which logs of which tool, what they say and what not.
+"""How an imported run was measured, as text: the tool, its logs, what they state and what they leave out.
 
-Everything here is text about one run, from what `RunFolder.imported` returns, its summary rows and its launches.
+All functions return text about one run, made from `RunFolder.imported`, its summary rows and its launches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,17 @@ from ..evaluation.summary_row import SummaryRow
 from ..runs.plan import Plan
 
 CSV = "csv_"  # the name of a column follows
-MOST_FILES = 20  # named one by one
-DEFINITIONS = {  # what a tool's time is
+MOST_FILES = 20  # listed by name
+DEFINITIONS = {  # the timing method of each tool
     "osu_avg": "mean over ranks of each rank's mean over its calls (osu_allreduce, Avg Latency)",
     "omb_py_avg": "mean over ranks of each rank's mean over a loop of calls without a common start (OMB-Py)",
     "imb_t_max": "maximum over ranks of each rank's mean over its calls (Intel MPI Benchmarks, t_max)",
-    "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a says other",
-    "nccl_tests_cputime": "time of the CPU in a loop of calls, divided by its length (nccl-tests -C)",
+    "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a was given",
+    "nccl_tests_cputime": "CPU time of a loop of calls, divided by its length (nccl-tests -C)",
     "pico_highest": "maximum over ranks of each call after an MPI_Barrier (PICO); the first 20 % are warm-ups",
     # of runs that were imported from what `run` printed
     "max_local": "the maximum over ranks of exit - entry after a common start, median of calls and launches",
-    "none": "not said: no cell has one",
+    "none": "unknown: no cell has a time",
 }
 
 
@@ -44,58 +44,58 @@ def _file_in_words(file: Mapping[str, Any]) -> str:
 
 
 def operation(plan: Plan, imported: Mapping[str, Any]) -> str:
-    """`float32 sum, in place`; what the logs do not say is said to be missing."""
-    place = {None: "in place or out of place not said", True: "in place", False: "out of place"}
-    return f"{plan.dtype or 'type not said'}, {plan.op or 'operation not said'}, {place[imported.get('in_place')]}"
+    """`float32 sum, in place`; what the logs do not state is `unknown`."""
+    place = {None: "in place or out of place unknown", True: "in place", False: "out of place"}
+    return f"{plan.dtype or 'type unknown'}, {plan.op or 'operation unknown'}, {place[imported.get('in_place')]}"
 
 
 def method(
     plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[tuple[str, str]]:
-    """How it was measured, as far as the logs say: (what, in words)."""
+    """How it was measured, as far as the logs state it: (label, text)."""
     tool, files = _tool_and_version(imported), imported["files"]
     done = [row for row in rows if row["time_s"] is not None]
     checked = sum(row.get("wrong") is not None for row in rows)
     names = [_file_in_words(file) for file in files[:MOST_FILES]]
     more = f" and {len(files) - MOST_FILES} more, see run.json" if len(files) > MOST_FILES else ""
     rows_with_interval = [row for row in done if row["launches"] >= MIN_LAUNCHES]
-    checks = f"of {checked} of {len(rows)} cells the logs say that results were checked" if checked else "not said"
+    checks = f"{checked} of {len(rows)} cells were checked, according to the logs" if checked else "unknown"
     return [
         ("imported from", f"{tool}: {', '.join(names)}{more}"),
         *([("system", imported["system"])] if imported.get("system") else []),
         ("operation", f"all-reduce, {operation(plan, imported)}"),
         ("time of a call", definition(done)),
-        ("time of a cell", "median over launches of the log's time, or of the median over its calls"),
-        ("launches", f"{len(attempts)}: an allocation, a file, or a table in it"),
+        ("time of a cell", "median over launches of the time in the log, or of the median over its calls"),
+        ("launches", f"{len(attempts)}; a launch is an allocation, a file, or a table in a file"),
         (
             "interval",
-            f"95 % over launches of {len(rows_with_interval)} of {len(done)} cells, which have {MIN_LAUNCHES} or more;"
-            " of others within launches, where the logs have single calls",
+            f"95 % over launches for {len(rows_with_interval)} of {len(done)} cells ({MIN_LAUNCHES} launches or more);"
+            " within launches for the others, where the logs have single calls",
         ),
         ("checks", checks),
         *_origins(imported, attempts),
         (
-            "not said by the logs",
-            ", ".join(_missing(plan, imported, rows, attempts)) or "nothing of what is asked here",
+            "not in the logs",
+            ", ".join(_missing(plan, imported, rows, attempts)) or "nothing listed here is missing",
         ),
     ]
 
 
 def _origins(imported: Mapping[str, Any], attempts: Sequence[Mapping]) -> list[tuple[str, str]]:
-    """Where the ranks are from, when the logs were written, and what options said; only what is known."""
+    """The source of the rank counts, the dates of the logs, and what options stated; only what is known."""
     dates = list(dict.fromkeys(str(fact["date"]) for fact in attempts if fact.get("date")))[:MOST_FILES]
     rank_sources = [fact["ranks_from"] for fact in attempts if fact.get("ranks_from")]
     options = "; ".join(f"{name} {_option_text(value)}" for name, value in imported["said"].items())
     origins = {
         "ranks": f"from {rank_sources[0]}" if rank_sources else "",
         "date of the logs": ", ".join(dates),
-        "said by option": options,
+        "set by option": options,
     }
     return [(what, text) for what, text in origins.items() if text]
 
 
 def definition(done: Sequence[SummaryRow]) -> str:
-    """What the times are: the names in time_definition, in words where they are known."""
+    """The timing methods: the names in time_definition, with their text where they are known."""
     names = sorted({name for row in done for name in split_values(row["time_definition"])}) or ["none"]
     return "; ".join(f"{name}: {_definition_of(name)}" for name in names)
 
@@ -103,7 +103,7 @@ def definition(done: Sequence[SummaryRow]) -> str:
 def _definition_of(name: str) -> str:
     if name.startswith(CSV):
         return f"the column {name.removeprefix(CSV)} of the CSV"
-    return DEFINITIONS.get(name, "as the log calls it")
+    return DEFINITIONS.get(name, "name as in the log")
 
 
 def _option_text(value: Any) -> str:
@@ -115,7 +115,7 @@ def _option_text(value: Any) -> str:
 def _missing(
     plan: Plan, imported: Mapping[str, Any], rows: Sequence[SummaryRow], attempts: Sequence[Mapping]
 ) -> list[str]:
-    """What a measured run knows and this one does not."""
+    """What a measured run records and this one does not."""
     absent = {
         "type of the elements": not plan.dtype,
         "operation": not plan.op,
@@ -124,7 +124,7 @@ def _missing(
         "hosts": not any(fact.get("hosts") for fact in attempts),
         "MPI library": not any(fact.get("mpi", {}).get("library") for fact in attempts),
         "binding": True,
-        "whether there were more ranks than cores": True,
+        "oversubscription": True,
         "whether results were checked": all(row.get("wrong") is None for row in rows),
     }
     return [fact for fact, is_absent in absent.items() if is_absent]

@@ -1,6 +1,6 @@
-"""Where the numbers of a run come from, in words: how it was measured, and on which machines.
+"""How a run was measured, and on which machines, as text.
 
-Everything here is text about one run, from its plan, its summary rows and the facts of its launches.
+All functions return text about one run, made from its plan, its summary rows and the facts of its launches.
 """
 
 from collections import Counter
@@ -22,18 +22,16 @@ from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, in_ranks
 from . import traffic_sentence
 
-FLOORS_MEASURED = (
-    "the same measurement of no call, of a local copy and of a local reduction of the vector, on every rank"
-)
-BEGUN = {  # how ranks enter a call -> in words
+FLOORS_MEASURED = "an empty call, a local copy and a local reduction of the vector, measured the same way on every rank"
+BEGUN = {  # how ranks enter a call -> as text
     "barrier": "after an MPI_Barrier",
     "dissemination": "after a dissemination barrier of MPI_Sendrecv",
-    "round_time": "at a time on the common clock that rank 0 names",
+    "round_time": "at a time on the common clock that rank 0 announces",
 }
 
 
 def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> list[tuple[str, str]]:
-    """How it was measured: (what, in words)."""
+    """How it was measured: (label, text)."""
     done = [row for row in rows if row["time_s"] is not None]
     calls, launches = _range_text(row["repetitions"] for row in done), _range_text(row["launches"] for row in done)
     return [
@@ -42,19 +40,19 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         *([("common start", words)] if (words := _common_start(attempts)) else []),
         *([("common clock", words)] if (words := _common_clock(attempts)) else []),
         ("time of a cell", "median over launches of the median over its timed calls"),
-        ("launches", f"fresh mpiruns per rank count: {plan.launches} planned, {launches} finished a cell"),
-        ("timed calls", f"{calls} a cell over all launches"),
-        ("end of a cell", _end_rule(plan, done)),
-        ("warm-ups", f"{plan.warmups} calls a cell, kept in the raw files, in no statistic"),
+        ("launches", f"separate mpiruns per rank count: {plan.launches} planned, {launches} finished per cell"),
+        ("timed calls", f"{calls} per cell over all launches"),
+        ("stopping rule", _end_rule(plan, done)),
+        ("warm-ups", f"{plan.warmups} calls per cell, kept in the raw files, excluded from all statistics"),
         ("interval", _interval_text(done)),
         ("cache", _cache_text(plan, attempts)),
         *([("groups", _groups_text(plan))] if plan.groups else []),
-        ("floors", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
+        ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
         ("checks", _checks_text(plan, rows)),
         *([("bits", _bits_text(plan))] if plan.check == "bits" else []),
         (
             "thread level",
-            f"{_values_text(attempts, mpi_fact('thread_level'))}; asked for: {plan.thread_level}",
+            f"{_values_text(attempts, mpi_fact('thread_level'))}; requested: {plan.thread_level}",
         ),
         ("order of cells", _order_text(plan, attempts)),
         *carried(rows),
@@ -62,24 +60,24 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
 
 
 def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
-    """What was checked, and how surely ranks that are missing, doubled or taken for others were seen."""
+    """What was checked, and the probability of detecting ranks that are missing, doubled or mixed up."""
     wrong = [row["wrong"] for row in rows if row.get("wrong") is not None]
     found = f"{len(wrong)} cells, {sum(int(str(count)) for count in wrong)} wrong elements"
     checks = sum(row.get("checks") or 0 for row in rows)
-    if not checks:  # a run of before
-        return f"exact vectors before and after the timing of {found}"
+    if not checks:  # a run from before checks were counted
+        return f"exact vectors before and after the timed calls of {found}"
     counts = [nbytes // plan.itemsize for nbytes in plan.sizes if nbytes]
     sizes = set(map(plan.group_size, plan.ranks))
     least = min((chance(size, count, plan.dtype, plan.op) for size in sizes for count in counts), default=1.0)
-    seen = "for certain" if least == 1 else f"with a probability of at least {least:.0%}"
+    seen = "always" if least == 1 else f"with a probability of at least {least:.0%}"
     return (
-        f"every bit of {checks} calls on exact vectors, before, between and after the timed ones of {found}; "
-        f"one or two ranks that are missing, doubled or taken for others are seen {seen}"
+        f"every bit of {checks} calls on exact vectors, before, between and after the timed calls of {found}; "
+        f"one or two ranks that are missing, doubled or mixed up are detected {seen}"
     )
 
 
 def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
-    """What the calls of a cell find in the cache."""
+    """The state of the cache at the calls of a cell."""
     nbytes_touched = _values_text(
         attempts, lambda fact: [format_size(fact["cold_nbytes"])] if fact.get("cold_nbytes") else []
     )
@@ -100,11 +98,9 @@ def _bits_text(plan: Plan) -> str:
     if not is_float(plan.dtype):
         return why_not_compared(plan)
     exponents, below = (2, 2) if plan.op == "prod" else (EXPONENTS[plan.dtype], 1)
-    inputs = (
-        f"floats below {below} of random signs, significands and {exponents} exponents, drawn with seed {plan.seed}"
-    )
-    exact = "" if plan.op == "prod" else f"; rank 0's result held against the exact one at up to {COMPARED} elements"
-    return f"{inputs}; compared between ranks, {CALLS} calls, and launches{exact}"
+    inputs = f"floats below {below} with random signs, significands and {exponents} exponents, seed {plan.seed}"
+    exact = "" if plan.op == "prod" else f"; rank 0's result compared with the exact one at up to {COMPARED} elements"
+    return f"{inputs}; compared between ranks, between {CALLS} calls and between launches{exact}"
 
 
 def _definition(attempts: Sequence[dict]) -> str:
@@ -114,26 +110,26 @@ def _definition(attempts: Sequence[dict]) -> str:
 
 
 def _common_start(attempts: Sequence[dict]) -> str:
-    """What the first launch of every rank count chose, and why; and how many others chose something else."""
+    """What the first launch of every rank count chose, and why; and how many launches chose another method."""
     synchronised = [fact for fact in attempts if "sync" in fact]
     first_of = {fact["ranks"]: fact for fact in reversed(synchronised)}
     changed = sum(fact["sync"]["way"] != first_of[fact["ranks"]]["sync"]["way"] for fact in synchronised)
     reasons = _values_text(list(first_of.values()), lambda fact: [f"{fact['sync']['way']}: {fact['sync']['why']}"])
-    return reasons + (f"; {changed} of {len(synchronised)} launches chose another way" if changed else "")
+    return reasons + (f"; {changed} of {len(synchronised)} launches chose another method" if changed else "")
 
 
 def _common_clock(attempts: Sequence[dict]) -> str:
-    """How it was made and how wrong it was at most over the launches; empty where there was none."""
+    """How it was made and its largest error over the launches; empty where there was none."""
     known_clocks = [fact["clock"] for fact in attempts if fact["ranks"] > 1 and "clock" in fact]
     clocks = [clock for clock in known_clocks if clock.get("error_start_s") is not None]
     if not clocks:
         return ""
     parts = [
         clocks[0]["method"],
-        f"right to {format_time(max(clock['error_start_s'] for clock in clocks))} at the start",
+        f"error at most {format_time(max(clock['error_start_s'] for clock in clocks))} at the start",
     ]
     if ends := [clock for clock in clocks if clock.get("error_end_s") is not None]:
-        parts.append(f"to {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
+        parts.append(f"at most {format_time(max(clock['error_end_s'] for clock in ends))} at the end of a launch")
     if drifts := [clock for clock in clocks if clock.get("drift_ppm") is not None]:
         parts.append(_drift_text(max(drifts, key=lambda clock: abs(clock["drift_ppm"]))))
     return ", ".join(parts)
@@ -141,23 +137,23 @@ def _common_clock(attempts: Sequence[dict]) -> str:
 
 def _drift_text(clock: Mapping) -> str:
     drift, error = abs(clock["drift_ppm"]), clock["drift_error_ppm"]
-    return f"drift up to {drift:.3g} ppm" if drift > error else f"no drift seen (below {drift + error:.2g} ppm)"
+    return f"drift up to {drift:.3g} ppm" if drift > error else f"no drift detected (below {drift + error:.2g} ppm)"
 
 
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
     if any(fact.get("in_haste") for fact in attempts):
-        return f"size by size as --within allowed; the algorithms of a size at random, drawn with seed {plan.seed}"
-    return f"random in every launch, drawn with seed {plan.seed}"
+        return f"size by size, as far as --within allowed; the algorithms of a size in random order, seed {plan.seed}"
+    return f"random in every launch, seed {plan.seed}"
 
 
 def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
-    """What the network carried, and the links that the times are held against: (label, sentence)."""
+    """The bytes on the network, and the links that the times are compared with: (label, sentence)."""
     ranks_of: dict[tuple[str, str], list[int]] = {}
     for ranks in sorted({row["ranks"] for row in rows}):
         rows_of_ranks = [row for row in rows if row["ranks"] == ranks]
         link = next((row["link"] for row in rows_of_ranks if row.get("link")), None)
         for label, sentence in (
-            ("on the wire", traffic_sentence.sentence(rows_of_ranks)),
+            ("network traffic", traffic_sentence.sentence(rows_of_ranks)),
             ("link between nodes", link),
         ):
             if sentence:
@@ -166,7 +162,7 @@ def carried(rows: Sequence[SummaryRow]) -> list[tuple[str, str]]:
 
 
 def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
-    """What the launches ran on: (what, value), each value that occurred, with its rank counts where they differ."""
+    """The environment of the launches: (label, text), every value, with its rank counts if they differ."""
     facts = environment_facts.environment(attempts)
     values = [
         (field.label, format_values(facts[field.key], field.text))
@@ -177,7 +173,7 @@ def environment(attempts: Sequence[dict]) -> list[tuple[str, str]]:
 
 
 def _start_times(attempts: Sequence[dict]) -> list[tuple[str, str]]:
-    """How long the slowest rank of the slowest launch took to start, phase by phase."""
+    """The start-up time of the slowest rank of the slowest launch, phase by phase."""
     phases = {"python_s": "Python", "import_s": "imports", "init_s": "MPI_Init", "first_collective_s": "first barrier"}
     longest = {
         text: max(times_s)
@@ -185,31 +181,30 @@ def _start_times(attempts: Sequence[dict]) -> list[tuple[str, str]]:
         if (times_s := [fact["startup"][name] for fact in attempts if name in fact.get("startup", {})])
     }
     text = ", ".join(f"{phase} {format_time(time_s)}" for phase, time_s in longest.items())
-    return [("start of a launch, at most", text)] if text else []
+    return [("launch start-up, at most", text)] if text else []
 
 
 def _end_rule(plan: Plan, done: Sequence[SummaryRow]) -> str:
-    """When no more calls of a cell are timed, and what it was that ended the cells."""
+    """When the timing of a cell stops, and how often each condition applied."""
     if plan.iters is not None:
-        rule = f"after {plan.iters} calls a launch"
+        rule = f"after {plan.iters} calls per launch"
     else:
         precision, most = f"{100 * plan.precision:.3g} %", format_time(plan.cell_time_s)
         rule = (
-            f"when the 95 % interval of its median reaches no further than {precision} from it, "
+            f"when the 95 % interval of the median lies within {precision} of it, "
             f"or after {most} or {MAX_REPETITIONS} calls"
         )
     counts = Counter(reason for row in done for reason in split_values(row["stopped"]))
     ended = ", ".join(f"{reason} in {count}" for reason, count in counts.items())
-    return f"{rule}; ended by {ended} of {len(done)} cells, in some launch" if ended else rule
+    return f"{rule}; stopped by {ended} of {len(done)} cells, in some launch" if ended else rule
 
 
 def _interval_text(done: Sequence[SummaryRow]) -> str:
     kinds = {
-        "launches": "95 % over launches: of the mean of launch medians, by Student's t on their logarithms",
-        "repetitions": "95 % within launches (too few launches): of the median over calls, by order statistics as far"
-        " from the middle as the order of the calls says that they depend on each other (self-normalised, Shao 2010);"
-        " of two launches the hull of both",
-        "range": f"none below {LEAST_FOR_INTERVAL} calls in a launch: their range",
+        "launches": "95 % over launches: mean of the launch medians, Student's t on their logarithms",
+        "repetitions": "95 % within launches (too few launches): median over calls, from order statistics widened for"
+        " the correlation between calls (self-normalised, Shao 2010); for two launches, the hull of both intervals",
+        "range": f"none below {LEAST_FOR_INTERVAL} calls per launch: the range of the calls",
     }
     return "; ".join(text for kind, text in kinds.items() if any(row.get("interval") == kind for row in done)) or "none"
 
@@ -220,5 +215,5 @@ def _range_text(values: Iterable) -> str:
 
 
 def _values_text(attempts: Sequence[Mapping], ask: Callable[[Mapping], Iterable]) -> str:
-    """Every value that `ask` finds; with the rank counts where not all launches say the same."""
+    """Every value that `ask` finds, with the rank counts where launches differ."""
     return format_values(values_of(attempts, ask))

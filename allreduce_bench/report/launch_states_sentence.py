@@ -1,4 +1,4 @@
-"""What people read of launches in two states: which, where, how often, and what the gap between them is."""
+"""Sentences about launches in two states: which, where, how often, and how the gap behaves."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ..lateness import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, 
 from ..stats import median
 from ..units import format_size, format_time, in_ranks
 
-ALIKE = 1.15  # times that differ by less are said as one
+ALIKE = 1.15  # times that differ by less are printed as one
 MOST_NAMED = 5  # launches
 
 
@@ -19,7 +19,7 @@ def told_sentences(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def suspicion_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """A sentence for each series that looks like it, where there are too few launches to tell."""
+    """A sentence for each series that looks like it but has too few launches to decide."""
     return [_suspected(series) for series in series_in_states(rows) if series.suspected]
 
 
@@ -36,8 +36,8 @@ def _told(series: StatesOfSeries) -> str:
 def _suspected(series: StatesOfSeries) -> str:
     launches = series.rows[0].get("suspected_states")
     return (
-        f"{_series_text(series)}: launches look as if they were in two states {_sizes_text(series)}, but these are "
-        f"{launches} launches for a question that needs {FEWEST_LAUNCHES}"
+        f"{_series_text(series)}: launches may be in two states {_sizes_text(series)}; "
+        f"{launches} launches are too few to decide, {FEWEST_LAUNCHES} are needed"
     )
 
 
@@ -48,12 +48,12 @@ def _series_text(series: StatesOfSeries) -> str:
 
 
 def _sizes_text(series: StatesOfSeries) -> str:
-    """`from 4 KiB to 1 MiB`, `at 8 B, 64 B`; some of those between are told where they are not in two states."""
+    """`from 4 KiB to 1 MiB`, `at 8 B, 64 B`; `except` names the sizes in between that are not in two states."""
     sizes = [row["nbytes"] for row in series.rows]
     if len(sizes) <= 2:
         return f"at {', '.join(map(format_size, sizes))}"
     between = [size for size in series.sizes if sizes[0] < size < sizes[-1] and size not in sizes]
-    but = f" but for {', '.join(map(format_size, between))}" if between else ""
+    but = f" except {', '.join(map(format_size, between))}" if between else ""
     return f"from {format_size(sizes[0])} to {format_size(sizes[-1])}{but}"
 
 
@@ -64,7 +64,7 @@ def _times_text(times_s: Sequence[float]) -> str:
 
 
 def _launches_texts(states: Sequence[LaunchStates]) -> tuple[str, str]:
-    """`1 of 5 launches: 4` and `4 of 5`; `2 or 3 of 5 launches` where the sizes differ in it."""
+    """`1 of 5 launches: 4` and `4 of 5`; `2 to 3 of 5 launches` where the sizes differ."""
     all_of = [len(each.low_launches) + len(each.high_launches) for each in states]
     met = {"low": [len(each.low_launches) for each in states], "high": [len(each.high_launches) for each in states]}
     rarer = "low" if sum(met["low"]) < sum(met["high"]) else "high"
@@ -85,24 +85,25 @@ def _span_text(counts: Sequence[int]) -> str:
 
 
 def _gap_text(series: StatesOfSeries, states: Sequence[LaunchStates]) -> str:
-    """What the gap does over the sizes, and what does so."""
+    """How the gap depends on the size, and what causes such a gap."""
     ratios = [each.high_s / each.low_s for each in states]
     later_s = median(each.high_s - each.low_s for each in states)
     first, last = (format_size(series.rows[index]["nbytes"]) for index in (0, -1))
     texts = {
-        CONSTANT_TIME: f"the slow one takes {format_time(median(each.high_s for each in states))} at every size: "
-        "a timer, not a bandwidth",
-        CONSTANT_DELAY: f"the slow one takes {format_time(later_s)} more at every size: a timer, not a bandwidth",
-        CONSTANT_RATIO: f"the slow one takes {median(ratios):.3g} times as long at every size: "
-        "a bandwidth or a clock, not a timer",
-        CHANGING: f"the slow one takes {ratios[0]:.3g} times as long at {first} and {ratios[-1]:.3g} times at {last}: "
-        "the gap depends on the size, as neither a timer nor a bandwidth alone would have it",
+        CONSTANT_TIME: f"the slow state takes {format_time(median(each.high_s for each in states))} at every size, "
+        "which indicates a timer, not a bandwidth",
+        CONSTANT_DELAY: f"the slow state takes {format_time(later_s)} longer at every size, "
+        "which indicates a timer, not a bandwidth",
+        CONSTANT_RATIO: f"the slow state takes {median(ratios):.3g} times as long at every size, "
+        "which indicates a bandwidth or a clock frequency, not a timer",
+        CHANGING: f"the slow state takes {ratios[0]:.3g} times as long at {first} and {ratios[-1]:.3g} times "
+        f"at {last}; neither a timer nor a bandwidth alone explains this",
     }
-    return texts.get(states[0].gap, "these sizes do not tell whether the gap depends on the size")
+    return texts.get(states[0].gap, "it is unclear whether the gap depends on the size")
 
 
 def _elsewhere(series: StatesOfSeries) -> str:
     first, last = series.rows[0]["nbytes"], series.rows[-1]["nbytes"]
     places = [f"below {format_size(first)}"] if series.sizes[0] < first else []
     places += [f"above {format_size(last)}"] if series.sizes[-1] > last else []
-    return f"; {' and '.join(places)} there is one state" if places else ""
+    return f"; one state {' and '.join(places)}" if places else ""

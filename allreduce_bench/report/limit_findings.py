@@ -1,4 +1,4 @@
-"""Times below what the links between the nodes are said to allow, and what that may come from: findings in words."""
+"""Times below what the known rate of the links between the nodes allows, and likely causes: findings as text."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from .caveat import cells_text
 
 CODE = "limit"
 CAUSES = (
-    "likely causes: the rate is not that of the links; the bytes took another path (several links, shared memory); "
-    "buffers in the kernel still held the last bytes when the calls returned"
+    "likely causes: the stated rate is wrong; the bytes took another path (several links, shared memory); "
+    "the last bytes were still in kernel buffers when the calls returned"
 )
 ADVICE = (
-    "state the rate of all links of a node together (--link-rate), see which networks carried the bytes, and measure "
-    "larger vectors, of which buffers hold a smaller part"
+    "give the total rate of all links of a node (--link-rate), check which networks carried the bytes, and measure "
+    "larger vectors, for which buffers matter less"
 )
 
 
@@ -31,12 +31,13 @@ def limit_findings(rows: Sequence[SummaryRow]) -> list[dict]:
 
 
 def _finding(passing: Sequence[SummaryRow]) -> dict:
-    """Of the rows of one number of ranks whose times are below the limit, of which there is one."""
+    """The finding about rows of one number of ranks; all have times below the limit, and there is at least one."""
     most = max((row["limit_s"] or 0.0) / time_of(row) for row in passing)
-    text = f"faster than {passing[0].get('link')}, allows (up to {three_digits(most)} times): {cells_text(passing)}"
+    link, cells = passing[0].get("link"), cells_text(passing)
+    text = f"faster than the link allows ({link}), up to {three_digits(most)} times: {cells}"
     refuting = [row for row in passing if refutes_limit(row)]
-    said = "their intervals hold it, so that it may be noise"
+    said = "the intervals contain the limit, so this may be noise"
     if refuting:
-        whose = "their intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
-        said = f"{whose} refute it, and where the rate is wrong, so are the other shares"
-    return finding(CODE, "caution", text, f"above 100 % there is no share of the limit; {said}; {CAUSES}", ADVICE)
+        whose = "the intervals" if len(refuting) == len(passing) else f"the intervals of {cells_text(refuting)}"
+        said = f"{whose} exclude the limit; if the rate is wrong, the other shares of the limit are wrong too"
+    return finding(CODE, "caution", text, f"no share of the limit is given above 100 %; {said}; {CAUSES}", ADVICE)

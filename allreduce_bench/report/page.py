@@ -1,7 +1,7 @@
-"""One self-contained HTML page about finished runs: verdict, pictures, warnings, tables, and how it was measured.
+"""One self-contained HTML page about finished runs: verdict, figures, warnings, tables, and how it was measured.
 
-The page holds its figures and its style, needs no network and runs no script. Whatever comes from outside (host names,
-commands, file names, reasons) is escaped by the template engine.
+The page holds its figures and its style, needs no network and runs no script. The template engine escapes all text
+from outside (host names, commands, file names, reasons).
 """
 
 import os
@@ -54,9 +54,9 @@ def write_report(
     """Write the page about `folders` to `output`, and its figures, as PNG, SVG and CSV files, to
     `<output stem>_figures/` beside it.
 
-    `own`: a user's own algorithms by name, which have models then. `missing`: of each folder the cells that jobs
-    should have measured and did not; empty: of none. Returns `output`. Missing parent folders are made; nothing is
-    written before all runs were read. Raises RunError; OSError where `output` is there and is no regular file.
+    `own`: a user's own algorithms by name, so that they have models. `missing`: for each folder the cells that jobs
+    should have measured and did not; empty: none. Returns `output`. Creates missing parent folders; writes nothing
+    before all runs were read. Raises RunError; OSError where `output` exists and is no regular file.
     """
     refuse_special(output)
     missing_of = missing or [()] * len(folders)
@@ -91,7 +91,7 @@ def _template():
 def _section(
     folder: RunFolder, name: str, missing: Sequence[MissingCell], own: Mapping[str, Algorithm]
 ) -> dict[str, Any]:
-    """What the template says about one run. Raises RunError."""
+    """The template's values for one run. Raises RunError."""
     plan, attempts = folder.plan(), folder.attempts()
     rows = explain_rows(summarise(folder), missing)
     frame = summary_frame(competing(rows), name)
@@ -144,7 +144,7 @@ def _origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts:
 def _method(
     plan: Plan, imported: dict | None, rows: Sequence[SummaryRow], attempts: Sequence[dict], merged: Sequence[dict]
 ) -> dict[str, Any]:
-    """What was measured and how: by us, or by another tool as far as its logs say."""
+    """What was measured and how: by this program, or by another tool as far as its logs state it."""
     if imported:
         done = [row for row in rows if row["time_s"] is not None]
         return {
@@ -189,7 +189,7 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
 
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
-    """The models of the series of a run; and (series, reason) of those that have none."""
+    """The models of the series of a run, and (series, reason) for each series without a model."""
     fits = list(fit_series(points, own=own))
     unfit = [(fit.algorithm, fit.reason) for fit in fits if isinstance(fit, UnfittedSeries)]
     return [fit.model for fit in fits if isinstance(fit, FittedSeries)], unfit
@@ -198,9 +198,9 @@ def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Mo
 def _models_section(
     frame: pd.DataFrame, models: Sequence[Model], unfit: Sequence[tuple[str, str]], own: Mapping[str, Algorithm]
 ) -> dict[str, Any]:
-    """What the page says about the models of a run; `own`: algorithms of a user's own files."""
+    """The page's values about the models of a run; `own`: algorithms from a user's own files."""
     if frame["groups"].notna().any():  # they have no points
-        unfit = [("all series", "several groups at the same time share links, which is another model")]
+        unfit = [("all series", "several groups share links at the same time; the models do not cover that")]
     pictures, reasons = model_pictures(frame, models, own)
     files = {"parameters": description.parameter_frame(models)} if models else {}
     scores = list(description.SCORES.values())
@@ -209,12 +209,12 @@ def _models_section(
 
 
 def _native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    """What the page says about native: what it resembles, and which guidelines it breaks."""
+    """The page's values about native: what it resembles, and which guidelines it violates."""
     files: dict[str, pd.DataFrame] = {}
     likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
     try:
         if plan.groups:
-            raise NoResemblance("several groups at the same time share links")
+            raise NoResemblance("several groups share links at the same time")
         guesses = resemblances_of(rows)
         ranks = {guess.ranks: guess.stray for guess in guesses}
         lines = {
@@ -232,6 +232,6 @@ def _native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
 
 
 def _links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
-    """(name, relative address) of the run's files that exist and that a reader may want."""
+    """(name, relative address) of the run's files that exist and are worth a link."""
     paths = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
     return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in paths]

@@ -1,4 +1,4 @@
-"""The pictures of a run, how their times were measured, and the files of each: PNG, SVG, and its numbers as CSV."""
+"""The figures of a run, how their times were measured, and the files of each: PNG, SVG, and its numbers as CSV."""
 
 import base64
 import io
@@ -28,7 +28,7 @@ from .figures import report_figures
 __all__ = ["Picture", "bound_curves", "measured_caption", "model_pictures", "time_pictures", "write_pictures"]
 
 PNG_DPI = 120
-INTERVALS = {  # kind of interval -> in words
+INTERVALS = {  # kind of interval -> text
     "launches": "95 % interval over launches (Student's t on logarithms)",
     "repetitions": "95 % interval of the median within launches",
     "range": "too few calls for an interval",
@@ -36,7 +36,7 @@ INTERVALS = {  # kind of interval -> in words
 
 
 class Picture(NamedTuple):
-    """A figure, its words and its numbers."""
+    """A figure, its caption and its numbers."""
 
     stem: str  # of its files
     caption: str
@@ -45,7 +45,7 @@ class Picture(NamedTuple):
 
 
 def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
-    """How the times in a picture came about, in one sentence."""
+    """How the times in a figure were measured, in one sentence."""
     done = [row for row in rows if row["time_s"] is not None]
     if not done:
         return ""
@@ -53,13 +53,13 @@ def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> st
     launches = _range(int(row["launches"]) for row in done)
     calls = _range(round(row["repetitions"] / row["launches"]) for row in done)
     summary = f"median over launches; {launches} launch{'' if launches == '1' else 'es'}"
-    if starts:  # our own calls; of another tool's we know their mean or median
-        summary = f"median over calls, then over launches; {launches} launches × {calls} calls a cell"
+    if starts:  # our own calls; other tools give their mean or median only
+        summary = f"median over calls, then over launches; {launches} launches × {calls} calls per cell"
     kinds = [words for kind, words in INTERVALS.items() if any(row["interval"] == kind for row in done)]
     nodes = ", ".join(map(str, sorted({nodes for row in done if (nodes := row.get("nodes"))})))
     ranks_and_nodes = in_ranks(row["ranks"] for row in done) + (f", nodes: {nodes}" if nodes else "")
     libraries = dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
-    times = f"Times: {', '.join(definitions) or 'of unknown definition'}"
+    times = f"Times: {', '.join(definitions) or 'timing method unknown'}"
     return "; ".join(filter(None, [times, summary, *kinds, ranks_and_nodes, ", ".join(libraries)])) + "."
 
 
@@ -72,7 +72,7 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
 
 
 def time_pictures(frame: pd.DataFrame, models: Sequence[Model]) -> list[Picture]:
-    """The pictures of what was measured; the models of the run give the bounds."""
+    """The figures of the measurements; the models of the run give the bounds."""
     if not (frame["time_s"].notna() & (frame["nbytes"] > 0)).any():
         return []
     pictures, _ = _pictures(TIMES, FigureData(frame, models, NO_OWN))
@@ -82,12 +82,12 @@ def time_pictures(frame: pd.DataFrame, models: Sequence[Model]) -> list[Picture]
 def model_pictures(
     frame: pd.DataFrame, models: Sequence[Model], own: Mapping[str, Algorithm]
 ) -> tuple[list[Picture], list[str]]:
-    """The pictures of the models of a run, and why others are not drawn, sentences."""
+    """The figures of the models of a run, and why others are not drawn, sentences."""
     return _pictures(MODELS, FigureData(frame, models, own))
 
 
 def _pictures(section: str, data: FigureData) -> tuple[list[Picture], list[str]]:
-    """The pictures of a section, and why others are not drawn."""
+    """The figures of a section, and why others are not drawn."""
     pictures, reasons = [], []
     for figure in report_figures(section):
         if drawing := figure.draw(data):
@@ -104,14 +104,14 @@ def _range(values: Iterable[int]) -> str:
 
 
 def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, str]:
-    """Write the PNG, SVG and CSV files of `picture` into `beside`; return what the page needs of it.
+    """Write the PNG, SVG and CSV files of `picture` into `beside`; return what the page needs.
 
     That is its caption, the SVG as a data: URI, and the relative addresses of its files.
     """
     paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in ("png", "svg", "csv")}
     picture.figure.dpi = PNG_DPI
     png, svg = io.BytesIO(), io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": picture.stem}):  # the same run gives the same page
+    with matplotlib.rc_context({"svg.hashsalt": picture.stem}):  # the same run yields the same page
         # not by savefig, which draws everything twice
         FigureCanvasAgg(picture.figure).print_png(png, metadata={"Software": None})
         picture.figure.set_layout_engine("none")  # it is laid out, which takes longest

@@ -1,4 +1,4 @@
-"""What the calls, intervals and floors of the measured cells say against their times. Texts."""
+"""Caveats about measured times, found from their calls, intervals and reference times. Texts."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -20,7 +20,7 @@ FLOORS = {"call_floor_s": "no call at all", "copy_floor_s": "a local copy of the
 
 
 def find_time_caveats(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """What the rows of a summary say against their times."""
+    """The caveats that the rows of a summary give about their times."""
     done = [row for row in rows if row["time_s"] is not None]
     return [*_of_intervals(rows), *_of_states(done), *_of_floors(done), *_of_limits(rows), *_of_calls(done)]
 
@@ -29,32 +29,37 @@ def _of_intervals(rows: Sequence[SummaryRow]) -> list[Caveat]:
     kinds = {row.get("interval") for row in rows}
     if not kinds & {"repetitions", "range"}:
         return []
-    notes = [Note("How much launches differ is not known: the intervals hold the spread within launches only.")]
+    notes = [Note("The spread between launches is unknown: the intervals cover the spread within launches only.")]
     if "range" in kinds:
         notes.append(
-            Note(f"Cells of fewer than {LEAST_FOR_INTERVAL} calls have no interval: nobody is told from the fastest.")
+            Note(
+                f"Cells with fewer than {LEAST_FOR_INTERVAL} calls have no interval: "
+                "no algorithm can be distinguished from the fastest."
+            )
         )
     return [Caveat("caution", f"fewer than {MIN_LAUNCHES} launches", tuple(notes))]
 
 
 def _of_states(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """Launches in two states, told or suspected."""
+    """Launches in two states, detected or suspected."""
     caveats = []
     if told := launch_states_sentence.told_sentences(done):
-        effect = "a median over the launches is the time of neither state: no winner, fit or comparison rests on it"
-        advice = "look for what differs between these launches: nodes, placement, a timer of the transport"
+        effect = (
+            "the median over the launches represents neither state; it is not used for a winner, a fit or a comparison"
+        )
+        advice = "find out what differs between these launches: nodes, placement, or a timer in the transport"
         notes = (*map(Note, told[:-1]), Note(told[-1], effect, advice))
         caveats.append(Caveat("caution", "launches in two states", notes))
     if suspected := launch_states_sentence.suspicion_sentences(done):
         notes = (*map(Note, suspected[:-1]), Note(suspected[-1], "", f"add launches: {FEWEST_LAUNCHES} or more"))
-        caveats.append(Caveat("caution", "two states, or noise", notes))
+        caveats.append(Caveat("caution", "two states or noise", notes))
     return caveats
 
 
 class Remark(NamedTuple):
-    """One thing that the calls of measured cells can say of their times."""
+    """One caveat that the calls of measured cells can give about their times."""
 
-    level: str  # caution: they are not ranked; info: their intervals know
+    level: str  # caution: the cells are not ranked; info: their intervals account for it
     badge: str
     holds: Callable[[SummaryRow], bool]
     text: str  # follows the number of them
@@ -63,7 +68,7 @@ class Remark(NamedTuple):
 
 
 def _of_calls(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """What the calls of the measured cells say of their times."""
+    """The caveats that the calls of the measured cells give about their times."""
     findings = []
     for remark in REMARKS:
         if rows := [row for row in done if remark.holds(row)]:
@@ -94,57 +99,57 @@ def _depends_on_previous(row: SummaryRow) -> bool:
 REMARKS = (
     Remark(
         "caution",
-        "different definitions of a time",
+        "different timing methods",
         _is_doubted(doubt.DEFINITIONS, doubt.OTHER_DEFINITION),
-        "cells have times of another definition than others of their size, or than other launches of theirs",
-        "the difference between two such times is partly one of how they were measured: they are not ranked",
-        "choose one start of the calls with --sync",
+        "cells were timed by another method than others of the same size, or by different methods in their launches",
+        "part of the difference between such times comes from the method: they are not ranked",
+        "choose one synchronisation method for all calls with --sync",
     ),
     Remark(
         "caution",
         "many invalid calls",
         _is_doubted(doubt.INVALID),
-        f"cells lost more than {MUCH_INVALID:.0%} of their calls, for which a rank came late or a clock was wrong",
-        "calls that began badly may be the slow ones, so that the times left are too good: they are not ranked",
-        "leave each rank a core of its own, or use --sync barrier",
+        f"cells lost more than {MUCH_INVALID:.0%} of their calls because a rank was late or a clock was wrong",
+        "the invalid calls may be the slow ones, so the remaining times may be too short: they are not ranked",
+        "give each rank its own core, or use --sync barrier",
     ),
     Remark(
         "info",
         "precision not reached",
         _is_imprecise,
-        "cells ended, in some launch, before --precision was reached: their time or their most calls were used up",
-        "their intervals are wider than was asked for",
-        f"give them more by --cell-time, beyond {MAX_REPETITIONS} calls by --min-time",
+        "cells stopped before --precision was reached in some launch, at the limit on time or on calls",
+        "their intervals are wider than requested",
+        f"increase --cell-time; for more than {MAX_REPETITIONS} calls, increase --min-time",
     ),
     Remark(
         "info",
         "calls depend on each other",
         _depends_on_previous,
-        f"cells have calls that follow each other (rank correlation of consecutive calls above {STRONG_LAG1:g})",
-        "they say less than their number; the intervals know, the quantiles do not",
-        "look for what comes and goes on the machine or the network",
+        f"cells have correlated calls (rank correlation of consecutive calls above {STRONG_LAG1:g})",
+        "fewer independent samples; the intervals account for it, the quantiles do not",
+        "look for intermittent activity on the machine or the network",
     ),
     Remark(
         "info",
         "times drift slightly",
         _drifts_slightly,
-        f"cells became slower or faster within a launch by more than {SLIGHT_DRIFT - 1:.0%} and their interval",
-        "their median depends on how long they ran",
+        f"cells drifted within a launch, by more than {SLIGHT_DRIFT - 1:.0%} and by more than their interval",
+        "the median depends on how long the cell ran",
         "use more --warmups or a longer --min-time",
     ),
     Remark(
         "caution",
         "times drift",
         _is_doubted(doubt.DRIFT),
-        f"cells became slower or faster within a launch by a factor of more than {STRONG_DRIFT:g} and their interval",
-        "there is no single time of the cell, and its median depends on how long it ran: they are not ranked",
+        f"cells drifted within a launch, by a factor above {STRONG_DRIFT:g} and by more than their interval",
+        "the cell has no single time; its median depends on how long it ran: they are not ranked",
         "use more --warmups or a longer --min-time",
     ),
 )
 
 
 def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
-    """All-reduces that took less than what every one of them holds: a call, and between ranks a copy of the vector."""
+    """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
     texts = [
         f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
         f"{FLOORS[name]} {format_time(floor_s)}"
@@ -152,13 +157,13 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
         for name, floor_s in doubt.passed_floors(row).items()
     ]
     effect = (
-        "the time is too short to be true, or the machine was disturbed while the floor was measured: it is not ranked"
+        "the time is implausibly short, or the machine was disturbed during the reference measurement: it is not ranked"
     )
-    notes = tuple(Note(text, effect, "measure again; where it stays so, mistrust the clock") for text in texts)
-    return [Caveat("caution", "times below a floor", notes)] if notes else []
+    notes = tuple(Note(text, effect, "measure again; if it happens again, suspect the clock") for text in texts)
+    return [Caveat("caution", "times below a reference time", notes)] if notes else []
 
 
 def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """All-reduces that took less than the links between the nodes are said to allow."""
+    """All-reduces that took less than the known rate of the links between the nodes allows."""
     notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
     return [Caveat("caution", "faster than the links allow", tuple(notes))] if notes else []

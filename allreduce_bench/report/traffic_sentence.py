@@ -1,17 +1,17 @@
-"""What the networks carried, in a sentence."""
+"""The traffic on the networks, as a sentence."""
 
 from collections.abc import Iterable, Mapping
 
 from ..machine.traffic import parse_traffic, total_traffic
 from ..units import format_size
 
-LARGE = 1024**2  # bytes of a vector: below, the counters see too much besides
+LARGE = 1024**2  # bytes of a vector: below, other traffic distorts the counters too much
 
 
 def sentence(rows: Iterable[Mapping]) -> str | None:
-    """What carried the schedules' bytes, from summary rows of one rank count; None where it was not counted.
+    """Which networks carried the schedules' bytes, from summary rows of one rank count; None where not counted.
 
-    Only rows of known schedules and of at least LARGE bytes tell.
+    Only rows of known schedules and of at least LARGE bytes count.
     """
     counted = [
         row for row in rows if row.get("wire") and row.get("internode_nbytes") is not None and row["nbytes"] >= LARGE
@@ -24,13 +24,15 @@ def sentence(rows: Iterable[Mapping]) -> str | None:
         return None
     if required:
         shares = ", ".join(f"{_ratio_text(nbytes / required)} on {name}" for name, nbytes in _busiest(counts))
-        return f"bytes counted from {format_size(LARGE)} up, over those that the schedules send between nodes: {shares}"
+        return (
+            f"network traffic at {format_size(LARGE)} and above, relative to the schedules' inter-node bytes: {shares}"
+        )
     moved = sum(row["nbytes"] for row in counted)
-    used = ", ".join(f"{_ratio_text(nbytes / moved)} the vectors on {name}" for name, nbytes in _busiest(counts))
+    used = ", ".join(f"{_ratio_text(nbytes / moved)} the vector size on {name}" for name, nbytes in _busiest(counts))
     busy = [name for name, nbytes in counts.items() if nbytes > 0.01 * moved]
     if not busy:
-        return f"nothing on the network from {format_size(LARGE)} up: one node, shared memory"
-    return f"one node, but its interfaces sent from {format_size(LARGE)} up: {used}"
+        return f"no network traffic at {format_size(LARGE)} and above: one node, shared memory"
+    return f"one node, but with network traffic at {format_size(LARGE)} and above: {used}"
 
 
 def _busiest(counts: Mapping[str, int]) -> list[tuple[str, int]]:

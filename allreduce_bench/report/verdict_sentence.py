@@ -28,19 +28,19 @@ MOST_NAMED = 4  # algorithms in one sentence
 MARGIN = f"{NEGLIGIBLE - 1:.0%}".replace("%", " %")
 REASONS = {
     ONE: "fewer than two algorithms have a time that can be ranked",
-    FEW_LAUNCHES: f"it takes {MIN_LAUNCHES} launches or more to know how much launches differ (--launches 5)",
-    FEW_CALLS: f"it takes {LEAST_FOR_INTERVAL} calls a launch or more to know a median",
-    ALL_EQUAL: f"all are equal within {MARGIN}",
-    UNRELIABLE: "the times are not reliable, as the grade says",
-    DOUBTED: "times that cannot be ranked may be lower than all others",
-    NOISE: "launches differ by more than the algorithms do; take more of them (--launches)",
+    FEW_LAUNCHES: f"at least {MIN_LAUNCHES} launches are needed to estimate the spread between launches (--launches 5)",
+    FEW_CALLS: f"at least {LEAST_FOR_INTERVAL} calls per launch are needed for an interval of the median",
+    ALL_EQUAL: f"all algorithms are equal within {MARGIN}",
+    UNRELIABLE: "the times are not reliable (see the grade)",
+    DOUBTED: "an algorithm that is not ranked may be the fastest",
+    NOISE: "the difference between launches exceeds that between algorithms; use more launches (--launches)",
 }
 
 
 class Line(NamedTuple):
     """A sentence of a verdict."""
 
-    sizes: str  # of which it speaks; empty: of all
+    sizes: str  # the sizes it is about; empty: all
     lead: str  # the words that a page sets in bold
     rest: str = ""
 
@@ -69,27 +69,27 @@ def lines(verdict: Verdict) -> list[Line]:
 def _stretch_line(stretch: Stretch, grade: str) -> Line:
     first, *near = stretch.leaders
     ratio = _advantage(stretch.advantage, grade) + (
-        ", which comes next" if first == NATIVE and stretch.advantage else ""
+        " (the second fastest)" if first == NATIVE and stretch.advantage else ""
     )
     time = f"{format_time(stretch.time_s)} at {format_size(stretch.high)}"
-    note = f" (not ranked everywhere there: {_few(stretch.absent)})" if stretch.absent else ""
+    note = f" (not ranked at all of these sizes: {_few(stretch.absent)})" if stretch.absent else ""
     if stretch.is_won:
         return Line(_span(stretch), first, f"{ratio}, {time}{note}")
     if not near:
-        others = f", but all others than {first} are slower at some size"
+        others = f", but every algorithm except {first} is slower at some size"
         return Line(_span(stretch), "no winner", f"{others}{ratio}, {time}{note}")
-    relation = f"equal within {MARGIN}" if stretch.is_equal else "which cannot be told apart"
+    relation = f"equal within {MARGIN}" if stretch.is_equal else "which cannot be distinguished"
     among = f" among {_few(stretch.leaders)}, {relation}"
     return Line(_span(stretch), "no single winner", f"{among}{ratio}; {first} takes {time}{note}")
 
 
 def _together_line(stretch: Stretch, grade: str) -> Line:
-    """What all sizes say that no single one does."""
+    """The winner that only all sizes together show."""
     ratio = _advantage(stretch.advantage, grade)
     return Line(
         _span(stretch),
         "",
-        f"no single size shows it, but in the mean over all {stretch.leaders[0]} is the fastest{ratio}",
+        f"no single size shows a winner; in the mean over all sizes {stretch.leaders[0]} is the fastest{ratio}",
     )
 
 
@@ -105,7 +105,7 @@ def _advantage(advantage: Advantage | None, grade: str) -> str:
 
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:
     at = f"about {_rounded_size(over.nbytes)}, between {format_size(over.low)} and {format_size(over.high)} (95 %)"
-    return Line("", f"{_leader(before)} hands over to {_leader(after)}", f" at {at}")
+    return Line("", "switch point", f" from {_leader(before)} to {_leader(after)}: {at}")
 
 
 def _few(names: Sequence[str]) -> str:
@@ -121,13 +121,13 @@ def _leader(stretch: Stretch) -> str:
 
 
 def _rounded_size(nbytes: float) -> str:
-    """`13 KiB`: two digits, since nobody knows it better."""
+    """`13 KiB`: two digits, since it is known no better."""
     unit = 1024 ** (int(log2(nbytes)) // 10)
     return format_size(unit * (round(nbytes / unit) if nbytes >= 10 * unit else round(nbytes / unit, 1)))
 
 
 def _span(stretch: Stretch) -> str:
-    """`8 B`, `32 B to 4 KiB but 1 KiB`."""
+    """`8 B`, `32 B to 4 KiB except 1 KiB`."""
     low, high = format_size(stretch.low), format_size(stretch.high)
-    but = f" but {', '.join(map(format_size, stretch.exceptions))}" if stretch.exceptions else ""
+    but = f" except {', '.join(map(format_size, stretch.exceptions))}" if stretch.exceptions else ""
     return low if low == high else f"{low} to {high}{but}"

@@ -1,4 +1,4 @@
-"""What people read of wrong results that gather at one size, or at one number of bytes a rank."""
+"""Sentences about wrong results that cluster at one size, or at one number of bytes per rank."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -20,10 +20,12 @@ def _sentence(cluster: WrongCluster) -> str:
         " exactly" if Fraction(number) * SUFFIXES[unit.removesuffix("iB").removesuffix("B")] == cluster.nbytes else ""
     )
     where = f"at a size of {size}" if cluster.kind == SIZE else f"at n/p = {size}{exactly}"
-    share = f"{cluster.checked} of {cluster.all_checked} checked results are"
-    return f"{cluster.wrong} of {cluster.all_wrong} wrong results {where}, where {share}: {_rarity(cluster.p_value)}"
+    share = f"{cluster.checked} of {cluster.all_checked} results were checked"
+    return (
+        f"{cluster.wrong} of {cluster.all_wrong} wrong results are {where} ({share} there): {_rarity(cluster.p_value)}"
+    )
 
 
 def _rarity(p_value: float) -> str:
     words = "below 0.0001 %" if p_value < 1e-6 else f"about {100 * p_value:.2g} %"
-    return f"chance does that in {words} of cases"
+    return f"the probability of this by chance is {words}"

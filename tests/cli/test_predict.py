@@ -58,7 +58,7 @@ def machine(tmp_path):
 def test_a_table_says_what_it_is_and_who_is_fastest():
     text = printed("-n", "24576", "--sizes", "8,64M", *PRICES)
     title, *_ = lines = text.splitlines()
-    assert title.startswith("allreduce, modelled, not measured: alpha 5.00 us a message, 100 Gbit/s; ")
+    assert title.startswith("allreduce, model prediction, not measured: alpha 5.00 us per message, 100 Gbit/s; ")
     small, large = (next(line for line in lines if line.startswith(size)) for size in ("   8 B", "64 MiB"))
     assert small.split()[8:] == ["*", "245754", "270", "270", "recursive_doubling", "75.0", "0.00128"]
     assert large.split()[2:4] == ["256488", "132058902"] and large.split()[-4:-2] == ["*", "two_tree"]
@@ -113,7 +113,7 @@ def test_a_machine_file_gives_intervals_and_marks_what_is_far(machine):
     near, far = text.split("\n64 ranks\n")
     assert re.search(r"64 B +6\.01 \* +12\.0 +ring +5\.44 to 6\.64 ", near) and "?" not in near.split("4 ranks\n")[1]
     assert re.search(r"64 B +126 \? +\S+ \*\? +two_tree ", far)
-    assert "speculative: 64 ranks are beyond 2 times the 8 that were measured" in text
+    assert "speculative: 64 ranks are more than 2 times the largest measured rank count (8)" in text
     assert "sizes above 1 MiB were not measured" in text and "sizes below" not in text
     assert re.search(r"two_tree overtakes ring above \d+ ranks at 64 B( \(speculative\))?\n", text)
     assert "two_tree: segments of 16 KiB" in text

@@ -140,7 +140,10 @@ def test_the_report_has_a_table_of_bits(tmp_path):
     section = page[page.index("<h2>Bits</h2>") : page.index("<h2>Which algorithm")]
     assert section.count("<tbody>") == 1 and section.count('<th scope="row"') == 7
     assert "MPI 4.0, 6.9.1" in section and ">0.250</td>" in section and ">two_tree</td>" in section
-    assert "1024 elements" in page and "drawn with seed 1; compared between ranks, 6 calls, and launches" in page
+    assert (
+        "1024 elements" in page
+        and "exponents, seed 1; compared between ranks, between 6 calls and between launches" in page
+    )
 
 
 def test_a_report_without_the_check_or_of_integers_has_none(tmp_path):

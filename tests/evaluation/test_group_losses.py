@@ -55,7 +55,7 @@ def test_one_group_alone_competes_with_nobody(folder):
     rows = summarise(folder)
     assert all(row["groups"] == "together" for group in by_size(rows).values() for row in group)
     assert len(rows) == 2 * sum(map(len, by_size(rows).values()))
-    assert str(lines(verdicts(rows)[-1])[-1]) == "no winner: all are equal within 5 %"
+    assert str(lines(verdicts(rows)[-1])[-1]) == "no winner: all algorithms are equal within 5 %"
     assert all(row["busbw_bytes_per_s"] == pytest.approx(row["nbytes"] / row["time_s"]) for row in rows)
 
 

@@ -61,6 +61,6 @@ def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_
 def test_with_shared_memory_nothing_is_on_the_network(tmp_path):
     folder, words = tmp_path / "run", ["-n", 2, "--sizes", "1M", "-a", "ring", "--launches", 1, "--iters", 20]
     result = bench(interpreters()[0], "run", *words, "-o", folder)
-    assert "nothing on the network from 1 MiB up: one node, shared memory" in result.stdout
+    assert "no network traffic at 1 MiB and above: one node, shared memory" in result.stdout
     line = rows_of(folder)["ring", MIB]
     assert line["internode_nbytes"] == "0" and sum(traffic.parse_traffic(line["wire"]).values()) < 0.01 * MIB

@@ -139,7 +139,7 @@ def test_the_figure_of_times_has_floors_and_cold_lines_in_its_legend(folder):
     curves = bound_curves(lower_bounds(hand_models(("ring",)), frame), 8, 1 << 22)
     (legend,) = figures.latency(frame, curves).legends
     words = [text.get_text() for text in legend.get_texts()]
-    assert words[3:7] == ["floor: no call", "floor: local copy", "floor: local reduction", "cold cache"]
+    assert words[3:7] == ["reference: empty call", "reference: local copy", "reference: local reduction", "cold cache"]
     warm = frame[frame["cache"] == "warm"].assign(**dict.fromkeys(COLUMNS.values(), float("nan")))
     (legend,) = figures.latency(warm, curves).legends
     assert not any("floor" in text.get_text() or "cold" in text.get_text() for text in legend.get_texts())
@@ -154,11 +154,13 @@ def test_a_time_below_a_floor_is_said(rows):
     def badges(found):
         return [finding.badge for finding in find_caveats(found, [])]
 
-    assert "times below a floor" not in badges(rows)
+    assert "times below a reference time" not in badges(rows)
     short = [{**row} for row in rows if row["nbytes"] in (8, 1 << 20) and row["ranks"] == 2]
     for row in short:
         row |= {"time_s": 5e-8, "time_high_s": 5e-8}
-    notes = next(finding for finding in find_caveats(short, []) if finding.badge == "times below a floor").notes
+    notes = next(
+        finding for finding in find_caveats(short, []) if finding.badge == "times below a reference time"
+    ).notes
     assert len(notes) == 3 * 2 * 3  # no call at both sizes, the copy at 1 MiB only
     assert sum("8 B, 2 ranks, took 0.0500 us, no call at all 0.0" in note.text for note in notes) == 3
     assert any("native 1 MiB cold, 2 ranks, took 0.0500 us, a local copy of the vector" in note.text for note in notes)

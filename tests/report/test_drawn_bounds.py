@@ -33,8 +33,8 @@ def test_where_times_beat_it_no_bound_is_drawn(tmp_path):
     rows, models = frames.summary([run]), hand_models(NAMES)
     assert layouts(rows) == {2: [1], 4: [1]} and set(lower_bounds(models, rows)) == {4}
     for words in (captions(rows, models)[stem] for stem in ("latency", "bus_bandwidth")):
-        assert "smallest fitted α of the model of native and β of the model of native." in words
-        assert "No bound is drawn at 2 ranks: times lie more than 10 % below" in words
+        assert "smallest fitted α from the model of native and β from the model of native." in words
+        assert "No bound is drawn at 2 ranks: the models do not hold there, times are more than 10 % below" in words
     (latency, *_) = time_pictures(rows, models)
     drawn = latency.numbers
     assert drawn.loc[drawn["ranks"] == 2, "bound_s"].isna().all()
@@ -52,21 +52,21 @@ def test_a_line_that_times_pass_is_a_fit_and_no_bound(tmp_path, launches):
     rows, models = frames.summary([build_run(tmp_path / "a", factor=factor)]), hand_models(NAMES)
     latency, bandwidth, *_ = time_pictures(rows, models)
     for picture, bound, fit in zip((latency, bandwidth), *zip(*FIT_OF_BOUND.items())):
-        assert "The dashed bound or fit: at the smallest fitted α" in picture.caption
-        assert "At 2 ranks it is no bound: measured times pass it." in picture.caption
+        assert "Dashed line: bound or fit from the smallest fitted α" in picture.caption
+        assert "At 2 ranks it is not a bound: some measured times are shorter." in picture.caption
         at_2, at_4 = (picture.numbers[picture.numbers["ranks"] == ranks] for ranks in (2, 4))
         assert at_2[bound].isna().all() and at_2[fit].notna().all()
         assert at_4[bound].notna().all() and at_4[fit].isna().all()
         words = " ".join(text.get_text() for text in picture.figure.legends[0].get_texts()).replace("\n", " ")
         assert (
-            "er bound with the smallest" in words and "fit with the smallest" in words and "which times pass" in words
+            "er bound from the smallest" in words and "fit from the smallest" in words and "times are shorter" in words
         )
 
 
 def test_where_times_pass_it_everywhere_nothing_is_called_a_bound(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(2,), factor=lambda *_: 0.95)])
     for picture in time_pictures(rows, hand_models(NAMES))[:2]:
-        assert "The dashed fit: at the smallest" in picture.caption and "dashed bound" not in picture.caption
+        assert "Dashed line: fit from the smallest" in picture.caption and "line: bound" not in picture.caption
         assert not any("bound" in text.get_text() for text in picture.figure.legends[0].get_texts())
         assert not any("bound" in text.get_text() for axes in picture.figure.axes for text in axes.texts)
 
@@ -74,7 +74,7 @@ def test_where_times_pass_it_everywhere_nothing_is_called_a_bound(tmp_path):
 def test_without_a_model_there_is_no_bound_and_the_caption_says_so(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(4,))])
     assert lower_bounds([], rows) == {} and bound_curves({}, 8, 1024).empty
-    assert "No bound is drawn: this run has no model" in captions(rows, [])["latency"]
+    assert "No bound is drawn: no model of this run" in captions(rows, [])["latency"]
     (latency, *_) = time_pictures(rows, [])
     assert latency.numbers["bound_s"].isna().all()
     assert not any("bound" in text.get_text() for text in latency.figure.legends[0].get_texts())

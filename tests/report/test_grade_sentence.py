@@ -24,18 +24,18 @@ def test_numbers_stand_in_the_words_and_agree_with_their_nouns(code):
 def test_the_two_main_reasons_are_said_with_what_to_do():
     reasons = (OTHERS, Reason("few_launches", PROVISIONAL, 1), CROWDED)
     assert sentence(Grade(NOT_RELIABLE, reasons)) == (
-        "grade: not reliable: others used 38 % of the cores while it ran (stop them, or add --wait-idle 10m); "
-        "1 launch (take 5 launches or more); and 1 further reason"
+        "grade: not reliable: other processes used 38 % of the cores (stop them, or add --wait-idle 10m); "
+        "1 launch (use 5 launches or more); and 1 further reason"
     )
     assert sentence(Grade(PROVISIONAL, (CROWDED,))) == (
-        "grade: provisional: 4 ranks on 2 hardware threads (start at most 2 a node)"
+        "grade: provisional: 4 ranks on 2 hardware threads (start at most 2 per node)"
     )
 
 
 def test_a_good_grade_is_short_and_what_is_not_known_is_said():
     assert sentence(Grade(GOOD, ())) == "grade: good"
-    assert sentence(Grade(GOOD, (), ("load",))) == "grade: good: load is not known"
-    assert sentence(Grade(GOOD, (), ("ports",))) == "grade: good: what ports counted is not known"
+    assert sentence(Grade(GOOD, (), ("load",))) == "grade: good: load unknown"
+    assert sentence(Grade(GOOD, (), ("ports",))) == "grade: good: port counters unknown"
 
 
 def test_small_shares_are_no_zero():

@@ -17,11 +17,13 @@ def told(path, facts: dict | None) -> dict[str, str]:
 def test_the_start_of_calls_its_reason_and_the_clock_are_told(tmp_path):
     words = told(tmp_path / "run", {"sync": {"way": "round_time", "why": "it holds"}, "clock": CLOCK})
     assert words["time of a call"] == (
-        "the maximum over ranks of exit - entry; round_time_max_local: at a time on the common clock that rank 0 names"
+        "the maximum over ranks of exit - entry; round_time_max_local: "
+        "at a time on the common clock that rank 0 announces"
     )
     assert words["common start"] == "round_time: it holds"
     assert words["common clock"] == (
-        "a tree, right to 1.00 us at the start, to 2.00 us at the end of a launch, no drift seen (below 0.9 ppm)"
+        "a tree, error at most 1.00 us at the start, at most 2.00 us at the end of a launch, "
+        "no drift detected (below 0.9 ppm)"
     )
 
 
@@ -30,13 +32,13 @@ def test_launches_that_chose_otherwise_are_counted(tmp_path):
     (fact,) = folder.attempts()
     ways = [{**fact, "sync": {"way": way, "why": way[0]}} for way in ("round_time", "barrier", "round_time")]
     words = dict(method(folder.plan(), summarise(folder), ways))
-    assert words["common start"] == "round_time: r; 1 of 3 launches chose another way"
+    assert words["common start"] == "round_time: r; 1 of 3 launches chose another method"
     assert "barrier_max_local: after an MPI_Barrier" in words["time of a call"]
 
 
 def test_a_drift_that_was_seen_is_told_and_what_is_not_known_is_not(tmp_path):
     words = told(tmp_path / "run", {"clock": {**CLOCK, "drift_ppm": -8.0, "error_end_s": None}})
-    assert words["common clock"] == "a tree, right to 1.00 us at the start, drift up to 8 ppm"
+    assert words["common clock"] == "a tree, error at most 1.00 us at the start, drift up to 8 ppm"
     words = told(tmp_path / "other", {"clock": {**CLOCK, "error_start_s": None}})
     assert "common clock" not in words and "common start" not in words
 
@@ -51,9 +53,9 @@ def test_what_checks_show_is_told_of_runs_that_counted_them():
     rows = [{"wrong": 0, "checks": 20, "time_s": None}, {"wrong": 2, "checks": 3, "time_s": None}]
     few, many = (Plan(("ring",), (4, 64), ranks, op="max") for ranks in ((2, 64), (1300,)))
     assert _checks_text(few, rows) == (
-        "every bit of 23 calls on exact vectors, before, between and after the timed ones of 2 cells, 2 wrong elements"
-        "; one or two ranks that are missing, doubled or taken for others are seen for certain"
+        "every bit of 23 calls on exact vectors, before, between and after the timed calls of 2 cells, 2 wrong elements"
+        "; one or two ranks that are missing, doubled or mixed up are detected always"
     )
-    assert _checks_text(many, rows).endswith("are seen with a probability of at least 5%")
+    assert _checks_text(many, rows).endswith("are detected with a probability of at least 5%")
     former = [{"wrong": 0, "time_s": None}]
-    assert _checks_text(few, former) == ("exact vectors before and after the timing of 1 cells, 0 wrong elements")
+    assert _checks_text(few, former) == ("exact vectors before and after the timed calls of 1 cells, 0 wrong elements")

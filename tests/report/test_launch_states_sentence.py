@@ -25,18 +25,18 @@ def test_a_timer_is_said_in_one_sentence():
     rows = [row(2048, states=False), *(row(4096 << i) for i in range(3)), row(65536, states=False)]
     assert told_sentences(rows) == [
         "ring at 352 ranks: launches are in two states from 4 KiB to 16 KiB: 500 us (1 of 5 launches: 4) and 9.70 ms "
-        "(4 of 5): the slow one takes 9.70 ms at every size: a timer, not a bandwidth; below 4 KiB and above 16 KiB "
-        "there is one state"
+        "(4 of 5): the slow state takes 9.70 ms at every size, which indicates a timer, not a bandwidth; one state "
+        "below 4 KiB and above 16 KiB"
     ]
 
 
 @pytest.mark.parametrize(
     "gap, words",
     [
-        (CONSTANT_DELAY, "takes 9.20 ms more at every size: a timer"),
-        (CONSTANT_RATIO, "takes 19.4 times as long at every size: a bandwidth or a clock, not a timer"),
-        (CHANGING, "takes 19.4 times as long at 8 B and 2 times at 16 B: the gap depends on the size"),
-        (UNKNOWN, "these sizes do not tell whether the gap depends on the size"),
+        (CONSTANT_DELAY, "takes 9.20 ms longer at every size, which indicates a timer"),
+        (CONSTANT_RATIO, "takes 19.4 times as long at every size, which indicates a bandwidth or a clock frequency"),
+        (CHANGING, "takes 19.4 times as long at 8 B and 2 times at 16 B; neither a timer"),
+        (UNKNOWN, "it is unclear whether the gap depends on the size"),
     ],
 )
 def test_every_kind_of_gap_has_its_words(gap, words):
@@ -47,7 +47,7 @@ def test_every_kind_of_gap_has_its_words(gap, words):
 def test_what_differs_over_the_sizes_is_said_as_a_span():
     rows = [row(8, low=("352r-1", "352r-2"), high=3), row(16), row(32, states=False), row(64, low_ms=2.0)]
     (sentence,) = told_sentences(rows)
-    assert "two states from 8 B to 64 B but for 32 B: " in sentence
+    assert "two states from 8 B to 64 B except 32 B: " in sentence
     assert "500 us to 2.00 ms (1 to 2 of 5 launches) and 9.70 ms (3 to 4 of 5)" in sentence
     assert "in two states at 8 B, 16 B: " in told_sentences([row(8), row(16)])[0]
 
@@ -56,8 +56,8 @@ def test_too_few_launches_are_said_in_one_line():
     rows = [{**row(8 << i, states=False), "suspected_states": 3} for i in range(3)]
     assert told_sentences(rows) == []
     assert suspicion_sentences(rows) == [
-        "ring at 352 ranks: launches look as if they were in two states from 8 B to 32 B, but these are 3 launches for "
-        "a question that needs 5"
+        "ring at 352 ranks: launches may be in two states from 8 B to 32 B; "
+        "3 launches are too few to decide, 5 are needed"
     ]
 
 
@@ -65,7 +65,7 @@ def test_too_few_launches_are_said_in_one_line():
     "launches, told, badge",
     [
         (5, "launches are in two states", "launches in two states"),
-        (4, "a question that needs 5", "two states, or noise"),
+        (4, "too few to decide, 5 are needed", "two states or noise"),
     ],
 )
 def test_the_table_and_the_caveats_of_the_page_say_it(tmp_path, launches, told, badge):

@@ -19,7 +19,7 @@ from allreduce_bench.report.page import write_report
 from allreduce_bench.report.table import table
 
 MIB = 1 << 20
-CAUSES = ("the rate is not that of the links", "another path (several links, shared memory)", "buffers in the kernel")
+CAUSES = ("the stated rate is wrong", "another path (several links, shared memory)", "in kernel buffers")
 LINK = "hsn0, {} as --link-rate says"
 RIGHT, TOO_LOW = 10e9, 5e9  # bytes/s: the made times are those of 10 GB/s and more
 
@@ -62,9 +62,9 @@ def test_a_time_below_the_limit_has_no_share_and_is_named_with_likely_causes_eve
     with open(run.summary_csv, newline="") as file:
         assert [line["of_limit"] == "" for line in csv.DictReader(file)] == [row in passing for row in rows]
     (found,) = limit_findings(rows)
-    assert found["text"].startswith(f"faster than {LINK.format('40 Gbit/s')}, allows (up to 1.3")
+    assert found["text"].startswith(f"faster than the link allows ({LINK.format('40 Gbit/s')}), up to 1.3")
     assert "ring (1 MiB, 4 MiB)" in found["text"] and "at 4 ranks" in found["text"]
-    assert all(cause in found["effect"] for cause in CAUSES) and "their intervals refute it" in found["effect"]
+    assert all(cause in found["effect"] for cause in CAUSES) and "the intervals exclude the limit" in found["effect"]
     text = table(run.plan(), rows, "an MPI")
     assert text.splitlines().count(found["text"]) == text.splitlines().count(found["effect"]) == 1
     shares = shares_of_table(text)
@@ -94,7 +94,7 @@ def test_noise_may_pass_a_limit_that_the_interval_holds(tmp_path):
     row = large(rows := summarise(run), name)
     assert row["time_s"] < row["limit_s"] < row["time_high_s"] and row["of_limit"] is None
     (found,) = limit_findings(rows)
-    assert "it may be noise" in found["effect"] and "refute" not in found["effect"]
+    assert "this may be noise" in found["effect"] and "exclude" not in found["effect"]
 
 
 @pytest.mark.parametrize(("rate", "passes"), [(RIGHT, False), (TOO_LOW, True)])
@@ -108,6 +108,6 @@ def test_what_is_accepted_beyond_the_limit_says_so(tmp_path, rate, passes):
 @pytest.mark.parametrize(("rate", "passes"), [(RIGHT, False), (TOO_LOW, True)])
 def test_the_line_of_full_links_stays_where_points_pass_it_and_the_caption_says_so(tmp_path, rate, passes):
     drawing = draw_bandwidth(FigureData(frames.summary([run_on_two_nodes(tmp_path / "a", rate)]), [], NO_OWN))
-    (label,) = [text for axes in drawing.figure.axes for text in axes.texts if text.get_text() == "links full"]
+    (label,) = [text for axes in drawing.figure.axes for text in axes.texts if text.get_text() == "link rate"]
     assert label.get_position()[1] == pytest.approx(1.5 * rate / 1e9)  # 2(p-1)/p over 2(N-1)/N
     assert ("faster than the links allow" in drawing.caption) == passes

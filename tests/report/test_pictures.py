@@ -23,7 +23,7 @@ def test_a_picture_has_three_files(tmp_path):
 def test_the_caption_says_how_times_came_about(tmp_path):
     folder = build_run(tmp_path / "a", sizes=(8,), ranks=(2, 4))
     caption = measured_caption(summarise(folder), folder.attempts())
-    assert "median over calls, then over launches; 3 launches × 8 calls a cell" in caption
+    assert "median over calls, then over launches; 3 launches × 8 calls per cell" in caption
     assert "2, 4 ranks, nodes: 1; Open MPI 5.0.11." in caption
     assert measured_caption([], []) == ""
 
@@ -32,4 +32,4 @@ def test_what_cannot_be_drawn_is_left_out_and_said(tmp_path):
     frame = frames.summary([build_run(tmp_path / "a", sizes=(0,), ranks=(2,))])
     assert time_pictures(frame, []) == []
     pictures, (reason,) = model_pictures(frame, [], NO_OWN)
-    assert pictures == [] and "needs a size measured at two numbers of ranks; found 2 ranks." in reason
+    assert pictures == [] and "needs a size measured at two rank counts; found 2 ranks." in reason

@@ -1,4 +1,4 @@
-"""What the calls, intervals and floors of the measured cells say against their times."""
+"""Caveats about measured times, found from their calls, intervals and reference times."""
 
 from made_runs import build_run
 
@@ -22,12 +22,12 @@ def test_other_definitions_are_named(tmp_path):
     def call(launch, cell, repetition):
         return {"time_definition": "another"} if cell.algorithm == "ring" else {}
 
-    assert "different definitions of a time" in badges(build_run(tmp_path / "a", sizes=(8,), ranks=(2,), call=call))
+    assert "different timing methods" in badges(build_run(tmp_path / "a", sizes=(8,), ranks=(2,), call=call))
 
 
 def test_times_below_a_floor_are_named(tmp_path):
     folder = build_run(tmp_path / "a", sizes=(8,), ranks=(2,), floors=True, factor=lambda launch, cell: _fast(cell))
-    assert "times below a floor" in badges(folder)
+    assert "times below a reference time" in badges(folder)
 
 
 def _fast(cell) -> float:

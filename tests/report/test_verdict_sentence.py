@@ -14,11 +14,11 @@ WON = Stretch(8, 4096, ("ring",), True, False, (), Advantage("native", 2.0, 1.5,
     [
         ({}, "8 B to 4 KiB: ring, on average 2.00 times faster than native [1.50, 2.50], 10.0 us at 4 KiB"),
         ({"advantage": None, "high": 8}, "8 B: ring, 10.0 us at 8 B"),
-        ({"advantage": None, "exceptions": (64, 512)}, "8 B to 4 KiB but 64 B, 512 B: ring, 10.0 us at 4 KiB"),
+        ({"advantage": None, "exceptions": (64, 512)}, "8 B to 4 KiB except 64 B, 512 B: ring, 10.0 us at 4 KiB"),
         (
             {"leaders": ("native",), "advantage": Advantage("tree", 1.5, 1.2, 1.8, 1), "absent": ("ring",)},
-            "8 B to 4 KiB: native, 1.50 times faster than tree [1.20, 1.80], which comes next, 10.0 us at 4 KiB"
-            " (not ranked everywhere there: ring)",
+            "8 B to 4 KiB: native, 1.50 times faster than tree [1.20, 1.80] (the second fastest), 10.0 us at 4 KiB"
+            " (not ranked at all of these sizes: ring)",
         ),
         (
             {"leaders": ("ring", "tree"), "is_won": False, "is_equal": True, "advantage": None},
@@ -26,16 +26,17 @@ WON = Stretch(8, 4096, ("ring",), True, False, (), Advantage("native", 2.0, 1.5,
         ),
         (
             {"leaders": ("ring", "tree"), "is_won": False, "advantage": None},
-            "8 B to 4 KiB: no single winner among ring, tree, which cannot be told apart; ring takes 10.0 us at 4 KiB",
+            "8 B to 4 KiB: no single winner among ring, tree, which cannot be distinguished;"
+            " ring takes 10.0 us at 4 KiB",
         ),
         (
             {"leaders": tuple("abcdef"), "is_won": False, "advantage": None},
-            "8 B to 4 KiB: no single winner among a, b, c, d and 2 more, which cannot be told apart;"
+            "8 B to 4 KiB: no single winner among a, b, c, d and 2 more, which cannot be distinguished;"
             " a takes 10.0 us at 4 KiB",
         ),
         (
             {"is_won": False, "advantage": None},
-            "8 B to 4 KiB: no winner, but all others than ring are slower at some size, 10.0 us at 4 KiB",
+            "8 B to 4 KiB: no winner, but every algorithm except ring is slower at some size, 10.0 us at 4 KiB",
         ),
     ],
 )
@@ -48,14 +49,14 @@ def test_a_hand_over_and_unclear_sizes_follow_the_stretches():
     later = WON._replace(low=65536, high=1 << 20, leaders=("tree", "native"), is_won=False, advantage=None)
     over = HandOver("ring", "tree", 4096, 65536, 13496.0)
     *_, sentence, unclear = lines(Verdict(4, "warm", (WON, later), (over,), (2, 1 << 21), "good"))
-    assert str(sentence) == "ring hands over to tree or native at about 13 KiB, between 4 KiB and 64 KiB (95 %)"
+    assert str(sentence) == "switch point from ring to tree or native: about 13 KiB, between 4 KiB and 64 KiB (95 %)"
     assert str(unclear) == "2 B, 2 MiB: no winner"
 
 
 @pytest.mark.parametrize("nbytes, words", [(9.4, "9 B"), (300, "300 B"), (1500, "1.5 KiB"), (2**25, "32 MiB")])
 def test_a_switch_point_has_two_digits(nbytes, words):
     (_, _, sentence) = lines(Verdict(4, "warm", (WON, WON), (HandOver("a", "b", 8, 4096, nbytes),), (), "good"))
-    assert f"at about {words}, between" in str(sentence)
+    assert f": about {words}, between" in str(sentence)
 
 
 @pytest.mark.parametrize("reason", REASONS)

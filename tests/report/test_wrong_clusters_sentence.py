@@ -22,11 +22,11 @@ def test_the_share_the_place_and_the_chance_are_said():
     scattered = {(4 << (i % 5), 8 << (i + 1)): 1 for i in range(15)}
     gathered = {(p, p * MIB): number for p, number in zip((4, 8, 16, 32, 64), (4, 3, 3, 3, 3))}
     assert cluster_sentences(rows_with(scattered | gathered)) == [
-        "16 of 31 wrong results at n/p = 1 MiB exactly, where 100 of 3000 checked results are: "
-        "chance does that in below 0.0001 % of cases"
+        "16 of 31 wrong results are at n/p = 1 MiB exactly (100 of 3000 results were checked there): "
+        "the probability of this by chance is below 0.0001 %"
     ]
     (sentence,) = cluster_sentences(rows_with({(4, 64): 3, (8, 64): 1, (8, 512): 1}))
-    assert sentence.startswith("4 of 5 wrong results at a size of 64 B, where") and sentence.endswith(" % of cases")
+    assert sentence.startswith("4 of 5 wrong results are at a size of 64 B (") and "by chance is about " in sentence
     assert cluster_sentences(rows_with({})) == []
 
 
@@ -36,7 +36,7 @@ def test_an_n_over_p_that_words_round_is_not_called_exact():
         for p in (4, 8, 16)
         for size in (100, 1000, 12345, 20000, 30000)
     ]
-    assert "9 of 9 wrong results at n/p = 12.06 KiB, where" in cluster_sentences(rows)[0]
+    assert "9 of 9 wrong results are at n/p = 12.06 KiB (" in cluster_sentences(rows)[0]
 
 
 def test_the_table_and_the_page_say_it(tmp_path):
@@ -46,7 +46,7 @@ def test_the_table_and_the_page_say_it(tmp_path):
     sizes = [8 << i for i in range(10)]
     folder = build_run(tmp_path / "run", sizes=sizes, ranks=(2,), outcome=outcome, algorithms=("ring",))
     rows = summarise(folder)
-    told = "3 of 3 wrong results at a size of 64 B, where 3 of 30 checked results are"
+    told = "3 of 3 wrong results are at a size of 64 B (3 of 30 results were checked there)"
     assert told in table(folder.plan(), rows, "Open MPI")
-    (caveat,) = (each for each in find_caveats(rows, folder.attempts()) if each.badge == "wrong results gather")
+    (caveat,) = (each for each in find_caveats(rows, folder.attempts()) if each.badge == "wrong results cluster")
     assert caveat.level == "bad" and told in caveat.notes[0].text

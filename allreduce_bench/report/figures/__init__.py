@@ -1,7 +1,7 @@
-"""The figures of the report: every `ReportFigure` in a file of this folder, found by scanning.
+"""The figures of the report: every `ReportFigure` in a module of this folder, found by scanning.
 
-To add one, copy `scaling.py`. The functions that draw take frames and return Figures that belong to no window, or None:
-nothing to draw. `looks` is what all share.
+To add one, copy `scaling.py`. Drawing functions take frames and return a Figure without a window, or None if there is
+nothing to draw. `looks` holds what all figures share.
 """
 
 from functools import cache

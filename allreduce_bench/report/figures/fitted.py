@@ -1,4 +1,4 @@
-"""Models held against times: for each algorithm its times over size, and below what its model is off by."""
+"""Models compared with times: for each algorithm its times over size, and below them the error of its model."""
 
 from math import ceil
 
@@ -20,9 +20,9 @@ RATIOS = {1.5: (0.8, 0.9, 1, 1.1, 1.25), 3: (0.5, 0.8, 1, 1.25, 2), 20: (0.1, 0.
 FURTHER = (1e-9, 1e-6, 1e-3, 1, 1e3, 1e6, 1e9)
 BAND_COLOUR, NOISE_COLOUR = "#dddddd", "#9fc5e8"
 CAPTION = (
-    "Models beside the times that they were fitted to. Above: time over size, points measured and lines modelled."
-    " Below: model over measured, with a band of 10 % (grey) and the spread between launches (blue, median over ranks)."
-    " A model that is off by less than the launches differ is as good as can be told."
+    "Models and the times they were fitted to. Top: time against vector size; points are measured, lines modelled."
+    " Bottom: model / measured, with a band of 10 % (grey) and the spread between launches (blue, median over ranks)."
+    " A model within the spread of the launches is as good as these data can show."
 )
 
 
@@ -37,7 +37,7 @@ FITTED = ReportFigure(stem="models", section=MODELS, turn=10, draw=draw)
 
 def fitted(compared: pd.DataFrame) -> Figure | None:
     """A pair of panels for each series of `models.curves.held`: time over size, points measured and lines modelled,
-    and model over measured with the band of 10 % and that of the launches' spread.
+    and model / measured with the band of 10 % and the band of the spread between launches.
     """
     series = list(compared.groupby(["algorithm", "cache"], sort=False))
     if not series:

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, markers, axes, legends."""
+"""Shared by all figures: colours, markers, axes, legends."""
 
 from collections.abc import Iterable
 from math import ceil, log2

@@ -1,4 +1,4 @@
-"""Time over the number of ranks at a few sizes: what was measured, what the models say, and what they say beyond."""
+"""Time over the number of ranks at a few sizes: measured, modelled, and extrapolated by the models."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,10 +13,10 @@ from .looks import GRID, NOTE, Style, draw_line, grid, legend, styles
 BEYOND: Style = {"color": "#555555", "linestyle": (0, (4, 2)), "linewidth": 1.4}
 FAR = 2  # times the largest measured number of ranks: what lies beyond is speculative
 CAPTION = (
-    "Time over ranks at the smallest, the middle and the largest size: points measured, bars from the lowest to the"
-    " highest launch median, lines modelled. Dashed: beyond what was measured, up to"
-    f" {model_curves.REACH} times, with the 90 % prediction interval, which comes from errors where the model was not"
-    " fitted; beyond twice it is speculative."
+    "Time against ranks at the smallest, the middle and the largest size. Points: measured; bars: lowest to"
+    " highest launch median; lines: models. Dashed: extrapolation beyond the measured rank counts, up to"
+    f" {model_curves.REACH} times the largest, with the 90 % prediction interval, estimated from errors at points"
+    " left out of the fit; beyond twice the largest it is speculative."
 )
 
 
@@ -30,10 +30,10 @@ def draw(data: FigureData) -> Drawing | None:
 
 
 def why_not(data: FigureData) -> str:
-    """At what numbers of ranks there are times."""
+    """The numbers of ranks that have times."""
     ranks = data.frame.loc[data.frame["time_s"].notna(), "ranks"]
     measured = in_ranks(ranks) if len(ranks) else "none"
-    return f"Time over ranks is not drawn: it needs a size measured at two numbers of ranks; found {measured}."
+    return f"Time against ranks is not drawn: it needs a size measured at two rank counts; found {measured}."
 
 
 SCALING = ReportFigure(stem="ranks", section=MODELS, turn=30, draw=draw, why_not=why_not)
@@ -77,7 +77,7 @@ def over_ranks(rows: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
     drawn = set(timed.loc[timed["nbytes"].isin(sizes), "algorithm"])
     shown: dict[str, Style] = {name: styled[name] for name in styled if name in drawn}
     if len(curves):
-        shown["dashed: models beyond\nwhat was measured; shaded:\n90 % interval"] = BEYOND
+        shown["dashed: extrapolated;\nshaded: 90 % interval"] = BEYOND
     legend(figure, shown)
     return figure
 

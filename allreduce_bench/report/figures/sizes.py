@@ -37,23 +37,25 @@ FLOORS: dict[RealColumn, Style] = {  # column -> how it is drawn
 }
 FLOOR: Style = {"color": "#9a9a9a", "linewidth": 0.8, "zorder": 1}
 HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the axis before it is named instead
-BARS = "Bars: from the lowest to the highest launch median (with one launch the interval of its median)."
-FLOORS_SENTENCE = " Thin grey lines: floors, the same measurement of no call, of a local copy and of a local reduction."
-PASSING = " Points above `links full` are faster than the links allow at their rate: a warning names likely causes."
+BARS = "Bars: lowest to highest launch median (with one launch, the interval of its median)."
+FLOORS_SENTENCE = " Thin grey lines: reference times of an empty call, of a local copy and of a local reduction."
+PASSING = " Points above `link rate` are faster than the links allow: a warning names likely causes."
 INTERVAL = ("time_low_s", "time_high_s", "spread_low_s", "spread_high_s", "interval")  # columns
 
 
 def draw_latency(data: FigureData) -> Drawing | None:
-    """Time over size, with what floors and bounds there are."""
+    """Time over size, with the reference times and bounds that exist."""
     floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
-    caption = f"Time over size. {BARS}{data.bound_sentence}{floors}{_cold_sentence(data)}"
+    caption = f"Time against vector size. {BARS}{data.bound_sentence}{floors}{_cold_sentence(data)}"
     return _drawing(data, latency(data.frame, data.limits), caption, ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s"])
 
 
 def draw_bandwidth(data: FigureData) -> Drawing | None:
     """Bus bandwidth over size, with its bound."""
     passing = PASSING if (data.frame["time_s"] < data.frame["limit_s"]).any() else ""
-    caption = f"Bus bandwidth, n/t · 2(p−1)/p, over size. {BARS}{data.bound_sentence}{passing}{_cold_sentence(data)}"
+    caption = (
+        f"Bus bandwidth n/t · 2(p−1)/p against vector size. {BARS}{data.bound_sentence}{passing}{_cold_sentence(data)}"
+    )
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
     columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
     return _drawing(data, bandwidth(data.frame, data.limits), caption, columns)
@@ -61,7 +63,7 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
 
 def draw_speedup(data: FigureData) -> Drawing | None:
     """Speed-up over native, over size."""
-    caption = f"Time of native over time of each algorithm: above 1 is faster than native.{_cold_sentence(data)}"
+    caption = f"Speed-up: time of native / time of each algorithm; above 1 is faster than native.{_cold_sentence(data)}"
     return _drawing(data, speedup(data.frame), caption, ["speedup", "time_s"])
 
 
@@ -75,12 +77,12 @@ def _cold_sentence(data: FigureData) -> str:
 
 
 def _drawing(data: FigureData, figure: Figure | None, caption: str, columns: list[str]) -> Drawing | None:
-    """A figure with its caption, and of its numbers the named columns."""
+    """A figure with its caption and the named columns of its numbers."""
     return None if figure is None else Drawing(figure, caption, data.bounded[[*CELL, *columns]])
 
 
 def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
-    """Time over size, both logarithmic, with the spread of launches, floors, and `bound_curves`."""
+    """Time over size, both logarithmic, with the spread of launches, reference times, and `bound_curves`."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         low, high = rows["spread_low_s"] * 1e6, rows["spread_high_s"] * 1e6
@@ -93,8 +95,8 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
             axes.plot(floors["nbytes"], floors[name] * 1e6, marker=marker, **FLOOR, **style)
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **(FIT if curve["passed"].any() else BOUND))
 
-    note = "with the\nsmallest fitted α and β"
-    labels = ("floor: no call", "floor: local copy", "floor: local reduction")
+    note = "from the\nsmallest fitted α and β"
+    labels = ("reference: empty call", "reference: local copy", "reference: local reduction")
     measured = [rows[name].notna().any() for name in FLOORS]
     floors = {label: {**FLOOR, **style} for label, style, drawn in zip(labels, FLOORS.values(), measured) if drawn}
     return _panels(rows, bounds, draw, limit, "time (us)", ("lower bound", note), more=floors)
@@ -117,20 +119,20 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
             axes.text(0.02, 0.98, f"{kind} rises to {bound.max():.3g} GB/s", transform=axes.transAxes, va="top", **NOTE)
         _draw_link(axes, rows)
 
-    note = "with the\nsmallest fitted α and β\n(flat part: 1/β)"
+    note = "from the\nsmallest fitted α and β\n(flat part: 1/β)"
     rows = rows[rows["ranks"] > 1]  # one rank sends nothing over any bus
     return _panels(rows, bounds, draw, limit, "bus bandwidth (GB/s)", ("upper bound", note), logarithmic=False)
 
 
 def _draw_link(axes: Axes, rows: pd.DataFrame) -> None:
-    """The bus bandwidth at which the links between the nodes are full, where their rate is known."""
+    """The bus bandwidth at which the links between the nodes are saturated, where their rate is known."""
     limited = rows[rows["limit_s"].notna()]
     if limited.empty:
         return
     full = (limited["busbw_bytes_per_s"] * limited["time_s"] / limited["limit_s"]).iloc[0] / 1e9
     axes.axhline(full, **LINK)
     axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * full))
-    axes.text(0.98, full, "links full", transform=axes.get_yaxis_transform(), ha="right", va="bottom", **NOTE)
+    axes.text(0.98, full, "link rate", transform=axes.get_yaxis_transform(), ha="right", va="bottom", **NOTE)
 
 
 def speedup(rows: pd.DataFrame) -> Figure | None:
@@ -167,7 +169,7 @@ def _panels(
     """A panel for each rank count of `rows`: its algorithms, then its limit; and one legend for all, with `more`.
 
     `note`: what the line of `bounds` is called where it is a bound, and what it is made of.
-    Logarithmic panels share their y axis; linear ones have their own, or large rank counts would lie flat on 0.
+    Logarithmic panels share their y axis; linear ones have their own, so that large rank counts are not flat at 0.
     """
     styled = styles(rows["algorithm"])
     rows = rows[rows["nbytes"] > 0].groupby("ranks").filter(lambda group: group["time_s"].notna().any())
@@ -192,10 +194,10 @@ def _panels(
 
 
 def _lines_of_bounds(bounds: pd.DataFrame | None, note: tuple[str, str] | None) -> dict[str, Style]:
-    """The label and look of each kind of line that `bounds` draws: bounds, and fits that measured times pass."""
+    """The label and look of each kind of line that `bounds` draws: bounds, and fits that measured times undercut."""
     if bounds is None or note is None:
         return {}
     kind, made_of = note
     passed = set(bounds.loc[bounds["time_s"].notna(), "passed"])
     bound = {f"{kind} {made_of}": BOUND} if False in passed else {}
-    return bound | ({f"fit {made_of},\nwhich times pass": FIT} if True in passed else {})
+    return bound | ({f"fit {made_of}\n(some times are shorter)": FIT} if True in passed else {})

@@ -1,4 +1,4 @@
-"""Maps of who wins where: rank counts up, sizes to the right; measured, and beside it what the models would choose."""
+"""Maps of the fastest algorithm over ranks (vertical) and sizes (horizontal): measured, and chosen by the models."""
 
 from math import ceil
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from .looks import LEGEND_WIDTH, PANELS_WIDTH, of_one_cache, styles
 ROW_HEIGHT, MARGIN = 0.42, 1.0  # inches
 MOST_WORDS = 26  # columns of one map that have room for a number in each
 GREY = "#d9d9d9"
-UNTOLD = {EQUAL: "=", UNCLEAR: "?"}  # standing of the lowest time -> what is written where nobody wins
+UNTOLD = {EQUAL: "=", UNCLEAR: "?"}  # standing of the lowest time -> text of the cell without a winner
 NAMED = 13  # sizes named on the axis, at most
 
 
@@ -26,19 +26,19 @@ class Look(NamedTuple):
     """What a map shows of its cells: columns of a frame."""
 
     title: str
-    winner: str  # empty: nobody
+    winner: str  # empty: none
     text: str  # written into the cell
 
 
 def draw_winners(data: FigureData) -> Drawing | None:
-    """The map of who was fastest."""
+    """The map of the fastest algorithm."""
     won = winners(data.frame)
     figure = winner_map(data.frame, won)
     return None if figure is None else Drawing(figure, f"{_caption_of_winners(won)}{data.warm_sentence}", won)
 
 
 def draw_choices(data: FigureData) -> Drawing | None:
-    """The maps of who was fastest and whom the models would choose."""
+    """The maps of the fastest algorithm and of the models' choice."""
     chosen = choices(data.frame, data.compared)
     figure = choice_map(data.frame, chosen)
     return None if figure is None else Drawing(figure, f"{_caption_of_choices(chosen)}{data.warm_sentence}", chosen)
@@ -51,25 +51,25 @@ CHOICES = ReportFigure(stem="choices", section=MODELS, turn=20, draw=draw_choice
 def _caption_of_winners(won: pd.DataFrame) -> str:
     told = (won["winner"] != "").sum()
     return (
-        f"Who is fastest where: shown in {told} of {len(won)} places (95 %, all sizes of a number of ranks together)."
-        " The number: time of native over time of the fastest; where native is fastest, or was not ranked, time of the"
-        " second. Grey: no winner; = all equal within 5 %, ? none can be told from the lowest time."
-        " Left blank: fewer than two algorithms have a time that can be ranked."
+        f"Fastest algorithm: determined in {told} of {len(won)} cells (95 %, over all sizes of a rank count)."
+        " Number: time of native / time of the fastest; where native is the fastest or not ranked: time of the"
+        " second fastest / time of the fastest. Grey: no winner; =: all equal within 5 %; ?: the lowest time cannot be"
+        " distinguished from others. White: fewer than two algorithms have a time that can be ranked."
     )
 
 
 def _caption_of_choices(chosen: pd.DataFrame) -> str:
     regret, right = chosen["regret"], (chosen["regret"] == 1).sum()
     return (
-        "Left, who was fastest; right, whom the models would choose, and the regret of it where it is another: time of"
-        f" that choice over time of the fastest, both measured. Regret: median {three_digits(regret.median())}, at most"
-        f" {three_digits(regret.max())}; the choice is the fastest in {right} of {len(chosen)} places. The models were"
-        " fitted to these times."
+        "Left: the fastest algorithm as measured. Right: the algorithm that the models choose, with its regret where"
+        " it differs: measured time of the choice / measured time of the fastest."
+        f" Regret: median {three_digits(regret.median())}, at most {three_digits(regret.max())}; the choice is the"
+        f" fastest in {right} of {len(chosen)} cells. The models were fitted to these times."
     )
 
 
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
-    """Who was fastest at each number of ranks and size: columns ranks, nbytes, winner, lowest, standing, time_s, over,
+    """The fastest algorithm at each rank count and size: columns ranks, nbytes, winner, lowest, standing, time_s, over,
     speedup.
 
     `rows` are those of one run from `frames.summary`. Only where two algorithms or more can be ranked; with a warm
@@ -95,17 +95,17 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
 
 def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
     """The map of `winners`; `rows` are those it was made of, whose algorithms decide the colours."""
-    look = Look("measured: fastest, and how many times faster", "winner", "text")
+    look = Look("measured: fastest algorithm and its speed-up", "winner", "text")
     is_won = won["winner"] != ""
     text = won["speedup"].map(_number).where(is_won, won["standing"].map(UNTOLD))
     return _maps(rows, won.assign(text=text), [look])
 
 
 def choice_map(rows: pd.DataFrame, chosen: pd.DataFrame) -> Figure | None:
-    """Who was fastest, beside whom the models would choose, and what that costs; see `models.curves.choices`."""
+    """The fastest algorithm beside the models' choice, and the regret of that choice; see `models.curves.choices`."""
     looks = [
         Look("measured: fastest", "winner", "mark"),
-        Look("by the models: their choice, and its regret", "chosen", "text"),
+        Look("models: choice and its regret", "chosen", "text"),
     ]
     winner, mark = chosen["fastest"].mask(chosen["tied"], ""), chosen["tied"].map({True: "?", False: ""})
     text = chosen["regret"].map(_number).where(chosen["fastest"] != chosen["chosen"], "")
