@@ -1,4 +1,4 @@
-"""Limits that a machine has to meet: read from the command line, judged on the summary of the run."""
+"""Acceptance limits for a machine: read from the command line, checked against the summary of the run."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,12 +21,12 @@ OPTION = {"busbw": "--min-busbw", "time": "--max-time"}
 
 
 class AcceptanceLimit(NamedTuple):
-    """What has to be met at one size."""
+    """The limit at one size."""
 
     quantity: str  # busbw: at least `value` bytes/s; time: at most `value` seconds
     nbytes: int
     value: float
-    algorithm: str | None = None  # None: the fastest one has to meet it
+    algorithm: str | None = None  # None: the fastest algorithm must meet it
 
     @property
     def words(self) -> str:
@@ -53,13 +53,13 @@ def _parse_limit(quantity: str, limit_text: str) -> AcceptanceLimit:
     try:
         match = LIMIT_FORM.fullmatch(limit_text)
         if not match:
-            raise ValueError("it does not name both a size and a value")
+            raise ValueError("a size and a value are needed")
         value = parse(match["value"].strip())
         if value <= 0:
             raise ValueError("the value must be above 0")
         return AcceptanceLimit(quantity, parse_size(match["size"]), value, match["algorithm"])
     except ValueError as error:
-        raise ValueError(f"'{limit_text}' is no limit: {error}; expected {EXPECTED[quantity]}") from error
+        raise ValueError(f"'{limit_text}' is not a limit: {error}; expected {EXPECTED[quantity]}") from error
 
 
 def _gigabytes_per_s(text: str) -> float:
@@ -73,30 +73,30 @@ def _duration_with_unit(text: str) -> float:
 
 
 def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
-    """Raises PlanError for a limit that nothing in the plan could meet."""
+    """Raises PlanError for a limit that no cell of the plan can meet."""
     for limit in limits:
         option = OPTION[limit.quantity]
         if limit.nbytes not in plan.sizes:
             nearest = min(plan.sizes, key=lambda nbytes: abs(nbytes - limit.nbytes))
             raise PlanError(
-                f"{option}: no size of the run is {format_size(limit.nbytes)} (nearest: {format_size(nearest)}); "
-                "name it in --sizes too"
+                f"{option}: the run does not measure {format_size(limit.nbytes)} "
+                f"(nearest size: {format_size(nearest)}); add it to --sizes"
             )
         if limit.algorithm not in (None, *plan.algorithms):
             raise PlanError(
                 f"{option}: '{limit.algorithm}' is not measured; the run's algorithms: {', '.join(plan.algorithms)}"
             )
         if max(plan.ranks) < 2:
-            raise PlanError(f"{option}: one rank alone sends nothing; run with 2 ranks or more")
+            raise PlanError(f"{option}: a single rank sends no messages; use 2 ranks or more")
 
 
 def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryRow]) -> list[Judgement]:
-    """One judgement per limit and rank count above 1: by the fastest algorithm that was measured, or by the named one.
+    """One judgement per limit and rank count above 1, of the fastest measured algorithm or of the named one.
 
-    A cell whose launches are in two states is judged by the slow one: the machine may be in it when it counts. With a
-    cold cache only where nothing is planned with a warm one; of groups, the slowest of all at the same time.
+    A cell with launches in two states is judged by the slow state, the worst case in production. Cold cells are judged
+    only if no warm cell is planned; of groups that run at the same time, the slowest is judged.
 
-    Nothing measured fails the limit.
+    A limit without a measured time fails.
     """
     counts = [ranks for ranks in plan.ranks if ranks > 1]
     rows = [row for row in competing(rows) if row["cache"] == plan.caches[0]]
@@ -119,8 +119,8 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
     met, measurement = _hold_against(limit, best)
     judged = f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
     if best.get("grade") == NOT_RELIABLE:
-        judged += "; but the times are not reliable, as the grade says"
-    beyond = f"; {best.get('link')}, does not allow that: see the finding" if passes_limit(best) else ""
+        judged += "; but the times are not reliable (see the grade)"
+    beyond = f"; faster than the link allows ({best.get('link')}), see the finding" if passes_limit(best) else ""
     return Judgement(met, cell, judged + beyond)
 
 
@@ -135,12 +135,12 @@ def _hold_against(limit: AcceptanceLimit, row: SummaryRow) -> tuple[bool, str]:
 
 
 def _held_time_s(row: SummaryRow) -> float:
-    """The time that is held against a limit, seconds."""
+    """The time that is compared with a limit, seconds."""
     return states.high_s if (states := row.get("launch_states")) else time_of(row)
 
 
 def _telling_digits(value: float, limit: float) -> str:
-    """Three digits, or as many more as it takes to be another number than the limit."""
+    """Three digits, or more if needed to distinguish the value from the limit."""
     return three_digits(value) if float(three_digits(value)) != float(f"{limit:.9g}") else f"{value:.9g}"
 
 

@@ -1,6 +1,6 @@
-"""Whose results have the same bits: what schedules promise, what was measured, and where that contradicts a promise.
+"""Equality of result bits: what schedules guarantee, what was measured, and where the two contradict each other.
 
-Everything here is text about one run, from its summary rows.
+All functions return text about one run, made from its summary rows.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,26 +21,26 @@ BETWEEN: dict[Between, str] = {  # column -> of what
     "same_bits_launches": "launches",
 }
 PROMISED: tuple[Promise, ...] = ("promised_same_bits", "promised_rank_order", "promised_depth")
-BUG = "a bug of the executor, of the MPI, or broken hardware"
+BUG = "a bug in the executor or in the MPI, or a hardware fault"
 
 
 class Agreement(NamedTuple):
-    """The sizes of one algorithm at one rank count and cache for which promises and measurements are the same."""
+    """The sizes of one algorithm at one rank count and cache with the same guarantees and measurements."""
 
     ranks: int
     cache: str
     algorithm: str
     sizes: str
-    promised: dict[Promise, int | None]  # the columns of PROMISED; None: nothing is promised
+    promised: dict[Promise, int | None]  # the columns of PROMISED; None: no guarantee
     measured: dict[Between, int | None]  # the columns of BETWEEN: 1, 0; None: not compared
-    shared_with: str  # whose results have the same bits, at these sizes
+    shared_with: str  # algorithms with the same bits at these sizes
     max_ulp: float | None  # over the sizes
     mean_ulp: float | None  # the largest over the sizes
     time: str  # at the largest of them
 
 
 def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
-    """What was found of the bits of every algorithm, at the sizes where they were compared."""
+    """The findings about the bits of every algorithm, at the sizes where they were compared."""
     compared = [row for row in competing(rows) if row.get("same_bits") is not None]
     order = list(dict.fromkeys(map(_series_key, compared)))
     alike_rows: dict[tuple, list[SummaryRow]] = {}
@@ -51,7 +51,7 @@ def agreements(rows: Sequence[SummaryRow]) -> list[Agreement]:
 
 
 def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
-    """What --check bits found at one rank count; empty where it was not asked for."""
+    """What --check bits found at one rank count; empty without --check bits."""
     if plan.check != "bits":
         return []
     if not is_float(plan.dtype):
@@ -63,24 +63,24 @@ def bits_sentences(plan: Plan, rows: Sequence[SummaryRow]) -> list[str]:
 
 def why_not_compared(plan: Plan) -> str:
     """Why the bits of a run with integers are not compared, a sentence."""
-    return f"{plan.dtype} is exact in any order of reduction: the check of the results covers the bits"
+    return f"{plan.dtype} reductions are exact in any order, so the result check covers the bits"
 
 
 def broken_promise(row: SummaryRow) -> str | None:
-    """What a proved schedule promises and the measurement contradicts; None: nothing."""
+    """The guarantee of a proved schedule that the measurement contradicts; None: no contradiction."""
     if row.get("promised_same_bits") == 1 and row["same_bits"] == 0:
-        return "by its schedule all ranks get the same bits, but they did not"
+        return "the schedule guarantees equal bits on all ranks, but the bits differ"
     if row.get("promised_depth") is None:
         return None
     if row["same_bits_calls"] == 0:
-        return "its schedule says what is added to what, but repeated calls gave different bits"
+        return "the schedule fixes the order of reduction, but repeated calls gave different bits"
     if row["same_bits_launches"] == 0 and row["schedules"] == 1:
-        return "its schedule says what is added to what, but launches gave different bits"
+        return "the schedule fixes the order of reduction, but launches gave different bits"
     return None
 
 
 def _series_key(row: SummaryRow) -> tuple:
-    """Rank count, cache and algorithm: of one of these a line of a table is."""
+    """Rank count, cache and algorithm: the key of a table line."""
     return row["ranks"], row["cache"], row["algorithm"]
 
 
@@ -102,7 +102,7 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
 
 
 def _describe_sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
-    """The other algorithms whose results have the bits of this row: `ring, tree`, or `all others` of three or more."""
+    """The other algorithms with the same bits as this row: `ring, tree`, or `all others` of three or more."""
     cell = row["ranks"], row["cache"], row["nbytes"]
     rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]
     others = {other["algorithm"]: other["bits"] for other in rivals if other["algorithm"] != row["algorithm"]}
@@ -135,7 +135,7 @@ def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
 
 
 def _differing(compared: Sequence[SummaryRow]) -> list[tuple[str, str]]:
-    """The algorithms whose bits differ, and between what at which sizes."""
+    """The algorithms with differing bits, and between what and at which sizes they differ."""
     differing = []
     for column, over in BETWEEN.items():
         rows = [row for row in compared if row.get(column) == 0]
@@ -147,7 +147,7 @@ def _differing(compared: Sequence[SummaryRow]) -> list[tuple[str, str]]:
 
 
 def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
-    """`ring = native` for those whose results are the same at every size."""
+    """`ring = native` for algorithms with the same results at every size."""
     bits_of: dict[str, dict[int, str | None]] = {}
     for row in compared:
         bits_of.setdefault(row["algorithm"], {})[row["nbytes"]] = row["bits"]
@@ -157,12 +157,12 @@ def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
             classes.setdefault(tuple(sorted(bits.items())), []).append(name)
     same = [names for names in classes.values() if len(names) > 1]
     if len(bits_of) > 2 and any(len(names) == len(bits_of) for names in same):
-        return "the same result at every size with all algorithms"
+        return "all algorithms give the same result at every size"
     return f"the same result at every size: {', '.join(map(' = '.join, same))}" if same else ""
 
 
 def _distance_sentence(plan: Plan, compared: Sequence[SummaryRow]) -> str:
-    """`at most 3 ULP from the exactly rounded sum (tree, 1 MiB), on average 0.2 (ring) to 0.4 (tree) at 1 MiB`."""
+    """`at most 3 ULP from the exactly rounded sum (tree, 1 MiB), mean 0.2 (ring) to 0.4 (tree) at 1 MiB`."""
     with_distance = [(ulp_distance, row) for row in compared if (ulp_distance := row.get("max_ulp")) is not None]
     if not with_distance:
         return ""
@@ -174,7 +174,7 @@ def _distance_sentence(plan: Plan, compared: Sequence[SummaryRow]) -> str:
     means = [(row["mean_ulp"] or 0.0, row["algorithm"]) for _, row in with_distance if row["nbytes"] == largest]
     ends = [f"{ulps(mean)} ({name})" for mean, name in sorted(means, key=lambda pair: pair[0])]
     average = " to ".join(dict.fromkeys((ends[0], ends[-1]))) + f" at {format_size(largest)}"
-    return f"at most {ulps(ulp_distance)} ULP from the {EXACT[plan.op]} ({where}), on average {average}"
+    return f"at most {ulps(ulp_distance)} ULP from the {EXACT[plan.op]} ({where}), mean {average}"
 
 
 def ulps(value: float) -> str:

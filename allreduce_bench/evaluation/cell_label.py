@@ -1,4 +1,4 @@
-"""Which cell a row is of, and what people read of a cell beside its algorithm and its size."""
+"""The cell of a row, and the label of a cell beside its algorithm and its size."""
 
 from ..runs.plan import Cell
 from ..runs.schema import ALONE

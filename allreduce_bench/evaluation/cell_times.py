@@ -1,4 +1,4 @@
-"""The timed calls of one cell, launch by launch, and what they say of it. Standard library only.
+"""The timed calls of one cell, launch by launch, and their statistics. Standard library only.
 
 Every number is made within a launch first; a cell has the median over its launches, unless said otherwise.
 """
@@ -17,10 +17,10 @@ from ..runs.schema import QUANTILES
 from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
 from .summary_row import SummaryRow
 
-MIN_LAUNCHES = 3  # for an interval over launches; below, only the spread within launches is known
+MIN_LAUNCHES = 3  # for an interval over launches; with fewer, only the spread within launches is known
 AND = " + "  # between values that differ from launch to launch
 Other = Literal["osu_avg_s", "completion_s", "arrival_skew_s"]
-OTHERS: dict[Other, Callable[[Sequence[float]], float]] = {  # raw columns, and what a launch makes of its calls
+OTHERS: dict[Other, Callable[[Sequence[float]], float]] = {  # raw columns, and how a launch combines its calls
     "osu_avg_s": fmean,  # as osu_allreduce prints it
     "completion_s": median,
     "arrival_skew_s": median,
@@ -33,7 +33,7 @@ def join_values(values: Iterable[str]) -> str:
 
 
 def split_values(text: str | None) -> list[str]:
-    """What `join_values` joined; of no text nothing."""
+    """The values that `join_values` joined; empty text gives none."""
     return text.split(AND) if text else []
 
 
@@ -41,7 +41,7 @@ def split_values(text: str | None) -> list[str]:
 class CellCalls:
     """The calls of one cell in one launch, as its files have them."""
 
-    cell: Row  # the values of its first row: what all have in common
+    cell: Row  # the values of its first row that all rows share
     time_s: list[float] = field(default_factory=list)  # of the valid ones in order, without warm-ups
     first_s: float | None = None  # of the first call of all, a warm-up where there are any; None: it was not valid
     invalid: int = 0  # without warm-ups
@@ -66,7 +66,7 @@ class CellCalls:
             values += map(float, filter(None, compress(block[name], counts)))
 
     def _add_groups(self, text: str) -> bool:
-        """Take in the times of the groups; whether only another than the first one that was measured alone has one."""
+        """Add the times of the groups; True if only a group other than the first one measured alone has a time."""
         times = [(number, time_s) for number, time_s in enumerate(parse_group_times(text)) if time_s is not None]
         for number, time_s in times:
             self.group_times_s[number].append(time_s)
@@ -74,7 +74,7 @@ class CellCalls:
 
 
 def valid_calls(block: Block) -> list[bool]:
-    """Of every row of REPETITIONS whether it is a call that counts: no warm-up, and valid."""
+    """For every row of REPETITIONS, whether the call counts: not a warm-up, and valid."""
     return [warmup == "0" and valid != "0" for warmup, valid in zip(block["warmup"], block["valid"])]
 
 
@@ -88,9 +88,10 @@ def by_cell(folder: RunFolder) -> dict[tuple[int, CellKey], dict[str, CellCalls]
 
 
 def floor_time_s(timed: dict[str, CellCalls], of_launch: Callable[[Sequence[float]], float] = median) -> float | None:
-    """The lowest over launches of what `of_launch` makes of their valid calls, seconds; None: no call.
+    """The minimum over launches of `of_launch` applied to their valid calls, seconds; None: no call.
 
-    Whatever disturbs a floor only adds to it.
+
+    A disturbance can only make a reference time longer.
     """
     return min((of_launch(calls.time_s) for calls in timed.values() if calls.time_s), default=None)
 
@@ -129,15 +130,15 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
 
 
 def _without_time(invalid: int, is_timed: bool) -> SummaryRow:
-    """The columns of a cell without a time; `invalid` calls of it were left out."""
-    no_call = f"none of its {invalid} calls was valid" if invalid else "none of its calls was timed"
-    reason = "the clock is too coarse for it" if is_timed else no_call
+    """The columns of a cell without a time, with `invalid` invalid calls."""
+    no_call = f"none of the {invalid} calls was valid" if invalid else "no call was timed"
+    reason = "the clock resolution is too coarse" if is_timed else no_call
     return {"launches": 0, "invalid": invalid, "state": "left out", "reason": reason}
 
 
 def _quantile_columns(launches: dict[str, CellCalls], medians: dict[str, float]) -> SummaryRow:
-    """Of all calls together, each over the median of its launch, and times the cell's time: launches that differ, or
-    timed more calls than others, then say nothing that the cell's time contradicts.
+    """Quantiles of all calls together, each divided by the median of its launch and multiplied by the cell's time, so
+    that launches with other medians or more calls do not distort them.
     """
     relative = [time_s / medians[launch] for launch, calls in launches.items() for time_s in calls.time_s]
     row: SummaryRow = {}
@@ -148,10 +149,10 @@ def _quantile_columns(launches: dict[str, CellCalls], medians: dict[str, float])
 
 
 def _interval_columns(launches: list[CellCalls], medians: list[float]) -> SummaryRow:
-    """The 95 % interval and where it comes from.
+    """The 95 % interval and its source.
 
-    One or two launches do not tell how much launches differ; the hull of their own intervals holds both medians. Where
-    one of them has too few calls for an interval, it is their range and no interval.
+    One or two launches do not show the spread between launches; the hull of their own intervals contains both medians.
+    If one of them has too few calls for an interval, the result is their range, not an interval.
     """
     if len(medians) >= MIN_LAUNCHES:
         kind, (low, high) = "launches", log_interval(medians)
@@ -168,7 +169,7 @@ def _interval_columns(launches: list[CellCalls], medians: list[float]) -> Summar
 
 
 def _dependence_columns(launches: list[list[float]]) -> SummaryRow:
-    """What only the calls of one launch can say: its outliers, and how its calls depend on each other."""
+    """Statistics within launches: outliers, and the correlation between calls."""
     outlier_counts = [number for number in map(outliers, launches) if number is not None]
     return {
         "outliers": sum(outlier_counts) if outlier_counts else None,
@@ -178,6 +179,6 @@ def _dependence_columns(launches: list[list[float]]) -> SummaryRow:
 
 
 def known_median(values: Iterable[float | None]) -> float | None:
-    """The median of what is known; None: nothing is."""
+    """The median of the known values; None: there are none."""
     known = [value for value in values if value is not None]
     return median(known) if known else None

@@ -8,7 +8,7 @@ from .summary_row import SummaryRow
 
 
 def competing(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
-    """All but those of one group alone, which are there to hold the others against."""
+    """All rows except those of one group alone, which are the reference for the others."""
     return [row for row in rows if row["groups"] != ALONE]
 
 

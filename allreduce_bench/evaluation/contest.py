@@ -1,4 +1,4 @@
-"""The ranked rows of one size against each other, and of several sizes together: what launches tell of each pair."""
+"""The ranked rows of one size, or of several sizes together, compared pair by pair over their launches."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -13,8 +13,8 @@ from .telling import Difference, differences, drawn_in, launch_ratios
 
 IMPORTED = "imported"  # the executor of rows whose repetitions are means of many calls
 
-Pair = tuple[int, str, str]  # nbytes, whose time over whose
-Question = tuple[str, str, Sequence[int]]  # whose time over whose, at which sizes together
+Pair = tuple[int, str, str]  # nbytes, algorithm of the numerator, algorithm of the denominator
+Question = tuple[str, str, Sequence[int]]  # algorithms of numerator and denominator, sizes taken together
 
 
 class Contest(NamedTuple):
@@ -42,12 +42,12 @@ def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
 
 
 def has_enough_calls(row: SummaryRow) -> bool:
-    """Whether its launches have medians worth the name."""
+    """Whether its launches have enough calls for a median."""
     return row["executor"] == IMPORTED or row["repetitions"] >= LEAST_FOR_INTERVAL * row["launches"]
 
 
 def told_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
-    """What is known of the pairs of each size, both ways; all of them lend each other their spread."""
+    """The comparisons of the pairs of each size, both ways; all pairs share their spread."""
     ratios = _ratios_of_pairs(contests)
     told: dict[Pair, Difference] = {}
     for (nbytes, first, second), difference in zip(ratios, differences([list(of.values()) for of in ratios.values()])):
@@ -57,10 +57,9 @@ def told_pairs(contests: Mapping[int, Contest]) -> dict[Pair, Difference]:
 
 
 def told_means(contests: Mapping[int, Contest], questions: Sequence[Question]) -> list[Difference | None]:
-    """What is known of the time of one algorithm over another's, the mean over the sizes of a question that rank both.
+    """The ratio of the times of two algorithms, as the mean over the sizes of a question at which both are ranked.
 
-    None: too few launches have all of these. A launch that was disturbed at one size is drawn in before it spoils the
-    mean.
+    None: too few launches have all of these. Outliers of disturbed launches are drawn in before the mean is taken.
     """
     ratios = _ratios_of_pairs(contests)
     drawn = {pair: (list(ratios[pair]), logs) for pair, logs in zip(ratios, drawn_in(list(ratios.values())))}

@@ -1,4 +1,4 @@
-"""What speaks against the time of a cell: a doubted one neither wins nor breaks a guideline, nor is it ranked."""
+"""Doubts about the time of a cell: a doubted time is not ranked, cannot win and cannot violate a guideline."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -7,12 +7,12 @@ from .cell_times import split_values
 from .competitors import by_size
 from .summary_row import SummaryRow, time_of
 
-INVALID = "invalid calls"  # a rank came late to many calls, or its clock was wrong: what is left may be too good
+INVALID = "invalid calls"  # a rank was late in many calls, or its clock was wrong: the rest may be too fast
 BELOW_FLOOR = "below a floor"  # too short to be true
-OTHER_DEFINITION = "another definition"  # than most of its size: such times are not held against each other
+OTHER_DEFINITION = "another definition"  # than most cells of its size: such times are not compared
 DRIFT = "drift"  # there is no single time
 DEFINITIONS = "several definitions"  # its launches were timed in different ways
-STATES = "two states"  # its launches are of two kinds: a median across them is of neither
+STATES = "two states"  # its launches are of two kinds: their median represents neither
 DOUBTS = (BELOW_FLOOR, STATES, INVALID, DEFINITIONS, DRIFT, OTHER_DEFINITION)  # the gravest first
 
 MUCH_INVALID = 0.1  # of the calls of a cell
@@ -21,7 +21,7 @@ COPIES_FROM = 64 * 1024  # bytes: below, a call costs more than the copy in it
 
 
 def add_doubts(rows: Sequence[SummaryRow]) -> None:
-    """Set `doubt` of every row: one of DOUBTS; None: nothing speaks against its time, or it has none."""
+    """Set `doubt` of every row: one of DOUBTS; None: no doubt, or no time."""
     for row in rows:
         row["doubt"] = None if row["time_s"] is None else doubt_of(row)
     for rows_of_size in by_size(rows).values():
@@ -32,7 +32,7 @@ def add_doubts(rows: Sequence[SummaryRow]) -> None:
 
 
 def doubt_of(row: SummaryRow) -> str | None:
-    """The gravest doubt about a measured cell, of those that do not depend on others of its size."""
+    """The gravest doubt about a measured cell, among those that do not depend on other cells of its size."""
     holds = {
         BELOW_FLOOR: bool(passed_floors(row)),
         STATES: bool(row.get("launch_states")),
@@ -44,8 +44,8 @@ def doubt_of(row: SummaryRow) -> str | None:
 
 
 def passed_floors(row: SummaryRow) -> dict[str, float]:
-    """The floors that every all-reduce holds, a call and between ranks a copy of the vector, and that took longer than
-    this one: column -> seconds.
+    """The reference times that every all-reduce must exceed (an empty call and, between ranks, a copy of the vector)
+    and that this one does not exceed: column -> seconds.
     """
     floors = {"call_floor_s": row.get("call_floor_s")}
     if row["ranks"] > 1 and row["nbytes"] >= COPIES_FROM:
@@ -54,13 +54,13 @@ def passed_floors(row: SummaryRow) -> dict[str, float]:
 
 
 def _usual_definition(rows: Iterable[SummaryRow]) -> str | None:
-    """That of most rows; where as many have one as another, that of the lowest time."""
+    """The definition of most rows; in a tie, that of the lowest time."""
     by_time = sorted(rows, key=time_of)
     counts = Counter(row["time_definition"] for row in by_time).most_common(1)
     return counts[0][0] if counts else None
 
 
 def drifts(row: SummaryRow, much: float) -> bool:
-    """Whether a launch drifts by the factor `much`, and by more than the interval says of the cell's time anyway."""
+    """Whether a launch drifts by the factor `much`, and by more than the interval of the cell's time covers."""
     much = max(much, row["time_high_s"] / row["time_low_s"])
     return row["drift"] is not None and not 1 / much <= row["drift"] <= much

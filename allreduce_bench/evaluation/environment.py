@@ -1,6 +1,6 @@
-"""What launches ran on, as facts: for each key the values that occurred and the rank counts of their launches.
+"""The environment of launches as facts: for each key the values that occurred and the rank counts of their launches.
 
-Keys decide whether two environments are alike; labels and texts are for those who read them.
+Keys decide whether two environments are equal; labels and texts are for people.
 """
 
 import shlex
@@ -18,7 +18,7 @@ class Binding(NamedTuple):
     """The cores of the ranks of some hosts."""
 
     hosts: tuple[str, ...]  # empty: all
-    cores: tuple[str, ...]  # of each rank, such as `0-3`; a single one: that all of them share
+    cores: tuple[str, ...]  # of each rank, such as `0-3`; a single one: shared by all
 
 
 class Field(NamedTuple):
@@ -31,13 +31,13 @@ class Field(NamedTuple):
 
 
 def environment(attempts: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
-    """The keys of FIELDS that launches tell of, in their order; `attempts`: the facts of each launch."""
+    """The keys of FIELDS that the launches have, in their order; `attempts`: the facts of each launch."""
     values = {field.key: values_of(attempts, field.read) for field in FIELDS}
     return {key: occurring for key, occurring in values.items() if occurring}
 
 
 def values_of(attempts: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], Iterable[Any]]) -> Values:
-    """Every value that `read` gives of the facts of a launch, but None, in the order in which they occur."""
+    """Every value except None that `read` gives for the facts of a launch, in order of occurrence."""
     ranks: dict[Hashable, set[int]] = {}
     for fact in attempts:
         for value in read(fact):
@@ -58,7 +58,7 @@ def format_values(values: Mapping[Hashable, Collection[int]], text: Callable[[An
 
 
 def mpi_fact(key: str) -> Callable[[Mapping[str, Any]], list]:
-    """A reader of what a launch says of its MPI."""
+    """A reader of one fact of a launch about its MPI."""
     return lambda fact: [fact.get("mpi", {}).get(key)]
 
 
@@ -75,7 +75,7 @@ def _governors(fact: Mapping[str, Any]) -> list[str]:
 
 
 def _memory(fact: Mapping[str, Any]) -> list[str]:
-    """To the digits that people read: kernels keep a few pages more or less for themselves."""
+    """Rounded to a few digits: kernels reserve a varying number of pages."""
     return [format_size(nbytes) for nbytes in _machine_fact("memory_nbytes")(fact) if nbytes]
 
 
@@ -84,7 +84,7 @@ def _variables(fact: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _command(fact: Mapping[str, Any]) -> list[str]:
-    """The command of a launch up to what differs between launches of the same ranks."""
+    """The command of a launch up to the part that differs between launches of the same ranks."""
     command_line = fact.get("command") or ""
     try:
         command = shlex.split(command_line) if isinstance(command_line, str) else command_line
@@ -152,18 +152,18 @@ FIELDS = (
     Field("mpi_library", "MPI library", mpi_fact("library")),
     Field("mpi_standard", "MPI standard", mpi_fact("mpi_standard")),
     Field("thread_level", "thread level", mpi_fact("thread_level")),
-    Field("transport", "transport, as the MPI says", lambda fact: [fact.get("transport")]),
+    Field("transport", "transport, as reported by the MPI", lambda fact: [fact.get("transport")]),
     Field("hosts", "hosts", lambda fact: fact.get("hosts", [])),
-    Field("mapping", "ranks of hosts", _mapping, _mapping_text),
+    Field("mapping", "ranks per host", _mapping, _mapping_text),
     Field("switches", "switches above the hosts", _switches, _switches_text),
-    Field("binding", "bound to cores", _binding, _binding_text),
+    Field("binding", "core binding", _binding, _binding_text),
     Field("command", "started by", _command),
     Field("layout", "nodes x ranks", lambda fact: [fact.get("layout")]),
     Field("processor", "processor", _machine_fact("processor")),
-    Field("cores", "cores of a node", _machine_fact("cores")),
-    Field("threads", "hardware threads of a node", _machine_fact("threads")),
+    Field("cores", "cores per node", _machine_fact("cores")),
+    Field("threads", "hardware threads per node", _machine_fact("threads")),
     Field("governors", "frequency governor", _governors),
-    Field("memory", "memory of a node", _memory),
+    Field("memory", "memory per node", _memory),
     Field("container", "container", _machine_fact("container")),
     Field("kernel", "kernel", _machine_fact("kernel")),
     Field("python", "Python", _machine_fact("python")),

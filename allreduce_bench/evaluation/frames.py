@@ -1,4 +1,4 @@
-"""Runs as tidy pandas frames: one row a timed call, or one row a cell. What is missing stays missing."""
+"""Runs as tidy pandas frames: one row per timed call, or one row per cell. Missing values stay missing."""
 
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,7 +1,7 @@
-"""How far the times of a rank count can be relied on: a grade, and the reasons for it by their weight. Facts only.
+"""The reliability of the times of a rank count: a grade, and its reasons by weight. Facts only.
 
-A single reason decides: the grade is the worst that any of them gives. What is not known (the load of runs from before
-it was kept, and of imported ones) gives none, and is named.
+The worst reason decides the grade. Unknown facts (the load of imported runs and of runs from before it was recorded)
+do not lower the grade; they are listed.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
 # Upper over lower end of the 95 % interval of a cell's time, median over the cells: above it, times alone do not show
 # an advantage of 10 %. Never worse than provisional, since ratios of one launch hold where launches differ.
 WIDE = 1.2
-MOST_FACTOR = 10  # beyond it nobody says how many times faster, where the grade is not good
+MOST_FACTOR = 10  # larger factors are printed only if the grade is good
 COUNTS = ("elapsed_s", "worked_s", "stolen_s", "own_s")  # of a node in a launch
 SOME_DOUBTED, MANY_DOUBTED = 0.1, 0.5  # shares of the cells that a doubt stands against
 MANY_STATES = 0.5  # share of the cells whose launches are in two states
@@ -43,7 +43,7 @@ def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
 
 
 def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[str]:
-    """What the launches do not say of their nodes: `load`, else `ports` where messages took some."""
+    """The facts that the launches lack about their nodes: `load`, else `ports` if messages used ports."""
     if not _uses(attempts):
         yield "load"
     elif any((row.get("nodes") or 1) > 1 for row in rows) and not _nodes_that(attempts, lambda node: "ports" in node):
@@ -70,7 +70,7 @@ def _timed(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
 
 
 def _wrong(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Cells with a wrong result, that are no all-reduce, or whose bits a proved schedule forbids."""
+    """Cells with a wrong result, without a valid all-reduce, or with bits that contradict a proved schedule."""
     wrong = sum(row["state"] in ("wrong", "refused") or bool(broken_promise(row)) for row in rows)
     return (NOT_RELIABLE, wrong) if wrong else None
 
@@ -81,7 +81,7 @@ def _unmeasured(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict
 
 
 def _uses(attempts: Sequence[dict]) -> list[list[CoreUse]]:
-    """Of each launch that says so what others did on its nodes."""
+    """The load from other processes on the nodes, for each launch that recorded it."""
     counted = [fact.get("counted") or () for fact in attempts]
     uses = [[use for node in nodes if (use := core_use(node))] for nodes in counted]
     known = [of_nodes for of_nodes in uses if of_nodes]
@@ -112,12 +112,12 @@ def _others(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
 
 
 def _stolen(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """The share of the cores that the machine below a virtual one took."""
+    """The share of CPU time that the hypervisor took (steal)."""
     return _by_limits(_share(attempts, lambda use: use.stolen), LOADED, OVERLOADED)
 
 
 def _doubted(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """The share of the measured cells that a doubt stands against."""
+    """The share of the measured cells that are doubted."""
     return _share_of_cells(rows, "doubt", SOME_DOUBTED, MANY_DOUBTED)
 
 
@@ -144,7 +144,7 @@ def _by_limits(value: float, provisional: float, not_reliable: float) -> Verdict
 
 
 def _few_launches(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Launches of a cell, fewer than show how much launches differ at all."""
+    """Launches of a cell, too few for any estimate of the spread between launches."""
     launches = _launches(rows)
     return (PROVISIONAL, launches) if 0 < launches < MIN_LAUNCHES else None
 
@@ -156,7 +156,7 @@ def _launches_to_spare(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
 
 
 def _launches(rows: Sequence[SummaryRow]) -> float:
-    """Fewest of all cells but SOME_DOUBTED of them: one that a job left out spoils no other."""
+    """The fewest over all cells, ignoring the share SOME_DOUBTED: one cell left out by a job must not decide."""
     launches = sorted(row["launches"] for row in _timed(rows))
     return launches[int(SOME_DOUBTED * len(launches))] if launches else 0
 
@@ -183,7 +183,7 @@ def _oversubscribed(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Ver
 
 
 def _pretended(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Nodes that were declared and are none."""
+    """Declared nodes that are not physical nodes."""
     declared = next((nodes for row in rows if (nodes := row.get("nodes_declared"))), None)
     return (PROVISIONAL, declared) if declared else None
 
@@ -199,13 +199,13 @@ def _port_errors(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdic
 
 
 def _degraded(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Nodes with a link below what it could be."""
+    """Nodes with a degraded link."""
     nodes = _nodes_that(attempts, lambda node: any(port.get("degraded") for port in (node.get("ports") or {}).values()))
     return (PROVISIONAL, nodes) if nodes else None
 
 
 def _throttled(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Nodes whose clocks were lowered while launches ran."""
+    """Nodes with throttled CPUs while launches ran."""
     nodes = _nodes_that(attempts, is_throttled)
     return (PROVISIONAL, nodes) if nodes else None
 

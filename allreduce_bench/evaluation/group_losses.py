@@ -1,4 +1,4 @@
-"""What an all-reduce of a group takes at the same time as the others, against the same group's alone.
+"""The time of a group's all-reduce while other groups run, compared with the same group alone.
 
 Standard library only. A loss is made within a launch, of the medians of its calls, and a cell has the median over its
 launches. 1.3: the neighbours cost 30 % more time.
@@ -70,7 +70,7 @@ def _losses_of_group(number: int, together: Timed, alone: Timed, stand_ins_of: M
 
 
 def worst_losses(row: SummaryRow) -> dict[str, float]:
-    """Launch -> the loss of the group that loses most; nothing where none is known."""
+    """Launch -> the largest loss of its groups; launches without a known loss are absent."""
     return max(filter(None, row.get("losses") or ()), key=lambda by_launch: median(by_launch.values()), default={})
 
 
@@ -83,7 +83,7 @@ def is_sure(losses: Mapping[str, float]) -> bool:
 
 
 def loss_sentences(rows: Sequence[SummaryRow]) -> list[str]:
-    """What the rows of one rank count and cache say of groups: each group's time and loss of the fastest algorithm of
+    """Sentences about the groups of one rank count and cache: each group's time and loss with the fastest algorithm of
     every size, then the largest loss of every algorithm.
     """
     measured = [row for row in rows if row["groups"] == TOGETHER and row["time_s"] is not None]
@@ -91,7 +91,7 @@ def loss_sentences(rows: Sequence[SummaryRow]) -> list[str]:
     best = [row for row in best if row.get("group_times_s")]
     sentences_of_sizes = [f"groups at {format_size(row['nbytes'])}: {_times_and_losses(row, rows)}" for row in best]
     largest = _largest_losses(measured)
-    return sentences_of_sizes + ([f"largest loss against one group alone: {largest}"] if largest else [])
+    return sentences_of_sizes + ([f"largest loss relative to one group alone: {largest}"] if largest else [])
 
 
 def _times_and_losses(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
@@ -103,7 +103,7 @@ def _times_and_losses(row: SummaryRow, rows: Sequence[SummaryRow]) -> str:
 
 
 def _format_group_values(column_text: str, unit: float) -> str:
-    """The values of a column, one by one, or of many groups the least and the greatest."""
+    """The values of a column, one by one; for many groups the smallest and the largest."""
     values = parse_group_times(column_text)
     if len(values) > FEW:
         known_values = [value * unit for value in values if value is not None]
@@ -112,13 +112,13 @@ def _format_group_values(column_text: str, unit: float) -> str:
 
 
 def _largest_losses(measured: Sequence[SummaryRow]) -> str:
-    """`ring 1.31 (64 KiB), native 1.04 (8 B, not sure)`."""
+    """`ring 1.31 (64 KiB), native 1.04 (8 B, not significant)`."""
     losses = []
     for name in dict.fromkeys(row["algorithm"] for row in measured):
         rows = [row for row in measured if row["algorithm"] == name and worst_losses(row)]
         if rows:
             row = max(rows, key=lambda row: median(worst_losses(row).values()))
-            sure = "" if is_sure(worst_losses(row)) else ", not sure"
+            sure = "" if is_sure(worst_losses(row)) else ", not significant"
             losses.append(
                 f"{name} {three_digits(median(worst_losses(row).values()))} ({format_size(row['nbytes'])}{sure})"
             )

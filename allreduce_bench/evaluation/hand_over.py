@@ -1,4 +1,4 @@
-"""At which size one algorithm hands over to another, from the times of both, and how sure that is."""
+"""The switch point: the size from which another algorithm is faster, and the range in which it lies."""
 
 from collections.abc import Collection, Mapping, Sequence
 from math import exp, log, sqrt
@@ -10,12 +10,12 @@ from .telling import launch_ratios
 
 
 class HandOver(NamedTuple):
-    """The size up to which one algorithm is the faster of two, and beyond which the other is."""
+    """The switch point of two algorithms: the first is faster below it, the second above it."""
 
     before: str
     after: str
-    low: int  # bytes: the last size at which the later one is shown to be slower
-    high: int  # the first size at which the earlier one is shown to be slower
+    low: int  # bytes: the last size at which the second one is shown to be slower
+    high: int  # the first size at which the first one is shown to be slower
     nbytes: float  # in between: where the times of both, straight lines between sizes (log-log), are equal
 
 
@@ -27,7 +27,7 @@ def hand_over(
 ) -> HandOver | None:
     """Where the first of two neighbouring stretches, each an algorithm and its sizes in bytes, ends.
 
-    None: one of the two is not shown to be slower in the other's stretch, so nothing is handed over.
+    None: one of the two is not shown to be slower in the other's stretch, so there is no switch point.
 
     `sizes`: nbytes -> algorithm -> its row, of those that are ranked; `leaders`: who is not shown to be slower at the
     sizes of stretches.

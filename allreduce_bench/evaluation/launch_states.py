@@ -1,4 +1,4 @@
-"""Cells whose launches are in two states: told series by series, all series of a run together, as `lateness` says."""
+"""Cells with launches in two states, detected series by series over all series of a run; see `lateness`."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -11,12 +11,12 @@ from ..lateness import LEAST_GAP, TooFewLaunches, TwoStates, two_states
 from .cell_label import cell_of
 from .summary_row import LaunchStates, SummaryRow
 
-Series = Hashable  # what tells the cells of a series, which differ in size, from those of the others of a run
+Series = Hashable  # identifies the series of a cell; the cells of a series differ in size only
 CellOfSeries = tuple[Series, int]  # with the size, bytes
 
 
 class Suspicion(NamedTuple):
-    """Of a cell whose launches look as if they were in two states, and are too few to tell."""
+    """A cell with launches that may be in two states but are too few to decide."""
 
     launches: int
 
@@ -51,7 +51,7 @@ def _launches(cells: Iterable[Mapping[str, float]]) -> list[str]:
 def _of_cell(
     states: TwoStates | TooFewLaunches | None, size: int, launches: Sequence[str], medians: Mapping[str, float]
 ) -> LaunchStates | Suspicion | None:
-    """What the states of a series say of its size number `size`."""
+    """The states of a series at its size number `size`."""
     if isinstance(states, TooFewLaunches):
         return Suspicion(states.launches) if states.suspected[size] else None
     if states is None or not states.differs[size]:
@@ -84,14 +84,14 @@ def _series_of(row: SummaryRow) -> Series:
 
 
 class StatesOfSeries(NamedTuple):
-    """What there is to say of one series whose launches are in two states, or are suspected of it."""
+    """The facts about one series with launches in two states, detected or suspected."""
 
     rows: tuple[SummaryRow, ...]  # of the sizes at which they are, ascending
     sizes: tuple[int, ...]  # bytes: all of the series that have a time, ascending
 
     @property
     def suspected(self) -> bool:
-        """Whether there are too few launches to tell."""
+        """Whether there are too few launches to decide."""
         return not self.rows[0].get("launch_states")
 
 

@@ -1,8 +1,8 @@
-"""How fast the links between nodes let any all-reduce be, and which links those are.
+"""The lower limit that the links between nodes set to the time of any all-reduce, and which links those are.
 
-Between N nodes each node's link carries at least 2(N-1)/N * n bytes out and as many in, since a node is to the others
-what a rank is in the bandwidth bound (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-workstations", 2009). Whether its ranks share one link or have several, it is the node's whole rate that counts.
+Between N nodes each node's link carries at least 2(N-1)/N * n bytes out and as many in: the bandwidth bound for ranks
+(Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", 2009) applies to nodes as
+well. The total rate of the node counts, whether its ranks share one link or use several.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ class NodeLink(NamedTuple):
     """The rate at which a node sends to the others, and how it is known."""
 
     rate_bytes_per_s: float
-    words: str  # such as `hsn0, 200 Gbit/s as the system says`
+    words: str  # such as `hsn0, 200 Gbit/s as reported by the system`
 
 
 def least_s(nbytes: int, nodes: int, link: NodeLink) -> float:
@@ -28,37 +28,37 @@ def least_s(nbytes: int, nodes: int, link: NodeLink) -> float:
 
 
 def share_of_limit(limit_s: float, time_s: float) -> float | None:
-    """The least time of the links over the measured one; None where the latter is shorter, of which none is a share."""
+    """The minimum time of the links / the measured time; None if the measured time is shorter."""
     return limit_s / time_s if limit_s <= time_s else None
 
 
 def passes_limit(row: SummaryRow) -> bool:
-    """Whether the time of a row of the summary is below what its links are said to allow."""
+    """Whether the time of a row of the summary is below the limit of its links."""
     limit_s, time_s = row.get("limit_s"), row["time_s"]
     return limit_s is not None and time_s is not None and time_s < limit_s
 
 
 def refutes_limit(row: SummaryRow) -> bool:
-    """Whether its whole interval is: then it is no noise, and the limit does not hold."""
+    """Whether its whole interval is below: then it is not noise, and the limit is wrong."""
     return passes_limit(row) and row["time_high_s"] < (row["limit_s"] or 0.0)
 
 
 def link_of(stated_bytes_per_s: float | None, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -> NodeLink | None:
     """The links that carried the cells of `marks` (rows with `wire`), on the machines of `attempts`.
 
-    Stated rates go before those of the system; None where neither is known, or where one node was used.
+    A stated rate takes precedence over that of the system; None if neither is known, or with one node.
     """
     if all((fact.get("nodes") or 1) < 2 for fact in attempts):
         return None
     names = _carrying_interfaces(marks)
     label = " and ".join(names) or "link"
     if stated_bytes_per_s:
-        return NodeLink(stated_bytes_per_s, f"{label}, {format_rate(stated_bytes_per_s)} as --link-rate says")
+        return NodeLink(stated_bytes_per_s, f"{label}, {format_rate(stated_bytes_per_s)} from --link-rate")
     rates = [_slowest_rate(name, attempts) for name in names]
     if not rates or None in rates:
         return None
     rate = sum(filter(None, rates))
-    return NodeLink(rate, f"{label}, {format_rate(rate)} as the system says")
+    return NodeLink(rate, f"{label}, {format_rate(rate)} as reported by the system")
 
 
 def _carrying_interfaces(marks: Iterable[Mapping]) -> list[str]:

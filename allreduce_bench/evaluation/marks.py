@@ -1,4 +1,4 @@
-"""What the launches said of one cell when it ended, rows of CELLS, as columns of its summary. Standard library only."""
+"""The launches' final reports on one cell (rows of CELLS) as columns of its summary. Standard library only."""
 
 from collections.abc import Iterable, Sequence
 
@@ -37,7 +37,7 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
 
 
 def statistics(marks: Sequence[Row]) -> SummaryRow:
-    """What the launches that did the cell said of its calls."""
+    """The reports on its calls by the launches that measured the cell."""
     done = _marks_in_state(marks, "done")
     return {
         "stopped": join_values(sorted({mark["stopped"] for mark in done if mark["stopped"]})) or None,
@@ -52,7 +52,7 @@ def _marks_in_state(marks: Iterable[Row], *states: str) -> list[Row]:
 
 
 def _described_columns(mark: Row) -> SummaryRow:
-    """What one launch said of the cell and of its schedule."""
+    """The report of one launch on the cell and on its schedule."""
     row: SummaryRow = {
         "nodes": _whole_or_none(mark["nodes"]),
         "nodes_declared": _whole_or_none(mark["nodes_declared"]),
@@ -84,7 +84,7 @@ def _median_wire(marks: Sequence[Row]) -> str | None:
 
 
 def _bit_columns(marks: Sequence[Row]) -> SummaryRow:
-    """What all launches say of bits: an equality holds where none denies it, a distance is the largest.
+    """The bits over all launches: an equality holds if no launch contradicts it; a distance is the largest.
 
     `schedules` is the number of schedules that they ran.
     """

@@ -12,7 +12,7 @@ from .marks import FAILED
 from .summary_row import SummaryRow
 
 AGAIN = ("hung", "left out")  # the next attempt measures the cell
-MISSING = "missing"  # nobody said anything of the cell
+MISSING = "missing"  # no launch reported on the cell
 
 
 class MissingCell(NamedTuple):
@@ -25,7 +25,7 @@ class MissingCell(NamedTuple):
 
 
 class MissingGroup(NamedTuple):
-    """Missing cells of as many ranks that are missing in the same launches for the same reason."""
+    """Cells of one rank count that are missing in the same launches for the same reason."""
 
     state: str
     ranks: int
@@ -42,7 +42,7 @@ class MissingGroup(NamedTuple):
 
 
 def group_missing(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[MissingGroup]:
-    """What is missing in words: failed checks first; launches of which all is missing apart from the others."""
+    """The missing cells as text: failed checks first; launches without any cell are listed separately."""
     alike: dict[tuple[str, int, str], dict[int, set[Cell]]] = {}
     for launch, cell, state, reason in missing_cells:
         alike.setdefault((state, launch.ranks, reason), {}).setdefault(launch.number, set()).add(cell)
@@ -73,12 +73,12 @@ def _group_launches(plan: Plan, cells_of: dict[int, set[Cell]]) -> list[tuple[li
 
 
 def not_begun_sentences(plan: Plan, missing_cells: Iterable[MissingCell]) -> list[str]:
-    """Of the cells that were not measured to their end the groups in words: what failed, or hung, is said elsewhere."""
+    """Sentences about the cells that were not finished; failed and hung cells are reported elsewhere."""
     return [group.sentence for group in group_missing(plan, missing_cells) if group.state in (MISSING, "left out")]
 
 
 def explain_rows(rows: Iterable[SummaryRow], missing_cells: Iterable[MissingCell]) -> list[SummaryRow]:
-    """The rows of a summary; those that no launch has done with the reasons why."""
+    """The rows of a summary; cells that no launch has done get their reasons."""
     reasons: dict[tuple[int, CellKey], dict[str, None]] = {}
     for missing_cell in missing_cells:
         reasons.setdefault((missing_cell.launch.ranks, missing_cell.cell.key), {})[missing_cell.reason] = None

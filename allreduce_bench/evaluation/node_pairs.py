@@ -1,9 +1,9 @@
-"""Which node, or which link between two nodes, is slower than its peers: pairs of nodes, held against each other.
+"""Find the node, or the link between two nodes, that is slower than its peers, by comparing pairs of nodes.
 
-The nodes form a ring of pairs, so that each is measured with two others: a node that is slow makes both its pairs slow,
-a link only one. Nothing is judged by absolute numbers, so fewer than half of the pairs may be slow. The median over
-pairs is the lower one of the two in the middle, so that one slow node among four is not its own measure. What only
-slows some launches, such as noise, names nobody: a pair is slow where even its fastest launch is.
+The nodes form a ring of pairs, so that each is measured with two others: a slow node makes both its pairs slow,
+a slow link only one. All judgements are relative, so fewer than half of the pairs may be slow. The median over
+pairs is the lower one of the two in the middle, so that one slow node among four does not define the median. Noise that
+slows some launches names no node: a pair is slow only if its fastest launch is slow.
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from .summary_row import SummaryRow, time_of
 SMALL, LARGE = 8, 4 << 20  # bytes, for the latency and the bandwidth
 METRICS = {SMALL: "latency", LARGE: "bandwidth"}
 ALGORITHMS = ("native", "ring")  # the faster one counts
-NEEDED = 4  # pairs among which a slow node does not move the median
+NEEDED = 4  # pairs: with as many, one slow node does not move the median
 Pair = tuple[str, str]
 
 
 class PairTime(NamedTuple):
-    """Of one pair at one size the seconds of the faster algorithm: of all launches, and of the fastest launch."""
+    """Times of the faster algorithm of one pair at one size, seconds: over all launches, and in the fastest launch."""
 
     time_s: float
     fastest_s: float
@@ -41,13 +41,13 @@ class MeasuredPair(NamedTuple):
 
 
 class JudgedPair(NamedTuple):
-    """A pair, held against the median over pairs."""
+    """A pair, compared with the median over pairs."""
 
     measured: MeasuredPair
     ratios: dict[int, float]  # its times over the median ones; empty where it failed
     fastest: dict[int, float]  # the same of its fastest launch
     slow: frozenset[int]  # sizes at which it is slow; none where it failed
-    at_times: frozenset[int]  # sizes at which some of its launches are
+    at_times: frozenset[int]  # sizes at which only some of its launches are slow
 
 
 def pairs_of(nodes: Sequence[str]) -> list[Pair]:
@@ -62,9 +62,9 @@ def measured_pair(pair: Pair, rows: Sequence[SummaryRow]) -> MeasuredPair:
     for row in rows:
         cell = f"{row['algorithm']} {format_size(row['nbytes'])}"
         if row["state"] != "done":
-            return MeasuredPair(pair, {}, f"{cell}: {row['state']}, {row['reason'] or 'no reason is known'}")
+            return MeasuredPair(pair, {}, f"{cell}: {row['state']}, {row['reason'] or 'reason unknown'}")
         if row["nodes"] != len(pair):
-            return MeasuredPair(pair, {}, f"{cell}: expected a rank on each node, but both share memory")
+            return MeasuredPair(pair, {}, f"{cell}: expected one rank per node, found both ranks on one node")
     times = {}
     for size in METRICS:
         of_size = [row for row in rows if row["nbytes"] == size]
@@ -73,9 +73,9 @@ def measured_pair(pair: Pair, rows: Sequence[SummaryRow]) -> MeasuredPair:
 
 
 def judged_pairs(measured_pairs: Sequence[MeasuredPair], threshold: float) -> list[JudgedPair]:
-    """Every pair against the median over those that did not fail.
+    """Every pair compared with the median over those that did not fail.
 
-    Slow is one whose fastest launch is above it by more than the share.
+    A pair is slow if its fastest launch exceeds the median by more than the threshold.
     """
     times_s = {size: [pair.times[size].time_s for pair in measured_pairs if not pair.failure] for size in METRICS}
     medians_s = {size: median_low(values) for size, values in times_s.items() if values}
@@ -93,8 +93,8 @@ def judged_pairs(measured_pairs: Sequence[MeasuredPair], threshold: float) -> li
 def slow_part_sentences(pairs: Sequence[JudgedPair]) -> list[str]:
     """A sentence for every node and every link that is slow or failed.
 
-    A node is named when all its pairs are slow in the same way, or all failed; a pair none of whose nodes is, as a
-    link. Where every pair failed nothing tells the nodes apart.
+    A node is named when all its pairs are slow in the same way, or all failed; a bad pair without a named node is
+    named as a link. If every pair failed, the nodes cannot be distinguished.
     """
     of_node: dict[str, list[JudgedPair]] = {}
     for pair in pairs:
@@ -105,7 +105,7 @@ def slow_part_sentences(pairs: Sequence[JudgedPair]) -> list[str]:
     sentences = []
     for node in named:
         neighbours = {other for pair in of_node[node] for other in pair.measured.pair} - {node}
-        doubt = "; both its neighbours are named, too, so it may be well" if neighbours <= set(named) else ""
+        doubt = "; both neighbours are named as well, so this node may be healthy" if neighbours <= set(named) else ""
         sentences.append(f"node {node}: {_describe_pairs(of_node[node])}{doubt}")
     bad = [pair for pair in pairs if pair.slow or pair.measured.failure]
     return sentences + [f"link {_describe_pairs([pair])}" for pair in bad if not set(pair.measured.pair) & set(named)]
@@ -116,13 +116,14 @@ def _fail_or_slow_alike(pairs: Sequence[JudgedPair]) -> bool:
 
 
 def _describe_pairs(pairs: Sequence[JudgedPair]) -> str:
-    """`n1+n2 has 1.92 of the median latency and 0.99 of the median bandwidth`, or why pairs failed, once for all."""
+    """`n1+n2 has 1.92 times the median latency and 0.99 times the median bandwidth`, or why pairs failed."""
     if len({pair.measured.failure for pair in pairs}) == 1 and pairs[0].measured.failure:
         return f"{' and '.join(pair.measured.name for pair in pairs)} failed: {pairs[0].measured.failure}"
     descriptions = []
     for pair in pairs:
         latency, bandwidth = pair.ratios.get(SMALL, 0), 1 / pair.ratios.get(LARGE, 1)
-        numbers = f"has {latency:.2f} of the median latency and {bandwidth:.2f} of the median bandwidth"
+        factors = three_digits(latency), three_digits(bandwidth)
+        numbers = f"has {factors[0]} times the median latency and {factors[1]} times the median bandwidth"
         descriptions.append(
             f"{pair.measured.name} {f'failed: {pair.measured.failure}' if pair.measured.failure else numbers}"
         )
@@ -130,26 +131,29 @@ def _describe_pairs(pairs: Sequence[JudgedPair]) -> str:
 
 
 def undecided_sentences(pairs: Sequence[JudgedPair], threshold: float) -> list[str]:
-    """What so few measured pairs cannot tell, one sentence; none where they are enough."""
+    """One sentence about what too few pairs cannot show; none if there are enough pairs."""
     measured = [pair for pair in pairs if pair.ratios]
     if len(measured) >= NEEDED:
         return []
     if len(measured) <= 1:
-        return ["not told: who is slow, since no two pairs could be held against each other; name four nodes or more"]
-    sentence = f"not told: a slow node slows two of {len(measured)} pairs, and so the median; name four nodes or more"
+        return ["slow nodes cannot be identified: fewer than two pairs have times; name four nodes or more"]
+    sentence = (
+        f"slow nodes cannot be identified: a slow node affects two of {len(measured)} pairs and thus the median; "
+        "name four nodes or more"
+    )
     for pair in measured if len(measured) == len(pairs) else ():
         other_pairs = [other for other in measured if other is not pair]
         third_node = next(node for node in other_pairs[0].measured.pair if node not in pair.measured.pair)
         if any(
             all(other.fastest[size] > pair.ratios[size] * (1 + threshold) for other in other_pairs) for size in METRICS
         ):
-            sentence += f"; as {pair.measured.name} is faster than both others, {third_node} may be slow"
+            sentence += f"; {pair.measured.name} is faster than both other pairs, so {third_node} may be slow"
     return [sentence]
 
 
 def pair_table(pairs: Sequence[JudgedPair]) -> list[str]:
-    """The lines of the pairs: what was measured, that over the median of all pairs, and what it means."""
-    lines = [["pair", "latency us", "of median", "busbw GB/s", "of median", "state"]]
+    """The table of the pairs: the measured values, their ratio to the median over all pairs, and the state."""
+    lines = [["pair", "latency us", "/ median", "busbw GB/s", "/ median", "state"]]
     for pair in pairs:
         fields = ["-"] * 4
         if pair.ratios:
@@ -164,8 +168,8 @@ def pair_table(pairs: Sequence[JudgedPair]) -> list[str]:
 
 
 def _describe_state(pair: JudgedPair) -> str:
-    """`slow: latency; slow at times: bandwidth`."""
-    sizes_by_word = {"slow": pair.slow, "slow at times": pair.at_times}
+    """`slow: latency; slow in some launches: bandwidth`."""
+    sizes_by_word = {"slow": pair.slow, "slow in some launches": pair.at_times}
     parts = [
         f"{word}: {' and '.join(METRICS[size] for size in METRICS if size in sizes)}"
         for word, sizes in sizes_by_word.items()

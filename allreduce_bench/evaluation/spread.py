@@ -1,4 +1,4 @@
-"""What cells that are alike say about each other's spread: variances moderated by empirical Bayes.
+"""The spread of similar cells, estimated together: variances moderated by empirical Bayes.
 
 A variance of five launches is itself known badly: its own 95 % interval spans a factor of 23. Cells of one run were
 measured on the same nodes in the same minutes, and their variances, though not equal, are of one kind: they are held
@@ -22,7 +22,7 @@ OUTLYING = 0.01  # a variance that the prior gives in fewer cases than this is n
 
 
 class Prior(NamedTuple):
-    """What the cells say together of the variance of each."""
+    """The prior of the variances, estimated from all cells."""
 
     variance: float
     degrees: float  # of freedom that it is worth; 0: nothing to borrow; inf: all cells share one variance

@@ -1,4 +1,4 @@
-"""Who is fastest at each size, who is as fast, and of whom nothing can be told: the one place that says so.
+"""The fastest algorithm at each size, its equals, and those that cannot be distinguished: the one place to decide.
 
 Table, verdict, map, page and JSON read the column `standing` that is made here. Only times that nothing speaks against
 (`doubt`) are ranked. A table is the sizes of one number of ranks and cache; in at most 5 % of tables of equal
@@ -10,9 +10,9 @@ algorithms any is called the fastest:
 * Neighbouring sizes are further tries: the size and REACHES of them below, and the size and as many above. The ratio of
   two times grows or falls with the size, or at least it does among neighbours; so it lies between its means over both
   sides, and who is shown to be slower in both is slower at the size. The noise of a mean is less than that of a size.
-* Nobody is the fastest where a doubted time may be lower, one that some launch has below the lowest ranked time, nor
+* No algorithm is the fastest where a doubted time may be lower (in some launch it is below the lowest ranked time), or
   where the grade of the times is "not reliable".
-* The tries of all sizes are paid for by Holm's procedure (`telling.holm`).
+  * Holm's procedure (`telling.holm`) corrects for the tests at all sizes.
 
 One that is not shown to be the fastest may still be shown to be faster than some: again by Holm's procedure over all
 pairs of the table, each p-value times half the number of algorithms, since whoever has the lowest time was chosen.
@@ -28,15 +28,15 @@ from .telling import NEGLIGIBLE, Difference, holm, launch_ratios
 
 FASTEST = "fastest"
 EQUAL = "equal"  # within telling.NEGLIGIBLE of the lowest time; the lowest too, where another one is
-UNCLEAR = "unclear"  # it cannot be told from the lowest time; the lowest too, where nobody is the fastest
+UNCLEAR = "unclear"  # it cannot be distinguished from the lowest time; the lowest too, if there is no fastest
 SLOWER = "slower"
-FAR = 3.0  # a ratio of times that no launch comes below: whoever is so much slower is not "perhaps as fast"
+FAR = 3.0  # a ratio of times that every launch exceeds: an algorithm so much slower is not "perhaps as fast"
 NEIGHBOUR = 4  # the largest ratio of two sizes that are taken to be neighbours
 REACHES = (2, 5)  # how many neighbours on each side
 
 
 def add_standings(rows: Sequence[SummaryRow]) -> None:
-    """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or nobody else is."""
+    """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
     for row in rows:
         row["standing"] = None
     for sizes in tables(rows).values():
@@ -76,7 +76,7 @@ def _sizes_with_winner(contests: Mapping[int, Contest], told: Mapping[Pair, Diff
 
 
 def _p_value_of_size(nbytes: int, contest: Contest, told: Mapping[Pair, Difference]) -> float:
-    """Of the lowest time being the fastest; 1 where that cannot be told."""
+    """The p-value of the lowest time being the fastest; 1 if unknown."""
     if not contest.is_open:
         return 1.0
     return _largest_p_value([told.get((nbytes, name, contest.lowest)) for name in contest.others])

@@ -1,4 +1,4 @@
-"""From the cells of a run to one row each, held against each other: who is fastest."""
+"""One row for each cell of a run, and the comparison of the rows: the fastest algorithms."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ from .summary_row import SummaryRow, time_of
 
 
 def summarise(folder: RunFolder) -> list[SummaryRow]:
-    """One row per planned all-reduce, as in SUMMARY; the floors are columns of the others' rows. Raises RunError.
+    """One row per planned all-reduce, as in SUMMARY; reference times are columns of the other rows. Raises RunError.
 
     Of an imported run one row per cell of its logs. By ranks, size, the plan's order of algorithms, and cache.
     """
@@ -97,7 +97,7 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
 
 
 def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, CellCalls]]) -> SummaryRow:
-    """The floors of these ranks at the cell's size and cache, seconds; that of no call is the same at every size."""
+    """The reference times of these ranks at the cell's size and cache, seconds; the empty call has one for all."""
     smallest = min(plan.sizes) // plan.itemsize
 
     def time_s(name: str, count: int, of_launch: Callable[[Sequence[float]], float]) -> float | None:
@@ -127,7 +127,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "launches": len(timed),
         "time_s": None,
         "state": "missing",
-        "reason": "its launch was never finished",
+        "reason": "the launch was not finished",
     }
     row |= marks.outcome(ended)
     if row["state"] not in marks.FAILED and (timed or row["state"] == "done"):
@@ -139,7 +139,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
 
 
 def _add_speedups(rows_of_size: Sequence[SummaryRow]) -> None:
-    """Give the rows of one size their speed-up over native, where nothing speaks against either time."""
+    """Give the rows of one size their speed-up over native, if neither time is doubted."""
     trusted = [row for row in rows_of_size if row["doubt"] is None]
     native = next((row for row in trusted if row["algorithm"] == "native"), None)
     for row in rows_of_size:
@@ -147,7 +147,7 @@ def _add_speedups(rows_of_size: Sequence[SummaryRow]) -> None:
 
 
 def _add_link_limits(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -> None:
-    """Hold the times against the links between the nodes."""
+    """Compare the times with the limit of the links between the nodes."""
     for ranks in plan.ranks:
         rows_of_ranks = [row for row in rows if row["ranks"] == ranks]
         facts = [fact for fact in attempts if fact["ranks"] == ranks]
@@ -155,6 +155,6 @@ def _add_link_limits(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -
         for row in rows_of_ranks:
             row |= {"limit_s": None, "of_limit": None, "link": link.words if link else None}
             nodes, time_s = row.get("nodes"), row["time_s"]
-            if link and nodes and time_s and row["nbytes"] and not plan.groups:  # which share the links in another way
+            if link and nodes and time_s and row["nbytes"] and not plan.groups:  # groups share the links in another way
                 limit_s = least_s(row["nbytes"], nodes, link)
                 row |= {"limit_s": limit_s, "of_limit": share_of_limit(limit_s, time_s)}

@@ -1,6 +1,6 @@
 """One row of a summary, as everyone reads it: a cell of a run over all its launches.
 
-The columns are those of `schema.SUMMARY`, which says what they mean; a test holds the two against each other.
+The columns are those of `schema.SUMMARY`, which documents them; a test compares the two.
 """
 
 from typing import Literal, NamedTuple, TypedDict
@@ -56,7 +56,7 @@ class Accident(NamedTuple):
 
 
 class LaunchStates(NamedTuple):
-    """Of a cell whose launches are in two states: a median over all of them is the time of neither."""
+    """A cell with launches in two states; a median over all launches represents neither state."""
 
     low_s: float  # median of the launches in the fast state, seconds
     high_s: float  # of those in the slow state
@@ -66,7 +66,7 @@ class LaunchStates(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """One thing that keeps times from being good."""
+    """One reason why times are not graded good."""
 
     code: str  # a name of `grade.CRITERIA`
     grade: str  # the best that it allows
@@ -91,7 +91,7 @@ class Grade(NamedTuple):
 
 
 class SummaryFacts(TypedDict, total=False):
-    """What a row holds beside the columns; no file does."""
+    """The part of a row beside the columns; it is in no file."""
 
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
     launch_states: LaunchStates | None  # see `launch_states.add_states`
@@ -108,7 +108,7 @@ class SummaryFacts(TypedDict, total=False):
 
 
 class SummaryRow(SummaryFacts, total=False):
-    """A row or a part of one: any key may be missing, which says as much as None.
+    """A row or a part of one: any key may be missing, which means None.
 
     A column that is never None is there in every row, or in every row whose `time_s` is a number.
     """

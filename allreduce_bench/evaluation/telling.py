@@ -1,4 +1,4 @@
-"""What launches can tell of two cells: the ratio of their times, how sure it is, and what many such questions cost.
+"""Comparison of two cells over their launches: the ratio of times, its uncertainty, and correction for many tests.
 
 The unit is the launch: the logarithm of the ratio of two medians of one launch, in which whatever slows down the whole
 launch cancels. Its variance is borrowed from all pairs that are asked about together (`spread`), but is never less than
@@ -25,7 +25,7 @@ LEAST_VARIANCE = 1e-8  # of a logarithm: clocks and medians are no finer than 0.
 
 
 class Difference(NamedTuple):
-    """How the time of one cell compares with another's."""
+    """The comparison of the times of two cells."""
 
     ratio: float  # geometric mean over launches
     low: float  # 95 % interval of it, of this one alone
@@ -46,7 +46,7 @@ def launch_ratios(row: SummaryRow, other: SummaryRow) -> dict[str, float]:
 
 
 def differences(ratios_of_pairs: Sequence[Sequence[float]], kept: Sequence[float] = ()) -> list[Difference | None]:
-    """What the ratios of each pair say, launch by launch; None: fewer than MIN_LAUNCHES launches.
+    """The comparison of each pair from its ratios, launch by launch; None: fewer than MIN_LAUNCHES launches.
 
     `kept`: of each pair the share of what its ratios are made of that was not drawn in before; empty: all of it.
     """
@@ -76,7 +76,7 @@ def drawn_in(ratios_of_pairs: Sequence[Mapping[str, float]]) -> list[DrawnIn]:
 
 
 def holm(p_values: Sequence[float], error_share: float = ERROR_SHARE) -> list[bool]:
-    """Which of the questions are answered so that any is wrong in at most `error_share` of all cases.
+    """The tests that are significant, with a family-wise error of at most `error_share`.
 
     Step-down: the smallest of n p-values counts n times, the next n - 1 times, … (Holm, Scand. J. Statist. 6, 1979).
     """

@@ -1,8 +1,8 @@
-"""Who wins from which size to which, by how much, and where one hands over to the next: facts, from standings.
+"""The winners over ranges of sizes, their advantage, and the switch points between them: facts, from standings.
 
-A stretch is neighbouring sizes at which some algorithm is shown to be slower nowhere: it ends only where the data say
-so, since noise makes no bands. It reaches from the first to the last size at which that is shown; those between, of
-which nothing can be told, are its exceptions. An algorithm without a time at a size may be the fastest there.
+A stretch is a range of neighbouring sizes with a common leader, an algorithm that is nowhere shown to be slower. It
+ends only where the data show it, so that noise does not split it. It extends from the first to the last size at which
+that is shown; undecided sizes in between are its exceptions. An algorithm without a time at a size may be the fastest.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ class Stretch(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What there is to say of one number of ranks and cache."""
+    """The verdict on one number of ranks and cache."""
 
     ranks: int
     cache: str
@@ -102,27 +102,27 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
 
 
 class _Part(NamedTuple):
-    """Sizes of which something can be told and that have leaders in common."""
+    """Decided sizes with common leaders."""
 
     sizes: list[int]
     names: tuple[str, ...]  # of the leaders, as in Stretch
 
 
 def _is_told(contest: Contest) -> bool:
-    """Whether anybody is shown to be slower than the lowest time, by launches and calls that are enough."""
+    """Whether any algorithm is shown to be slower than the lowest time, with enough launches and calls."""
     standings = {row["standing"] for row in contest.rows.values()}
     return contest.is_open and (FASTEST in standings or (SLOWER in standings and not _lack(contest.rows)))
 
 
 def _leaders(rows: Mapping[str, SummaryRow], names: Iterable[str]) -> frozenset[str]:
-    """Those of `names` that are not shown to be slower; who is not ranked is not."""
+    """Those of `names` that are not shown to be slower; algorithms that are not ranked count as such."""
     return frozenset(name for name in names if name not in rows or rows[name]["standing"] != SLOWER)
 
 
 def _cut(leaders: Mapping[int, frozenset[str]], sizes: Sizes) -> Iterator[tuple[list[int], frozenset[str]]]:
-    """As few groups of neighbouring sizes as have leaders in common, from the smallest size on; and these.
+    """The fewest groups of neighbouring sizes with common leaders, from the smallest size on, and their leaders.
 
-    Who is not ranked at a size may lead there, but only who is ranked at some size of a group holds it together.
+    An algorithm that is not ranked at a size may lead there, but a leader must be ranked at some size of the group.
     """
     group: list[int] = []
     common: frozenset[str] = frozenset()
@@ -137,7 +137,7 @@ def _cut(leaders: Mapping[int, frozenset[str]], sizes: Sizes) -> Iterator[tuple[
 
 
 def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[str, ...]:
-    """Whoever is the fastest at some size first, then by the geometric mean over the sizes that they have."""
+    """Algorithms that are the fastest at some size first, then by the geometric mean over their sizes."""
 
     def key(name: str) -> tuple[bool, float]:
         rows = [(sizes[nbytes][name], sizes[nbytes]) for nbytes in group if name in sizes[nbytes]]
@@ -149,7 +149,7 @@ def _by_time(names: Iterable[str], group: Sequence[int], sizes: Sizes) -> tuple[
 
 
 def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryRow]]) -> Stretch:
-    """What there is to say of the leaders of a part; `measured`: all rows by size, ranked or not."""
+    """The stretch of the leaders of a part; `measured`: all rows by size, ranked or not."""
     first = part.names[0]
     won = [nbytes for nbytes in part.sizes if first in sizes[nbytes] and sizes[nbytes][first]["standing"] == FASTEST]
     shown = won or [nbytes for nbytes in part.sizes if first in sizes[nbytes]]
@@ -170,7 +170,7 @@ def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryR
 
 
 def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
-    """Over native where that is no leader, else over the next; None where the launches do not show it."""
+    """The advantage over native, or over the next algorithm if native leads; None if the launches do not show it."""
     first = names[0]
     rivals = dict.fromkeys(name for rows in sizes.values() for name in rows if name not in names)
     common = {name: [rows for rows in sizes.values() if name in rows and first in rows] for name in rivals}
@@ -191,7 +191,7 @@ def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
 
 
 def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) -> Stretch | None:
-    """All sizes as one stretch, whose leader is shown to be faster than each other one in the mean over them.
+    """All sizes as one stretch, with a leader that is shown to be faster than each other algorithm in the mean.
 
     And seems to be in the mean over either half of the sizes; one of `leaders`, where there are any. In at most
     telling.ERROR_SHARE of tables of equals.
@@ -216,7 +216,7 @@ def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) ->
 
 
 def _lack(rows: Mapping[str, SummaryRow]) -> str:
-    """Of what two ranked algorithms or more have too few, whatever their times; empty: of nothing."""
+    """FEW_LAUNCHES or FEW_CALLS if two ranked algorithms or more have too few of them; else empty."""
     if min(row["launches"] for row in rows.values()) < MIN_LAUNCHES:
         return FEW_LAUNCHES
     return "" if all(map(has_enough_calls, rows.values())) else FEW_CALLS

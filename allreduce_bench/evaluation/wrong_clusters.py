@@ -1,4 +1,4 @@
-"""Whether wrong results gather at one size, or at one number of bytes a rank, by more than chance.
+"""Test whether wrong results cluster at one size, or at one number of bytes per rank, more than by chance.
 
 A result is that of one cell in one launch: right or wrong. Where wrong results fell on the checked ones by chance,
 their number at a size would be hypergeometric. A cluster is a size, or a value of n/p, with so many that chance would
@@ -21,7 +21,7 @@ KINDS = SIZE, BYTES_PER_RANK = "size", "n/p"
 
 
 class WrongCluster(NamedTuple):
-    """One value at which wrong results gather."""
+    """One value at which wrong results cluster."""
 
     kind: str  # SIZE or BYTES_PER_RANK
     nbytes: Fraction  # the value
@@ -33,9 +33,9 @@ class WrongCluster(NamedTuple):
 
 
 def wrong_clusters(rows: Iterable[SummaryRow]) -> list[WrongCluster]:
-    """The values at which wrong results gather, the least likely one first; `rows` as `summarise` gives them.
+    """The values at which wrong results cluster, the least likely one first; `rows` as `summarise` gives them.
 
-    Of a size and an n/p that hold the same wrong results the less likely one, so that one cluster is told once.
+    If a size and an n/p hold the same wrong results, only the less likely one is returned.
     """
     counted = [row for row in rows if row.get("checked_launches")]
     wrong, checked = Counter[tuple[str, Fraction]](), Counter[tuple[str, Fraction]]()

@@ -42,7 +42,7 @@ def _outcomes(marks: Iterable[Row]) -> dict[tuple[str, CellKey], tuple[str, str]
 def _fate(launch: Launch, tasks: Sequence[JobTask], states: JobStates) -> tuple[str, bool]:
     """Why a launch did not measure a cell, and whether it still may."""
     if not tasks:
-        return "its launch was never finished", False
+        return "the launch was not finished", False
     task_endings = [(task, ending(task, states)) for task in tasks if task.covers(launch)]
     if not task_endings:
         return "no job was to measure it", False

@@ -217,7 +217,7 @@ def test_a_run_without_jobs_is_gone_on_with_by_run(tmp_path):
     result = collect(tmp_path / "run")
     assert result.exit_code == 1 and not result.stderr
     assert result.stdout.splitlines()[:3] == [
-        "all 12 cells at 8 ranks: launch 3: its launch was never finished",
+        "all 12 cells at 8 ranks: launch 3: the launch was not finished",
         "96 of 108 cells are there",
         f"measure those: allreduce-bench run --resume -o {tmp_path}/run",
     ]

@@ -65,11 +65,10 @@ def test_each_cell_gets_its_verdict_and_what_is_slower_fails(base, tmp_path):
     }
     result = compare(base, new)
     assert result.exit_code == 1 and result.stderr == "error: slower: ring 8 B, 2 ranks\n"
-    expected = (
-        r"4 cells: 1 slower, 1 faster, 1 same, 1 undecided \((\d+ more launch(es)?|more than 1000 launches) a side"
-    )
+    more = r"\((\d+ more launch(es)?|more than 1000 launches) per side needed"
+    expected = rf"4 cells: 1 slower, 1 faster, 1 same, 1 undecided {more}"
     assert re.match(expected, result.stdout.splitlines()[-2])
-    assert result.stdout.splitlines()[-1].startswith("warning: 1 cell is undecided, and the gate did not see ")
+    assert result.stdout.splitlines()[-1].startswith("warning: 1 cell is undecided, so the gate did not check ")
     (cell,) = [cell for cell in judged(base, new)["cells"] if cell["verdict"] == "slower"]
     assert cell["low"] < cell["ratio"] < cell["high"] and cell["ratio"] == pytest.approx(1.3, rel=0.03)
     assert cell["ratio"] == pytest.approx(cell["new_s"] / cell["baseline_s"])
@@ -101,7 +100,9 @@ def test_an_alarm_holds_for_all_cells_and_a_cell_alone_for_itself(base, tmp_path
     (ring,) = [cell for cell in together if cell["name"] == "ring 8 B, 2 ranks"]
     assert [cell["name"] for cell in alone] == [ring["name"]] and alone[0]["ratio"] == ring["ratio"]
     assert ring["degrees_of_freedom"] > alone[0]["degrees_of_freedom"] and ring["p_holm"] != alone[0]["p_holm"]
-    assert "is one that -a and --sizes name; it has: native, ring; 8 B, 64 KiB" in refusal(base, new, "-a", "tree")
+    assert "has no cell that matches -a and --sizes; it has: native, ring; 8 B, 64 KiB" in refusal(
+        base, new, "-a", "tree"
+    )
 
 
 def test_undecided_is_not_green_by_accident(base, tmp_path):
@@ -109,8 +110,9 @@ def test_undecided_is_not_green_by_accident(base, tmp_path):
     blind = compare(base, rough)
     assert blind.exit_code == 1
     assert re.fullmatch(
-        r"error: no cell was decided: all 4 are undecided; launches differ by \d+ %: to call equal cells the same "
-        r"takes \d+ a side, there are 5; to pass nevertheless, add --undecided pass\n",
+        r"error: no cell was decided: all 4 cells are undecided; launches differ by \d+ %:"
+        r" \d+ per side are needed to show that equal cells are the same, found 5; "
+        r"to pass nevertheless, add --undecided pass\n",
         blind.stderr,
     )
     passed = compare(base, rough, "--undecided", "pass")
@@ -139,10 +141,13 @@ def test_fewer_than_three_launches_are_never_judged(base, tmp_path, launches):
     for sides in ((base, new), (new, base)):
         found = judged(*sides)
         assert {cell["verdict"] for cell in found["cells"]} == {"undecided"} and found["failed"]
-        assert "no cell was decided: all 4 are undecided; 3 launches a side are the least" in found["failure"]
+        assert (
+            "no cell was decided: all 4 cells are undecided; a verdict needs at least 3 launches per side"
+            in found["failure"]
+        )
         assert found["cells"][0]["more_units"] == 3 - launches and found["cells"][0]["low"] is None
-        assert found["sentence"].endswith("4 undecided (3 launches a side are the least for a verdict)")
-    assert f"5 and {launches} launches; a verdict takes 3 a side" in compare(base, new).stdout
+        assert found["sentence"].endswith("4 undecided (a verdict needs at least 3 launches per side)")
+    assert f"5 and {launches} launches; a verdict needs 3 per side" in compare(base, new).stdout
 
 
 def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):
@@ -158,7 +163,7 @@ def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):
         "ring 8 B, 2 ranks": "slower"
     }
     assert {cell["unit"] for cell in found["cells"]} == {"run"} and found["cells"][0]["units"] == [6, 1]
-    assert "runs a side would decide" in found["sentence"]
+    assert "runs per side needed" in found["sentence"]
     assert compare(*nights, "--", today, "--format", "markdown").exit_code == 1  # options behind -- are options
     assert f"baseline: 6 runs, {nights[0]} to {nights[5]}\n" in compare(*nights, "--", today).stdout
     assert len(judged(*nights[:2], "--", *nights[2:])["cells"]) == 4
@@ -192,12 +197,12 @@ def test_an_unknown_format_is_bad_usage(base):
 def test_a_run_is_not_compared_with_itself(base, tmp_path, sides):
     run_of(tmp_path / "new", 2)
     words = [side if side == "--" else tmp_path / side for side in sides]
-    assert "named twice; a run compared with itself says nothing" in refusal(*words)
+    assert "named twice; a run cannot be compared with itself" in refusal(*words)
 
 
 def test_nor_with_its_copy(base, tmp_path):
     copy = run_of(tmp_path / "copy", 1).path
-    assert refusal(base, copy) == f"{copy} holds the same times as {base}: a copy; name another run"
+    assert refusal(base, copy) == f"{copy} holds the same times as {base} (a copy?); name another run"
 
 
 def facts(**changes) -> dict:
@@ -210,11 +215,11 @@ def facts(**changes) -> dict:
 DIFFERENT = {
     "library": ({"mpi": {"library": "MPICH 5.0.2"}}, "MPI library: Open MPI 5.0.11 (BASE), MPICH 5.0.2 (NEW)"),
     "thread-level": ({"mpi": {"thread_level": "multiple"}}, "thread level: single (BASE), multiple (NEW)"),
-    "transport": ({"transport": "tcp"}, "transport, as the MPI says: sm (BASE), tcp (NEW)"),
-    "machine": ({"machine": {"cores": 64}}, "cores of a node: 2 (BASE), 64 (NEW)"),
+    "transport": ({"transport": "tcp"}, "transport, as reported by the MPI: sm (BASE), tcp (NEW)"),
+    "machine": ({"machine": {"cores": 64}}, "cores per node: 2 (BASE), 64 (NEW)"),
     "layout": ({"layout": "2x1"}, "nodes x ranks: 1x2 (BASE), 2x1 (NEW)"),
-    "binding": ({"binding": ["0-1", "0-1"]}, "bound to cores: 0 | 1 (BASE), all 0-1 (NEW)"),
-    "oversubscribed": ({"oversubscribed": True}, "more ranks than cores: no (BASE), yes (NEW)"),
+    "binding": ({"binding": ["0-1", "0-1"]}, "core binding: 0 | 1 (BASE), all 0-1 (NEW)"),
+    "oversubscribed": ({"oversubscribed": True}, "oversubscription: no (BASE), yes (NEW)"),
 }
 
 
@@ -224,7 +229,7 @@ def test_what_is_not_comparable_is_refused_by_both_values_unless_accepted(tmp_pa
     base = run_of(tmp_path / "base", 1, facts=facts()).path
     new = run_of(tmp_path / "new", 2, facts=facts(**changes)).path
     says = says.replace("BASE", str(base)).replace("NEW", str(new))
-    assert refusal(base, new) == f"not comparable: {says}; if that is what you compare, add --despite {word}"
+    assert refusal(base, new) == f"not comparable: {says}; to compare nevertheless, add --despite {word}"
     other = next(name for name in reversed(SAME) if name != word)
     assert refusal(base, new, "--despite", other).startswith(f"not comparable: {says}")
     for despite in (word, "all", f"time,{word}"):
@@ -251,14 +256,14 @@ def test_other_definitions_of_time_interfaces_and_pretended_nodes_are_refused(ba
     raw = run_of(tmp_path / "raw", 2)
     for path in raw.launches.glob("2r-?.1.csv"):
         path.write_text(path.read_text().replace("barrier_max_local", "round_time_max_local"))
-    assert "time of a call: barrier_max_local" in refusal(base, raw.path)
+    assert "timing method: barrier_max_local" in refusal(base, raw.path)
     assert compare(base, raw.path, "--despite", "time").exit_code == 0
     change = {"start": {**json.loads(raw.run_json.read_text())["plan"]["start"], "interface": "hsn0"}}
     raw = run_of(tmp_path / "other", 3)
     content = json.loads(raw.run_json.read_text())
     content["plan"] |= change | {"pretend_ranks_per_node": 1}
     raw.run_json.write_text(json.dumps(content))
-    assert "interface asked for: none" in (line := refusal(base, raw.path)) and "pretended nodes: none" in line
+    assert "requested interface: none" in (line := refusal(base, raw.path)) and "pretended nodes: none" in line
     assert line.endswith("add --despite layout,interface")
 
 
@@ -329,7 +334,7 @@ def test_an_unfinished_run_is_compared_as_far_as_it_goes(base, tmp_path):
     new = run_of(tmp_path / "new", 2, outcome=lambda launch, cell: {} if launch.number < 4 else None).path
     result = compare(base, new)
     assert result.exit_code == 0
-    assert f"{new} is unfinished: cells are left in 2r-4; 2r-5; compared as far as it goes\n" in result.stdout
+    assert f"{new} is unfinished: cells are missing in 2r-4; 2r-5; finished cells are compared\n" in result.stdout
     assert {cell["new_launches"] for cell in judged(base, new)["cells"]} == {3}
     nothing = run_of(tmp_path / "nothing", 2, outcome=lambda launch, cell: None).path
     assert "half-written: no cell was finished" in refusal(base, nothing)
@@ -453,5 +458,5 @@ def test_a_cell_that_was_timed_otherwise_is_judged_only_where_that_is_wanted(bas
     new = run_of(tmp_path / "new", 2, call=fell_back).path
     (cell,) = [cell for cell in judged(base, new)["cells"] if cell["name"] == "ring 8 B, 2 ranks"]
     assert cell["verdict"] == "undecided"
-    assert cell["reason"].startswith("its times are barrier_max_local, dissemination_max_local; if that is what")
+    assert cell["reason"].startswith("its timing methods are barrier_max_local, dissemination_max_local; to compare")
     assert {cell["verdict"] for cell in judged(base, new, "--despite", "time")["cells"]} == {"same"}

@@ -265,7 +265,7 @@ def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_pa
         ([*ON_TWO, "-o", "sum"], "-o sum: -o is the output folder"),
         ([*ON_TWO, "-o", "bin"], "bin: exists already; choose another folder with -o"),
         ([*ON_TWO, "-a", "rign"], "unknown algorithm 'rign'"),
-        ([*ON_TWO, "--min-busbw", "1G:5"], "--min-busbw: no size of the run is 1 GiB"),
+        ([*ON_TWO, "--min-busbw", "1G:5"], "--min-busbw: the run does not measure 1 GiB"),
         (["--resume"], "--resume needs the folder of the sweep: -o FOLDER"),
         (["--resume", "-o", "absent"], "absent: no such folder"),
     ],

@@ -39,13 +39,13 @@ def test_limits_are_read(quantity, text, limits):
 
 @pytest.mark.parametrize("text", ["20", "64M", "64M:fast", "64M:", ":20", "64M:-1", "64M:0", "64M:nan", "@64M:20", ""])
 def test_what_is_no_limit_of_busbw_is_said_with_an_example(text):
-    with pytest.raises(ValueError, match="is no limit: .*; expected SIZE:RATE in GB/s, such as 64M:20"):
+    with pytest.raises(ValueError, match="is not a limit: .*; expected SIZE:RATE in GB/s, such as 64M:20"):
         parse_limits("busbw", text)
 
 
 @pytest.mark.parametrize("text", ["15us", "8:15", "8", "8:us", "8:1m30", "8:0us", "x:1us", "8:1us,", "a@b@8:1us"])
 def test_what_is_no_limit_of_time_is_said_with_an_example(text):
-    with pytest.raises(ValueError, match="is no limit: .*; expected SIZE:TIME with its unit, such as 8:15us"):
+    with pytest.raises(ValueError, match="is not a limit: .*; expected SIZE:TIME with its unit, such as 8:15us"):
         parse_limits("time", text)
 
 
@@ -57,13 +57,17 @@ def plan(**changes) -> Plan:
 @pytest.mark.parametrize(
     ("limit", "changes", "says"),
     [
-        (AcceptanceLimit("busbw", 64 * MIB, 1e9), {}, "--min-busbw: no size of the run is 64 MiB \\(nearest: 1 MiB\\)"),
+        (
+            AcceptanceLimit("busbw", 64 * MIB, 1e9),
+            {},
+            "--min-busbw: the run does not measure 64 MiB \\(nearest size: 1 MiB\\)",
+        ),
         (
             AcceptanceLimit("time", 8, 1e-6, "rign"),
             {},
             "--max-time: 'rign' is not measured; the run's algorithms: native, ring",
         ),
-        (AcceptanceLimit("time", 8, 1e-6), {"ranks": (1,)}, "--max-time: one rank alone sends nothing"),
+        (AcceptanceLimit("time", 8, 1e-6), {"ranks": (1,)}, "--max-time: a single rank sends no messages"),
     ],
 )
 def test_a_limit_that_nothing_could_meet_is_refused(limit, changes, says):
@@ -168,12 +172,12 @@ def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python,
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--min-busbw", "20"], "--min-busbw: '20' is no limit: it does not name both a size and a value"),
-        (["--min-busbw", "64M:fast"], "--min-busbw: '64M:fast' is no limit: 'fast' is no rate"),
-        (["--max-time", "8:15"], "--max-time: '8:15' is no limit: '15' has no unit"),
-        (["--min-busbw", "64M:20"], "--min-busbw: no size of the run is 64 MiB (nearest: 1 MiB)"),
+        (["--min-busbw", "20"], "--min-busbw: '20' is not a limit: a size and a value are needed"),
+        (["--min-busbw", "64M:fast"], "--min-busbw: '64M:fast' is not a limit: 'fast' is no rate"),
+        (["--max-time", "8:15"], "--max-time: '8:15' is not a limit: '15' has no unit"),
+        (["--min-busbw", "64M:20"], "--min-busbw: the run does not measure 64 MiB (nearest size: 1 MiB)"),
         (["--max-time", "tree@8:15us"], "--max-time: 'tree' is not measured; the run's algorithms: native, ring"),
-        (["--max-time", "8:15us", "-n", "1"], "--max-time: one rank alone sends nothing; run with 2 ranks or more"),
+        (["--max-time", "8:15us", "-n", "1"], "--max-time: a single rank sends no messages; use 2 ranks or more"),
     ],
 )
 def test_bad_usage_is_one_line_and_starts_nothing(tmp_path, words, says):

@@ -46,7 +46,7 @@ def test_the_sentences_of_a_run(tmp_path):
         "bits: ring, two_tree: equal on all ranks, calls and launches; naive differs between ranks at all sizes; "
         "native differs between calls at 64 KiB",
         "bits: at most 4 ULP from the exactly rounded sum (ring, 64 KiB), "
-        "on average 0.250 (two_tree) to 0.500 (ring) at 64 KiB",
+        "mean 0.250 (two_tree) to 0.500 (ring) at 64 KiB",
     ]
 
 
@@ -57,7 +57,7 @@ def test_algorithms_that_agree_at_every_size_are_named(tmp_path):
     folder = run(tmp_path / "all", lambda launch, cell, facts: same)
     assert bits_sentences(folder.plan(), summarise(folder)) == [
         "bits: native, ring, two_tree, naive: equal on all ranks, calls and launches",
-        "bits: the same result at every size with all algorithms",
+        "bits: all algorithms give the same result at every size",
         "bits: every compared result is the exactly rounded sum",
     ]
 
@@ -96,7 +96,7 @@ def test_bits_that_change_are_no_bits_of_the_summary(tmp_path):
 
 
 CONTRADICTIONS = [
-    ("two_tree", {"same_bits": False}, "by its schedule all ranks get the same bits, but they did not"),
+    ("two_tree", {"same_bits": False}, "the schedule guarantees equal bits on all ranks, but the bits differ"),
     ("naive", {"same_bits_calls": False}, "but repeated calls gave different bits"),
 ]
 
@@ -152,9 +152,9 @@ def test_a_report_without_the_check_or_of_integers_has_none(tmp_path):
     unknown = dict.fromkeys(("same_bits", "same_bits_calls", "bits", "max_ulp", "mean_ulp"))
     folder = run(tmp_path / "b", lambda *_: unknown, choices={"dtype": "int32"})
     page = write_report([folder], tmp_path / "integers.html").read_text()
-    assert "bits: int32 is exact in any order of reduction" in page and "max ULP" not in page
+    assert "bits: int32 reductions are exact in any order" in page and "max ULP" not in page
     assert bits_sentences(folder.plan(), summarise(folder)) == [
-        "bits: int32 is exact in any order of reduction: the check of the results covers the bits"
+        "bits: int32 reductions are exact in any order, so the result check covers the bits"
     ]
 
 

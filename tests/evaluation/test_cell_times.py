@@ -69,9 +69,9 @@ def test_no_valid_call_is_no_time():
         "launches": 0,
         "invalid": 1,
         "state": "left out",
-        "reason": "none of its 1 calls was valid",
+        "reason": "none of the 1 calls was valid",
     }
-    assert statistics({"2r-1": calls_of(0, 0, 1)})["reason"] == "the clock is too coarse for it"
+    assert statistics({"2r-1": calls_of(0, 0, 1)})["reason"] == "the clock resolution is too coarse"
 
 
 def test_joined_values_are_split_again():

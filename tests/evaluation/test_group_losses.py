@@ -67,10 +67,13 @@ def test_the_table_and_the_report_tell_each_group(folder, tmp_path):
     text = table(folder.plan(), summarise(folder), "an MPI")
     assert "4 ranks, 2 groups of 2 ranks (consecutive) at the same time," in text
     assert "groups at 64 KiB: native 1810, 2413 us, alone 1207 us, loss 1.50, 2.00" in text
-    assert "largest loss against one group alone: native 2.00 (8 B), ring 2.00" in text and "not sure" not in text
+    assert (
+        "largest loss relative to one group alone: native 2.00 (8 B), ring 2.00" in text
+        and "not significant" not in text
+    )
     page = write_report([folder], tmp_path / "report.html").read_text()
     assert "<strong>1.50, 2.00</strong>" in page and "one of each layout alone while the others sleep" in page
-    assert "share links, which is another model" in page and "It cannot be told: several groups" in page
+    assert "share links at the same time; the models do not" in page and "Unknown: several groups" in page
 
 
 def test_groups_of_another_kind_are_not_compared(folder, tmp_path):

@@ -22,7 +22,7 @@ def test_a_node_sends_and_receives_its_part():
 
 def test_the_slowest_machine_counts_and_little_used_interfaces_do_not():
     link = link_of(None, [{"wire": "hsn0=1000 eth0=100"}], [ATTEMPT])
-    assert link.rate_bytes_per_s == 1e9 and link.words == "hsn0, 8 Gbit/s as the system says"
+    assert link.rate_bytes_per_s == 1e9 and link.words == "hsn0, 8 Gbit/s as reported by the system"
 
 
 def test_ports_go_before_interfaces():
@@ -42,13 +42,13 @@ def test_on_one_node_there_is_no_link():
 def test_the_limit_takes_the_links_that_carried_the_bytes():
     machine = {"interfaces": [{"name": "a0", "rate_bytes_per_s": 1e9}, {"name": "b0", "rate_bytes_per_s": None}]}
     two_nodes, carried = [{"nodes": 2, "machines": [machine, machine]}], [{"wire": "a0=1000 b0=3 lo=9999"}]
-    assert link_of(None, carried, two_nodes) == NodeLink(1e9, "a0, 8 Gbit/s as the system says")
+    assert link_of(None, carried, two_nodes) == NodeLink(1e9, "a0, 8 Gbit/s as reported by the system")
     assert link_of(None, [{"wire": "a0=1000 b0=900"}], two_nodes) is None  # b0 does not say its rate
-    assert link_of(5e8, carried, two_nodes) == NodeLink(5e8, "a0, 4 Gbit/s as --link-rate says")
+    assert link_of(5e8, carried, two_nodes) == NodeLink(5e8, "a0, 4 Gbit/s from --link-rate")
     assert link_of(5e8, carried, [{"nodes": 1, "machines": [machine]}]) is None
     fabric = [{"nodes": 2, "machines": [{"port_rates_bytes_per_s": {"mlx5_0:1": 25e9}}] * 2}]
     assert link_of(None, [{"wire": "mlx5_0:1=1000"}], fabric) == NodeLink(
-        25e9, "mlx5_0:1, 200 Gbit/s as the system says"
+        25e9, "mlx5_0:1, 200 Gbit/s as reported by the system"
     )
     assert least_s(1000, 4, NodeLink(100.0, "")) == pytest.approx(15.0)
 

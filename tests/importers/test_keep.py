@@ -190,10 +190,10 @@ def test_imported_runs_are_compared(tmp_path):
         run("import", log, "-o", tmp_path / name)
     said = run("compare", tmp_path / "good", tmp_path / "bad", status=1)
     assert "25 cells: 0 slower, 0 faster, 0 same, 25 undecided" in said and "unfinished" not in said
-    assert "no cell was decided: all 25 are undecided; 3 launches a side are the least for a verdict" in said
+    assert "no cell was decided: all 25 cells are undecided; a verdict needs at least 3 launches per side" in said
     run("import", OSU, "-n", 8, "--nodes", 2, "--dtype", "float32", "-o", tmp_path / "osu")
     said = run("compare", tmp_path / "good", tmp_path / "osu", status=2)
-    assert "time of a call: nccl_tests" in said and "--despite" in said
+    assert "timing method: nccl_tests" in said and "--despite" in said
 
 
 def test_an_imported_run_cannot_be_resumed(tmp_path):

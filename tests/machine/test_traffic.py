@@ -54,7 +54,7 @@ def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_
             share = float(line["limit_s"]) / float(line["time_s"])  # buffers send the last bytes after the call
             assert 0 < share <= 1.05 and line["of_limit"] == ("" if share > 1 else line["of_limit"]) != "0"
     assert "4 ranks on 2 nodes" in result.stdout
-    assert f"x on {INTERFACE}" in result.stdout and "500 Mbit/s as --link-rate says" in result.stdout
+    assert f"x on {INTERFACE}" in result.stdout and "500 Mbit/s from --link-rate" in result.stdout
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")

@@ -164,12 +164,12 @@ def test_without_it_calls_are_not_repeated_and_nothing_is_said(python, tmp_path)
         (
             "if comm.rank == 1: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
             "same_bits",
-            "by its schedule all ranks get the same bits, but they did not",
+            "the schedule guarantees equal bits on all ranks, but the bits differ",
         ),
         (
             "if calls[0] == 3: recvbuf[0] = np.nextafter(recvbuf[0], np.float32(99))",
             "same_bits_calls",
-            "its schedule says what is added to what, but repeated calls gave different bits",
+            "the schedule fixes the order of reduction, but repeated calls gave different bits",
         ),
     ],
     ids=["ranks", "calls"],
@@ -180,7 +180,9 @@ def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, wor
     result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "4K", "--launches", 1)
     assert result.returncode == 1
     assert "bits differ that a proved schedule fixes: doubling" in result.stderr and "Traceback" not in result.stderr
-    assert f"BROKEN PROMISE: doubling: {words}: a bug of the executor, of the MPI, or broken hardware" in result.stdout
+    assert (
+        f"BROKEN PROMISE: doubling: {words}: a bug in the executor or in the MPI, or a hardware fault" in result.stdout
+    )
     (row,) = rows_of(folder / "summary.csv")
     assert row["state"] == "done" and row[column] == "0" and row["bits"] == "" and float(row["time_s"]) > 0
     page = tmp_path / "page.html"

@@ -151,7 +151,7 @@ def test_a_launch_without_a_valid_call_is_no_launch_of_the_cell(tmp_path):
 
 @pytest.mark.parametrize(
     ("times", "valid", "reason"),
-    [([2.0] * 12, False, "none of its 10 calls was valid"), ([0.0] * 12, True, "the clock is too coarse for it")],
+    [([2.0] * 12, False, "none of the 10 calls was valid"), ([0.0] * 12, True, "the clock resolution is too coarse")],
 )
 def test_a_cell_without_a_usable_time_has_none_and_says_why(tmp_path, times, valid, reason):
     folder = one_cell(tmp_path / "run", [times], call=lambda launch, cell, number: {"valid": valid})

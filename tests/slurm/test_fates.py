@@ -68,7 +68,7 @@ def test_cold_caches_groups_and_floors_are_told_apart(tmp_path):
     folder = build_sweep(tmp_path / "run", outcome=outcome, cache="both", floors=True, launches=1)
     assert sentences(folder) == [
         "native, ring, two_tree, null, copy, reduce 8 B cold; null, copy 8 B at 8 ranks: launch 1: "
-        "its launch was never finished"
+        "the launch was not finished"
     ]
 
 
@@ -104,7 +104,7 @@ def test_what_the_ranks_said_comes_before_what_the_job_said_and_failed_checks_co
 @pytest.mark.parametrize(
     ("tasks", "why"),
     [
-        ([], "its launch was never finished"),
+        ([], "the launch was not finished"),
         ([task("124", "4r")], "no job was to measure it"),
         ([task("123", "8r"), task("124", "8r-2,8r-3")], "job 124 hit its time limit of 30:00"),
         ([task("123", "8r"), task("124", "8r")], "job 124 hit its time limit of 30:00"),

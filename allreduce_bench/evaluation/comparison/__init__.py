@@ -1,4 +1,4 @@
-"""New runs against a baseline: which cells became slower, by how much, and how sure that is.
+"""New runs compared with a baseline: which cells became slower, by how much, and with what confidence.
 
 reading      folders to runs              conditions   whether runs can be compared at all
 matching     the cells of two sides       ratio        the statistics of cells

@@ -7,22 +7,22 @@ from .matching import MatchKey
 from .ratio import Estimate
 
 VERDICTS = ("slower", "faster", "same", "undecided")
-READABLE = 10.0  # a factor: a ratio that is not known to it is not shown by numbers
+READABLE = 10.0  # a factor: the interval of a ratio known no better is not printed as numbers
 
 
 class ComparedCell(NamedTuple):
-    """A cell that both sides have, or that failed on the new one."""
+    """A cell that both sides have, or that failed on the new side."""
 
     key: MatchKey
     name: str  # `ring 64 KiB, 4 ranks`
     verdict: str  # one of VERDICTS, or failed
     reason: str = ""  # why it failed or is undecided
-    baseline_s: float | None = None  # geometric means over launches, of runs where there are several
+    baseline_s: float | None = None  # geometric means over launches, and over runs if there are several
     new_s: float | None = None
     launches: tuple[int, int] = (0, 0)
     estimate: Estimate | None = None
     p_holm: float | None = None  # see Decision
-    more: int | None = None  # units a side that would decide; None: not known, or more than MOST
+    more: int | None = None  # further units per side needed for a verdict; None: unknown, or more than MOST
 
     @property
     def ratio(self) -> float | None:
@@ -31,11 +31,11 @@ class ComparedCell(NamedTuple):
 
     @property
     def interval(self) -> str:
-        """`1.220 to 1.410`; words where it is too wide for numbers, nothing where there is none."""
+        """`1.220 to 1.410`; text if it is too wide for numbers, empty if there is none."""
         if not self.estimate:
             return ""
         if self.estimate.high > READABLE**2 * self.estimate.low:
-            return f"not known to a factor of {READABLE:g}"
+            return f"wider than a factor of {READABLE:g}"
         return f"{self.estimate.low:.3f} to {self.estimate.high:.3f}"
 
     @property

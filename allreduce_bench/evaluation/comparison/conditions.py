@@ -1,4 +1,4 @@
-"""Whether runs can be compared at all: what has to be the same, which differences were accepted, what else changed."""
+"""Whether runs can be compared: conditions that must be equal, accepted differences, and other changes."""
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -11,7 +11,7 @@ from ..environment import FIELDS, PACKAGES, environment, format_values
 from ..summary_row import SummaryRow
 from .reading import ComparedRun
 
-SAME = {  # word of --despite -> keys of what has to be the same
+SAME = {  # word of --despite -> keys that must be equal
     "time": ("time_definition",),
     "library": ("mpi_library",),
     "thread-level": ("thread_level",),
@@ -23,14 +23,14 @@ SAME = {  # word of --despite -> keys of what has to be the same
     "interface": ("interface", "link"),
     "groups": ("groups",),
 }
-IMPLIED = {"library": ("thread-level", "transport", "binding")}  # what each library has of its own
+IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend on the library
 NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
 LABELS = {field.key: field.label for field in FIELDS} | {
-    "time_definition": "time of a call",
+    "time_definition": "timing method",
     "groups": "groups",
     "pretended": "pretended nodes",
-    "oversubscribed": "more ranks than cores",
-    "interface": "interface asked for",
+    "oversubscribed": "oversubscription",
+    "interface": "requested interface",
     "link": "link between nodes",
 }
 CROWDED = {True: "yes", False: "no"}
@@ -50,7 +50,7 @@ class Difference(NamedTuple):
     key: str  # of LABELS
     values: tuple[str, str]
     runs: tuple[str, str]
-    ranks: tuple[int, ...]  # at which they differ; empty: at all that are compared
+    ranks: tuple[int, ...]  # at which they differ; empty: at all compared rank counts
 
     def __str__(self) -> str:
         at = f" at {in_ranks(self.ranks)}" if self.ranks else ""
@@ -59,14 +59,14 @@ class Difference(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """What a run says of one condition."""
+    """The value of one condition in a run."""
 
     value: Hashable
     text: str
 
 
 def parse_despite(text: str) -> frozenset[str]:
-    """The words of `library,machine`, with what they imply; `all` is every one. Raises ValueError."""
+    """The words of `library,machine`, with the words they imply; `all` is every one. Raises ValueError."""
     chosen = {word.strip() for word in text.split(",") if word.strip()}
     if unknown := sorted(chosen - {*SAME, "all"}):
         raise ValueError(unknown_word("condition", unknown[0], [*SAME, "all"]))
@@ -78,9 +78,9 @@ def parse_despite(text: str) -> frozenset[str]:
 def accepted_differences(
     runs: Sequence[ComparedRun], ranks: Collection[int], despite: Collection[str]
 ) -> list[Difference]:
-    """Where the runs differ from the first one at these rank counts, each condition once.
+    """The differences of the runs from the first one at these rank counts, each condition once.
 
-    What a run does not say is not held against it. Raises RunError where a difference is not in `despite`.
+    Unknown values are not differences. Raises RunError if a difference is not in `despite`.
     """
     differences: dict[str, Difference] = {}
     for run in runs[1:]:
@@ -90,7 +90,7 @@ def accepted_differences(
     if refused:
         missing_words = ",".join(dict.fromkeys(difference.word for difference in refused))
         sentences = "; ".join(map(str, refused))
-        raise RunError(f"not comparable: {sentences}; if that is what you compare, add --despite {missing_words}")
+        raise RunError(f"not comparable: {sentences}; to compare nevertheless, add --despite {missing_words}")
     return list(differences.values())
 
 
@@ -111,7 +111,7 @@ def _differences(run: ComparedRun, other_run: ComparedRun, ranks: Sequence[int])
 
 
 def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
-    """The keys of LABELS of which the run says something at this rank count."""
+    """The keys of LABELS with a known value in the run at this rank count."""
     attempts = [fact for fact in run.attempts if fact["ranks"] == ranks]
     rows = [row for row in run.rows if row["ranks"] == ranks]
     plan, pretended, definition = run.plan, run.plan.pretend_ranks_per_node, _usual_definition(rows)
@@ -142,13 +142,13 @@ def _environment_conditions(attempts: Sequence[Mapping]) -> dict[str, Condition]
 
 
 def _usual_definition(rows: Sequence[SummaryRow]) -> str:
-    """What a time is in most cells; a cell that had to be measured otherwise is judged by itself."""
+    """The timing method of most cells; a cell measured by another method is judged separately."""
     counts = Counter(row["time_definition"] for row in rows if row["time_s"] is not None)
     return counts.most_common(1)[0][0] if counts else ""
 
 
 def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
-    """What else is not the same on both sides and may be the cause, or no matter: `kernel: Linux 6.1 -> Linux 6.2`."""
+    """Other differences between the sides, which may or may not be the cause: `kernel: Linux 6.1 -> Linux 6.2`."""
     noted = _changed_conditions(list(map(_noted_conditions, baseline)), list(map(_noted_conditions, new)))
     unset = Condition(None, "not set")
     variables = _changed_conditions(
@@ -166,9 +166,9 @@ Conditions = Sequence[Mapping[str, Condition]]  # of each run of a side
 def _changed_conditions(
     before: Conditions, after: Conditions, absent: Condition | None = None
 ) -> list[tuple[str, list[str]]]:
-    """(key, texts before and after) of what is not the same on both sides; `absent`: of a run that has no such key.
+    """(key, texts before and after) of each difference between the sides; `absent`: for a run without the key.
 
-    Without `absent` a run that says nothing is not held against its side.
+    Without `absent` a run without the key is ignored.
     """
     changed = []
     for key in dict.fromkeys(key for run in (*before, *after) for key in run):

@@ -1,4 +1,4 @@
-"""Slower, faster, same or undecided: what is decided of the cells of a comparison, and how sure that is.
+"""The decisions about the cells of a comparison (slower, faster, same or undecided), and their error rates.
 
 Two errors are held, each over what it harms:
 
@@ -29,11 +29,11 @@ from .ratio import MISSED, Estimate
 ERROR_SHARE = 0.05  # of comparisons with a false alarm, and of cells that are falsely the same
 assert MISSED == 2 * ERROR_SHARE
 MOST = 1000  # further units that are looked at
-CHANCE = 0.75  # that as many further units as are named lead to a verdict
+CHANCE = 0.75  # probability that the stated number of further units leads to a verdict
 
 
 class Decision(NamedTuple):
-    """What is decided of a cell."""
+    """The decision about a cell."""
 
     verdict: str  # slower, faster, same, undecided
     p_holm: float  # of a ratio within the threshold, adjusted for all cells: slower or faster at ERROR_SHARE or below
@@ -41,7 +41,7 @@ class Decision(NamedTuple):
 
 
 class Need(NamedTuple):
-    """How many units a side decide most equal cells."""
+    """The number of units per side that decides most equal cells."""
 
     spread: float  # standard deviation of the logarithm of one unit, the median of the cells
     units: int
@@ -88,7 +88,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def more_units(so_far: Estimate, threshold: float, level: float) -> int | None:
-    """How many further units a side lead to a verdict with the probability CHANCE; None: more than MOST.
+    """The number of further units per side that leads to a verdict with the probability CHANCE; None: more than MOST.
 
     `level` is that of Decision. Supposes that the variance is as it was found, and knows that the ratio is not: it may
     be anywhere within what the units so far allow.

@@ -12,7 +12,7 @@ from .text import method
 
 
 def json_text(comparison: Comparison) -> str:
-    """An object with the runs of both sides, how they were judged, what the gate says, notes, cells and one_sided.
+    """An object with the runs of both sides, the settings, the result of the gate, notes, cells and one_sided.
 
     Times are seconds, ratios new / baseline, variances those of a unit's natural logarithm; an unknown value is null.
     `confidence` is that of a cell's interval, `false_alarms` the share of comparisons in which a cell is slower or

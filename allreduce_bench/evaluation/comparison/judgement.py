@@ -1,4 +1,4 @@
-"""One verdict for each cell that two sides have, and what a gate makes of all: `ratio` and `decision` say how."""
+"""One verdict for each cell that both sides have, and the result of the gate; see `ratio` and `decision`."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -16,21 +16,21 @@ from .matching import MatchedCell, UnjudgedCell, match_cells
 from .ratio import Estimate, Side, difference, estimates
 from .reading import ComparedRun
 
-UNDECIDED = ("warn", "pass", "fail")  # what a gate makes of undecided cells
+UNDECIDED = ("warn", "pass", "fail")  # how the gate treats undecided cells
 PLURAL = {"launch": "launches", "run": "runs"}
-LEAST = f"{MIN_LAUNCHES} launches a side are the least for a verdict"
+LEAST = f"a verdict needs at least {MIN_LAUNCHES} launches per side"
 NAMED = 12  # names in one sentence
 
 
 class Comparison(NamedTuple):
-    """Both sides, and what was found."""
+    """Both sides, and the findings."""
 
     baseline: Sequence[ComparedRun]
     new: Sequence[ComparedRun]
     threshold: float  # a share
     cells: Sequence[ComparedCell]
     one_sided: Sequence[UnjudgedCell]
-    notes: Sequence[str]  # what a reader must know
+    notes: Sequence[str]  # caveats
     undecided: str = UNDECIDED[0]  # one of UNDECIDED
 
     def cells_with(self, kind: str) -> list[ComparedCell]:
@@ -39,7 +39,7 @@ class Comparison(NamedTuple):
 
     @property
     def is_blind(self) -> bool:
-        """Whether no cell was decided, so that the gate has seen nothing."""
+        """Whether no cell was decided, so that the gate checked nothing."""
         return all(cell.verdict == "undecided" for cell in self.cells)
 
     @property
@@ -53,36 +53,36 @@ class Comparison(NamedTuple):
         """Why the gate fails, with the cells; empty where it does not."""
         if self.undecided == "warn" and self.is_blind:
             count = len(self.cells)
-            few = {0: "none was measured on both sides", 1: "the only one is undecided"}
-            why = "; ".join(filter(None, (few.get(count, f"all {count} are undecided"), self.need)))
+            few = {0: "no cell was measured on both sides", 1: "the only cell is undecided"}
+            why = "; ".join(filter(None, (few.get(count, f"all {count} cells are undecided"), self.need)))
             return f"no cell was decided: {why}; to pass nevertheless, add --undecided pass"
         parts = [(kind, [cell.name for cell in self.cells_with(kind)]) for kind in self.failing]
         return "; ".join(f"{kind}: {_format_names(names)}" for kind, names in parts if names)
 
     @property
     def need(self) -> str:
-        """How many launches the question takes; empty where there are as many, or nobody knows."""
+        """How many launches are needed; empty if there are enough, or if the number is unknown."""
         if not (estimated := [cell.estimate for cell in self.cells if cell.estimate]):
             return LEAST if any(cell.more for cell in self.cells) else ""
         spread, units, found = need(estimated, self.threshold)
         if units <= found:
             return ""
         differ = f"{PLURAL[estimated[0].own.unit]} differ by {spread * 100:.2g} %"
-        return f"{differ}: to call equal cells the same takes {units} a side, there are {found}"
+        return f"{differ}: {units} per side are needed to show that equal cells are the same, found {found}"
 
     @property
     def warning(self) -> str:
-        """What the gate let pass without having seen it; empty: nothing, or so it was asked for."""
+        """A warning about cells that passed the gate unchecked; empty: none, or requested."""
         count = len(self.cells_with("undecided"))
         if self.undecided != "warn" or self.is_blind or not count:
             return ""
         cells, them = ("1 cell is", "it") if count == 1 else (f"{count} cells are", "them")
-        parts = (f"warning: {cells} undecided, and the gate did not see {them}", self.need)
-        return "; ".join([*filter(None, parts), "to let none pass, add --undecided fail"])
+        parts = (f"warning: {cells} undecided, so the gate did not check {them}", self.need)
+        return "; ".join([*filter(None, parts), "to fail on undecided cells, add --undecided fail"])
 
     @property
     def sentence(self) -> str:
-        """`24 cells: 1 slower, 0 faster, 20 same, 3 undecided (6 more launches a side would decide)`."""
+        """`24 cells: 1 slower, 0 faster, 20 same, 3 undecided (6 more launches per side needed)`."""
         count = Counter(cell.verdict for cell in self.cells)
         counts = [f"{count['failed']} failed"] if count["failed"] else []
         counts += [f"{count[kind]} {kind}" for kind in VERDICTS]
@@ -98,7 +98,7 @@ def compare(
     sizes: Sequence[int] = (),
     undecided: str = UNDECIDED[0],
 ) -> Comparison:
-    """Judge the cells that both sides have, those of `algorithms` and `sizes` in bytes where some are named.
+    """Judge the cells that both sides have, limited to `algorithms` and `sizes` in bytes if given.
 
     `threshold` is a share, `despite` are words of SAME, `undecided` is one of UNDECIDED. Raises RunError: not
     comparable, or nothing in common.
@@ -131,7 +131,7 @@ def _refuse_copy(cells: Sequence[MatchedCell], baseline: ComparedRun, new: Compa
     """Raises RunError where all times of the cells are the same on both sides."""
     medians_s = [cell.medians_s for cell in cells]
     if any(before for before, _ in medians_s) and all(before == after for before, after in medians_s):
-        raise RunError(f"{new.name} holds the same times as {baseline.name}: a copy; name another run")
+        raise RunError(f"{new.name} holds the same times as {baseline.name} (a copy?); name another run")
 
 
 def _ranks_and_count(cell: ComparedCell) -> tuple[int, int]:
@@ -159,12 +159,12 @@ def _without_verdict(cell: MatchedCell, despite: Collection[str]) -> ComparedCel
     if len(cell.definitions) > 1 and "time" not in despite:
         definitions = ", ".join(cell.definitions)
         return undecided._replace(
-            reason=f"its times are {definitions}; if that is what you compare, add --despite time"
+            reason=f"its timing methods are {definitions}; to compare nevertheless, add --despite time"
         )
     if cell.doubt:
         return undecided._replace(reason=cell.doubt)
     if min(launches) < MIN_LAUNCHES:
-        reason = f"{launches[0]} and {launches[1]} launches; a verdict takes {MIN_LAUNCHES} a side"
+        reason = f"{launches[0]} and {launches[1]} launches; a verdict needs {MIN_LAUNCHES} per side"
         return undecided._replace(reason=reason, more=MIN_LAUNCHES - min(launches))
     return undecided
 
@@ -175,8 +175,8 @@ def _with_verdict(cell: ComparedCell, estimated: Estimate, decision: Decision, t
         return judged
     more = more_units(estimated, threshold, decision.level)
     alone = place(estimated.low, estimated.high, threshold)
-    by_itself = "" if alone == "undecided" else f"{alone} by itself, not for sure among all cells; "
-    reason = f"{by_itself}{_format_more(more, estimated.own.unit)} a side would decide"
+    by_itself = "" if alone == "undecided" else f"{alone} on its own, not significant among all cells; "
+    reason = f"{by_itself}{_format_more(more, estimated.own.unit)} per side needed"
     return judged._replace(reason=reason, more=more)
 
 
@@ -186,14 +186,14 @@ def _centre_s(side: Side) -> float:
 
 
 def _format_more(count: int | None, unit: str) -> str:
-    """`1 more launch`; None: more than are looked at."""
+    """`1 more launch`; None: more than MOST."""
     if count is None:
         return f"more than {MOST} {PLURAL[unit]}"
     return f"{count} more {unit if count == 1 else PLURAL[unit]}"
 
 
 def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
-    """How much more a side would decide the cells: ` (6 more launches a side would decide)`."""
+    """How many more units decide the cells: ` (6 more launches per side needed)`."""
     decidable = [cell for cell in undecided if cell.more is not None]
     if any(cell.estimate is None for cell in decidable):
         return f" ({LEAST})"
@@ -201,19 +201,19 @@ def _more_sentence(undecided: Sequence[ComparedCell]) -> str:
         return ""
     most = max(decidable or undecided, key=lambda cell: cell.more or 0)
     unit = most.estimate.own.unit if most.estimate else "launch"
-    share = f" {len(decidable)} of them" if 0 < len(decidable) < len(undecided) else ""
-    return f" ({_format_more(most.more, unit)} a side would decide{share})"
+    share = f" for {len(decidable)} of them" if 0 < len(decidable) < len(undecided) else ""
+    return f" ({_format_more(most.more, unit)} per side needed{share})"
 
 
 def _notes_of_runs(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
-    """What a reader must know of the runs."""
+    """The caveats about the runs."""
     single = len(baseline) == len(new) == 1
-    notes = ["one run a side: what differs from run to run, or day to day, is not in the intervals"] if single else []
+    notes = ["one run per side: the intervals do not cover variation between runs or days"] if single else []
     for run in (*baseline, *new):
         ranks = {row["ranks"] for row in run.rows if row.get("grade") == NOT_RELIABLE}
         notes += [f"{run.name}: the times of {in_ranks(ranks)} are not reliable, see its report"] if ranks else []
     return notes + [
-        f"{run.name} is unfinished: cells are left in {_format_names(run.unfinished)}; compared as far as it goes"
+        f"{run.name} is unfinished: cells are missing in {_format_names(run.unfinished)}; finished cells are compared"
         for run in (*baseline, *new)
         if run.unfinished
     ]

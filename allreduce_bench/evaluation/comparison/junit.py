@@ -1,8 +1,8 @@
 """A comparison as JUnit XML, as the test reports of Jenkins, GitLab and others read it: one test case a cell.
 
-What fails the gate is a failure, with the verdict as its type: slower and failed cells, undecided ones where they do.
-Else these are skipped, with the reason, as are cells of one side only, since neither is a success. The time of a case
-is the new side's in seconds, so that a server's trend shows it.
+A cell that fails the gate is a failure, with the verdict as its type: slower and failed cells, and undecided cells if
+requested. Other undecided cells and cells of one side are skipped, with the reason, since neither is a success. The
+time of a case is the new side's in seconds, so that a server can plot its trend.
 """
 
 import re
@@ -13,7 +13,7 @@ from .compared_cell import ComparedCell
 from .judgement import Comparison
 from .text import method
 
-NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot say
+NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # not allowed in XML 1.0
 
 
 def junit(comparison: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""The cells of two sides, matched: what each side measured of them, how they are called, what keeps one unjudged."""
+"""The cells of two sides, matched: their times on each side, their names, and reasons not to judge them."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -13,7 +13,7 @@ from .ratio import Side
 from .reading import ComparedRun
 
 FAILED = ("wrong", "refused", "hung")
-NOT_OF_A_CELL = (None, OTHER_DEFINITION)  # what `doubt` says of a cell alone: nothing
+NOT_OF_A_CELL = (None, OTHER_DEFINITION)  # values of `doubt` that are not about the cell itself
 USUAL = {"cache": "warm", "groups": ""}
 
 Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
@@ -59,7 +59,7 @@ class MatchedCell(NamedTuple):
 
     @property
     def medians_s(self) -> tuple[Side, Side]:
-        """Of both sides the medians of the launches of each run that has times, seconds."""
+        """The launch medians of each run with times, for both sides, seconds."""
         return _medians_s(self.before), _medians_s(self.after)
 
     @property
@@ -69,14 +69,14 @@ class MatchedCell(NamedTuple):
 
     @property
     def failure(self) -> str:
-        """Why the cell fails on the new side as it did not in the baseline; empty: it does not, or did as gravely."""
+        """Why the cell fails on the new side only, or more gravely than in the baseline; empty: it does not."""
         before, after = ([(run, row) for run, row in side if _gravity(row)] for side in (self.before, self.after))
         gravest = max((_gravity(row) for _, row in before), default=0)
         return "; ".join(_failure_of_run(run, row) for run, row in after if _gravity(row) > gravest)
 
     @property
     def definitions(self) -> list[str]:
-        """What its times are: one definition, or several where they are not of one kind."""
+        """Its timing methods: one, or several if they differ."""
         rows = [row for _, row in (*self.before, *self.after)]
         return list(dict.fromkeys(row["time_definition"] for row in rows if row["time_s"]))
 
@@ -88,7 +88,7 @@ class MatchedCell(NamedTuple):
             for run, row in (*self.before, *self.after)
             if row.get("doubt") not in NOT_OF_A_CELL
         ]
-        return f"its times are doubted: {', '.join(doubts)}" if doubts else ""
+        return f"its times are not ranked: {', '.join(doubts)}" if doubts else ""
 
     @property
     def tick_s(self) -> float:
@@ -97,7 +97,7 @@ class MatchedCell(NamedTuple):
 
     @property
     def unjudged(self) -> UnjudgedCell:
-        """Which side has no times of it, of a cell that is not judged."""
+        """The side without times, for a cell that is not judged."""
         before, after = _describe_state(self.before), _describe_state(self.after)
         if before == "done":
             return UnjudgedCell("only in the baseline", f"{self.name} (new: {after})")
@@ -182,7 +182,7 @@ def _describe_state(rows: Rows) -> str:
 
 
 def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
-    """A name for each cell; executor and segment only where the rest would not tell it from another one."""
+    """A name for each cell, with executor and segment only if needed to make it unique."""
     short = {key: _short_name(row) for key, row in rows.items()}
     count = Counter(short.values())
     return {
@@ -192,18 +192,18 @@ def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
 
 
 def _short_name(row: SummaryRow) -> str:
-    """`ring 64 KiB, 4 ranks`, and what is not usual of the cell."""
+    """`ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
     values = [row.get(name) or usual for name, usual in USUAL.items()]
     unusual = [str(value) for value, usual in zip(values, USUAL.values()) if value != usual]
     return ", ".join([f"{row['algorithm']} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
 
 
 def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
-    """What a side has of which nothing was named."""
+    """The error for a side without any of the named cells, with the cells that it has."""
     rows = [row for run in side for row in run.rows]
     algorithms = ", ".join(dict.fromkeys(row["algorithm"] for row in rows))
     sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))
-    return f"no cell of {side[0].name} is one that -a and --sizes name; it has: {algorithms}; {sizes}"
+    return f"{side[0].name} has no cell that matches -a and --sizes; it has: {algorithms}; {sizes}"
 
 
 def _none_common_sentence(before: dict[MatchKey, list], after: dict[MatchKey, list]) -> str:
@@ -214,7 +214,7 @@ def _none_common_sentence(before: dict[MatchKey, list], after: dict[MatchKey, li
         column = "size" if name == "count" else name
         texts = [_format_sizes(side) if name == "count" else _format_values(side, name) for side in (before, after)]
         return f"no cell in common: {column} is {texts[0]} in the baseline, {texts[1]} in the new run"
-    return "no cell in common: the two sides measured other algorithms at other sizes and ranks"
+    return "no cell in common: the two sides measured different algorithms, sizes or ranks"
 
 
 def _format_sizes(side: dict[MatchKey, list]) -> str:
@@ -223,4 +223,4 @@ def _format_sizes(side: dict[MatchKey, list]) -> str:
 
 def _format_values(side: dict[MatchKey, list], name: str) -> str:
     values = dict.fromkeys(getattr(key, name) for key in side)
-    return ", ".join("not said" if value is None else str(value) for value in values)
+    return ", ".join("unknown" if value is None else str(value) for value in values)

@@ -1,4 +1,4 @@
-"""The statistics of cells: the ratio of two sides' times, and how well it is known.
+"""The statistics of cells: the ratio of the times of two sides, and its uncertainty.
 
 The model. The logarithm of a launch's median is the side's true value + what its run (the day, the nodes) adds + what
 its launch adds; all independent, the last two normal. Calls within a launch are no replication: a launch counts once.
@@ -33,7 +33,7 @@ MISSED = 0.1  # share of intervals that miss their ratio, half of it on either s
 
 
 class Difference(NamedTuple):
-    """By how much the new side's times differ from the baseline's, as a cell alone says it: of natural logarithms."""
+    """The difference of the new side from the baseline for one cell alone, in natural logarithms."""
 
     value: float  # new - baseline
     variance: float  # of one unit: times 1/n + 1/m units the squared standard error
@@ -66,7 +66,7 @@ class Estimate(NamedTuple):
 
 
 def difference(baseline: Side, new: Side, tick_s: float = 0.0) -> Difference:
-    """What a cell alone says.
+    """The estimate from one cell alone.
 
     Every time is above 0; with one run a side each has two launches or more. `tick_s` is the step of the clock:
     launches whose medians are the same number are not taken to be known better than that.
@@ -92,7 +92,7 @@ def difference(baseline: Side, new: Side, tick_s: float = 0.0) -> Difference:
 
 
 def estimates(differences: Sequence[Difference]) -> list[Estimate]:
-    """What cells that were measured together say of each; those of one unit, launch or run, borrow from each other."""
+    """The estimates of cells measured together; cells with the same unit, launch or run, borrow from each other."""
     priors = {}
     for unit in {of_cell.unit for of_cell in differences}:
         alike = [of_cell for of_cell in differences if of_cell.unit == unit]

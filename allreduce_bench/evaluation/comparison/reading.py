@@ -1,4 +1,4 @@
-"""Folders to runs: what a comparison needs of each, checked."""
+"""Read and check the runs of a comparison."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -31,11 +31,11 @@ class ComparedRun(NamedTuple):
 
 
 def read_sides(baseline: Sequence[Path], new: Sequence[Path]) -> tuple[list[ComparedRun], list[ComparedRun]]:
-    """The runs of both sides. Raises RunError: unreadable, named twice, or with times that are none."""
+    """The runs of both sides. Raises RunError: unreadable, named twice, or with invalid times."""
     given_as: dict[Path, Path] = {}
     for path in (*baseline, *new):
         if (place := path.resolve()) in given_as:
-            raise RunError(f"{path}: named twice; a run compared with itself says nothing: name another run")
+            raise RunError(f"{path}: named twice; a run cannot be compared with itself, name another run")
         given_as[place] = path
     return [_read_run(path) for path in baseline], [_read_run(path) for path in new]
 
@@ -51,14 +51,14 @@ def _read_run(path: Path) -> ComparedRun:
 def _refuse_bad_times(folder: RunFolder) -> None:
     """Raises RunError where a time that counts is not above 0."""
     for block in folder.blocks():
-        if block["executor"][0] == FLOOR:  # which may take less than the clock can tell
+        if block["executor"][0] == FLOOR:  # may be shorter than the clock can resolve
             continue
         calls = enumerate(zip(valid_calls(block), block["time_s"]))
         if (bad_index := next((i for i, (valid, text) in calls if valid and not _is_time(text)), None)) is not None:
             row = {name: values[bad_index] for name, values in block.items()}
             cell = f"{row['algorithm']} {row['nbytes']} B, launch {row['launch']}, repetition {row['repetition']}"
             problem = f"time_s is '{row['time_s']}', expected seconds above 0"
-            raise RunError(f"{folder.path}: damaged: {cell}: {problem}; measure anew")
+            raise RunError(f"{folder.path}: damaged: {cell}: {problem}; measure again")
 
 
 def _is_time(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""A comparison for the eye: the table of a terminal, and GitHub-flavoured Markdown."""
+"""A comparison as text: a table for the terminal, and GitHub-flavoured Markdown."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within
 
 
 def table(comparison: Comparison) -> str:
-    """Aligned columns, one row a cell, with what a reader must know above and the count of verdicts below."""
+    """Aligned columns, one row per cell, with caveats above and the count of verdicts below."""
     lines = aligned([HEADER, *(_cell_fields(cell) for cell in comparison.cells)], left=TO_THE_LEFT)
     return "\n".join([*_lines_above(comparison), "", *lines, "", *_lines_below(comparison)]) + "\n"
 
@@ -36,11 +36,11 @@ def markdown(comparison: Comparison) -> str:
 
 
 def method(comparison: Comparison) -> str:
-    """What the numbers and verdicts are, in one line."""
+    """The definitions of the numbers and verdicts, in one line."""
     threshold, own, together = (f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED, 1 - ERROR_SHARE))
     return (
         f"ratio: new / baseline, geometric means of launch medians; threshold {threshold}; "
-        f"interval: of each cell, {own}; alarms: of all cells at once, {together} (Holm)"
+        f"interval: {own} for each cell; verdicts: {together} for all cells together (Holm)"
     )
 
 

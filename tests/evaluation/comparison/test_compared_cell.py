@@ -12,7 +12,7 @@ def cell_of(before: tuple, after: tuple):
 
 def test_an_interval_that_nobody_can_read_becomes_words():
     wide = cell_of((1e-6, 1e-4, 1e-2), (1.1e-6, 1.2e-4, 1.3e-2))
-    assert wide.interval == "not known to a factor of 10" and "[not known to a factor of 10]" in wide.outcome
+    assert wide.interval == "wider than a factor of 10" and "[wider than a factor of 10]" in wide.outcome
     assert wide.estimate and wide.estimate.low < 0.1 and wide.estimate.high > 10  # programs get numbers
 
 
@@ -22,4 +22,4 @@ def test_numbers_else_and_nothing_where_there_is_no_interval():
     assert low < usual.ratio == pytest.approx(2) and high > 2
     assert usual.outcome == f"2.000 times the baseline [{usual.interval}], 1.00 us -> 2.00 us"
     none = cell_of((1e-6,), (1e-6, 2e-6))
-    assert none.interval == "" and none.outcome.endswith("1 and 2 launches; a verdict takes 3 a side")
+    assert none.interval == "" and none.outcome.endswith("1 and 2 launches; a verdict needs 3 per side")

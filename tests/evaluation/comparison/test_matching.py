@@ -58,7 +58,7 @@ def test_a_failure_counts_on_the_new_side_alone():
     "after, words",
     [
         (row(FASTER, ranks=4), "no cell in common: ranks is 2 in the baseline, 4 in the new run"),
-        (row(FASTER, op=None), "no cell in common: op is sum in the baseline, not said in the new run"),
+        (row(FASTER, op=None), "no cell in common: op is sum in the baseline, unknown in the new run"),
         (row(FASTER, nbytes=64, count=16), "no cell in common: size is 8 B in the baseline, 64 B in the new run"),
     ],
 )
@@ -68,7 +68,7 @@ def test_where_nothing_is_common_the_column_is_named(after, words):
 
 
 def test_what_was_named_and_not_measured_is_refused():
-    with pytest.raises(RunError, match="no cell of base is one that -a and --sizes name; it has: ring, native; 8 B"):
+    with pytest.raises(RunError, match="base has no cell that matches -a and --sizes; it has: ring, native; 8 B"):
         match_cells([BASE], [BASE], sizes=[64])
     (cell,) = match_cells([BASE], [BASE], algorithms=["native"])
     assert cell.key.algorithm == "native"
