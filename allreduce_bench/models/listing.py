@@ -19,6 +19,7 @@ from .series import FittedSeries, UnfittedSeries
 UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in SYMBOLS.items()}  # no Greek letters
 HEADINGS = {"in_sample": "in sample", "leave_one_p_out": "one p out", "leave_largest_p_out": "largest p out"}
 SAME = ("run", "algorithm", "executor", "priced_as", "form")
+SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`, described in `json_schema`
 PARAMETER_COLUMNS = (*SAME, "parameter", "link", "above_bytes", "value", "low", "high", "identified")
 
 
@@ -55,6 +56,7 @@ class Listing(NamedTuple):
     def json(self) -> str:
         """Everything."""
         content = {
+            "schema": SCHEMA,
             "models": [_model_values(fitted.model) for fitted in self.fitted],
             "pooled": _errors_values(pooled([fitted.scores for fitted in self.fitted])),
             "pooled_plain": _errors_values(pooled([fitted.plain for fitted in self.fitted])),

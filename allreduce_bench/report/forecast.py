@@ -18,6 +18,7 @@ from .table import in_two_lines
 MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
 FEWEST = 2  # ranks from which crossings are searched if one rank count is given
 BOUNDS = "from the smallest alpha (latency) and beta (bandwidth) of these models"
+SCHEMA = "urn:allreduce-bench:predict:1"  # of `as_json`, described in `formats.json_schema`
 COLUMNS = (
     *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
     *("speculative", "fastest", "latency_bound_s", "bandwidth_bound_s", "cannot"),
@@ -76,7 +77,8 @@ def as_json(forecast: Forecast) -> str:
         for crossing in crossings_of(forecast, group)
     ]
     fit = [*(note for group in forecast.groups for note in _fit_notes(group)), *forecast.machine.notes]
-    content = {"measured": False, "source": forecast.source, "fit": fit, "rows": rows(forecast), "crossings": crossings}
+    content = {"schema": SCHEMA, "measured": False, "source": forecast.source, "fit": fit, "rows": rows(forecast)}
+    content["crossings"] = crossings
     return json.dumps(content, indent=1) + "\n"
 
 

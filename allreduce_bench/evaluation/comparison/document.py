@@ -10,6 +10,8 @@ from .judgement import Comparison
 from .ratio import MISSED
 from .text import method
 
+SCHEMA = "urn:allreduce-bench:compare:1"  # of `json_text`, described in `json_schema`
+
 
 def json_text(comparison: Comparison) -> str:
     """An object with the runs of both sides, the settings, the result of the gate, notes, cells and one_sided.
@@ -19,6 +21,7 @@ def json_text(comparison: Comparison) -> str:
     faster by mistake: cells are where `p_holm` is not above it.
     """
     content = {
+        "schema": SCHEMA,
         "baseline": [run.name for run in comparison.baseline],
         "new": [run.name for run in comparison.new],
         "threshold": comparison.threshold,

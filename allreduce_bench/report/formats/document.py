@@ -9,13 +9,16 @@ from ..grade_sentence import reason_words
 from ..limit_findings import limit_findings
 from .result import Result
 
+SCHEMA = "urn:allreduce-bench:result:1"  # of `json_text`, described in `json_schema`
+
 
 def json_text(result: Result) -> str:
-    """An object with schema_version, program, command, grades, plan, mpi, hosts, findings and results.
+    """An object with schema, schema_version, program, command, grades, plan, mpi, hosts, findings and results.
 
     Each of `results` has the columns of SUMMARY; numbers are numbers, yes is 1 and no 0, a missing value is null.
     """
     content = {
+        "schema": SCHEMA,
         **{key: result.run[key] for key in ("schema_version", "program", "command")},
         "grades": _grades(result),
         "plan": result.plan.to_json(),
