@@ -28,6 +28,7 @@ GROUPS = {  # title -> name of a command -> module, attribute; in the order in w
         "report": ("report", "report"),
         "compare": ("compare", "compare"),
         "import": ("import_", "import_"),
+        "schema": ("schema", "schema"),
     },
     "Models": {
         "fit": ("fit", "fit"),

@@ -35,27 +35,33 @@ def refusal(value: Any, expected: str) -> JsonError:
     return JsonError(f"it says {_short.repr(value):.60}, expected {expected}")
 
 
-def at_least(least: float, most: float = LARGEST) -> Callable[[Any], Any]:
-    """The rule that a number is from `least` to `most`."""
-    limit = f" and at most {most:,.0f}" if most < LARGEST else ""
-    return _rule(lambda value: least <= value <= most, f"{least:g} or more{limit}")
+class Rule:
+    """What a value must be: called, it gives the value back, or raises JsonError."""
 
+    def __init__(self, holds: Callable[[Any], bool], expected: str, **keywords: Any):
+        """`expected` says it in words, `keywords` in those of JSON Schema."""
+        self.holds, self.expected, self.keywords = holds, expected, keywords
 
-def one_of(*choices: str) -> Callable[[Any], Any]:
-    """The rule that a text is one of `choices`."""
-    return _rule(lambda value: value in choices, " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]])))
-
-
-def _rule(holds: Callable[[Any], bool], expected: str) -> Callable[[Any], Any]:
-    def checked(value: Any) -> Any:
-        if not holds(value):
-            raise refusal(value, expected)
+    def __call__(self, value: Any) -> Any:
+        if not self.holds(value):
+            raise refusal(value, self.expected)
         return value
 
-    return checked
+
+def at_least(least: float, most: float = LARGEST) -> Rule:
+    """The rule that a number is from `least` to `most`."""
+    limit = f" and at most {most:,.0f}" if most < LARGEST else ""
+    keywords = {"minimum": least, **({"maximum": most} if limit else {})}
+    return Rule(lambda value: least <= value <= most, f"{least:g} or more{limit}", **keywords)
 
 
-not_empty = _rule(bool, "at least one")
+def one_of(*choices: str) -> Rule:
+    """The rule that a text is one of `choices`."""
+    expected = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
+    return Rule(lambda value: value in choices, expected, enum=list(choices))
+
+
+not_empty = Rule(bool, "at least one", minItems=1)
 Natural = Annotated[int, at_least(0)]
 Positive = Annotated[int, at_least(1)]
 NotNegative = Annotated[float, at_least(0)]
@@ -103,7 +109,7 @@ def _read_scalar(kind: type, value: Any) -> Any:
 
 def _read_object(kind: Any, value: Any, exact: bool) -> Any:
     hints = get_type_hints(kind, include_extras=True)
-    all_names, required_names = _field_names(kind)
+    all_names, required_names = field_names(kind)
     if isinstance(value, list | tuple) and not is_dataclass(kind) and len(value) <= len(all_names):
         value, exact = dict(zip(all_names, value)), False
     if not isinstance(value, dict):
@@ -115,7 +121,7 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
     return kind(**{name: _read_field(name, hints[name], value[name], exact) for name in all_names if name in value})
 
 
-def _field_names(kind: Any) -> tuple[list[str], list[str]]:
+def field_names(kind: Any) -> tuple[list[str], list[str]]:
     """All fields of a dataclass or a named tuple, and those without a default."""
     if is_dataclass(kind):
         all_fields = fields(kind)

@@ -1,0 +1,98 @@
+"""`schema`: what the files of a run and `--format json` hold, as JSON Schemas; and whether files obey them."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .types import OneLineError, errors_in_one_line, talk
+
+if TYPE_CHECKING:
+    from ..runs.json_schema.build import Format
+    from ..runs.json_schema.check import Violation
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[NAME] | --check PATH...")
+@click.option("--check", is_flag=True, help="Check run folders and files; - is stdin. Exit 1 where one disobeys.")
+@click.option("--as", "as_", metavar="NAME", help="Check files against this schema [default: what each says it is].")
+@errors_in_one_line
+def schema(words, check, as_) -> None:
+    """Print the JSON Schema of a file of a run folder, or of what a command prints with --format json.
+
+    Without NAME the names are listed with their versions. Within a version no field is removed, and its name, type,
+    unit and meaning do not change; fields may be added. --check needs the package jsonschema:
+    pip install 'allreduce-bench[schema]'.
+    """
+    formats = _formats()
+    if as_ and not check:
+        raise OneLineError("--as says what --check compares with; add --check and a path")
+    if check:
+        _check(formats, words, _named(formats, as_) if as_ else None)
+    elif not words:
+        width = max(len(format_.name) for format_ in formats)
+        click.echo("\n".join(f"{one.name:{width}}  {one.version}  {one.title}" for one in formats))
+    elif len(words) == 1:
+        click.echo(json.dumps(_named(formats, words[0]).document(), indent=1))
+    else:
+        raise OneLineError(f"schema prints one schema at a time, found {len(words)} names; to check files add --check")
+
+
+def _formats() -> "tuple[Format, ...]":
+    """All, those of a run folder first."""
+    from ..evaluation.comparison import json_schema as comparison
+    from ..models import json_schema as models
+    from ..report.formats import json_schema as report
+    from ..runs.json_schema import launch, rows, run
+    from ..slurm import json_schema as slurm
+
+    modules = (run, launch, rows, slurm, report, comparison, models)
+    return tuple(format_ for module in modules for format_ in module.FORMATS)
+
+
+def _named(formats: "tuple[Format, ...]", name: str) -> "Format":
+    for format_ in formats:
+        if name in (format_.name, format_.id):
+            return format_
+    raise OneLineError(f"unknown schema '{name}'; known: {', '.join(format_.name for format_ in formats)}")
+
+
+def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Format | None") -> None:
+    """Print every violation, or of each path that there is none. Raises Exit with status 1 where there is one."""
+    if not words:
+        raise OneLineError("--check: which run folder or file? Name one, or - for stdin")
+    failed = 0
+    for word in words:
+        number = 0
+        for violations in _violations(formats, word, chosen):
+            number += 1
+            failed += bool(violations)
+            if violations:
+                click.echo("\n".join(map(str, violations)))
+        talk(f"{word}: {number} file{'' if number == 1 else 's'} checked")
+    if failed:
+        raise OneLineError(f"{failed} file{' is' if failed == 1 else 's are'} not as the schema says", 1)
+
+
+def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None") -> "Iterator[list[Violation]]":
+    """File by file what is not as its schema says."""
+    from ..runs.careful_reading import read_given
+    from ..runs.json_schema.check import document_violations, folder_violations, format_of
+
+    path = Path(word)
+    if not path.is_dir():
+        content = sys.stdin.buffer.read() if word == "-" else read_given(path)
+        known = chosen or format_of(formats, path, content)
+        if known is None:
+            raise OneLineError(f"{word}: it does not say which schema it follows; name one by --as NAME")
+        yield list(document_violations(known, content, word))
+        return
+    folders = [path] if (path / "run.json").exists() else [path, *sorted(run.parent for run in path.glob("*/run.json"))]
+    if folders == [path] and not (path / "run.json").exists():
+        raise OneLineError(f"{word}: holds no run.json, nor does a folder in it; expected a run or a sweep")
+    for folder in folders:
+        for _, violations in folder_violations((chosen,) if chosen else formats, folder):
+            yield violations

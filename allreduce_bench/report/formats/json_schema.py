@@ -1,0 +1,106 @@
+"""What `run --format json` and `predict --format json` print, as JSON Schemas."""
+
+from ...evaluation.grade import CRITERIA, GRADES
+from ...models.crossings import Crossing, Stretch
+from ...runs.json_schema.build import Format, by_name, fields, fields_of, flag, items, number, or_null, text, whole
+from ...runs.json_schema.launch import FINDING
+from ...runs.json_schema.rows import summary_schema
+from ...runs.json_schema.run import PLAN, RUN
+from ..forecast import SCHEMA as PREDICT_SCHEMA
+from .document import SCHEMA as RESULT_SCHEMA
+
+REASON = fields(
+    {
+        "code": text("which reason it is", *CRITERIA),
+        "grade": text("the best grade that it allows", *GRADES),
+        "value": number("a share, a factor or a number"),
+        "limit": or_null(number("what it is held against, where that is no constant")),
+        "text": text("the reason in words"),
+        "advice": text("what to do"),
+    }
+)
+GRADE = fields(
+    {
+        "ranks": whole("number of ranks", 1),
+        "grade": text("how far times of that many ranks can be relied on", *GRADES),
+        "reasons": items(REASON, "why, the weightiest first"),
+        "unknown": items(text("", "load", "ports"), "what launches do not say of their nodes"),
+    }
+)
+RESULT = fields(
+    {
+        "schema": text("name and version of this schema", RESULT_SCHEMA),
+        **{name: RUN["properties"][name] for name in ("schema_version", "program", "command")},
+        "grades": items(GRADE, "a grade of each number of ranks"),
+        "plan": PLAN,
+        "mpi": fields(
+            {
+                "library": text("library and version, such as Open MPI 5.0.11"),
+                "mpi_standard": or_null(text("version of the MPI standard")),
+                "thread_level_of_ranks": by_name(or_null(text()), "of each number of ranks its thread level"),
+            },
+            meaning="the MPI that was measured with",
+        ),
+        "hosts": items(text(), "all hosts, each once"),
+        "findings": items(
+            fields({"ranks": whole("number of ranks", 1), **FINDING["properties"]}),
+            "what to know before trusting the times",
+        ),
+        "results": items(summary_schema(), "a row of each cell; a value that is not known is null"),
+    }
+)
+CROSSING = {
+    "Crossing.faster": "algorithm that is the fastest from just above `above`",
+    "Crossing.slower": "algorithm that was",
+    "Crossing.over": "sizes or ranks: what grows",
+    "Crossing.above": "where it changes; unit: bytes or ranks, as `over` says",
+    "Crossing.at": "what is fixed; unit: ranks or bytes",
+    "Crossing.last": "from `at` up to which it is so",
+    "Crossing.speculative": "whether it is far beyond the measured numbers of ranks",
+    "Stretch.fastest": "algorithm that is fastest at powers of two alone",
+    "Stretch.first": "first power of two; unit: ranks",
+    "Stretch.final": "last power of two; unit: ranks",
+    "Stretch.at": "what is fixed; unit: bytes",
+    "Stretch.last": "from `at` up to which it is so; unit: bytes",
+}
+SAID = {"group": text("run, type, reduction and cache"), "sentence": text("it in words")}
+ROW = fields(
+    {
+        "group": text("what competes: run, type, reduction and cache; empty: nothing was measured"),
+        "algorithm": text("name of the algorithm"),
+        "ranks": whole("number of ranks", 1),
+        "nodes": or_null(whole("number of nodes; null: not known", 1)),
+        "nbytes": whole("length of the vector; unit: bytes"),
+        "segment_nbytes": or_null(whole("length of a segment; null: the algorithm has none; unit: bytes")),
+        "time_s": or_null(number("predicted time; null: see cannot; unit: s", 0)),
+        "low_s": or_null(number("lower end of the 90 % interval; unit: s", 0)),
+        "high_s": or_null(number("upper end of the 90 % interval; unit: s", 0)),
+        "speculative": or_null(flag("whether it is far beyond the measured numbers of ranks")),
+        "fastest": flag("whether it is the fastest at these ranks and this size"),
+        "latency_bound_s": or_null(number("least time of messages in a row; unit: s", 0)),
+        "bandwidth_bound_s": or_null(number("least time of the bytes through a port; unit: s", 0)),
+        "cannot": text("why the algorithm cannot run so; empty: it can"),
+    }
+)
+FORECAST = fields(
+    {
+        "schema": text("name and version of this schema", PREDICT_SCHEMA),
+        "measured": flag("false: the times are modelled"),
+        "source": text("where the prices are from, in words"),
+        "rows": items(ROW, "each algorithm at each number of ranks and each size"),
+        "crossings": items(
+            {
+                "type": "object",
+                "anyOf": [
+                    fields({**SAID, **fields_of(Crossing, Crossing._fields, CROSSING)}),
+                    fields({**SAID, **fields_of(Stretch, Stretch._fields, CROSSING)}),
+                ],
+            },
+            "where another algorithm becomes the fastest",
+        ),
+    }
+)
+FORMATS = (
+    Format(RESULT_SCHEMA, "what run --format json prints: the result of a run", RESULT),
+    Format(PREDICT_SCHEMA, "what predict --format json prints: modelled times", FORECAST),
+)

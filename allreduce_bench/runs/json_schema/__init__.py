@@ -1,0 +1,5 @@
+"""What is written for programs, as JSON Schemas: the parts that they are made of, those of a run folder, the check.
+
+In: the columns and the dataclasses that write and read the files. Out: a `Format` for each file. Read in this order:
+`build`, `rows` (CSV), `launch`, `run`, `check`. No rank loads any of it. Other rooms describe what they write.
+"""

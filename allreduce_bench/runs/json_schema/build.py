@@ -1,0 +1,138 @@
+"""Parts of JSON Schemas, written by hand or made of the types that the program itself reads with.
+
+Only keywords of draft 2020-12 (https://json-schema.org/draft/2020-12). Objects stay open: see PROMISE.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from ..typed_json import field_names
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+PROMISE = (
+    "Within a version no field is removed, and its name, type, unit and meaning do not change; an enum gets no further "
+    "value. Fields may be added: readers ignore those that they do not know. Every other change raises the version."
+)
+TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
+Schema = dict[str, Any]
+Meanings = Mapping[str, str]  # `Plan.sizes` -> what it is
+
+
+class Format(NamedTuple):
+    """A file, or what a command prints, and its schema."""
+
+    id: str  # of `schema_id`
+    title: str  # one line
+    schema: Schema  # of the whole document; of a CSV of one row
+    files: tuple[str, ...] = ()  # patterns of its files below a run folder; none: a command writes it where it is told
+    is_csv: bool = False
+
+    @property
+    def name(self) -> str:
+        """`run`."""
+        return self.id.split(":")[-2]
+
+    @property
+    def version(self) -> int:
+        """Its version."""
+        return int(self.id.split(":")[-1])
+
+    def document(self) -> Schema:
+        """The schema with its name, version and promise."""
+        head = {"$schema": DIALECT, "$id": self.id, "title": self.title, "$comment": PROMISE}
+        return {**head, **self.schema}
+
+
+def schema_id(name: str, version: int) -> str:
+    """`urn:allreduce-bench:run:3`."""
+    return f"urn:allreduce-bench:{name}:{version}"
+
+
+def text(meaning: str = "", *among: str) -> Schema:
+    """A text, one of those `among` where there are any."""
+    return _described({"type": "string", **({"enum": list(among)} if among else {})}, meaning)
+
+
+def whole(meaning: str = "", least: int | None = 0) -> Schema:
+    """A whole number."""
+    return _described({"type": "integer", **({} if least is None else {"minimum": least})}, meaning)
+
+
+def number(meaning: str = "", least: float | None = None) -> Schema:
+    """A number."""
+    return _described({"type": "number", **({} if least is None else {"minimum": least})}, meaning)
+
+
+def flag(meaning: str = "") -> Schema:
+    """true or false."""
+    return _described({"type": "boolean"}, meaning)
+
+
+def items(of: Schema, meaning: str = "") -> Schema:
+    """A list."""
+    return _described({"type": "array", "items": of}, meaning)
+
+
+def by_name(of: Schema, meaning: str = "") -> Schema:
+    """An object whose names are data: hosts, variables, numbers of ranks."""
+    return _described({"type": "object", "additionalProperties": of}, meaning)
+
+
+def fields(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None, meaning: str = "") -> Schema:
+    """An object with these fields and perhaps others."""
+    content = {"type": "object", "required": list(required), "properties": {**required, **(optional or {})}}
+    return _described(content, meaning)
+
+
+def or_null(schema: Schema) -> Schema:
+    """The same, or null: not known, or there is none."""
+    changed = {**schema, "type": [schema["type"], "null"]}
+    return {**changed, "enum": [*schema["enum"], None]} if "enum" in schema else changed
+
+
+def _described(schema: Schema, meaning: str) -> Schema:
+    return {"description": meaning, **schema} if meaning else schema
+
+
+def of_type(hint: Any, meanings: Meanings, as_lists: bool = False) -> Schema:
+    """The schema of what `runs.typed_json` reads as `hint`, and `dataclasses.asdict` writes of it.
+
+    `meanings` describe every field of every dataclass and named tuple in it. Named tuples are objects, or lists of
+    their values (`as_lists`), as json writes them. Raises KeyError for a field without a meaning.
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        schema = of_type(arguments[0], meanings, as_lists)
+        for rule in arguments[1:]:
+            schema |= getattr(rule, "keywords", {})
+        return schema
+    if origin in (UnionType, Union):
+        return or_null(of_type(arguments[0], meanings, as_lists))
+    if origin is tuple and arguments[-1] is not ...:
+        return {"type": "array", "prefixItems": [of_type(item, meanings, as_lists) for item in arguments]}
+    if origin is tuple:
+        return items(of_type(arguments[0], meanings, as_lists))
+    if origin is dict:
+        return by_name(of_type(arguments[1], meanings, as_lists))
+    if hint is Any:
+        return {}
+    return {"type": TYPES[hint]} if hint in TYPES else _of_class(hint, meanings, as_lists)
+
+
+def _of_class(kind: Any, meanings: Meanings, as_lists: bool) -> Schema:
+    names, _ = field_names(kind)
+    schemas = fields_of(kind, names, meanings, as_lists)
+    if as_lists and not is_dataclass(kind):
+        return {"type": "array", "prefixItems": list(schemas.values()), "minItems": len(schemas)}
+    return fields(schemas)
+
+
+def fields_of(kind: Any, names: Iterable[str], meanings: Meanings, as_lists: bool = False) -> dict[str, Schema]:
+    """The schemas of some fields of a dataclass or a named tuple, by name."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {
+        name: _described(of_type(hints[name], meanings, as_lists), meanings[f"{kind.__name__}.{name}"])
+        for name in names
+    }

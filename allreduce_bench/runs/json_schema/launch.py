@@ -1,0 +1,200 @@
+"""launches/*.json: where and how a launch ran, and what was found there.
+
+Required is what every launch says, also one that was imported from a log; the others are there in each launch that was
+measured here, but for those that say when.
+"""
+
+from ...machine.finding import LEVELS
+from ...machine.interfaces import Interface
+from ..schema import FORMER_SYNCS, SCHEMA_VERSION, SYNCS
+from .build import Format, by_name, fields, fields_of, flag, items, number, or_null, schema_id, text, whole
+
+FINDING = fields(
+    {
+        "code": text("which finding it is, such as oversubscribed"),
+        "level": text("info: to know; caution: times vary more; severe: times mean something else", *LEVELS),
+        "text": text("what was found, with its figures"),
+        "effect": text("what that does to the numbers"),
+        "advice": text("what to do"),
+    },
+    meaning="what to know before trusting the times",
+)
+MPI = fields(
+    {},
+    {
+        "library": text("library and version, such as Open MPI 5.0.11; of an imported log what it names, such as NCCL"),
+        "mpi_standard": text("version of the MPI standard, such as 3.1"),
+        "thread_level": text("thread level of the ranks", "single", "funneled", "serialized", "multiple"),
+        "path": or_null(text("file of the library")),
+        "from_pypi": or_null(flag("whether the library came with the Python packages of this environment")),
+    },
+    "the MPI library; empty where a log does not name it",
+)
+INTERFACE = fields(
+    fields_of(
+        Interface,
+        Interface._fields,
+        {
+            "Interface.name": "name, such as eth0",
+            "Interface.address": "IPv4 address; null: it has none",
+            "Interface.prefix": "bits of the address that name its network",
+            "Interface.up": "whether it is switched on",
+            "Interface.virtual": "whether no device is under it",
+            "Interface.rate_bytes_per_s": "nominal rate; unit: bytes/s",
+        },
+    )
+)
+HUGE_PAGES = fields(
+    {
+        "transparent": or_null(text("always, madvise or never")),
+        "reserved": or_null(whole("number of reserved pages")),
+    }
+)
+TIMER = fields(
+    {
+        "resolution_s": number("as the clock declares it; unit: s", 0),
+        "cost_s": number("of one reading; unit: s", 0),
+        "step_s": or_null(number("smallest step that was seen; unit: s", 0)),
+    },
+    meaning="the clock of Python, time.perf_counter",
+)
+MACHINE = fields(
+    {},
+    {
+        "host": text("name of the node"),
+        "processor": text("model of the processor"),
+        "cores": whole("cores; hardware threads of one core count once", 1),
+        "threads": or_null(whole("hardware threads", 1)),
+        "governors": items(text(), "frequency governors, each once; empty: not known"),
+        "load_1min": or_null(number("load average of the last minute before the launch", 0)),
+        "cpu_quota": or_null(number("cores' worth of time that control groups allow; null: no limit", 0)),
+        "container": or_null(text("kind of container, such as docker; null: no sign of one")),
+        "memory_nbytes": or_null(whole("memory; unit: bytes")),
+        "free_memory_nbytes": or_null(whole("memory that new buffers can take; unit: bytes")),
+        "huge_pages": or_null(HUGE_PAGES),
+        "timer": TIMER,
+        "port_rates_bytes_per_s": by_name(number(), "rate of each InfiniBand port, such as mlx5_0:1; unit: bytes/s"),
+        "interfaces": items(INTERFACE, "network interfaces that have an address or a device"),
+        "fabric_devices": items(text(), "InfiniBand, RoCE and Omni-Path devices, such as mlx5_0"),
+        "kernel": text("operating system and version"),
+        "python": text("version of Python"),
+        "packages": by_name(or_null(text()), "versions of mpi4py and numpy"),
+        "allreduce_bench": text("version of this program"),
+        "cpus_of_ranks": or_null(whole("hardware threads that the ranks of the node may use", 1)),
+    },
+    "a node; of an imported log what it says",
+)
+PORT = fields(
+    {},
+    {
+        "counted": by_name(whole(), "counters of errors and waits that grew, by their names in Linux"),
+        "degraded": items(text(), "links below their width or rate, in words"),
+    },
+)
+COUNTED = fields(
+    {"host": text("name of the node"), "elapsed_s": number("how long the launch was watched; unit: s", 0)},
+    {
+        "cpus": whole("hardware threads that its ranks may use", 1),
+        "worked_s": number("time that these threads worked, also for others; unit: s"),
+        "stolen_s": number("time that the machine below a virtual one took from them; unit: s"),
+        "own_s": number("processor time of the ranks; unit: s"),
+        "throttled": whole("how often clocks were lowered, the most of a core", 1),
+        "clock": number("clock of a core at work over its highest; unit: 1", 0),
+        "ports": by_name(PORT, "ports and interfaces with errors, waits or slow links; only on several nodes"),
+    },
+    "what the kernel of a node counted while the launch ran; a field that it does not show is absent",
+)
+PHASES = {
+    "python_s": "from exec to the first line of this program; absent: not known",
+    "import_s": "importing mpi4py, numpy and this package",
+    "init_s": "MPI_Init",
+    "first_collective_s": "the first barrier",
+}
+STARTUP = fields(
+    {"slowest_rank": by_name(whole(), "of each phase the rank that took longest")},
+    {name: number(f"{meaning}; slowest rank; unit: s", 0) for name, meaning in PHASES.items()},
+    "how long ranks took to start",
+)
+STAGE = fields(
+    {
+        "folder": text("where the Python environment was unpacked on every node"),
+        "archive_nbytes": whole("size of the archive; unit: bytes"),
+        "pack_s": or_null(number("time of packing; null: the archive was there; unit: s", 0)),
+        "unpack_s": number("until the slowest node had it; unit: s", 0),
+    },
+    meaning="what run --stage did",
+)
+GROUPS = fields(
+    {
+        "ranks": items(items(whole()), "the ranks of each group"),
+        "alone": items(or_null(whole()), "of each group the number of the one measured alone in its place, from 0"),
+    },
+    meaning="the groups of --groups; absent: none",
+)
+CLOCK = fields(
+    {"method": text("how ranks came to a common clock")},
+    {
+        "error_start_s": or_null(number("bound of its error at the start of the launch; unit: s", 0)),
+        "error_end_s": or_null(number("bound of its error at the end; absent: the launch did not end; unit: s", 0)),
+        "drift_ppm": or_null(number("drift of the rank that drifted most; unit: ppm")),
+        "drift_error_ppm": or_null(number("bound of the error of that; unit: ppm", 0)),
+    },
+    "the common clock of the ranks",
+)
+IMPORTED = {
+    "source": fields(
+        {
+            "launch": text("what tells the launch from others in the logs: an allocation, a file, a table"),
+            "files": items(text(), "the log files"),
+        },
+        meaning="of an imported launch: where it is from",
+    ),
+    "merged_from": fields(
+        {"run": text("name of the run"), "launch": text("name of the launch there")},
+        meaning="of a launch of a merged run: what it was before",
+    ),
+    "date": text("of an imported launch: when the log says that it ran, as written there"),
+    "ranks_from": text("of an imported launch: what the number of ranks was computed from"),
+}
+REQUIRED = {
+    "schema_version": whole("version of the layout of run folders") | {"enum": [SCHEMA_VERSION]},
+    "launch": text("name of the launch: ranks and number, such as 4r-2") | {"pattern": "^[1-9][0-9]*r-[1-9][0-9]*$"},
+    "attempt": whole("1, or more after --resume", 1),
+    "started": text("when it began, ISO 8601 with the zone"),
+    "ranks": whole("number of ranks", 1),
+    "nodes": or_null(whole("number of nodes that share no memory", 1)),
+    "nodes_declared": or_null(whole("nodes that --pretend-ranks-per-node declared; null: none", 1)),
+    "mpi": MPI,
+    "oversubscribed": or_null(flag("whether some node had more ranks than cores")),
+    "findings": items(FINDING),
+}
+MEASURED = {
+    "command": text("command line that started the ranks"),
+    "layout": text("ranks on each node: 2x4 is two nodes of four, 1+2 unequal ones"),
+    "hosts": items(text(), "of each rank its host"),
+    "binding": items(or_null(text()), "of each rank the cores that it may use, such as 0-3"),
+    "node_of": items(whole(), "of each rank the number of its node, from 0"),
+    "switches": by_name(text(), "of each host the switches above it, topmost first, such as s0/s1; empty: not known"),
+    "transport": or_null(text("what the MPI says that carries messages")),
+    "variables": by_name(text(), "environment variables that steer an MPI or a scheduler's layout; no others are kept"),
+    "machines": items(MACHINE, "each node"),
+    "startup": STARTUP,
+    "stage": or_null(STAGE),
+    "groups": GROUPS,
+    "in_haste": flag("whether --within bounded the launch, so that cells went size by size"),
+    "cold_nbytes": whole("bytes that a rank touches between two uses of a buffer; 0: no cold calls; unit: bytes"),
+    "sync": fields(
+        {"way": text("how ranks entered calls together", *SYNCS, *FORMER_SYNCS), "why": text("why that was chosen")},
+        meaning="the common start of calls",
+    ),
+    "clock": CLOCK,
+    "counted": items(COUNTED, "each node while the launch ran; absent: the launch did not end"),
+}
+FORMATS = (
+    Format(
+        schema_id("launch", SCHEMA_VERSION),
+        "launches/*.json: where and how a launch ran, and what was found",
+        fields(REQUIRED, {**MEASURED, **IMPORTED}),
+        ("launches/*.json",),
+    ),
+)

@@ -1,0 +1,75 @@
+"""`schema` as people type it: the list, one schema, and files that are held against them."""
+
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+from made_runs import build_run
+from places import ROOT
+from strict_schemas import FORMATS
+
+from allreduce_bench.cli import main
+
+EXAMPLE = ROOT / "results" / "example"
+
+
+def schema(*words: object, stdin: str | None = None, status: int = 0) -> Result:
+    result = CliRunner().invoke(main, ["schema", *map(str, words)], input=stdin)
+    assert result.exit_code == status, result.output
+    return result
+
+
+def test_the_list_names_every_schema_with_its_version():
+    lines = schema().stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [[one.name, str(one.version)] for one in FORMATS.values()]
+    assert all(len(line) < 100 for line in lines)
+
+
+def test_a_schema_is_printed_by_its_name_or_its_id():
+    document = json.loads(schema("run").stdout)
+    assert document == FORMATS["run"].document() == json.loads(schema(FORMATS["run"].id).stdout)
+
+
+def test_a_folder_and_what_a_command_prints_are_checked():
+    said = schema("--check", EXAMPLE)
+    assert said.stdout == "" and said.stderr == f"{EXAMPLE}: 32 files checked\n"
+    fit = CliRunner().invoke(main, ["fit", str(EXAMPLE), "--format", "json"]).stdout
+    assert schema("--check", "-", stdin=fit).stderr == "-: 1 file checked\n"
+
+
+def test_each_violation_is_a_line_and_the_status_is_1(tmp_path):
+    run = build_run(tmp_path / "sweep" / "run", ranks=(2,), launches=1, sizes=(8,)).path
+    kept = (EXAMPLE / "launches" / "2r-1.1.json").read_text()
+    (run / "launches" / "2r-1.1.json").write_text(kept.replace("1x2", "\x1b[2J"))  # which clears a terminal
+    damaged = json.loads((run / "run.json").read_text()) | {"command": "run", "created": 5}
+    (run / "run.json").write_text(json.dumps(damaged))
+    said = schema("--check", tmp_path / "sweep", status=1)
+    assert said.stdout.splitlines()[:2] == [
+        f'{run}/run.json, command: expected a list, found "run"',
+        f"{run}/run.json, created: expected text, found 5",
+    ]
+    assert said.stderr.splitlines()[-1] == "error: 2 files are not as the schema says"
+    assert "\x1b" not in said.output
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["rum"], "unknown schema 'rum'; known: run, launch, "),
+        (["run", "launch"], "one schema at a time, found 2 names; to check files add --check"),
+        (["--check"], "--check: which run folder or file?"),
+        (["--as", "run", "x"], "add --check and a path"),
+        (["--check", "--as", "rum", "x"], "unknown schema 'rum'"),
+        (["--check", "/dev/null"], "/dev/null: it does not say which schema it follows; name one by --as NAME"),
+        (["--check", "no such file"], "no such file: no such file or directory"),
+        (["--check", str(ROOT / "tests")], "holds no run.json, nor does a folder in it; expected a run or a sweep"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(words, sentence):
+    said = schema(*words, status=2)
+    assert sentence in said.stderr and said.stderr.count("\n") == 1 and not said.stdout
+
+
+def test_a_file_is_held_against_the_schema_that_is_named():
+    said = schema("--check", "--as", "machine", EXAMPLE / "run.json", status=1)
+    assert "run.json: expected the fields kind, models, " in said.stdout
