@@ -16,7 +16,7 @@ from ..measuring.launcher_variables import thread_level
 from ..runs.folder import RunFolder
 from ..runs.plan import TIME_USED_UP, Launch, Plan
 from ..runs.unfinished import mark_unfinished_cell
-from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag, end_with_parent
+from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.supervisor import Supervisor, names_of_this_node
@@ -25,6 +25,7 @@ from .interface_variables import suggested_interface
 from .launcher import Launcher, on_one_node
 from .layout import ranks_a_node
 from .rank_options import rank_options
+from .tied_process import interrupts_put_off, start_tied
 
 GRACE_S = 1.5  # beyond its time, for the cell in progress
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)")  # Open MPI's words; MPICH names a rank that it killed
@@ -82,9 +83,11 @@ class SupervisedLaunch:
         command = self._command()
         if self.position.number <= len({launch.ranks for launch in self.run.launches}):
             self.lines.say(shlex.join(command))
-        process = self._start(command)
-        self.run.warning.forward_to(self.supervisor.warn)
+        process = None
         try:
+            with interrupts_put_off():
+                process = self._start(command)
+            self.run.warning.forward_to(self.supervisor.warn)
             self._wait(process)
             status = process.poll()
             if status is not None:
@@ -98,7 +101,8 @@ class SupervisedLaunch:
             self._end(process)
             self._conclude(status)
         finally:
-            self._end(process)
+            if process is not None:
+                self._end(process)
             self.run.warning.forward_to(None)
             self.supervisor.close()
             self.lines.close()
@@ -120,16 +124,7 @@ class SupervisedLaunch:
     def _start(self, command: list[str]) -> subprocess.Popen:
         address = self.supervisor.address(names_of_this_node())
         variables = {COMMAND_VARIABLE: shlex.join(hide_secrets(command)), MONITOR_VARIABLE: address}
-        process = subprocess.Popen(  # without stdin: mpirun would swallow what is meant for others
-            command,
-            env={**os.environ, **variables},
-            preexec_fn=end_with_parent,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
+        process = start_tied(command, {**os.environ, **variables})
         self.forwarding = threading.Thread(target=self._forward, args=(process,), daemon=True)
         self.forwarding.start()
         threading.Thread(target=self._await_end, args=(process,), daemon=True).start()

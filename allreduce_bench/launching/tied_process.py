@@ -1,0 +1,52 @@
+"""A launcher's process: it ends with the process that started it, and an interrupt at its start is not lost."""
+
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from ..watching.lifeline import end_with_parent
+
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def start_tied(command: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen:
+    """Start `command`, whose output comes in one pipe, as text. Raises OSError.
+
+    It has no stdin: mpirun would swallow what is meant for others.
+    """
+    return subprocess.Popen(
+        command,
+        env=environ,
+        preexec_fn=end_with_parent,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+
+
+@contextmanager
+def interrupts_put_off() -> Iterator[None]:
+    """Signals that interrupt this process take effect after the block, not in it.
+
+    Python runs functions of its own after a fork and drops what they raise: a KeyboardInterrupt of a signal that comes
+    then would be lost, and the run would go on.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals do not interrupt it
+        yield
+        return
+    received: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS}
+    heeded = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in heeded:
+        signal.signal(number, lambda number, frame: received.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in heeded.items():
+            signal.signal(number, handler)
+        if received:
+            signal.raise_signal(received[0])

@@ -1,0 +1,86 @@
+"""The process of a launcher, and interrupts at its start."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+from interpreters import interpreters
+from measured_runs import with_package
+
+from allreduce_bench.launching.tied_process import INTERRUPTS, interrupts_put_off, start_tied
+
+STRUCK_AFTER_FORK = """
+import os, signal, sys
+from allreduce_bench.cli import main
+from allreduce_bench.launching import supervision
+
+def strike():
+    if is_starting:
+        is_starting.clear()
+        os.kill(os.getpid(), signal.SIGINT)
+
+def start(*arguments):
+    is_starting.append(True)
+    return start_tied(*arguments)
+
+is_starting, start_tied, supervision.start_tied = [], supervision.start_tied, start
+os.register_at_fork(after_in_parent=strike)
+main()
+"""
+
+
+def test_it_says_everything_in_one_pipe_and_hears_nothing():
+    process = start_tied(["sh", "-c", 'cat; echo out; echo "$WORD" >&2'], {**os.environ, "WORD": "err"})
+    said, _ = process.communicate(timeout=20)
+    assert said == "out\nerr\n" and process.returncode == 0
+
+
+def test_it_is_refused_where_there_is_no_such_program():
+    with pytest.raises(FileNotFoundError):
+        start_tied(["/nowhere/mpirun"], {})
+
+
+@pytest.mark.parametrize("number", INTERRUPTS)
+def test_an_interrupt_takes_effect_after_the_block(number):
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    former, steps = signal.signal(number, interrupt), []
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupts_put_off():
+            signal.raise_signal(number)
+            steps.append("went on")
+        assert steps == ["went on"] and signal.getsignal(number) is interrupt
+    finally:
+        signal.signal(number, former)
+
+
+def test_what_was_ignored_stays_so_and_other_threads_are_let_alone():
+    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts_put_off():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, former)
+    entered = []
+
+    def enter():
+        with interrupts_put_off():
+            entered.append(True)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert entered
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+def test_an_interrupt_in_the_moment_of_the_fork_ends_the_run(tmp_path):
+    words = ["run", "-n", "2", "-a", "ring", "--sizes", "8", "--launches", "1", "-o", str(tmp_path / "run")]
+    command = [sys.executable, "-c", STRUCK_AFTER_FORK, *words]
+    struck = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=120, check=False)
+    assert struck.returncode == 1 and struck.stderr.splitlines()[-1].startswith("error: interrupted"), struck.stderr
+    assert "Traceback" not in struck.stderr
