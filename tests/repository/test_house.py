@@ -58,9 +58,11 @@ CROSSING = {  # tests that bear no name of a module -> what they hold
     "launching/test_virtual_hosts.py": "whole runs on virtual hosts",
     "measuring/test_floors.py": "floors, from the measurement to the report",
     "report/test_statistics_of_calls.py": "statistics of calls, from the rows to the page",
+    "runs/test_power_cuts.py": "a sample of studies/power_cuts.py",
     "slurm/test_job_templates.py": "the templates in jobs/",
     "slurm/test_several_jobs.py": "several jobs on one run",
     "watching/test_hang.py": "ranks that hang, over MPI",
+    "watching/test_kills.py": "a sample of studies/kills.py",
 }
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -252,12 +253,16 @@ def go_on(
     if resumed.returncode:
         last = (resumed.stderr.splitlines() or ["nothing said"])[-1]
         outcome.faults.append(f"resumed with status {resumed.returncode}: {last}")
-    marks = finished(folder)
+    compare_marks(outcome, kept, finished(folder))
+    if len(whole := readable(folder)) != cells:
+        outcome.faults.append(f"{len(whole)} of {cells} cells after resuming")
+
+
+def compare_marks(outcome: Outcome, kept: list[Finished], marks: list[Finished]) -> None:
+    """Count what is lost, doubled and measured again in `marks`, that were `kept` before."""
     outcome.lost += len(set(kept) - set(marks))
     outcome.doubled = len(marks) - len(set(marks))
     outcome.again = len(set(marks)) - len(cells_of(marks))
-    if len(whole := readable(folder)) != cells:
-        outcome.faults.append(f"{len(whole)} of {cells} cells after resuming")
 
 
 def readable(folder: Path) -> set[tuple]:
@@ -316,12 +321,13 @@ def main() -> None:
     draw = random.Random(options.seed)
     outcomes: dict[str, list[Outcome]] = {}
     ways = [(KINDS[kind], Path(python)) for kind in options.kind for python in options.interpreter]
-    for number in range(options.kills):
-        kind, python = ways[number % len(ways)]
-        outcome = killed(random.Random(draw.getrandbits(64)), python, kind)
-        outcomes.setdefault(f"{kind.name}, {python.parent.parent.name}", []).append(outcome)
-        if is_wrong(outcome):
-            print(f"  kill {number}: {python}: {outcome}", flush=True)
+    with suppress(KeyboardInterrupt):  # what was struck until then is worth a table, too
+        for number in range(options.kills):
+            kind, python = ways[number % len(ways)]
+            outcome = killed(random.Random(draw.getrandbits(64)), python, kind)
+            outcomes.setdefault(f"{kind.name}, {python.parent.parent.name}", []).append(outcome)
+            if is_wrong(outcome):
+                print(f"  kill {number}: {python}: {outcome}", flush=True)
     print(format_row("way, MPI", COLUMNS))
     for name, of_way in outcomes.items():
         print(line(name, of_way))

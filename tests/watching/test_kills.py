@@ -1,0 +1,39 @@
+"""Kills at random moments: a sample of tests/studies/kills.py."""
+
+import os
+import random
+import subprocess
+
+import pytest
+from interpreters import FULL, in_turn, interpreters
+from kills import KINDS, MARK, Finished, Outcome, compare_marks, is_wrong, killed, left_behind, processes
+
+SAMPLE = ["starter-kill", "group-int"]  # one for each MPI
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("name", KINDS if FULL else SAMPLE)
+def test_a_kill_loses_and_doubles_no_cell_and_leaves_no_process(python, name):
+    number = list(KINDS if FULL else SAMPLE).index(name)
+    in_turn(number, python)
+    outcome = killed(random.Random(number), python, KINDS[name])
+    assert not is_wrong(outcome), outcome
+
+
+def test_a_process_that_is_left_behind_is_found_and_ended():
+    mark = f"left-{os.getpid()}"
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, MARK: mark}, start_new_session=True) as process:
+        assert list(processes(mark)) == [process.pid] and not processes(f"{mark}0")
+        assert left_behind(mark, patience_s=0) == 1
+        assert process.wait(10) == -9
+    assert left_behind(mark, patience_s=0) == 0
+
+
+def test_lost_doubled_and_repeated_cells_are_counted():
+    first, other, again = Finished("2r-1", "1", ("a",)), Finished("2r-1", "1", ("b",)), Finished("2r-1", "2", ("a",))
+    well, ill = Outcome(), Outcome()
+    compare_marks(well, [first], [first, other])
+    compare_marks(ill, [first, other], [first, first, again])
+    assert not is_wrong(well)
+    assert (ill.lost, ill.doubled, ill.again) == (1, 1, 1) and is_wrong(ill)
