@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .types import OneLineError, errors_in_one_line, kept_command, talk
+from .types import OneLineError, errors_in_one_line, kept_command, talk, tell_damages
 
 if TYPE_CHECKING:
     from ..evaluation.missing import MissingCell
@@ -45,6 +45,7 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     if lexists(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
     sources = [folder for path in runs for folder in runs_of(path)]
+    tell_damages(sources)
     folder = merge(sources, output, kept_command())
     click.echo(folder.path)
     talk(f"next: allreduce-bench report {shlex.quote(str(output))}")
@@ -58,6 +59,7 @@ def _collect(path: Path, output: Path | None) -> None:
 
     refuse_special(output or path / "report.html")
     overview = read_sweep(path)
+    tell_damages(run.folder for run in overview.runs)
     if overview.told.silence:
         talk(f"{overview.told.silence}; what became of jobs is what they wrote of themselves")
     if overview.tasks:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from .types import DESPITE, NAMES, SHARE, SIZES, OneLineError, errors_in_one_line, talk
+from .types import DESPITE, NAMES, SHARE, SIZES, OneLineError, errors_in_one_line, talk, tell_damages
 
 SEPARATOR = "\0--"  # stands for `--`, which click would drop; no path is called so
 
@@ -64,10 +64,12 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     from ..evaluation.comparison import FORMATS, read_sides
     from ..evaluation.comparison import compare as judge
     from ..runs.atomic_write import refuse_given, write_given
+    from ..runs.folder import RunFolder
 
     if output:
         refuse_given(output)
     baselines, new_runs = _sides(runs)
+    tell_damages(map(RunFolder, (*baselines, *new_runs)))
     sides = read_sides(baselines, new_runs)
     comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)
     if output:

@@ -12,7 +12,7 @@ import pandas as pd
 from .. import __version__
 from ..algorithms import builtin, find
 from ..runs.schema import FLOOR
-from .types import NAMES, OneLineError, errors_in_one_line, own_files, talk
+from .types import NAMES, OneLineError, errors_in_one_line, own_files, talk, tell_damages
 
 OWN_FILE_REASON = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
 FORMATS = ("table", "csv", "json")
@@ -73,6 +73,7 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
 
     runs = [RunFolder(path) for path in paths if (path / "run.json").exists()]
     logs = [path for path in paths if not (path / "run.json").exists()]
+    tell_damages(runs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", LogWarning)
         frames = [points_of_log(path) for path in logs]

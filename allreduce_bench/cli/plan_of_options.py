@@ -18,7 +18,7 @@ from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
 from .options import AT_THE_END, STARTED_NAMES
 from .request import OPTION_OF, Control, Request
-from .types import kept_command
+from .types import kept_command, tell_damages
 
 TEXTS = ("launcher", "launcher_args", "remote_shell")  # that are handed on as they are
 SHORTEST_TIMEOUT_S = 1.0  # a rank may wait so long for its turn where there are more ranks than cores
@@ -82,6 +82,7 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Pla
     if imported := folder.imported():
         raise RunError(f"{folder.path}: imported from {imported['tool']}, so nothing of it is left to be measured")
     stored = folder.plan()
+    tell_damages([folder])
     if folder.pending(stored):
         _refuse_former_sync(folder, stored)
     _refuse_other_plan(folder, stored, kept_plan(wanted), asked)

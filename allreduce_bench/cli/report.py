@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from .types import errors_in_one_line, own_files
+from .types import errors_in_one_line, own_files, tell_damages
 
 
 @click.command()
@@ -28,5 +28,6 @@ def report(runs, output, own) -> None:
     folders = [RunFolder(path) for path in runs]
     for folder in folders:
         folder.open()  # or an error names the run that lacks
+    tell_damages(folders)
     page = output or default_page(folders)
     click.echo(write_report(folders, page, own, missing=list(map(missing_of_run, folders))))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .types import OneLineError, errors_in_one_line, talk
+from .types import OneLineError, errors_in_one_line, talk, tell_damages
 
 if TYPE_CHECKING:
     from ..slurm.status import StatusLine
@@ -29,6 +29,7 @@ def status(sweep: Path | None) -> None:
     from ..slurm.sweep import read_sweep
 
     overview = read_sweep(sweep or _newest_sweep())
+    tell_damages(run.folder for run in overview.runs)
     if not overview.tasks:
         raise OneLineError(f"{overview.sweep}: no job was ever submitted for it, nor wrote into it; expected a sweep")
     if overview.told.silence:

@@ -3,8 +3,9 @@
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from ..runs.hosts import parse_hosts
 from ..runs.plan import OPS
 from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size
 from ..watching.progress import LaunchPosition, ProgressLines
+
+if TYPE_CHECKING:
+    from ..runs.folder import RunFolder
 
 INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 + SIGINT
 
@@ -179,6 +183,18 @@ def given_options(context: click.Context) -> set[str]:
 def talk(sentence: str) -> None:
     """Say something that is no result, on stderr."""
     click.echo(sentence, err=True)
+
+
+def tell_damages(folders: "Iterable[RunFolder]") -> None:
+    """Say on stderr what of runs was changed, cut off or lost since it was written, and of which nobody can tell."""
+    from ..report.damage_sentence import damage_report  # late: a rank says nothing of it
+
+    for folder in folders:
+        found = damage_report(folder)
+        for sentence in found.damages:
+            talk(f"warning: {sentence}")
+        for sentence in filter(None, [found.unchecked, found.missing]):
+            talk(sentence)
 
 
 def display() -> Callable[[LaunchPosition], ProgressLines]:

@@ -178,10 +178,9 @@ def _earlier_sync(comm: MPI.Comm, folder: RunFolder, plan: Plan) -> EarlierSync 
     """How the first launch of as many ranks entered its calls, where that decides; rank 0 only."""
     if comm.rank or plan.sync != "auto" or comm.size == 1:
         return None
-    attempts = [
-        attempt for attempt in folder.attempts(typed=False) if attempt["ranks"] == comm.size and attempt.get("sync")
-    ]
-    return EarlierSync(attempts[0]["launch"], attempts[0]["sync"]["way"]) if attempts else None
+    attempts = folder.attempts(typed=False)
+    alike = [attempt for attempt in attempts if attempt["ranks"] == comm.size and attempt.get("sync")]
+    return EarlierSync(alike[0]["launch"], alike[0]["sync"]["way"]) if alike else None
 
 
 class _ProgressReporter:

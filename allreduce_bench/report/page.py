@@ -39,6 +39,7 @@ from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks, three_digits
 from . import caveats, distribution, figures, how_imported, how_measured, verdict_sentence
 from .caveat import gaps
+from .damage_sentence import damage_caveats, damage_report
 from .grade_sentence import grade_lines
 from .page_place import fingerprints
 from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
@@ -102,7 +103,10 @@ def _section(
         "name": name,
         "plan": plan,
         **_origin(folder, plan, rows, attempts),
-        "findings": caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
+        "findings": [
+            *damage_caveats(damage_report(folder)),
+            *caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
+        ],
         "grades": grade_lines(rows),
         "verdicts": [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in verdicts(rows)],
         "pictures": time_pictures(frame, models),

@@ -174,12 +174,12 @@ class RunFolder:
         counted = self._counted(kept)
         done = {(row["launch"], row["attempt"], *key_of(row)) for row in counted if row["state"] == "done"}
         for attempt in kept:
-            if attempt.is_checked:
-                for row in attempt.cells:
-                    if row["state"] == "done" and (row["launch"], row["attempt"], *key_of(row)) in done:
-                        yield from blocks_of_cell(attempt, row)
-            elif attempt.cells:
+            if attempt.cells and not attempt.is_checked:
                 yield from _unchecked_blocks(attempt, done)
+                continue
+            for row in attempt.cells:
+                if row["state"] == "done" and (row["launch"], row["attempt"], *key_of(row)) in done:
+                    yield from blocks_of_cell(attempt, row)
 
     def pending(self, plan: Plan, skip_hung: bool = False, among: Sequence[Launch] | None = None) -> list[Launch]:
         """The planned launches that have cells left, or those of them that are `among` these. Raises RunError."""

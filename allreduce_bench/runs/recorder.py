@@ -129,8 +129,8 @@ class Recorder:
         """Say how many cells have ended: the last that is kept of the attempt. A mark that is lost is then noticed."""
         self.keep(marks=self._mark_count, last_mark_crc32=self._last_crc32)
         self._write_facts()
-        self._repetitions.close()
-        self._cells.close()
+        os.close(self._repetitions)
+        os.close(self._cells)
 
     def stamps(self, stamps) -> str:
         """Keep entry and exit of every rank and call of the cell that comes next, float64 [2, call, rank] in seconds.
@@ -145,14 +145,12 @@ class Recorder:
 
     def keep_stamps(self, content: bytes) -> str:
         """What `stamps` does, of a file that was made before."""
-        folder = Path(f"{self._stem}.stamps")
-        folder.mkdir(exist_ok=True)
         self._kept_stamps += 1
-        path = folder / f"{self._kept_stamps:04}.npy"
-        with _create(path) as file:
-            append_to(file, content, self._sync)
+        path = Path(f"{self._stem}.stamps", f"{self._kept_stamps:04}.npy")
+        path.parent.mkdir(exist_ok=True)
+        write_whole(path, content, self._sync)
         self._stamps_crc32 = checksum(content)
-        return f"{folder.name}/{path.name}"
+        return f"{path.parent.name}/{path.name}"
 
     def found(self, finding: dict) -> None:
         """Say a finding and add it to the launch's facts, unless it is there."""
@@ -207,8 +205,11 @@ def field_values(columns: Iterable[Column], row: Mapping[str, object]) -> list:
 def write_whole(path: Path, content: bytes, sync: bool = True) -> None:
     """Put a file in its place at once; with `sync` it, and its place, are on disk then. One process at a time."""
     temporary = path.with_name(f"{path.name}.tmp")
-    with io.FileIO(temporary, "wb") as file:
-        append_to(file, content, sync)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    try:
+        append_to(handle, content, sync)
+    finally:
+        os.close(handle)
     temporary.replace(path)
     if sync:
         sync_folder(path.parent)
@@ -224,18 +225,18 @@ def sync_folder(path: Path) -> None:
         os.close(handle)
 
 
-def _create(path: Path) -> io.FileIO:
+def _create(path: Path) -> int:
     """Open a new file to append to. Raises FileExistsError."""
-    return io.FileIO(os.open(path, NEW_FILE | os.O_APPEND, 0o666), "wb")
+    return os.open(path, NEW_FILE | os.O_APPEND, 0o666)
 
 
-def append_to(file: io.FileIO, content: bytes, sync: bool = True) -> None:
-    """Write all of it; with `sync` wait until it is on disk."""
+def append_to(handle: int, content: bytes, sync: bool = True) -> None:
+    """Write all of it to an open file; with `sync` wait until it is on disk."""
     left = memoryview(content)
     while left:
-        left = left[file.write(left) :]
+        left = left[os.write(handle, left) :]
     if sync:
-        os.fsync(file.fileno())
+        os.fsync(handle)
 
 
 def csv_bytes(rows: Iterable[Sequence]) -> bytes:

@@ -1,6 +1,5 @@
 """Says of cells that their ranks did not finish why: by those who watched the ranks, when these are gone."""
 
-import io
 import os
 
 from .chain import end_of_marks
@@ -29,8 +28,11 @@ def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None
     else:
         kept = {"rows": 0, "rows_nbytes": 0, "rows_crc32": checksum(b""), "rows_begin_nbytes": end.rows_end_nbytes}
         line, _ = mark_line({**row, **kept, "follows": end.last_crc32})
-    with io.FileIO(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW), "wb") as file:
-        append_to(file, b"\n" * end.is_torn + line)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+    try:
+        append_to(handle, b"\n" * end.is_torn + line)
+    finally:
+        os.close(handle)
 
 
 def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:

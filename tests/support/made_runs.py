@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan
@@ -37,13 +39,15 @@ def build_run(
     call: Callable[[Launch, Cell, int], dict] = lambda launch, cell, repetition: {},
     cache: str = "warm",
     floors: bool = False,
+    stamps: bool = False,
 ) -> RunFolder:
     """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise, the first call thrice.
 
     `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
     `facts` replaces facts of the launches, `choices` fields of the plan. `factor` multiplies the times of a cell in a
     launch, `seed` is that of the noise. `timed`: calls of a cell and launch after its WARMUPS; `call` may change what
-    is kept of one of them. Cold calls take COLD times as long; the floors are those of `floor_s`.
+    is kept of one of them. With `stamps` entry and exit are kept of every call, too. Cold calls take COLD times as
+    long; the floors are those of `floor_s`.
     """
     segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
     fields = {
@@ -65,7 +69,8 @@ def build_run(
             if changed is not None:
                 times = _times(plan, launch, cell, timed, factor(launch, cell), noise)
                 rows = [{**row, **call(launch, cell, row["repetition"])} for row in times]
-                _keep(recorder, plan, launch, cell, changed, rows)
+                kept = {"stamps": recorder.stamps(np.zeros((2, len(rows), launch.ranks)))} if stamps else {}
+                _keep(recorder, plan, launch, cell, {**changed, **kept}, rows)
         recorder.seal()
     return folder
 

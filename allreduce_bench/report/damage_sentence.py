@@ -1,0 +1,93 @@
+"""What of a run is not as it was written, and what to do: sentences and warnings. Reads the run's files."""
+
+import os
+import shlex
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..runs.folder import RunFolder
+from ..runs.kept import Damage
+from ..runs.plan import ImportedPlan, Launch
+from ..runs.rows import Row
+from ..units import format_size
+from .caveat import Caveat, Note
+
+MOST_NAMED = 8  # damages, one by one
+UNCHECKED = "written by layout 3, which holds no checksums: changes cannot be noticed"
+
+
+class DamageReport(NamedTuple):
+    """Of one run."""
+
+    damages: list[str]  # a sentence each; the last may count those that are not named
+    unchecked: str  # a sentence; empty: all its files hold checksums
+    missing: str  # a sentence about planned cells that no attempt ended; empty: there are none
+
+
+def damage_report(folder: RunFolder) -> DamageReport:
+    """What was found in the files of the run: nothing where it cannot be read at all, which others say."""
+    try:
+        damages, launches = folder.damages(), folder.unchecked()
+        missing = _missing_cells(folder)
+        named = [f"{_found(damage)}; {_advice(folder, damage, missing)}" for damage in damages[:MOST_NAMED]]
+    except (OSError, ValueError):
+        return DamageReport([], "", "")
+    if len(damages) > MOST_NAMED:
+        named.append(f"{folder.path}: and {len(damages) - MOST_NAMED} more damages")
+    are = "1 launch was" if len(launches) == 1 else f"{len(launches)} launches were"
+    unchecked = f"{folder.path}: {are} {UNCHECKED}" if launches else ""
+    return DamageReport(named, unchecked, _missing_sentence(folder, missing))
+
+
+def damage_caveats(report: DamageReport) -> list[Caveat]:
+    """The same as warnings of the page."""
+    caveats = []
+    if report.damages:
+        effect = "the cells that this is about count as missing"
+        caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
+    if report.unchecked:
+        caveats.append(Caveat("info", "files without checksums", (Note(report.unchecked),)))
+    return caveats
+
+
+def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
+    """How many planned cells of each launch no attempt has ended; of imported logs none is planned. Raises RunError."""
+    plan = folder.plan()
+    if isinstance(plan, ImportedPlan):
+        return {}
+    missing = {launch: folder.missing(plan, launch) for launch in plan.planned_launches()}
+    return {launch: number for launch, number in missing.items() if number}
+
+
+def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
+    if not missing:
+        return ""
+    names = [launch.name for launch in missing]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    cells = "1 cell is" if sum(missing.values()) == 1 else f"{sum(missing.values())} cells are"
+    launches = f"launch{'es' if len(names) > 1 else ''} {', '.join(names[:MOST_NAMED])}{more}"
+    return f"{folder.path}: {cells} not measured in {launches}; go on with: {_resume(folder)}"
+
+
+def _found(damage: Damage) -> str:
+    """`results/a/launches/2r-1.1.csv: ring 1 KiB: the rows of this cell were changed`."""
+    cell = f"{_cell_text(damage.cell)}: " if damage.cell else ""
+    return f"{damage.path}: damaged: {cell}{damage.found}"
+
+
+def _cell_text(mark: Row) -> str:
+    words = (mark["algorithm"], format_size(int(mark["nbytes"])), mark["cache"] if mark["cache"] == "cold" else "")
+    return " ".join(filter(None, (*words, mark["groups"])))
+
+
+def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
+    """What to do about what is missing because of the damage; where nothing is, it is said."""
+    if folder.imported():
+        return "import the logs again"
+    if damage.launch not in missing:
+        return f"no cell of launch {damage.launch.name} is missing"
+    return f"measure it again: {_resume(folder)}"
+
+
+def _resume(folder: RunFolder) -> str:
+    return f"allreduce-bench run --resume -o {shlex.quote(os.fspath(folder.path))}"
