@@ -4,8 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from made_runs import build_run
 
+from allreduce_bench.cli import main
+from allreduce_bench.report import page as report
 from allreduce_bench.report.page_place import default_page, fingerprints
 from allreduce_bench.runs.folder import RunFolder
 
@@ -63,3 +66,20 @@ def test_what_is_no_file_at_the_name_of_a_page_is_an_error(runs, tmp_path):
     os.mkfifo(tmp_path / "report.html")
     with pytest.raises(OSError, match="FIFO"):
         default_page(runs)
+
+
+def test_the_command_takes_that_name_unless_it_is_given_one(runs, monkeypatch):
+    def write(folders, output, *_, **__) -> Path:
+        output.write_text(f'<meta name="runs" content="{fingerprints(folders)}">')
+        return output
+
+    monkeypatch.setattr(report, "write_report", write)
+    words = (["a", "b"], ["a", "b", "c"], ["b", "a"], ["a"], ["a", "-o", "report.html"])
+    said = [CliRunner().invoke(main, ["report", *these]).stdout.strip() for these in words]
+    assert said == ["report.html", "report-2.html", "report.html", "a/report.html", "report.html"]
+
+
+def test_what_stands_in_the_way_is_named_in_one_line(runs, tmp_path):
+    os.mkfifo(tmp_path / "report.html")
+    result = CliRunner().invoke(main, ["report", "a", "b"])
+    assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1 and "FIFO" in result.stderr

@@ -38,6 +38,8 @@ def test_every_field_of_a_launch_is_explained(tmp_path):
     assert bench(interpreters()[0], "run", *words).returncode == 0
     facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
     assert set(facts) <= fields("launches/*.json")
+    words = {word for finding in facts["findings"] for word in finding} | set(facts["startup"]) - {"slowest_rank"}
+    assert words <= set(re.findall(r"`(\w+)`", TEXT))
 
 
 def test_the_schema_version_is_named():
