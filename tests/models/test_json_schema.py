@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from places import ROOT
-from strict_schemas import FORMATS, changed, undescribed
+from strict_schemas import EXAMPLE, FORMATS, changed, undescribed
 
 from allreduce_bench.cli import main
 from allreduce_bench.models.machine import Prices, bare_machine
@@ -17,7 +16,7 @@ from allreduce_bench.runs.json_schema.check import document_violations
 def written(tmp_path_factory) -> tuple[Path, str]:
     """A machine file, and what `fit --format json` printed."""
     machine = tmp_path_factory.mktemp("fit") / "machine.json"
-    words = ["fit", str(ROOT / "results" / "example"), "--format", "json", "-o", str(machine)]
+    words = ["fit", str(EXAMPLE), "--format", "json", "-o", str(machine)]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
     return machine, result.stdout

@@ -4,10 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from places import DATA, ROOT
+
 from allreduce_bench.cli.schema import _formats
 from allreduce_bench.runs.json_schema.build import Format
 from allreduce_bench.runs.json_schema.check import document_violations, folder_violations
 
+# small runs that are kept with the program
+EXAMPLE = next(path for path in (ROOT / "docs" / "example", ROOT / "results" / "example") if path.is_dir())
+KEPT_RUNS = [EXAMPLE, *(path.parent for path in DATA.glob("*/run.json"))]
 FORMATS = {format_.name: format_ for format_ in _formats()}
 
 

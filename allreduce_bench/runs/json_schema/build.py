@@ -8,8 +8,10 @@ from dataclasses import is_dataclass
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from ..schema import SCHEMA_VERSION
 from ..typed_json import field_names
 
+LAYOUTS = tuple(sorted({3, SCHEMA_VERSION}))  # versions of the layout that the schemas of a run folder describe
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 PROMISE = (
     "Within a version no field is removed, and its name, type, unit and meaning do not change; an enum gets no further "
@@ -48,6 +50,22 @@ class Format(NamedTuple):
 def schema_id(name: str, version: int) -> str:
     """`urn:allreduce-bench:run:3`."""
     return f"urn:allreduce-bench:{name}:{version}"
+
+
+def kept_file(required: Mapping[str, Schema], optional: Mapping[str, Schema]) -> Schema:
+    """The schema of a JSON file of a run folder: it says its layout, and from version 4 on ends with a checksum."""
+    layout = whole("version of the layout of run folders") | {"enum": list(LAYOUTS)}
+    end = {"crc32": crc32("CRC-32 of all bytes of the file before this value; absent: layout 3")}
+    return {
+        **fields({"schema_version": layout, **required}, {**optional, **end}),
+        "if": {"properties": {"schema_version": {"maximum": 3}}},
+        "else": {"required": ["crc32"]},
+    }
+
+
+def crc32(meaning: str) -> Schema:
+    """A CRC-32 (IEEE 802.3) as text."""
+    return text(f"{meaning}; eight hexadecimal digits") | {"pattern": "^[0-9a-f]{8}$"}
 
 
 def text(meaning: str = "", *among: str) -> Schema:

@@ -7,7 +7,21 @@ measured here, but for those that say when.
 from ...machine.finding import LEVELS
 from ...machine.interfaces import Interface
 from ..schema import FORMER_SYNCS, SCHEMA_VERSION, SYNCS
-from .build import Format, by_name, fields, fields_of, flag, items, number, or_null, schema_id, text, whole
+from .build import (
+    Format,
+    by_name,
+    crc32,
+    fields,
+    fields_of,
+    flag,
+    items,
+    kept_file,
+    number,
+    or_null,
+    schema_id,
+    text,
+    whole,
+)
 
 FINDING = fields(
     {
@@ -157,7 +171,6 @@ IMPORTED = {
     "ranks_from": text("of an imported launch: what the number of ranks was computed from"),
 }
 REQUIRED = {
-    "schema_version": whole("version of the layout of run folders") | {"enum": [SCHEMA_VERSION]},
     "launch": text("name of the launch: ranks and number, such as 4r-2") | {"pattern": "^[1-9][0-9]*r-[1-9][0-9]*$"},
     "attempt": whole("1, or more after --resume", 1),
     "started": text("when it began, ISO 8601 with the zone"),
@@ -190,11 +203,15 @@ MEASURED = {
     "clock": CLOCK,
     "counted": items(COUNTED, "each node while the launch ran; absent: the launch did not end"),
 }
+END = {
+    "marks": whole("cells in the .cells.csv of a launch that came to its end; absent: layout 3, or it did not"),
+    "last_mark_crc32": crc32("crc32 of the last of these rows; absent likewise"),
+}
 FORMATS = (
     Format(
         schema_id("launch", SCHEMA_VERSION),
         "launches/*.json: where and how a launch ran, and what was found",
-        fields(REQUIRED, {**MEASURED, **IMPORTED}),
+        kept_file(REQUIRED, {**MEASURED, **IMPORTED, **END}),
         ("launches/*.json",),
     ),
 )

@@ -2,7 +2,7 @@
 
 from ..plan import OPS, Plan
 from ..schema import SCHEMA_VERSION
-from .build import Format, by_name, fields, flag, items, of_type, or_null, schema_id, text, whole
+from .build import Format, by_name, fields, flag, items, kept_file, of_type, or_null, schema_id, text, whole
 
 PLAN_MEANINGS = {
     "algorithms": "names of the algorithms; native is the library's MPI_Allreduce",
@@ -84,9 +84,8 @@ MERGED = items(
     ),
     "the runs that a merged run was made of; absent: it is none",
 )
-RUN = fields(
+RUN = kept_file(
     {
-        "schema_version": whole("version of the layout of run folders") | {"enum": [SCHEMA_VERSION]},
         "program": text("program and version that made the run"),
         "created": text("when it was made, ISO 8601 with the zone"),
         "command": items(text(), "command that made it, word by word"),

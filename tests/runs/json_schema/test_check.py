@@ -4,15 +4,13 @@ import json
 import sys
 
 import pytest
-from places import ROOT
-from strict_schemas import FORMATS
+from strict_schemas import EXAMPLE, FORMATS
 
 from allreduce_bench.runs.json_schema import check
 from allreduce_bench.runs.json_schema.build import Format, fields, items, number, text, whole
 
 POINT = fields({"name": text(), "sizes": items(whole())}, {"time_s": number()})
 FORMAT = Format("urn:allreduce-bench:point:1", "a point", POINT)
-EXAMPLE = ROOT / "results" / "example"
 
 
 def said(content: str | bytes, format_: Format = FORMAT) -> list[str]:

@@ -6,15 +6,15 @@ import pytest
 from click.testing import CliRunner
 from interpreters import interpreters
 from measured_runs import bench
-from places import LOGS, ROOT
-from strict_schemas import FORMATS, changed, undescribed, undescribed_of_folder
+from places import LOGS
+from strict_schemas import EXAMPLE, FORMATS, changed, undescribed, undescribed_of_folder
 
 from allreduce_bench.cli import main
 from allreduce_bench.machine.core_load import cores_of_ranks
 from allreduce_bench.runs.json_schema.check import document_violations
 
 QUICK = ("--sizes", "8,1K", "--iters", 2, "--launches", 1)
-KEPT = json.loads((ROOT / "results" / "example" / "launches" / "2r-1.1.json").read_text())
+KEPT = json.loads((EXAMPLE / "launches" / "2r-1.1.json").read_text())
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")

@@ -4,8 +4,7 @@ import csv
 
 import pytest
 from made_runs import build_run
-from places import DATA, ROOT
-from strict_schemas import FORMATS, strict
+from strict_schemas import FORMATS, KEPT_RUNS, strict
 
 from allreduce_bench.evaluation import missing, standing
 from allreduce_bench.evaluation.grade import GRADES
@@ -31,9 +30,7 @@ def test_the_words_of_columns_are_those_of_the_evaluation():
     assert rows.AMONG["grade"] == GRADES and rows.MISSING == missing.MISSING
 
 
-@pytest.mark.parametrize(
-    "folder", [ROOT / "results" / "example", DATA / "run_with_dissemination"], ids=lambda p: p.name
-)
+@pytest.mark.parametrize("folder", KEPT_RUNS, ids=lambda path: path.name)
 def test_kept_runs_obey(folder):
     checked = dict(folder_violations(tuple(FORMATS.values()), folder))
     assert len(checked) >= 8 and not [violation for found in checked.values() for violation in found]

@@ -4,16 +4,18 @@ import json
 from dataclasses import fields
 
 import pytest
+from jsonschema import Draft202012Validator
 from made_runs import build_run
-from places import ROOT
-from strict_schemas import FORMATS, changed, undescribed, undescribed_of_folder
+from strict_schemas import EXAMPLE, FORMATS, changed, undescribed, undescribed_of_folder
 
 from allreduce_bench.importers.merge import merge
+from allreduce_bench.runs.json_schema import build
 from allreduce_bench.runs.json_schema.check import document_violations
 from allreduce_bench.runs.json_schema.run import PLAN
 from allreduce_bench.runs.plan import Plan
+from allreduce_bench.runs.schema import SCHEMA_VERSION
 
-KEPT = json.loads((ROOT / "results" / "example" / "run.json").read_text())
+KEPT = json.loads((EXAMPLE / "run.json").read_text())
 
 
 def test_the_plan_is_described_field_by_field():
@@ -30,13 +32,18 @@ def test_the_plan_is_described_field_by_field():
         (("plan", "cache"), "hot", "plan.cache"),
         (("plan", "iters"), "15", "plan.iters"),
         (("plan", "start", "hosts"), "n1", "plan.start.hosts"),
-        (("schema_version",), 99, "schema_version"),
+        (("program",), None, "program"),
         (("imported",), {}, "imported"),
     ],
 )
 def test_a_changed_type_is_refused(path, to, place):
     (violation,) = document_violations(FORMATS["run"], changed(KEPT, *path, to=to).encode(), "file")
     assert violation.place == place
+
+
+def test_another_layout_is_refused():
+    found = document_violations(FORMATS["run"], changed(KEPT, "schema_version", to=99).encode(), "file")
+    assert "schema_version" in {violation.place for violation in found}
 
 
 def test_a_further_field_is_none_of_the_reader_s_business():
@@ -51,3 +58,17 @@ def test_merged_runs_are_described(tmp_path):
     assert found == [] and "merged" in merged.open()
     of_launches = [line for line in undescribed_of_folder(merged.path) if "merged_from" in line]
     assert of_launches == []
+
+
+def test_layout_3_has_no_checksum_and_layout_4_ends_with_one():
+    newer = build.kept_file({}, {})
+    newer["properties"]["schema_version"]["enum"] = [3, 4]
+    validator = Draft202012Validator(newer)
+    for content, holds in [
+        ({"schema_version": 3}, True),
+        ({"schema_version": 4}, False),
+        ({"schema_version": 4, "crc32": "0123abcd"}, True),
+        ({"schema_version": 4, "crc32": "0123abc"}, False),
+    ]:
+        assert validator.is_valid(content) == holds, content
+    assert {3, SCHEMA_VERSION} == set(FORMATS["run"].schema["properties"]["schema_version"]["enum"])
