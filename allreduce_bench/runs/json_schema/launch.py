@@ -165,7 +165,8 @@ IMPORTED = {
     ),
     "merged_from": fields(
         {"run": text("name of the run"), "launch": text("name of the launch there")},
-        meaning="of a launch of a merged run: what it was before",
+        {"attempt": whole("its attempt there; absent: the same, of layout 3", 1)},
+        "of a launch of a merged run: what it was before",
     ),
     "date": text("of an imported launch: when the log says that it ran, as written there"),
     "ranks_from": text("of an imported launch: what the number of ranks was computed from"),
