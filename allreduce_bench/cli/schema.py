@@ -79,12 +79,12 @@ def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Forma
 
 def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None") -> "Iterator[list[Violation]]":
     """File by file what is not as its schema says."""
-    from ..runs.careful_reading import read_given
+    from ..runs.careful_reading import MOST_NBYTES, read_given
     from ..runs.json_schema.check import document_violations, folder_violations, format_of
 
     path = Path(word)
     if not path.is_dir():
-        content = sys.stdin.buffer.read() if word == "-" else read_given(path)
+        content = sys.stdin.buffer.read(MOST_NBYTES) if word == "-" else read_given(path)
         known = chosen or format_of(formats, path, content)
         if known is None:
             raise OneLineError(f"{word}: it does not say which schema it follows; name one by --as NAME")

@@ -87,6 +87,7 @@ FORECAST = fields(
         "schema": text("name and version of this schema", PREDICT_SCHEMA),
         "measured": flag("false: the times are modelled"),
         "source": text("where the prices are from, in words"),
+        "fit": items(text(), "what fit noted of the models, in sentences"),
         "rows": items(ROW, "each algorithm at each number of ranks and each size"),
         "crossings": items(
             {
