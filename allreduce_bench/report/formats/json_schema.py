@@ -1,4 +1,4 @@
-"""What `run --format json` and `predict --format json` print, as JSON Schemas."""
+"""The result of a run as `--format json` prints it, and what `predict --format json` prints, as JSON Schemas."""
 
 from ...evaluation.grade import CRITERIA, GRADES
 from ...models.crossings import Crossing, Stretch
@@ -35,7 +35,7 @@ RESULT = fields(
         "plan": PLAN,
         "mpi": fields(
             {
-                "library": text("library and version, such as Open MPI 5.0.11"),
+                "library": or_null(text("library and version, such as Open MPI 5.0.11; null: a log does not say")),
                 "mpi_standard": or_null(text("version of the MPI standard")),
                 "thread_level_of_ranks": by_name(or_null(text()), "of each number of ranks its thread level"),
             },
@@ -102,6 +102,6 @@ FORECAST = fields(
     }
 )
 FORMATS = (
-    Format(RESULT_SCHEMA, "what run --format json prints: the result of a run", RESULT),
+    Format(RESULT_SCHEMA, "the result of a run, as --format json prints it", RESULT),
     Format(PREDICT_SCHEMA, "what predict --format json prints: modelled times", FORECAST),
 )
