@@ -1,4 +1,4 @@
-"""What `doctor --slurm` looks at inside a job: which launchers start ranks on its nodes, and how long each takes.
+"""The checks of `doctor --slurm` inside a job: which launchers start ranks on its nodes, and how long each takes.
 
 A program, too, `python -m allreduce_bench.launching.check_launchers`: what salloc runs. It prints each check as a line
 of JSON.
@@ -34,7 +34,7 @@ class Way(NamedTuple):
 
     @property
     def options(self) -> str:
-        """What tells `run` to take it."""
+        """The options of `run` that select it."""
         more = f" --launcher-args {shlex.quote(self.start.launcher_args)}" if self.start.launcher_args else ""
         return f"--launcher {self.start.launcher}{more}"
 
@@ -45,8 +45,8 @@ def launcher_checks() -> Iterator[Check]:
     if nodes > 1:
         yield Check("ok", "nodes", f"job {os.environ['SLURM_JOB_ID']}: {nodelist}")
     else:
-        effect = "whether ranks on two nodes find each other is unknown"
-        yield Check("info", "nodes", f"only one, {nodelist}", effect, "try a job of two nodes")
+        effect = "communication between nodes was not tested"
+        yield Check("info", "nodes", f"only one, {nodelist}", effect, "use a job with two nodes")
     try:
         auto = find_launcher()
     except LaunchError as error:
@@ -86,7 +86,7 @@ def _check_of_way(way: Way, nodes: int) -> Check:
     try:
         command = mpirun_command(find_launcher(start), ranks, start, HELLO)
     except LaunchError as error:
-        return Check("info", way.name, error.what, "this way to start ranks is none here", error.advice)
+        return Check("info", way.name, error.what, "ranks cannot be started this way here", error.advice)
     begun = time.perf_counter()
     outcome = say_hello(command, PATIENCE_S)
     took = format_time(time.perf_counter() - begun)
@@ -98,25 +98,25 @@ def _check_of_way(way: Way, nodes: int) -> Check:
         return check
     hosts = sorted(set(hello["hosts"]))
     if nodes > 1 and len(hosts) < 2:
-        text = f"2 ranks were to be on two nodes, but both are on {hosts[0]}"
-        return Check("severe", way.name, text, "a run would not measure what it says", by_hand)
-    transport = hello["transport"] or "a transport that the MPI does not tell"
-    met = f"2 ranks on {', '.join(hosts)} see each other, over {transport}" if ranks > 1 else f"1 rank on {hosts[0]}"
+        text = f"2 ranks were requested on two nodes, but both are on {hosts[0]}"
+        return Check("severe", way.name, text, "a run would report a wrong layout", by_hand)
+    transport = hello["transport"] or "an unknown transport"
+    met = f"2 ranks on {', '.join(hosts)} communicate over {transport}" if ranks > 1 else f"1 rank on {hosts[0]}"
     return Check("ok", way.name, f"{met}; {took} from start to end")
 
 
 def _check_of_choice(taken_by_auto: str, took_s: dict[str, float], ways: dict[str, Way]) -> Check:
     """Which launcher `auto` takes, and which to take."""
     if not took_s:
-        advice = "look at what each says by hand; is this the MPI that the site means for Slurm?"
-        return Check("severe", "launcher", "none works here", "nothing can be measured", advice)
+        advice = "run each command by hand to see its output; check that this is the site's MPI for Slurm"
+        return Check("severe", "launcher", "no launcher works here", "nothing can be measured", advice)
     quickest = min(took_s, key=lambda name: took_s[name])
     if taken_by_auto not in took_s:
-        text = f"auto takes {taken_by_auto}, which does not work here; {quickest} does"
-        return Check("severe", "launcher", text, "a run would fail", f"say {ways[quickest].options}")
+        text = f"auto selects {taken_by_auto}, which does not work here; {quickest} works"
+        return Check("severe", "launcher", text, "a run would fail", f"use {ways[quickest].options}")
     is_much_quicker = took_s[quickest] < QUICKER * took_s[taken_by_auto]
-    hint = f"; {quickest} starts quicker: {ways[quickest].options}" if is_much_quicker else ""
-    return Check("ok", "launcher", f"auto takes {taken_by_auto}, which works{hint}")
+    hint = f"; {quickest} starts faster: {ways[quickest].options}" if is_much_quicker else ""
+    return Check("ok", "launcher", f"auto selects {taken_by_auto}, which works{hint}")
 
 
 def main() -> None:

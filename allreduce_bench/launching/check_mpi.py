@@ -1,4 +1,4 @@
-"""What `doctor` looks at in the MPI: in child processes, since loading or starting one can end an interpreter."""
+"""The MPI checks of `doctor`, run in child processes, since loading or starting an MPI can kill an interpreter."""
 
 import json
 import os
@@ -33,10 +33,10 @@ HELLO = [sys.executable, "-m", "allreduce_bench.measuring.hello"]
 
 
 class HelloOutcome(NamedTuple):
-    """What came of starting ranks that say hello."""
+    """The result of starting ranks that say hello."""
 
-    hellos: list[dict]  # what hello.py says, one for each rank that believes to be rank 0
-    why: str = ""  # why there are none, in words
+    hellos: list[dict]  # output of hello.py, one for each rank that believes to be rank 0
+    why: str = ""  # the reason if there are none
     hung: bool = False
 
 
@@ -55,43 +55,43 @@ def mpi_checks(node: dict, launch: bool) -> Iterator[Check]:
     yield Check("ok", "launcher", launcher.program)
     scheduler = idle_scheduler(os.environ)
     if not launch:
-        yield Check("info", "ranks", "not started (--no-launch), so transport and start-up are unknown")
+        yield Check("info", "ranks", "not started (--no-launch): transport and start-up time unknown")
     elif scheduler:
-        text = f"not started: this looks like a login node ({scheduler} exists, no job runs)"
-        yield Check("info", "ranks", text, "transport and start-up are unknown", "run doctor inside a job")
+        text = f"not started: this looks like a login node ({scheduler} exists, not inside a job)"
+        yield Check("info", "ranks", text, "transport and start-up time are unknown", "run doctor inside a job")
     else:
         yield from _rank_checks(launcher, node)
 
 
 def no_launcher(error: LaunchError) -> Check:
-    """The check that nothing here starts ranks."""
+    """The failed check: no launcher can start ranks here."""
     return Check("severe", "launcher", error.what, "no ranks can be started", error.advice)
 
 
 def library() -> dict | Check:
-    """What the library says of itself, or the check that it cannot be loaded."""
+    """The library's name and version, or the failed check if it cannot be loaded."""
     try:
         child = subprocess.run(
             [sys.executable, "-c", ASK], capture_output=True, text=True, check=False, timeout=PATIENCE_S
         )
     except subprocess.TimeoutExpired:
-        return _no_mpi(f"loading it took more than {PATIENCE_S:.0f} s", INSTALL)
+        return _no_mpi(f"loading the library took more than {PATIENCE_S:.0f} s", INSTALL)
     if child.returncode == 0:
         return json.loads(child.stdout.strip().splitlines()[-1])
     if child.returncode < 0:
-        reason = f"loading it ended the interpreter (signal {-child.returncode})"
-        return _no_mpi(reason, "on some login nodes that is so: run doctor inside a job")
-    return _no_mpi((child.stderr.strip().splitlines() or ["it does not say why"])[-1], INSTALL)
+        reason = f"loading the library killed the interpreter (signal {-child.returncode})"
+        return _no_mpi(reason, "this happens on some login nodes: run doctor inside a job")
+    return _no_mpi((child.stderr.strip().splitlines() or ["reason unknown"])[-1], INSTALL)
 
 
 def _no_mpi(reason: str, advice: str) -> Check:
-    effect = "nothing can be measured here; list, explain, verify and report work"
+    effect = "nothing can be measured here; list, explain, verify and report still work"
     return Check("severe", "MPI", f"no MPI found: {reason}", effect, advice)
 
 
 def library_checks(mpi: dict, node: dict) -> Iterator[Check]:
     """`mpi` is what `library` gives, `node` what `checks.machine` gives."""
-    path = mpi["path"] or "its file is unknown without /proc/self/maps"
+    path = mpi["path"] or "library file unknown (no /proc/self/maps)"
     yield Check("ok", "MPI", f"{mpi['library']}, MPI {mpi['standard']}, {path}{' (PyPI)' * bool(mpi['from_pypi'])}")
     if mpi["from_pypi"] and (node["fabric_devices"] or idle_scheduler(os.environ)):
         yield from from_findings("MPI", [findings.pypi_finding(mpi["library"], "on a cluster", node["fabric_devices"])])
@@ -104,11 +104,11 @@ def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
     outcome = say_hello(command, PATIENCE_S)
     if outcome.hung:
         interface = way_between([node])
-        advice = f"perhaps they wait on an interface that leads nowhere: --interface {interface or 'NAME'}; {by_hand}"
-        yield Check("severe", "ranks", f"two ranks were started, and {outcome.why}", "a run would hang", advice)
+        advice = f"an unreachable interface is a common cause: --interface {interface or 'NAME'}; {by_hand}"
+        yield Check("severe", "ranks", f"two ranks were started: {outcome.why}", "a run would hang", advice)
         return
     if outcome.why:
-        yield Check("severe", "ranks", f"two ranks were started and {outcome.why}", "a run would fail", by_hand)
+        yield Check("severe", "ranks", f"two ranks were started: {outcome.why}", "a run would fail", by_hand)
         return
     (hello, *_) = outcome.hellos
     singletons = findings.singletons(2, hello["seen"])
@@ -119,19 +119,19 @@ def _rank_checks(launcher: Launcher, node: dict) -> Iterator[Check]:
 
 
 def say_hello(command: list[str], patience_s: float) -> HelloOutcome:
-    """Run `command`, which starts ranks of HELLO, to its end; it is ended when it has taken longer than that."""
+    """Run `command`, which starts ranks of HELLO, to its end; terminate it after `patience_s` seconds."""
     status, output, errors = _run_to_end(command, patience_s)
     if status is None:
-        return HelloOutcome([], f"nothing came back for {patience_s:.0f} s", hung=True)
+        return HelloOutcome([], f"no response within {patience_s:.0f} s", hung=True)
     hellos = [json.loads(line.partition(MARK)[2]) for line in output.splitlines() if MARK in line]
     if status or not hellos:
-        reason = next((line for line in errors.splitlines() if re.search(r"\w", line)), "without a word").strip()
-        return HelloOutcome([], f"ended with status {status}: {reason}")
+        reason = next((line for line in errors.splitlines() if re.search(r"\w", line)), "no message").strip()
+        return HelloOutcome([], f"exit status {status}: {reason}")
     return HelloOutcome(hellos)
 
 
 def _run_to_end(command: list[str], patience_s: float) -> tuple[int | None, str, str]:
-    """Exit status, stdout and stderr of `command`; the status is None where it had to be ended."""
+    """Exit status, stdout and stderr of `command`; the status is None if it was terminated."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, errors="replace"
@@ -149,14 +149,14 @@ def _run_to_end(command: list[str], patience_s: float) -> tuple[int | None, str,
 
 
 def _hello_checks(hello: dict) -> Iterator[Check]:
-    transport = hello["transport"] or "a transport that the MPI does not tell"
-    yield Check("ok", "ranks", f"two see each other, over {transport}; thread level {hello['thread_level']}")
+    transport = hello["transport"] or "an unknown transport"
+    yield Check("ok", "ranks", f"two ranks communicate over {transport}; thread level {hello['thread_level']}")
     times = {key: format_time(hello[key]) for key in ("import_s", "init_s", "first_s", "call_s", "sendrecv_s")}
     start = "import of mpi4py {import_s}, MPI_Init {init_s}, first collective {first_s}".format(**times)
     if hello["import_s"] > SLOW_IMPORT_S:
-        advice = "many ranks would read Python's files at the same time: put the environment on a disk of the node"
-        yield Check("caution", "start", start, "launches spend their time on starting", advice)
+        advice = "many ranks read Python's files at the same time: put the environment on a local disk (--stage)"
+        yield Check("caution", "start", start, "launches spend most of their time on start-up", advice)
     else:
         yield Check("ok", "start", start)
-    calls = "an empty call {call_s}, a Sendrecv of nothing to oneself {sendrecv_s}".format(**times)
-    yield Check("info", "calls", f"{calls}; part of every time here")
+    calls = "empty call {call_s}, empty Sendrecv to self {sendrecv_s}".format(**times)
+    yield Check("info", "calls", f"{calls}; included in every time here")

@@ -8,7 +8,7 @@ from ..watching.progress import LaunchPosition
 from .supervision import SupervisedLaunch, SupervisedRun
 from .wait_idle import IdleWait
 
-START_S, CELL_S = 2.0, 0.1  # a launch that has less time than its start and so much a cell is not worth it
+START_S, CELL_S = 2.0, 0.1  # a launch is skipped if less than its start-up and this time per cell is left
 
 
 def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> list[Launch]:
@@ -38,7 +38,7 @@ def drive(run: SupervisedRun, idle_wait: IdleWait | None = None) -> list[Launch]
 
 
 def _left_s(run: SupervisedRun, idle_wait: IdleWait) -> float | None:
-    """What is left of `within_s`; None: it has no end."""
+    """The rest of `within_s`; None: no limit."""
     return None if run.within_s is None else run.started + idle_wait.waited_s + run.within_s - time.time()
 
 

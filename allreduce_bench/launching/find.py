@@ -1,4 +1,4 @@
-"""Finds what starts ranks here, and writes its command line."""
+"""Find the launcher of ranks, and write its command line."""
 
 import os
 import shlex
@@ -25,8 +25,8 @@ INSTALL = (
 def find_launcher(start: Start = UNASKED) -> Launcher:
     """What starts ranks as `start` asks: by itself the mpirun that belongs to the library that mpi4py loads.
 
-    Raises LaunchError or InterfaceError before anything is started: no MPI, no such launcher, one that has no words
-    for what is asked, a host that does not answer.
+    Raises LaunchError or InterfaceError before anything is started: no MPI, no such launcher, an option that the
+    launcher does not support, a host that does not answer.
     """
     library = _library()
     if start.launcher == AUTO:
@@ -70,7 +70,7 @@ def _of_family(kind: str, library: str) -> Launcher:
     if not library.startswith(FAMILIES[kind]):
         raise LaunchError(
             f"--launcher {kind}, but mpi4py uses {library}",
-            f"use its own launcher, or an environment with {FAMILIES[kind]}",
+            f"use the launcher of that library, or an environment with {FAMILIES[kind]}",
         )
     return Launcher(_mpirun(library), library, kind)
 
@@ -84,7 +84,7 @@ def _path_of(program: str) -> str:
     """The program's path. Raises LaunchError where PATH has no such program."""
     path = shutil.which(program)
     if not path:
-        raise LaunchError(f"--launcher: there is no program '{program}' in PATH")
+        raise LaunchError(f"--launcher: program '{program}' not found in PATH")
     return path
 
 
@@ -98,10 +98,10 @@ def _mpirun(library: str) -> str:
     if family_of:
         others = [f"{program} ({family or 'unknown'})" for program, family in family_of.items()]
         raise LaunchError(
-            f"mpi4py uses {library}, but found only the launcher of another MPI: {', '.join(others)}",
-            "put the right mpirun first in PATH",
+            f"mpi4py uses {library}, but only launchers of other MPIs were found: {', '.join(others)}",
+            "put the mpirun of that library first in PATH",
         )
-    raise LaunchError(f"mpi4py uses {library}, but there is no mpirun or mpiexec", INSTALL)
+    raise LaunchError(f"mpi4py uses {library}, but no mpirun or mpiexec was found", INSTALL)
 
 
 def _candidates() -> list[str]:

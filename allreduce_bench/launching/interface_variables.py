@@ -1,4 +1,4 @@
-"""The network interface that shall carry the messages: the variables of MPIs and of the libraries under them."""
+"""The network interface for the messages: variables of the MPIs and of the libraries below them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,11 +7,11 @@ NETWORKS = Path("/sys/class/net")
 
 
 class InterfaceError(ValueError):
-    """An interface that does not exist, or that a variable of the environment already sets otherwise, in words."""
+    """Error: the interface does not exist, or conflicts with a variable of the environment."""
 
 
 def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that let every MPI use `interface` of this node only; none where it is empty.
+    """The variables that restrict every MPI to `interface` of this node; none if it is empty.
 
     Raises InterfaceError: no such interface, or `environ` says something else already.
     """
@@ -21,17 +21,17 @@ def interface_variables(interface: str, environ: Mapping[str, str]) -> dict[str,
 
     names = sorted(name for _, name in socket.if_nameindex())
     if interface not in names:
-        raise InterfaceError(f"--interface {interface}: this node has no such interface; it has: {', '.join(names)}")
+        raise InterfaceError(f"--interface {interface}: no such interface on this node; available: {', '.join(names)}")
     variables = variables_of(interface, ucx_device(interface))
     conflicting = {name: environ[name] for name, value in variables.items() if environ.get(name, value) != value}
     conflicting |= {name: environ[name] for name in ("OMPI_MCA_btl_tcp_if_exclude",) if name in environ}
     for name, value in conflicting.items():
-        raise InterfaceError(f"--interface {interface}, but {name}={value} in the environment: say one of them")
+        raise InterfaceError(f"--interface {interface}, but {name}={value} in the environment: set only one of them")
     return variables
 
 
 def variables_of(interface: str, device: str) -> dict[str, str]:
-    """What each library calls its interface; `device` is UCX's name of the interface."""
+    """The variable of each library for its interface; `device` is UCX's name of the interface."""
     return {
         "OMPI_MCA_btl_tcp_if_include": interface,  # Open MPI's own TCP
         "OMPI_MCA_oob_tcp_if_include": interface,  # how its daemons talk, up to 4

@@ -15,7 +15,7 @@ ON_ONE_NODE = ("openmpi", "mpich")  # unless hosts or a job say more; of others 
 
 
 class LaunchError(RuntimeError):
-    """No launcher, or none that does what was asked for: `what` in words, and `advice`, empty where there is none."""
+    """Error: no launcher, or none that supports the request: `what` and, if there is any, `advice`."""
 
     def __init__(self, what: str, advice: str = ""):
         super().__init__(f"{what}; {advice}" if advice else what)
@@ -53,7 +53,7 @@ def refuse(start: Start, names: tuple[str, ...], who: str, advice: str) -> None:
     requested = [name for name in names if getattr(start, name) != getattr(UNASKED, name)]
     if requested:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in requested)
-        raise LaunchError(f"{options}: {who} is not told such things here", advice)
+        raise LaunchError(f"{options}: not supported with {who}", advice)
 
 
 def remote_shell(start: Start) -> list[str] | None:
@@ -66,5 +66,5 @@ def remote_shell(start: Start) -> list[str] | None:
     program, *arguments = shlex.split(start.remote_shell)
     path = shutil.which(program)
     if not path:
-        raise LaunchError(f"--remote-shell: there is no program '{program}' in PATH")
+        raise LaunchError(f"--remote-shell: program '{program}' not found in PATH")
     return [os.path.abspath(path), *arguments]

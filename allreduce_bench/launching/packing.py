@@ -23,7 +23,7 @@ VERSION = "1"  # of what an archive holds; others are not used again
 
 
 class PackError(RuntimeError):
-    """An environment that cannot be packed, in words."""
+    """Error: the environment cannot be packed."""
 
 
 class Archive(NamedTuple):
@@ -59,12 +59,12 @@ def environment() -> PackedEnvironment:
     """The environment of this interpreter. Raises PackError for one that is a system's, or that lies apart."""
     prefix = Path(sys.prefix)
     if sys.prefix == sys.base_prefix and not (prefix / "conda-meta").is_dir():
-        raise PackError(f"{prefix} is the Python of a system; expected a virtual environment: python3 -m venv")
+        raise PackError(f"{prefix} is a system Python; expected a virtual environment: python3 -m venv")
     try:
         python = Path(sys.executable).relative_to(prefix)
         package = Path(sysconfig.get_path("purelib")).relative_to(prefix) / PACKAGE.name
     except ValueError as error:
-        raise PackError(f"the interpreter or its packages lie outside of the environment {prefix}: {error}") from error
+        raise PackError(f"the interpreter or its packages are outside the environment {prefix}: {error}") from error
     return PackedEnvironment(prefix, python, package)
 
 

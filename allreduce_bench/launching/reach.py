@@ -1,4 +1,4 @@
-"""Asks the hosts, before anything is started on them, whether they can be reached."""
+"""Check that the hosts can be reached before anything is started on them."""
 
 import os
 import shlex
@@ -29,7 +29,7 @@ def refuse_silent_hosts(start: Start) -> None:
         return
     shell = shlex.split(start.remote_shell)
     if not shutil.which(shell[0]):
-        raise LaunchError(f"--remote-shell: there is no program '{shell[0]}' in PATH")
+        raise LaunchError(f"--remote-shell: program '{shell[0]}' not found in PATH")
     if Path(shell[0]).name == SSH:
         shell += ["-o", f"ConnectTimeout={CONNECT_S}", "-o", "BatchMode=yes"]
     with ThreadPoolExecutor(min(AT_ONCE, len(names))) as pool:
@@ -38,7 +38,9 @@ def refuse_silent_hosts(start: Start) -> None:
     if reason_of:
         program, reason = Path(shell[0]).name, next(iter(reason_of.values()))
         silent = _silent_hosts(list(reason_of))
-        raise LaunchError(f"{silent} ({program}: {reason})", f"check the name and that {program} needs no password")
+        raise LaunchError(
+            f"{silent} ({program}: {reason})", f"check the host names, and that {program} works without a password"
+        )
 
 
 def other_hosts(start: Start) -> list[str]:
@@ -48,11 +50,11 @@ def other_hosts(start: Start) -> list[str]:
 
 
 def _silent_hosts(names: list[str]) -> str:
-    """`hosts 'a', 'b' do not answer`."""
+    """`hosts 'a', 'b' do not respond`."""
     if len(names) == 1:
-        return f"host '{names[0]}' does not answer"
+        return f"host '{names[0]}' does not respond"
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"hosts {', '.join(map(repr, names[:SHOWN]))}{more} do not answer"
+    return f"hosts {', '.join(map(repr, names[:SHOWN]))}{more} do not respond"
 
 
 def _why_silent(shell: Sequence[str], name: str) -> str:
@@ -62,7 +64,7 @@ def _why_silent(shell: Sequence[str], name: str) -> str:
             [*shell, name, "true"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return f"nothing within {PATIENCE_S} s"
+        return f"no response within {PATIENCE_S} s"
     if child.returncode == 0:
         return ""
     lines = child.stderr.decode(errors="replace").strip().splitlines() or [f"exit status {child.returncode}"]

@@ -48,9 +48,9 @@ node=$(uname -n)
 fail() { printf 'failed %s: %s\n' "$node" "$(printf '%s' "$1" | head -n 1)"; exit 1; }
 ours() { [ "$(stat -c '%u %F' -- "$1" 2> /dev/null)" = "$(id -u) directory" ]; }
 trap '' USR1 USR2
-[ -d "$parent" ] || fail "there is no folder $parent"
+[ -d "$parent" ] || fail "no such folder: $parent"
 case $(stat -L -c %A -- "$parent") in
-d???????w[!tT]*) fail "in $parent everybody may rename what is another's: it has no sticky bit; use another folder" ;;
+d???????w[!tT]*) fail "$parent is world-writable without a sticky bit, which is unsafe; use another folder" ;;
 esac
 for old in "$parent/allreduce-bench-$(id -u)"-*; do
     ours "$old" && [ "$(cat "$old/.held" 2> /dev/null)" = "$node" ] && flock -n "$old/.held" rm -rf -- "$old"
@@ -61,18 +61,18 @@ if why=$(mkdir -- "$folder" 2>&1); then
     exec 9> "$folder/.new" && printf '%s' "$node" >&9 && flock 9 && mv "$folder/.new" "$folder/.held"
     room=$(df -Pk -- "$folder" | awk 'END {print $(NF - 2)}')
     [ "${room:-$need}" -ge "$need" ] ||
-        fail "no room in $parent: $((need / 1024)) MiB are needed, $((room / 1024)) MiB are free"
+        fail "not enough space in $parent: needs $((need / 1024)) MiB, found $((room / 1024)) MiB"
     found=$(stat -L -c %s -- "$archive" 2>&1) || fail "$found"
-    [ "$found" = "$nbytes" ] || fail "$archive is not whole: $found of $nbytes bytes; remove it"
-    why=$(tar -xof - -C "$folder" 2>&1 < "$archive") || fail "$why (unpacked, it takes $((need / 1024)) MiB of $parent)"
+    [ "$found" = "$nbytes" ] || fail "$archive is incomplete: $found of $nbytes bytes; remove it"
+    why=$(tar -xof - -C "$folder" 2>&1 < "$archive") || fail "$why (unpacking needs $((need / 1024)) MiB in $parent)"
     printf '#!/bin/sh\n' > "$folder/.try" && chmod u+x "$folder/.try"
-    "$folder/.try" 2> /dev/null || fail "nothing in $parent can be executed (mounted noexec?); use another folder"
-    [ -x "$python" ] || fail "the interpreter of the environment is not there: $(readlink -- "$python")"
-    : > "$folder/.whole" || fail "no room in $parent"
+    "$folder/.try" 2> /dev/null || fail "programs cannot be executed in $parent (mounted noexec?); use another folder"
+    [ -x "$python" ] || fail "the interpreter of the environment is missing on this node: $(readlink -- "$python")"
+    : > "$folder/.whole" || fail "not enough space in $parent"
 else
     ours "$folder" || fail "$why"
     until [ -e "$folder/.whole" ]; do
-        [ -d "$folder" ] || fail "the node that unpacks into $parent, which is the same folder here, has failed"
+        [ -d "$folder" ] || fail "unpacking into $parent, which is shared with another node, failed on that node"
         sleep 0.1
     done
 fi
@@ -82,7 +82,7 @@ cat > /dev/null
 
 
 class StageError(RuntimeError):
-    """Nodes that cannot be staged, in words; nothing is left on them."""
+    """Error: nodes cannot be staged; nothing is left on them."""
 
 
 class Stage:
@@ -119,7 +119,7 @@ class Stage:
     @property
     def words(self) -> str:
         """`staged in /tmp/allreduce-bench-0-12-…: 545 MiB, packed in 6.1 s, unpacked in 5.4 s`."""
-        packing = "packed before" if self.facts["pack_s"] is None else f"packed in {self.facts['pack_s']:.1f} s"
+        packing = "reused archive" if self.facts["pack_s"] is None else f"packed in {self.facts['pack_s']:.1f} s"
         size = format_size(self.facts["archive_nbytes"])
         return f"staged in {self.folder}: {size}, {packing}, unpacked in {self.facts['unpack_s']:.1f} s"
 
@@ -171,7 +171,7 @@ class Stage:
                     return
         finally:
             timer.cancel()
-        raise StageError(f"--stage: {ready} of {nodes} nodes were ready{f'; {last_line}' if last_line else ''}")
+        raise StageError(f"--stage: only {ready} of {nodes} nodes became ready{f'; {last_line}' if last_line else ''}")
 
     def _signal(self, number: int) -> None:
         with suppress(OSError):
@@ -186,12 +186,12 @@ def stage(parent: str, run: Path, start: Start) -> Stage | None:
     if not parent:
         return None
     if FORBIDDEN.search(parent):
-        raise StageError(f"--stage {parent!r}: colons, equal signs and control characters cannot stand in that name")
+        raise StageError(f"--stage {parent!r}: the name must not contain colons, equal signs or control characters")
     job = os.environ.get("SLURM_JOB_ID")
     if not job:
         _refuse_other_nodes(start)
     elif not shutil.which("srun"):
-        raise StageError("--stage reaches the nodes of the job by srun, but there is no program 'srun' in PATH")
+        raise StageError("--stage needs srun to reach the nodes of the job, but 'srun' was not found in PATH")
     try:
         packed = environment()
         archive = archive_of(packed, run.absolute().parent / STORE)
@@ -205,7 +205,7 @@ def _refuse_other_nodes(start: Start) -> None:
     scheduler = next((name for name in SCHEDULERS.values() if os.environ.get(name)), None)
     if scheduler or other_hosts(start):
         evidence = f"{scheduler} is set" if scheduler else f"--hosts names {other_hosts(start)[0]}"
-        raise StageError(f"--stage unpacks on this node, or on those of a Slurm job, but {evidence}; leave it out")
+        raise StageError(f"--stage works on this node or in a Slurm job only, but {evidence}; leave it out")
 
 
 def _on_every_node(nodes: int) -> list[str]:

@@ -34,11 +34,11 @@ ENDING_S = 5.0  # for mpirun to end when told to
 
 
 class LaunchFailed(RuntimeError):
-    """A launch that did not end well, in words."""
+    """Error: a launch failed."""
 
 
 class LaunchRefused(RuntimeError):
-    """A launch that its ranks would not measure, in words: nothing of it was written."""
+    """Error: the ranks refused to measure a launch; nothing of it was written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class SupervisedLaunch:
             if status is not None:
                 self.forwarding.join(1)  # the last that was said
             if status and self.patience.all_over:
-                self.lines.say(f"warning: all ranks ended well, then their launcher {how_it_ended(status)}")
+                self.lines.say(f"warning: all ranks finished, but their launcher {how_it_ended(status)}")
                 status = 0
             # below 0, a signal ended mpirun and with it its ranks: no rank died before
             if status and status > 0 and (self.names_dead_rank or status != ENDED_BY_TERM.get(self.run.launcher.kind)):
@@ -168,7 +168,9 @@ class SupervisedLaunch:
             try:
                 process.wait(patience_s)
             except subprocess.TimeoutExpired:
-                self.lines.say(f"warning: all ranks had ended, their launcher had not after {patience_s:g} s")
+                self.lines.say(
+                    f"warning: all ranks finished, but their launcher was still running after {patience_s:g} s"
+                )
 
     def _end(self, process: subprocess.Popen) -> None:
         """End mpirun and, through it and through the supervisor, all ranks."""
@@ -201,11 +203,11 @@ class SupervisedLaunch:
             self._mark_left_out()
         elif status:
             failure = self.patience.failure
-            first = f"; the first to go was {self.patience.first_to_go}" if self.patience.first_to_go else ""
+            first = f"; the first rank lost was {self.patience.first_to_go}" if self.patience.first_to_go else ""
             ending = f"ended: {failure}" if failure else f"{how_it_ended(status)}{first}"
             raise LaunchFailed(f"launch {self.launch.name} {ending}")
         elif missing := self._missing():
-            reason = f"its launcher ended as if all were well, but {missing} cells are missing: a node may be gone"
+            reason = f"its launcher reported success, but {missing} cells are missing: a node may have failed"
             raise LaunchFailed(f"launch {self.launch.name}: {reason}")
 
     def _missing(self) -> int:
@@ -216,7 +218,7 @@ class SupervisedLaunch:
         return self.run.folder.missing(self.run.plan, self.launch, self.run.skip_hung)
 
     def _suspected_interfaces(self) -> str:
-        """Where several nodes did not finish a single cell, an MPI often waits on an interface that leads nowhere."""
+        """Advice if several nodes did not finish a single cell: often the MPI waits on an unreachable interface."""
         if self.local or self.run.plan.start.interface or self.run.folder.finished(self.launch):
             return ""
         return f"; {suggested_interface()}"
@@ -237,9 +239,9 @@ class SupervisedLaunch:
 
 
 def how_it_ended(status: int) -> str:
-    """`was ended by SIGKILL`, or `ended with status 3`."""
+    """`was killed by SIGKILL`, or `ended with status 3`."""
     signal_number = -status if status < 0 else status - 128
     try:
-        return f"was ended by {signal.Signals(signal_number).name}"
+        return f"was killed by {signal.Signals(signal_number).name}"
     except ValueError:
         return f"ended with status {status}"

@@ -1,4 +1,4 @@
-"""Waiting for a quiet machine before ranks are started. Only the node of this process is looked at."""
+"""Wait for an idle machine before ranks are started. Only the node of this process is checked."""
 
 import time
 from collections.abc import Callable
@@ -24,9 +24,9 @@ class IdleWait:
         self._say, self._look, self._look_s = say, look, LOOK_S
 
     def wait(self, is_over: Callable[[], bool]) -> None:
-        """Return when others leave the cores alone for about a second, the time is used up, or `is_over` says so.
+        """Return when other processes are idle for about a second, the time is used up, or `is_over` is true.
 
-        Meanwhile say who is at work.
+        Meanwhile print which processes are busy.
         """
         if self.left_s <= 0:
             return
@@ -34,18 +34,18 @@ class IdleWait:
         while not is_over():
             seen, now = self._look(look_s), time.monotonic()
             if seen is None:
-                self._say("warning: --wait-idle: the kernel does not show what its cores do, so nothing is waited for")
+                self._say("warning: --wait-idle: core usage is not available on this system, so the run starts at once")
                 self.left_s = 0.0
                 break
             if seen.is_quiet:
                 if said_at is not None:
-                    self._say(f"quiet after {format_time(now - begun)}: {seen.words}")
+                    self._say(f"idle after {format_time(now - begun)}: {seen.words}")
                 break
             if now - begun >= self.left_s:
-                self._say(f"warning: --wait-idle is used up: {seen.words}; measuring all the same")
+                self._say(f"warning: --wait-idle time is used up: {seen.words}; measuring anyway")
                 break
             if said_at is None or now - said_at >= SAY_AGAIN_S:
-                self._say(f"waiting for a quiet machine: {seen.words}")
+                self._say(f"waiting for an idle machine: {seen.words}")
                 said_at = now
             look_s = LOOK_S
         self._look_s, waited_s = SHORT_LOOK_S, time.monotonic() - begun

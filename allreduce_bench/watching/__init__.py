@@ -1,7 +1,7 @@
-"""The line between ranks and whoever started them: who is alive, who was warned, whose fault it is.
+"""The connection between the ranks and their starter: liveness, warnings, and which rank caused a hang.
 
-In: what ranks say of themselves over a socket. Out: the rank that keeps the others waiting, and the end of all ranks.
-Read in this order: `lifeline` (variables, signals), `watch` (a rank's end of the line), `whereabouts` (where a rank
-is), `supervisor` (the other end: sockets), `patience` (when a launch is in trouble: no sockets), `blame` (on whose
-account), `unattended` (ranks that nobody of ours started), `progress` and `live_line` (what a user sees of it).
+In: messages of the ranks over a socket. Out: the rank that blocks the others, and the end of all ranks.
+Read in this order: `lifeline` (variables, signals), `watch` (the rank's side of the connection), `whereabouts` (the
+position of a rank in the code), `supervisor` (the other side: sockets), `patience` (detects trouble: no sockets),
+`blame` (finds the cause), `unattended` (ranks started by another program), `progress` and `live_line` (user output).
 """

@@ -1,20 +1,20 @@
-"""Which rank keeps an all-reduce from ending: one sentence from where each rank is. Pure: reports in, sentence out."""
+"""Which rank blocks an all-reduce: one sentence from the position of each rank. Pure: reports in, sentence out."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MOST_NAMED = 6  # ranks or waits in one sentence
-ABSENCES = (  # state, what is said of one rank, of several
+ABSENCES = (  # state, predicate for one rank, for several
     ("died", "died", "died"),
-    ("absent", "was never heard of", "were never heard of"),
-    ("silent", "does not answer: stopped, or its node is gone", "do not answer: stopped, or their nodes are gone"),
+    ("absent", "never connected", "never connected"),
+    ("silent", "does not respond (stopped, or its node failed)", "do not respond (stopped, or their nodes failed)"),
 )
 
 
 class Report(NamedTuple):
     """What is known of one rank."""
 
-    host: str | None  # None: it was never heard of
+    host: str | None  # None: it never connected
     state: str  # there (it answered), silent, died, absent
     place: list = []  # see whereabouts.where
     doing: str = ""
@@ -22,7 +22,7 @@ class Report(NamedTuple):
 
 
 def blame(reports: Mapping[int, Report]) -> str:
-    """Name the ranks on which the others wait, then who waits for whom; `reports` holds every rank."""
+    """Name the ranks that block the others, then the chain of waits; `reports` holds every rank."""
     has_begun = any(report.place for report in reports.values())  # so an absent rank is the least likely reason
     for state, singular, plural in sorted(ABSENCES, key=lambda absence: has_begun and absence[0] == "absent"):
         guilty = [rank for rank, report in reports.items() if report.state == state]
@@ -33,23 +33,23 @@ def blame(reports: Mapping[int, Report]) -> str:
 
 
 def _blame_in_calls(reports: Mapping[int, Report], inside: Mapping[int, Report]) -> str:
-    """Who keeps the ranks `inside` an all-reduce waiting: a rank that never came, one that left, or each other."""
+    """The cause of the wait of the ranks `inside` an all-reduce: a missing rank, one that left, or a deadlock."""
     furthest = max(report.place for report in inside.values())
     late = [rank for rank, report in reports.items() if rank not in inside and report.place < furthest]
     if late:
         return _accusation(reports, late, f"never entered ({reports[late[0]].doing})")
     if not any(report.call["step"] for report in inside.values() if report.call):
         subject = "all ranks are" if len(inside) == len(reports) else f"{_format_ranks(reports, list(inside))} still"
-        return f"{subject} in the library's all-reduce, which shows no steps"
+        return f"{subject} in the library's all-reduce; its steps are not visible"
     waits = _partners_waited_for(reports)
     roots = sorted({_end_of_chain(waits, rank) for rank in waits} - set(waits))
     if roots:
-        return _accusation(reports, roots, "left the all-reduce too early")
-    return f"these ranks wait for each other: {_format_chain(reports, waits, [])}"
+        return _accusation(reports, roots, "left the all-reduce early")
+    return f"deadlock: {_format_chain(reports, waits, [])}"
 
 
 def _blame_outside_calls(reports: Mapping[int, Report]) -> str:
-    """No rank is in the all-reduce: the ranks furthest behind keep the others."""
+    """No rank is in the all-reduce: the ranks furthest behind block the others."""
     earliest = min(report.place for report in reports.values())
     behind = [rank for rank, report in reports.items() if report.place == earliest]
     if len(behind) == len(reports):
@@ -94,7 +94,7 @@ def _missing_partner(reports: Mapping[int, Report], rank: int, call: dict[str, A
 
 
 def _end_of_chain(waits: dict[int, int], rank: int) -> int:
-    """The rank at the end of the chain of waits, or some rank of its circle."""
+    """The rank at the end of the chain of waits, or some rank of its cycle."""
     seen = set()
     while rank in waits and rank not in seen:
         seen.add(rank)

@@ -1,4 +1,4 @@
-"""What ties ranks to the process that started them. Standard library only, and little of it: every rank imports it."""
+"""The link from ranks to their starting process. Minimal standard library only: every rank imports this module."""
 
 import ctypes
 import json
@@ -41,7 +41,7 @@ def switches_of_hosts(value: str, hosts: Iterable[str]) -> dict[str, str]:
     """Host -> path, for those `hosts` that are in the variable's `value`, with their domain or without."""
     try:
         paths = {node: path for path, nodes in json.loads(value).items() for node in nodes.split()}
-    except (ValueError, AttributeError):  # somebody else's variable
+    except (ValueError, AttributeError):  # set by another program
         return {}
     path_of_host = {host: paths.get(host) or paths.get(host.partition(".")[0]) for host in hosts}
     return {host: path for host, path in path_of_host.items() if path}

@@ -1,4 +1,4 @@
-"""How far a run is, as one live line in a terminal."""
+"""The progress of a run as one live line in a terminal."""
 
 import time
 
@@ -13,7 +13,7 @@ REFRESHES_PER_S = 2  # the ranks may need this processor
 
 
 class LiveLine(ProgressLines):
-    """The same as ProgressLines in one line that stays where it is; everything else is printed above it."""
+    """Like ProgressLines, but one line that is updated in place; everything else is printed above it."""
 
     def __init__(self, position: LaunchPosition, console: Console):
         super().__init__(position)
@@ -43,23 +43,23 @@ class LiveLine(ProgressLines):
             self.say(f"{self.where()}  cell {done}/{cells}  {result}")
 
     def say(self, line: str) -> None:
-        """Say something at once, above the line."""
+        """Print a sentence at once, above the line."""
         self.progress.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         self.progress.stop()
 
 
 class _GoneAndLeft(ProgressColumn):
-    """The time gone and left, as it is whenever the line is drawn."""
+    """The elapsed and remaining time, computed whenever the line is drawn."""
 
     def __init__(self, live: LiveLine):
         self.live = live
         super().__init__()
 
     def render(self, task: Task) -> Text:
-        """`1:12 gone, 0:46 left`; nothing can be said of what is left before a cell has ended."""
+        """`1:12 elapsed, about 0:46 remaining`; the remaining time is unknown until the first cell has ended."""
         done, cells = self.live.cells_ended
         if not done:
             return Text(f"{format_duration(time.time() - self.live.position.started)} gone")

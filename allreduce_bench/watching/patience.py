@@ -1,7 +1,7 @@
-"""What is known of the ranks of a launch: is there trouble, whose fault is it, when are they asked. Pure: no sockets.
+"""The state of the ranks of a launch: detects trouble, its cause, and when to query the ranks. Pure: no sockets.
 
-Times are seconds of one monotonic clock, which the caller reads. Ranks are asked when half of the patience is over, and
-again at its end; what moved between two answers is news, as is everything that ranks say unasked.
+Times are seconds of one monotonic clock, which the caller reads. Ranks are queried after half of the timeout, and
+again at its end; a change between two answers is progress, as is every unsolicited message of a rank.
 """
 
 from collections.abc import Callable
@@ -16,11 +16,11 @@ AHEAD = [["~"]]  # the place of a rank that has ended: after every other
 
 
 class Trouble(NamedTuple):
-    """Why a launch cannot go on."""
+    """Why a launch cannot continue."""
 
     where: str  # ring 4 KiB, 2 ranks
     reason: str
-    hung: dict | None = None  # the message about the cell that made no progress; None: something else happened
+    hung: dict | None = None  # the message about the cell that made no progress; None: another cause
 
     @property
     def sentence(self) -> str:
@@ -34,7 +34,7 @@ class Trouble(NamedTuple):
 
 
 class Question(NamedTuple):
-    """All ranks are to be asked where they are."""
+    """All ranks must be asked for their position."""
 
     number: int
 
@@ -199,7 +199,7 @@ class Patience:
         return all(rank.answered == self._last_question or rank.ended for rank in self.ranks)
 
     def _hung(self, silence_s: float, option: str) -> Trouble:
-        reason = f"nothing for {silence_s:.3g} s ({option}); {blame(self._reports())}"
+        reason = f"no progress for {silence_s:.3g} s ({option}); {blame(self._reports())}"
         return self._trouble(reason)._replace(hung=self.cell)
 
     def _trouble(self, reason: str) -> Trouble:

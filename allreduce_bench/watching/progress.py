@@ -1,4 +1,4 @@
-"""How far a run is, in lines on stderr: for a log, and where no terminal shows a live line."""
+"""The progress of a run as lines on stderr: for logs, and without a terminal for the live line."""
 
 import sys
 import time
@@ -18,7 +18,7 @@ class LaunchPosition(NamedTuple):
 
 
 class ProgressLines:
-    """Says at most once a second how far the run is; a failed check is said at once."""
+    """Prints the progress of the run at most once per second; a failed check is printed at once."""
 
     def __init__(self, position: LaunchPosition):
         self.position = position
@@ -36,7 +36,7 @@ class ProgressLines:
             self.say(f"{self.where()}  cell {done}/{cells}  {self.times(done, cells)}  {result}")
 
     def say(self, line: str) -> None:
-        """Say something at once."""
+        """Print a sentence at once."""
         print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -48,7 +48,7 @@ class ProgressLines:
         return f"launch {self.position.number}/{self.position.planned} ({ranks})"
 
     def times(self, done: int, cells: int) -> str:
-        """`1:12 gone, 0:46 left`; what is left is estimated from the cells of this launch."""
+        """`1:12 elapsed, about 0:46 remaining`; the remaining time is estimated from the cells of this launch."""
         now = time.time()
         cell_s = (now - (self.began or now)) / done
         this_s, others_s = (
@@ -57,4 +57,5 @@ class ProgressLines:
         )
         if self.position.deadline is not None:
             this_s = min(this_s, max(0.0, self.position.deadline - now))
-        return f"{format_duration(now - self.position.started)} gone, {format_duration(this_s + others_s)} left"
+        elapsed, remaining = format_duration(now - self.position.started), format_duration(this_s + others_s)
+        return f"{elapsed} elapsed, about {remaining} remaining"

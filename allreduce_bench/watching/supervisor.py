@@ -1,7 +1,7 @@
 """Listens to all ranks of a launch: sockets and messages; `patience` judges the messages.
 
-It runs in a thread: of the process that starts mpirun, or of rank 0 where the ranks were started by somebody else. It
-asks nothing as long as cells come and go. What ranks send is JSON, bounded in length, and only with the launch's token.
+It runs in a thread: of the process that starts mpirun, or of rank 0 if another program started the ranks. It sends no
+queries while cells make progress. Ranks send JSON of bounded length, authenticated by the launch's token.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ class Supervisor:
         self._peers: list[_Peer] = []  # that are ranks
         self._strangers: dict[_Peer, None] = {}  # that have not said so, in the order in which they came
         self._most_strangers, self._listens, self._deaf_until = size + MOST_STRANGERS, True, 0.0
-        self._alive_sent = 0.0  # when the ranks last heard that it lives
+        self._alive_sent = 0.0  # time of the last keep-alive to the ranks
         self._closing = threading.Event()
         self._waker, self._waked = socket.socketpair()
         self._selector.register(self._waked, selectors.EVENT_READ)
@@ -172,7 +172,7 @@ class Supervisor:
             data = b""
         peer.received += data
         *lines, peer.received = peer.received.split(b"\n")
-        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # a stranger may send anything
+        with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # any program may connect
             for line in lines:
                 self._dispatch(peer, json.loads(line))
         if not data or len(peer.received) > LONGEST_LINE or (lines and peer.rank is None):

@@ -1,4 +1,4 @@
-"""Ranks that somebody else started: ended where MPI does not start, then watched by themselves.
+"""Ranks started by another program: terminated if MPI does not start, then watched by rank 0 and rank 1.
 
 Rank 0 hosts the supervisor, rank 1 notices when rank 0 is gone.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
-    """Ends rank 0, and through its launcher all others, where MPI does not start; call what is returned when it has.
+    """Terminate rank 0, and through its launcher all others, if MPI does not start; call the result once it has.
 
     A child process waits: MPI_Init holds Python's lock, so that no thread could. To be called before there are threads.
     """
@@ -30,7 +30,7 @@ def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
         os.close(lifeline)
         if not select.select([reading_end], [], [], START_FACTOR * timeout_s)[0]:
             print_error(
-                f"start: MPI did not come up in {START_FACTOR * timeout_s:g} s ({START_FACTOR} times --timeout)"
+                f"start: MPI_Init did not finish in {START_FACTOR * timeout_s:g} s ({START_FACTOR} times --timeout)"
             )
             os.kill(os.getppid(), signal.SIGKILL)
         os._exit(0)
@@ -44,12 +44,12 @@ def fuse(timeout_s: float, rank: int) -> Callable[[], object]:
 
 
 def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch, local: bool) -> Watch:
-    """Begin to watch the ranks of `comm`; when they stand still one of them says why, and all end with status 1.
+    """Start to watch the ranks of `comm`; if they hang, one of them prints the cause, and all end with status 1.
 
     `local`: all of them are on one node.
     """
     address = None
-    how_to_go_on = f"; finished cells are kept; go on with: run --resume -o {folder.path}"
+    how_to_go_on = f"; finished cells are kept; to continue: run --resume -o {folder.path}"
     if comm.rank == 0:
         from ..runs.unfinished import mark_unfinished_cell
         from .patience import Trouble
@@ -68,7 +68,7 @@ def guard(comm: "MPI.Comm", timeout_s: float, folder: RunFolder, launch: Launch,
 
     def end_without_rank_0(reason: str) -> None:
         if comm.rank == 1:
-            print_error(f"rank 0 of {comm.size} {reason}: it died, was stopped, or its node is gone{how_to_go_on}")
+            print_error(f"rank 0 of {comm.size} {reason}: it died, was stopped, or its node failed{how_to_go_on}")
         time.sleep(LAST_WORDS_S)
 
     return Watch(comm.bcast(address), comm.rank, end_without_rank_0)

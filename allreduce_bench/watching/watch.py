@@ -1,7 +1,7 @@
-"""A rank's line to the supervisor: a thread that sleeps until it is asked where the main thread is.
+"""A rank's connection to the supervisor: a thread that sleeps until it is asked for the main thread's position.
 
-Nothing is added to what is timed: the thread waits in recv, and only a run that makes no progress is asked. What the
-main thread reports (cells begun and finished) is sent between cells.
+It adds nothing to timed calls: the thread waits in recv, and queries come only if a run makes no progress. Reports of
+the main thread (cells begun and finished) are sent between cells.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ HIGH_NUMBER = 900  # of a file; the usual limit is 1024
 CALLS = 10  # at the supervisor, until it says welcome
 CONNECT_S = 5.0  # for each address of the supervisor
 START_FACTOR = 5  # the start of many ranks may take longer than a cell
-LAST_WORDS_S = 3.0  # for the rank that speaks, before the others end and their launcher ends it
+LAST_WORDS_S = 3.0  # for the rank that prints the error, before the launcher terminates it
 
 
 class Watch:
@@ -76,7 +76,7 @@ class Watch:
         for _ in range(CALLS):  # a supervisor that is crowded drops who is slow to say its name
             if self._welcomed or self._has_ended or (connection := self._connect()) is None:
                 break
-            reason = "broke off"
+            reason = "closed its connection"
             with contextlib.suppress(OSError, ValueError):
                 self._introduce(connection, json.dumps(hello).encode() + b"\n")
                 reason = self._listen(connection)
@@ -100,7 +100,7 @@ class Watch:
         return None
 
     def _listen(self, connection: socket.socket) -> str:
-        """Answer until the supervisor is gone; return how it went."""
+        """Answer queries until the supervisor is gone; return the reason."""
         try:
             for line in connection.makefile("rb"):
                 message = json.loads(line)
@@ -116,8 +116,8 @@ class Watch:
                     time.sleep(0.1)  # for the launcher, which else reports the first to go
                     os._exit(1)
         except TimeoutError:
-            return "does not answer"
-        return "broke off"
+            return "does not respond"
+        return "closed its connection"
 
 
 def _with_high_number(connection: socket.socket) -> socket.socket:
@@ -135,5 +135,5 @@ def _with_high_number(connection: socket.socket) -> socket.socket:
 
 
 def print_error(sentence: str) -> None:
-    """The last words of a launch that stands still."""
+    """Print the error of a launch that hangs."""
     print(f"error: {sentence}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Where the main thread of this rank is, read from outside it: nothing is added to what is timed.
+"""The position of the main thread of this rank, read from another thread: adds nothing to timed calls.
 
 A place is the stack of our own functions, outermost first, each with the count of its loop and its line. All ranks run
 the same code in the same order, so that comparing two places tells which rank is behind. What a function does, and
@@ -21,9 +21,9 @@ Partners = tuple[int, int]  # destination and source of a step; negative: none
 class _Activity(NamedTuple):
     """What a function does, and which of its variables tell how far it is."""
 
-    text: str = ""  # empty: nothing worth telling
+    text: str = ""  # empty: not reported
     counts: str = ""  # the counter of its loop
-    polls: bool = False  # it looks again and again: its lines are no progress
+    polls: bool = False  # a polling loop: its lines are not progress
     times: tuple[str, str] | None = None  # its readings of the clock right before and after a call
 
 

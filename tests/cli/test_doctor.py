@@ -61,17 +61,17 @@ def test_a_node_that_works_is_said_to_work(python):
     assert result.returncode == 0, result.stdout
     assert list(lines) == [*NAMES, "MPI", "launcher", "ranks", "start", "calls"]
     assert re.match(
-        r"two see each other, over .+; thread level (single|funneled|serialized|multiple)", lines["ranks"][0][1]
+        r"two ranks communicate over .+; thread level (single|funneled|serialized|multiple)", lines["ranks"][0][1]
     )
     assert re.fullmatch(r"import of mpi4py .+s, MPI_Init .+s, first collective .+s", lines["start"][0][1])
-    assert lines["calls"][0][0] == "info" and "an empty call 0." in lines["calls"][0][1]
+    assert lines["calls"][0][0] == "info" and "empty call 0." in lines["calls"][0][1]
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_a_login_node_is_spared(tmp_path):
     path = scheduler(tmp_path)
     lines = lines_of(doctor(python=interpreters()[0], PATH=path))
-    assert lines["ranks"] == [("info", "not started: this looks like a login node (sbatch exists, no job runs)")]
+    assert lines["ranks"] == [("info", "not started: this looks like a login node (sbatch exists, not inside a job)")]
     assert "start" not in lines
     inside = lines_of(doctor(python=interpreters()[0], PATH=path, SLURM_JOB_ID="7"))
     assert inside["ranks"][0][1].startswith("two see each other")
@@ -86,7 +86,7 @@ def test_a_machine_with_a_slurm_that_does_not_run_is_no_login_node(tmp_path):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_no_launch_starts_none():
     lines = lines_of(doctor("--no-launch", python=interpreters()[0]))
-    assert lines["ranks"] == [("info", "not started (--no-launch), so transport and start-up are unknown")]
+    assert lines["ranks"] == [("info", "not started (--no-launch): transport and start-up time unknown")]
 
 
 def test_a_word_that_salloc_would_run_is_refused_before_anything_is_asked():
@@ -105,7 +105,7 @@ def test_as_a_rank_it_refuses():
     ("body", "says"),
     [
         ("raise ImportError('cannot load libmpi.so')", "no MPI found: ImportError: cannot load libmpi.so"),
-        ("import os; os.abort()", "no MPI found: loading it ended the interpreter (signal 6)"),
+        ("import os; os.abort()", "no MPI found: loading the library killed the interpreter (signal 6)"),
     ],
 )
 def test_without_an_mpi_it_says_so_and_fails(tmp_path, body, says):

@@ -67,9 +67,9 @@ def test_each_launcher_is_tried_and_one_that_works_is_chosen(launchers):
         ("launcher", "ok"),
     ]
     assert found[0].text == "job 17: n[1-2]"
-    assert found[1].text.startswith("2 ranks on n1, n2 see each other, over tcp; ")
+    assert found[1].text.startswith("2 ranks on n1, n2 communicate over tcp;  ")
     assert found[1].text.endswith("s from start to end")
-    assert found[3].text == "started, and ended with status 1: srun: error: can not load PMIx library"
+    assert found[3].text == "started, and exit status 1: srun: error: can not load PMIx library"
     assert found[3].effect == "a run with --launcher srun --launcher-args --mpi=pmix would fail"
     assert found[4].text.startswith("auto takes mpirun, which works")
 
@@ -96,17 +96,17 @@ def test_where_auto_takes_srun_it_is_known_by_its_kind(launchers):
 
 def test_two_ranks_on_one_node_are_no_success(launchers):
     check = launchers(TOGETHER)[1]
-    assert (check.level, check.text) == ("severe", "2 ranks were to be on two nodes, but both are on n1")
+    assert (check.level, check.text) == ("severe", "2 ranks were requested on two nodes, but both are on n1")
 
 
 def test_a_launcher_that_hangs_is_ended(launchers, monkeypatch):
     monkeypatch.setattr(check_launchers, "PATIENCE_S", 1.0)
     check = launchers("import time; time.sleep(60)")[1]
-    assert check.text == "started, and nothing came back for 1 s"
+    assert check.text == "started, and no response within 1 s"
 
 
 def test_where_none_works_nothing_is_advised_but_to_look(launchers):
-    assert launchers(ALONE, FAILS)[4][:3] == ("severe", "launcher", "none works here")
+    assert launchers(ALONE, FAILS)[4][:3] == ("severe", "launcher", "no launcher works here")
 
 
 def test_no_launcher_at_all(launchers, monkeypatch):

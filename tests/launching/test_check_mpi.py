@@ -39,19 +39,19 @@ def test_ranks_that_are_alone_are_named(ranks):
 def test_a_slow_import_is_named(ranks):
     seen, start, _ = ranks(HELLO.replace("SEEN", "2").replace("IMPORT", "30"))
     assert (seen.level, start.level) == ("ok", "caution") and "disk of the node" in start.advice
-    assert "a transport that the MPI does not tell" in seen.text
+    assert "an unknown transport" in seen.text
 
 
 @pytest.mark.parametrize(
     ("program", "why"),
     [
         ("import sys; sys.stderr.write('-----\\n\\n  no slots  \\nmore\\n'); sys.exit(3)", "status 3: no slots"),
-        ("print('hello?')", "status 0: without a word"),
+        ("print('hello?')", "status 0: no message"),
     ],
 )
 def test_ranks_that_fail_are_quoted(ranks, program, why):
     (check,) = ranks(program)
-    assert check.level == "severe" and check.text == f"two ranks were started and ended with {why}"
+    assert check.level == "severe" and check.text == f"two ranks were started: exit {why}"
     assert "run it by hand" in check.advice
 
 

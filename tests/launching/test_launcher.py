@@ -33,7 +33,7 @@ def test_without_an_interface_the_program_is_started_as_it_is():
 
 def test_what_is_asked_for_in_vain_is_refused_by_its_options():
     refuse(Start(map_by="core"), ("hosts", "bind_to"), "srun", "advice")
-    with pytest.raises(LaunchError, match="^--bind-to: srun is not told such things here; advice$") as refusal:
+    with pytest.raises(LaunchError, match="^--bind-to: not supported with srun; advice$") as refusal:
         refuse(Start(bind_to="core"), ("hosts", "bind_to"), "srun", "advice")
     assert refusal.value.advice == "advice"
 
@@ -42,5 +42,5 @@ def test_another_remote_shell_has_its_whole_path():
     assert remote_shell(Start()) is None
     program, *arguments = remote_shell(Start(remote_shell="env -u A"))
     assert program.startswith("/") and program.endswith("/env") and arguments == ["-u", "A"]
-    with pytest.raises(LaunchError, match="no program 'no-such-shell' in PATH"):
+    with pytest.raises(LaunchError, match="program 'no-such-shell' not found in PATH"):
         remote_shell(Start(remote_shell="no-such-shell"))

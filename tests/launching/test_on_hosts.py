@@ -88,7 +88,7 @@ def test_a_host_that_does_not_answer_is_named_before_anything_is_written(hosts, 
     words = ["-n", 2, "--sizes", 8, "-o", tmp_path / "run", "--hosts", "h1,h2,nobody"]
     result = run_on(hosts, interpreters()[0], *words)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "error: host 'nobody' does not answer (agent: could not resolve host nobody)" in result.stderr
+    assert "error: host 'nobody' does not respond (agent: could not resolve host nobody)" in result.stderr
     assert not (tmp_path / "run").exists()
 
 
@@ -96,4 +96,4 @@ def test_ssh_is_asked_for_hosts_and_its_answer_is_quoted(hosts, tmp_path):
     words = ["-n", 2, "--sizes", 8, "-o", tmp_path / "run", "--hosts", "h1,h2", "--remote-shell", "ssh"]
     result = run_on(hosts, interpreters()[0], *words)
     assert result.returncode == 2 and result.stderr.count("\n") == 1
-    assert "host 'h2' does not answer (ssh: " in result.stderr and "needs no password" in result.stderr
+    assert "host 'h2' does not respond (ssh: " in result.stderr and "works without a password" in result.stderr

@@ -37,13 +37,13 @@ def test_another_remote_shell_gets_the_host_and_the_command(tmp_path):
 def test_a_host_that_hangs_is_silent_and_so_are_all_beside_it(tmp_path, monkeypatch):
     monkeypatch.setattr(reach, "PATIENCE_S", 0.3)
     agent = shell(tmp_path / "agent", '[ "$1" = good ] || exec sleep 100')
-    with pytest.raises(LaunchError, match=r"hosts 'a', 'b', 'c' and 1 more do not answer \(agent: nothing"):
+    with pytest.raises(LaunchError, match=r"hosts 'a', 'b', 'c' and 1 more do not respond \(agent: no response"):
         refuse_silent_hosts(Start(hosts=("good", "a", "b", "c", "d"), remote_shell=agent))
 
 
 def test_a_remote_shell_that_says_nothing_is_known_by_its_status(tmp_path):
     agent = shell(tmp_path / "agent", "exit 3")
-    with pytest.raises(LaunchError, match=r"host 'a' does not answer \(agent: exit status 3\)"):
+    with pytest.raises(LaunchError, match=r"host 'a' does not respond \(agent: exit status 3\)"):
         refuse_silent_hosts(Start(hosts=("a",), remote_shell=agent))
 
 

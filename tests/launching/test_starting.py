@@ -67,21 +67,21 @@ def test_a_run_by_a_template_carries_the_interface(tmp_path):
         (["--launcher", "flux -N {nodes}"], "or a template with {ranks} such as 'flux run -n {ranks}'"),
         (["--launcher", "x -n {ranks} {cores}"], "unknown field {cores}; known: {ranks}, {nodes}"),
         (["--launcher", "x -n {ranks"], "expected '}' before end of string; a brace that is meant is doubled"),
-        (["--launcher", "no-such-program -n {ranks}"], "there is no program 'no-such-program' in PATH"),
-        (["--launcher", "env -n {ranks}", "--hosts", "a"], "--hosts: the template's launcher is not told such"),
+        (["--launcher", "no-such-program -n {ranks}"], "program 'no-such-program' not found in PATH"),
+        (["--launcher", "env -n {ranks}", "--hosts", "a"], "--hosts: not supported with a launcher template"),
         (["--launcher", "env -n {ranks} {nodes}"], "the number of nodes is unknown; say --ranks-per-node"),
-        (["--interface", "nope0"], "--interface nope0: this node has no such interface; it has: "),
+        (["--interface", "nope0"], "--interface nope0: no such interface on this node; available: "),
         (["--hosts", "a,b", "--hostfile", "x"], "--hosts and --hostfile both name hosts"),
         (["--hosts", "a,,b"], "'' is no host; expected such as n1 or n1:8"),
         (["--hosts", "a;touch hacked"], "'a;touch hacked' is no host"),
         (["--hostfile", "absent"], "--hostfile absent: No such file or directory"),
         (["--hostfile", "."], "--hostfile .: Is a directory"),
         (["--hostfile", "broken"], "broken, line 3: 'b slots=x' is no host"),
-        (["--hosts", "a", "--remote-shell", "no-such-shell"], "there is no program 'no-such-shell' in PATH"),
+        (["--hosts", "a", "--remote-shell", "no-such-shell"], "program 'no-such-shell' not found in PATH"),
         (["--hosts", "a", "--remote-shell", " "], "the remote shell is empty"),
         (
             ["--hosts", "localhost,a,b", "--remote-shell", "./deaf"],
-            "hosts 'a', 'b' do not answer (deaf: who is a)",
+            "hosts 'a', 'b' do not respond (deaf: who is a)",
         ),
     ],
 )
@@ -96,7 +96,7 @@ def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
 def test_an_interface_that_the_user_decided_otherwise_is_refused(tmp_path):
     environ = {**with_package(), "UCX_NET_DEVICES": "mlx5_0:1"}
     said = one_line_error(bench(interpreters()[0], "run", "--interface", LO, cwd=tmp_path, env=environ))
-    assert f"--interface {LO}, but UCX_NET_DEVICES=mlx5_0:1 in the environment: say one of them" in said
+    assert f"--interface {LO}, but UCX_NET_DEVICES=mlx5_0:1 in the environment: set only one of them" in said
 
 
 def test_under_a_launcher_the_ranks_set_the_interface_and_refuse_what_is_too_late(tmp_path):

@@ -8,8 +8,8 @@ from allreduce_bench.launching.supervision import how_it_ended
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        (-9, "was ended by SIGKILL"),
-        (143, "was ended by SIGTERM"),
+        (-9, "was killed by SIGKILL"),
+        (143, "was killed by SIGTERM"),
         (3, "ended with status 3"),
         (255, "ended with status 255"),
     ],

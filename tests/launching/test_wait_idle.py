@@ -56,7 +56,7 @@ def test_who_is_at_work_is_named_until_it_is_quiet_but_not_every_second(play):
     machine = play(*[BUSY] * 15, QUIET)
     machine.waiting(60).wait(never)
     assert machine.said == [
-        *["waiting for a quiet machine: 1.9 of 2 cores busy: python (pid 7, 95 %)"] * 2,
+        *["waiting for an idle machine: 1.9 of 2 cores busy: python (pid 7, 95 %)"] * 2,
         "quiet after 16.0 s: 0.0 of 2 cores busy",
     ]
     assert len(machine.looks) > SAY_AGAIN_S
@@ -68,7 +68,7 @@ def test_the_time_is_that_of_all_launches_together(play):
     wait.wait(never)
     wait.wait(never)
     assert wait.waited_s == pytest.approx(10, abs=LOOK_S) and wait.left_s == 0
-    assert machine.said[-1].startswith("warning: --wait-idle is used up: 1.9 of 2 cores busy")
+    assert machine.said[-1].startswith("warning: --wait-idle time is used up: 1.9 of 2 cores busy")
     looks = len(machine.looks)
     wait.wait(never)
     assert len(machine.looks) == looks
@@ -105,7 +105,7 @@ def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tm
     words = ["-n", 2, "--sizes", 8, "-a", "native", "--launches", 1, "--min-time", "1s", "--no-floors"]
     result = bench(python, "run", *words, "--wait-idle", "2s", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
-    assert "waiting for a quiet machine: " in result.stderr and "--wait-idle is used up" in result.stderr
+    assert "waiting for an idle machine: " in result.stderr and "--wait-idle time is used up" in result.stderr
     assert re.search(r"cores? busy: .*\(pid \d+, \d+ %\)", result.stderr), result.stderr
     grade = result.stdout.splitlines()[0]
     assert grade.startswith(("grade: not reliable: ", "grade: provisional: ")) and "others used" in grade

@@ -79,9 +79,9 @@ def test_why_a_job_did_not_measure_a_cell(found, reason):
 @pytest.mark.parametrize(
     ("what", "kind", "words"),
     [
-        (told("FAILED", exit_code="0:9"), ENDED, "was ended by SIGKILL"),
+        (told("FAILED", exit_code="0:9"), ENDED, "was killed by SIGKILL"),
         (told("FAILED", exit_code="137:0"), ENDED, "ended with status 137"),
-        (told("FAILED", exit_code="0:99"), ENDED, "was ended by signal 99"),
+        (told("FAILED", exit_code="0:99"), ENDED, "was killed by signal 99"),
         (told("COMPLETED", exit_code="0:0"), ENDED, "ended without a word (killed?)"),
         (told(FORGOTTEN), ENDED, "ended without a word (killed?)"),
         (SILENT, UNSURE, "may be running, or ended without a word"),

@@ -23,7 +23,7 @@ def test_the_live_line_shows_what_is_measured_now_and_leaves_nothing_behind():
     live.say("warning: [red]a host[/red]")
     live.close()
     text = screen.getvalue()
-    assert "launch 2/3 (4 ranks)" in text and "50%" in text and "gone" in text
+    assert "launch 2/3 (4 ranks)" in text and "50%" in text and "elapsed" in text
     assert "now ring [8] B" in text and "last tree 8 B  1.00 us" in text
     assert "[red]a host[/red]" in text  # a name is no markup
     assert text.rstrip("\n").endswith(("\x1b[2K", "\x1b[?25h", "\x1b[1A\x1b[2K"))
@@ -45,4 +45,4 @@ def test_on_a_terminal_the_line_lives_on_stderr_and_the_table_is_clean(tmp_path)
             pass
         table = process.stdout.read()
     assert process.returncode == 0 and "4 of 4 cells done" in table and "\x1b" not in table
-    assert b"launch 1/1 (2 ranks)" in said and b"now " in said and b"gone" in said
+    assert b"launch 1/1 (2 ranks)" in said and b"now " in said and b"elapsed" in said

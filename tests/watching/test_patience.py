@@ -40,7 +40,7 @@ def test_ranks_are_asked_at_half_of_the_patience_and_at_its_end_and_then_one_is_
     answer(patience, 0, second, [1], 10.2)
     assert second.number == first.number + 1 and patience.judge(TIMEOUT_S + ANSWER_S) is None
     trouble = patience.judge(TIMEOUT_S + ANSWER_S + 0.1)
-    reason = "nothing for 10 s (--timeout); rank 1 on n1 does not answer: stopped, or its node is gone"
+    reason = "no progress for 10 s (--timeout); rank 1 on n1 does not respond (stopped, or its node failed)"
     assert trouble == Trouble("ring 4 KiB, 2 ranks", reason, CELL)
     assert trouble.sentence == f"ring 4 KiB, 2 ranks: {reason}"
     assert trouble.row == {"algorithm": "ring", "attempt": 1, "state": "hung", "reason": reason}
@@ -60,7 +60,7 @@ def test_the_start_of_ranks_has_more_patience_and_no_cell_that_hung():
     ask(patience, START_FACTOR * TIMEOUT_S + 0.1)
     trouble = patience.judge(START_FACTOR * TIMEOUT_S + ANSWER_S + 0.1)
     assert trouble.where == "start of 1 rank" and trouble.row is None
-    assert trouble.reason.startswith("nothing for 50 s (5 times --timeout); rank 0 on n0 does not answer")
+    assert trouble.reason.startswith("no progress for 50 s (5 times --timeout); rank 0 on n0 does not respond")
 
 
 def test_a_rank_that_moved_between_two_answers_is_news():
@@ -81,7 +81,7 @@ def test_progress_that_no_rank_can_tell_of_is_asked_for_last():
         assert (trouble is None) == (begin == 0.0)
 
 
-@pytest.mark.parametrize(("stopped", "words"), [(False, "in MPI_Init"), (True, "does not answer: stopped")])
+@pytest.mark.parametrize(("stopped", "words"), [(False, "in MPI_Init"), (True, "does not respond (stopped")])
 def test_a_rank_in_mpi_init_cannot_answer_unless_it_is_stopped(stopped, words):
     patience = watched(1, cell=False, is_stopped=lambda rank: stopped)
     patience.hear(patience.ranks[0], {"kind": "starting"}, 0.0)
@@ -97,7 +97,7 @@ def test_in_a_hurry_only_silence_is_trouble():
     answer(patience, 0, question, [1], 1.1)
     assert patience.judge(1.0 + ANSWER_S) is None
     reason = patience.judge(1.1 + ANSWER_S).reason
-    assert reason.startswith("nothing for 4.1 s (--within); rank 1 on n1 does not answer")
+    assert reason.startswith("no progress for 4.1 s (--within); rank 1 on n1 does not respond")
     answer(patience, 1, question, [1], 4.2)
     assert patience.judge(1000.0) is None
 
@@ -150,8 +150,8 @@ def test_one_that_was_never_heard_of_keeps_the_others():
     patience.enter(Rank(0, "n0", 100), 0.0)
     questions = [ask(patience, 25.1), ask(patience, 50.1)]
     answer(patience, 0, questions[1], [1], 50.2)
-    assert patience.judge(50.3).sentence == "start of 2 ranks: nothing for 50 s (5 times --timeout); " + (
-        "rank 1 was never heard of"
+    assert patience.judge(50.3).sentence == "start of 2 ranks: no progress for 50 s (5 times --timeout); " + (
+        "rank 1 never connected"
     )
     assert not patience.all_over
 

@@ -16,7 +16,7 @@ def test_lines_say_launch_cell_time_gone_and_left_and_the_result(capsys):
     lines.cell(11, 20, "ring 16 B  1.00 us", False)  # within a second of the last
     lines.cell(12, 20, "ring 32 B: wrong", True)
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "launch 2/3 (4 ranks)  cell 10/20  1:12 gone, 1:00 left  ring 8 B  1.00 us"
+    assert said[0] == "launch 2/3 (4 ranks)  cell 10/20  1:12 elapsed, about 1:00 remaining  ring 8 B  1.00 us"
     assert len(said) == 2 and said[1].endswith("ring 32 B: wrong")
 
 
@@ -24,4 +24,4 @@ def test_what_is_left_is_at_most_what_within_left(capsys):
     lines = ProgressLines(position(number=3, deadline=time.time() + 5))
     lines.began = time.time() - 100
     lines.cell(1, 20, "ring 8 B", False)
-    assert "0:05 left" in capsys.readouterr().err
+    assert "about 0:05 remaining" in capsys.readouterr().err

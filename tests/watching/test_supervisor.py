@@ -51,7 +51,7 @@ def test_a_rank_that_does_not_answer_is_named_after_the_timeout_and_the_cell_is_
     answer(ranks[0], [1])
     until(lambda: supervisor.trouble)
     sentence = supervisor.trouble.sentence
-    assert sentence.startswith("ring 4 KiB, 2 ranks: nothing for 0.4 s (--timeout); rank 1 on n1 does not answer")
+    assert sentence.startswith("ring 4 KiB, 2 ranks: no progress for 0.4 s (--timeout); rank 1 on n1 does not respond")
     assert supervisor.trouble.hung["facts"] == {"algorithm": "ring"} and alarms == [supervisor.trouble]
 
 
@@ -76,7 +76,7 @@ def test_progress_that_no_rank_can_tell_of_counts(supervise):
     stuck = supervise(1, timeout_s=0.1, pulse=lambda: 7)
     until(lambda: stuck.trouble)
     assert stuck.trouble.sentence == (
-        "start of 1 rank: nothing for 0.5 s (5 times --timeout); rank 0 was never heard of"
+        "start of 1 rank: no progress for 0.5 s (5 times --timeout); rank 0 never connected"
     )
 
 

@@ -21,7 +21,7 @@ def run_with_fuse(rank: int, mpi: str) -> subprocess.CompletedProcess:
 def test_rank_0_is_ended_in_a_sentence_where_mpi_hangs():
     result = run_with_fuse(0, "hangs")
     assert result.returncode == -signal.SIGKILL
-    assert result.stderr == "error: start: MPI did not come up in 0.5 s (5 times --timeout)\n"
+    assert result.stderr == "error: start: MPI_Init did not finish in 0.5 s (5 times --timeout)\n"
 
 
 def test_rank_0_goes_on_where_mpi_starts():

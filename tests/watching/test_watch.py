@@ -92,7 +92,7 @@ def test_without_its_supervisor_a_rank_says_why_and_ends(supervise):
     process = rank_process(supervisor.address([]))
     until(lambda: supervisor.patience.ranks)
     supervisor.close()
-    assert process.communicate(timeout=20)[0] == "broke off\n" and process.returncode == 1
+    assert process.communicate(timeout=20)[0] == "closed its connection\n" and process.returncode == 1
 
 
 def test_a_supervisor_that_promised_to_be_heard_and_is_silent_is_gone(supervise):
@@ -100,7 +100,7 @@ def test_a_supervisor_that_promised_to_be_heard_and_is_silent_is_gone(supervise)
     supervisor.patience.judge = lambda now: None
     process = rank_process(supervisor.address([]))
     supervisor._tell_all = lambda **message: None
-    assert process.communicate(timeout=20)[0] == "does not answer\n" and process.returncode == 1
+    assert process.communicate(timeout=20)[0] == "does not respond\n" and process.returncode == 1
 
 
 def test_the_line_has_a_high_number_so_that_it_breaks_first(supervise):

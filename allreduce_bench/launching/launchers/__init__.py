@@ -1,7 +1,7 @@
-"""Programs that start ranks: each file says how one is told what a `Start` asks for.
+"""Programs that start ranks: each module translates a `Start` into the command line of one launcher.
 
-`command(launcher, ranks, start, program)` gives the whole command line. What a launcher has no words for is refused,
-never left out. Variables for the ranks are on the command line, so that the command alone repeats the start.
+`command(launcher, ranks, start, program)` gives the whole command line. Unsupported options are refused, never
+ignored. Variables for the ranks are on the command line, so that the command alone repeats the start.
 """
 
 from collections.abc import Callable

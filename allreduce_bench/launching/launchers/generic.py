@@ -1,4 +1,4 @@
-"""Launchers of which little is known: a command that the user describes, and the mpirun of another MPI."""
+"""Generic launchers: a command template of the user, and the mpirun of an unknown MPI."""
 
 import shlex
 
@@ -12,22 +12,22 @@ def template_command(launcher: Launcher, ranks: int, start: Start, program: list
 
     Raises LaunchError, InterfaceError.
     """
-    refuse(start, ("hosts", "remote_shell", "map_by", "bind_to"), "the template's launcher", "put it into the template")
+    refuse(start, ("hosts", "remote_shell", "map_by", "bind_to"), "a launcher template", "put them into the template")
     nodes = nodes_for(ranks, start)
     if nodes is None and "{nodes}" in start.launcher:
         raise LaunchError(
-            f"launcher template '{start.launcher}': the number of nodes is unknown", "say --ranks-per-node"
+            f"launcher template '{start.launcher}': the number of nodes is unknown", "add --ranks-per-node"
         )
     argv = [word.format(ranks=ranks, nodes=nodes) for word in shlex.split(start.launcher)]
     return [launcher.program, *argv[1:], *shlex.split(start.launcher_args), *with_variables(start, program)]
 
 
 def plain_command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
-    """The command that starts `ranks` ranks by an mpirun that is told their number and nothing else.
+    """The command that starts `ranks` ranks with an mpirun that gets only their number.
 
     Raises LaunchError, InterfaceError.
     """
     names = ("hosts", "remote_shell", "ranks_per_node", "map_by", "bind_to")
-    refuse(start, names, f"the mpirun of {launcher.library}", "say it in its own words by --launcher-args")
+    refuse(start, names, f"the mpirun of {launcher.library}", "use --launcher-args with the options of that mpirun")
     argv = [launcher.program, "-n", str(ranks), *shlex.split(start.launcher_args)]
     return [*argv, *with_variables(start, program)]

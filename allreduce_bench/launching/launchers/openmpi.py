@@ -37,8 +37,8 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
 def _placement_options(ranks: int, start: Start) -> list[str]:
     if start.map_by and start.ranks_per_node:
         raise LaunchError(
-            "--map-by and --ranks-per-node: Open MPI takes one of them",
-            f"say --map-by ppr:{start.ranks_per_node}:node",
+            "--map-by and --ranks-per-node: Open MPI accepts only one of them",
+            f"use --map-by ppr:{start.ranks_per_node}:node",
         )
     map_by, argv = start.map_by, []
     if start.ranks_per_node:

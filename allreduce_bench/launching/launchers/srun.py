@@ -19,13 +19,15 @@ PATIENCE_S = 60.0
 
 def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
     """The command that starts `ranks` ranks. Raises LaunchError, InterfaceError."""
-    refuse(start, ("remote_shell",), "srun", "it reaches the nodes by itself")
+    refuse(start, ("remote_shell",), "srun", "leave it out; srun reaches the nodes without a shell")
     argv = [launcher.program, "-n", str(ranks), *launcher.options, "--kill-on-bad-exit=1"]
     if nodes := nodes_for(ranks, start):
         argv += ["-N", str(nodes), f"--ntasks-per-node={ranks_a_node(ranks, start)}"]
     if start.hosts:
         if any(slots_of(host)[1] for host in start.hosts):
-            raise LaunchError("--hosts with slots: srun knows none", "name the hosts alone and say --ranks-per-node")
+            raise LaunchError(
+                "--hosts with slots: srun does not support slots", "give host names only and add --ranks-per-node"
+            )
         argv += ["-w", ",".join(start.hosts[:nodes])]
     if start.map_by:
         argv.append(f"--distribution={start.map_by}")
@@ -48,8 +50,8 @@ def options_for(program: str, library: str, launcher_args: str) -> tuple[str, ..
             return (f"--mpi={kind}",)
     raise LaunchError(
         f"{library} needs {' or '.join(understood)}, "
-        f"but 'srun --mpi=list' knows {', '.join(sorted(known_to_srun)) or 'nothing'}",
-        "use mpirun, or say --launcher-args '--mpi=…'",
+        f"but 'srun --mpi=list' offers {', '.join(sorted(known_to_srun)) or 'none'}",
+        "use mpirun, or set --launcher-args '--mpi=…'",
     )
 
 

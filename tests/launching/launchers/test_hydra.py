@@ -30,5 +30,5 @@ def test_what_it_is_told(told, launcher, ranks, start, words):
 
 
 def test_a_remote_shell_that_is_not_there_is_refused(told):
-    with pytest.raises(LaunchError, match="there is no program 'no-such-shell' in PATH"):
+    with pytest.raises(LaunchError, match="program 'no-such-shell' not found in PATH"):
         told(HYDRA, 4, hosts=("a",), remote_shell="no-such-shell")

@@ -75,6 +75,6 @@ def test_root_says_so_to_open_mpi_and_remote_ranks_get_what_steers_them(told, mo
 
 
 def test_placement_is_said_once(told):
-    words = "Open MPI takes one of them; say --map-by ppr:2:node"
+    words = "Open MPI accepts only one of them; use --map-by ppr:2:node"
     with pytest.raises(LaunchError, match=words):
         told(OPEN_MPI, 4, map_by="core", ranks_per_node=2)

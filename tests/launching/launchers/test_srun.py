@@ -48,8 +48,8 @@ def test_in_a_job_the_ranks_are_on_all_its_nodes(told, monkeypatch):
 @pytest.mark.parametrize(
     "launcher, start, words",
     [
-        (SRUN, {"hosts": ("a:2",)}, "srun knows none; name the hosts alone and say --ranks-per-node"),
-        (SRUN, {"remote_shell": "rsh"}, "--remote-shell: srun is not told such things here"),
+        (SRUN, {"hosts": ("a:2",)}, "srun does not support slots; give host names only and add --ranks-per-node"),
+        (SRUN, {"remote_shell": "rsh"}, "--remote-shell: not supported with srun"),
     ],
 )
 def test_what_it_has_no_words_for_is_refused(told, launcher, start, words):
@@ -69,7 +69,7 @@ def test_what_it_has_no_words_for_is_refused(told, launcher, start, words):
 def test_srun_is_asked_how_ranks_find_each_other(tmp_path, known, library, asked):
     program = script(tmp_path / "srun", f"#!/bin/sh\necho '{known}' >&2\n")
     if asked is None:
-        with pytest.raises(LaunchError, match="needs pmix, but 'srun --mpi=list' knows cray_shasta, none"):
+        with pytest.raises(LaunchError, match="needs pmix, but 'srun --mpi=list' offers cray_shasta, none"):
             options_for(str(program), library, "")
         assert options_for(str(program), library, "--mpi=none") == ()
     else:
