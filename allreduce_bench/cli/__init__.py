@@ -9,7 +9,8 @@ durations, errors in one line), `habits` and `refusals` (what is said of other w
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -99,33 +100,40 @@ class _Late(click.Group):
         run: Callable[..., Any] = super().main
         if not standalone_mode:
             return run(*args, standalone_mode=False, **extra)
-        interrupts = _noted_interrupts()
-        try:
-            status = run(*args, standalone_mode=False, **extra)
-        except click.ClickException as error:
-            from .refusals import say_refusal
+        with _noted_interrupts() as interrupts:
+            try:
+                status = run(*args, standalone_mode=False, **extra)
+            except click.ClickException as error:
+                from .refusals import say_refusal
 
-            status = say_refusal(error, bool(interrupts))
-        except Exception as error:  # an interrupted import of C code fails in its own way
-            if not interrupts and not isinstance(error, click.Abort):
-                raise
-            from .refusals import interruption, say_refusal
+                status = say_refusal(error, bool(interrupts))
+            except Exception as error:  # an interrupted import of C code fails in its own way
+                if not interrupts and not isinstance(error, click.Abort):
+                    raise
+                from .refusals import interruption, say_refusal
 
-            status = say_refusal(interruption(), True)
+                status = say_refusal(interruption(), True)
         sys.exit(status)
 
 
-def _noted_interrupts() -> list[int]:
-    """The interrupts of this process from now on; they raise KeyboardInterrupt, as in any Python program."""
+@contextmanager
+def _noted_interrupts() -> Iterator[list[int]]:
+    """The interrupts of this process within the context; they raise KeyboardInterrupt, as in any Python program."""
     came: list[int] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         came.append(number)
         raise KeyboardInterrupt
 
-    if callable(signal.getsignal(signal.SIGINT)):  # not where it is ignored, as behind nohup
-        signal.signal(signal.SIGINT, interrupt)
-    return came
+    former = signal.getsignal(signal.SIGINT)
+    if not callable(former):  # it is ignored, as behind nohup
+        yield came
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 @click.group(

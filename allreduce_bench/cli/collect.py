@@ -1,7 +1,6 @@
 """`collect`: what came back of a sweep; or several runs as one."""
 
 import shlex
-from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,12 +36,13 @@ def collect(runs: tuple[Path, ...], output: Path | None) -> None:
 
 def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     from ..importers.merge import merge
+    from ..runs.recorder import is_taken
     from ..runs.rows import RunError
     from ..slurm.job_files import runs_of
 
     if output is None:
         raise OneLineError("collect of several runs makes a new one: name its folder with -o")
-    if lexists(output):
+    if is_taken(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
     sources = [folder for path in runs for folder in runs_of(path)]
     tell_damages(sources)

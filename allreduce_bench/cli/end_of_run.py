@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..evaluation.summary_row import SummaryRow
 
 
+NOTHING_MEASURED = "nothing was measured"
+
+
 def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     """Write the summary, print it as --format says, judge it by the limits; what failed, empty where nothing did.
 
@@ -47,6 +50,8 @@ def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: b
 
     failed_states = {"wrong", "refused"} if skip_hung else {"wrong", "refused", "hung"}
     failures = ["a check failed, see the table"] if any(row["state"] in failed_states for row in rows) else []
+    if not failures and not any(row["state"] == "done" for row in rows):
+        failures.append(NOTHING_MEASURED)
     if broken := sorted({row["algorithm"] for row in rows if broken_promise(row)}):
         failures.append(f"bits differ that a proved schedule fixes: {', '.join(broken)}")
     if unmet_cells:

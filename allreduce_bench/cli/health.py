@@ -13,7 +13,7 @@ import click
 from ..measuring.launcher_variables import under_launcher
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
-from ..runs.recorder import create_run, discard_run
+from ..runs.recorder import create_run, discard_run, is_taken
 from ..runs.rows import RunError
 from ..runs.start import Start
 from ..watching.lifeline import WarningFlag
@@ -127,7 +127,7 @@ def _measure_pair(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_
 
     failure = ""
     try:
-        if not folder.path.exists() or folder.pending(plan):
+        if not is_taken(folder.path) or folder.pending(plan):
             _drive(folder, plan, timeout_s, warning)
         if warning.is_set and folder.pending(plan):
             failure = "warned of the end of its time"
@@ -151,7 +151,7 @@ def _drive(folder: RunFolder, plan: Plan, timeout_s: float, warning: WarningFlag
     from ..watching.progress import ProgressLines
 
     launcher = find_launcher(plan.start)
-    if not folder.path.exists():
+    if not is_taken(folder.path):
         create_run(folder, kept_plan(plan), kept_command())
     run = SupervisedRun(
         folder=folder,

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from os.path import lexists
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +38,7 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
 
 @click.command("import")
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The run's folder; must be new.")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The run's folder: new, or empty.")
 @click.option(
     "-n", "--ranks", callback=_counts_of_logs, metavar="N[,N...]", help="Of all logs, or of each, if they do not say."
 )
@@ -76,9 +75,10 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
     from ..importers import Asked, LogWarning, keep, read
     from ..importers.values import ITEMSIZES, SPELLINGS
     from ..runs.folder import RunFolder
+    from ..runs.recorder import is_taken
     from ..runs.rows import RunError
 
-    if lexists(output):
+    if is_taken(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
     if dtype is not None and dtype.lower() not in (*ITEMSIZES, *SPELLINGS):
         raise OneLineError(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from os.path import lexists
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from ..runs.dtypes import teach_numpy
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches
 from ..runs.plan import OPS, Plan, PlanError
-from ..runs.recorder import create_run
+from ..runs.recorder import create_run, is_taken
 from ..runs.rows import RunError
 from ..runs.schema import FORMER_SYNCS
 from .options import AT_THE_END, STARTED_NAMES
@@ -37,7 +36,7 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
 
     Returns the run and the plan that counts: that of another job, where --resume lets several begin the run at once.
     """
-    if not folder.path.exists():
+    if not is_taken(folder.path):
         try:
             create_run(folder, kept_plan(plan), kept_command())
         except RunError:
@@ -53,7 +52,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
 
     control = request.control
     _refuse_contradictions(control)
-    is_there = control.output is not None and lexists(control.output)
+    is_there = control.output is not None and is_taken(control.output)
     if is_there and not control.resume:
         raise RunError(f"{control.output}: exists already; choose another folder with -o, or go on with it by --resume")
     plan = request.make_plan()

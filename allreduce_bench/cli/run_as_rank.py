@@ -138,6 +138,8 @@ def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[
 def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
     """Finish the run as far as it is measured, and say which launches are left; what failed, empty: nothing."""
     failures = finish_or_warned(control, warning, folder, plan)
+    if failures:
+        talk(f"error: {failures}")
     if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
         reason = "warned of the end of its time" if warning.is_set else "each mpirun measures one launch"

@@ -19,7 +19,7 @@ from ..runs.plan import Plan
 from ..runs.recorder import discard_run
 from ..runs.rows import RunError
 from ..watching.lifeline import WarningFlag
-from .end_of_run import finish, finish_or_warned
+from .end_of_run import NOTHING_MEASURED, finish, finish_or_warned
 from .in_job import InJob
 from .plan_of_options import begin_run, planned_run
 from .request import Control, Request
@@ -88,7 +88,9 @@ def _drive_and_finish(
     if unstarted and not run.warning.is_set:
         left_out = f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up"
         talk(f"{left_out}; {job.go_on(folder)}")
-    failures = finish_or_warned(control, run.warning, folder, plan)
+    failures = NOTHING_MEASURED
+    if run.warning.is_set or any(folder.launches.glob("*.cells.csv")):
+        failures = finish_or_warned(control, run.warning, folder, plan)
     if left := job.end_warned(folder, plan) if run.warning.is_set else "":
         return OneLineError("; ".join(filter(None, [left, failures])), 1)
     job.ends("done", failures or left_out or None)

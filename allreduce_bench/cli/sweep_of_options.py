@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from os.path import lexists
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from ..evaluation.acceptance import OPTION
 from ..machine.node import hide_secrets
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan, PlanError
+from ..runs.recorder import is_taken
 from ..runs.rows import RunError
 from ..slurm.job_files import JOBS, SUBMISSION, SubmissionChoices, read_submissions, runs_of
 from ..slurm.jobs import SweepJob, jobs_of, name_of_run
@@ -90,7 +90,7 @@ def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[t
     choices = _updated(SubmissionChoices(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
     check_job_name(choices.job_name)
     sweep = check_folder(asked.output.absolute())
-    if lexists(sweep):
+    if is_taken(sweep):
         raise RunError(f"{asked.output}: exists already; choose another folder with -o, or go on by --resume")
     site = {name: getattr(system, name) for name in OF_THE_SITE if name not in asked.run.asked}
     site = {name: value for name, value in site.items() if value}

@@ -15,7 +15,7 @@ from ..runs.careful_reading import read_kept
 from ..runs.folder import RunFolder, run_names
 from ..runs.kept import Attempt
 from ..runs.plan import Launch, Plan
-from ..runs.recorder import Recorder, create_run
+from ..runs.recorder import Recorder, create_run, is_taken
 from ..runs.rows import Block, RunError, read_blocks
 from ..runs.schema import CELLS, CHECKED, REPETITIONS, names
 from ..runs.spans import blocks_of_cell
@@ -44,10 +44,10 @@ class Source:
 def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) -> RunFolder:
     """Make the run `output` of all launches of `folders`; those of a name that is taken get the next free number.
 
-    The whole run or nothing. Raises RunError: `output` exists, a folder cannot be read or was imported, or two of them
-    differ in more than ranks, launches and seed.
+    The whole run or nothing. Raises RunError: `output` is there and no empty folder, a folder cannot be read or was
+    imported, or two of them differ in more than ranks, launches and seed.
     """
-    if output.exists():
+    if is_taken(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
     _refuse_repeated(folders)
     sources = _numbered(folders, [_plan_of(folder) for folder in folders])

@@ -29,8 +29,8 @@ def create_run(
 ) -> None:
     """Make the folder with its run.json, for logs with what `RunFolder.imported` returns, for runs with their names.
 
-    It appears at once and whole: of several jobs that begin the same run at the same time one succeeds. Raises RunError
-    where it exists already.
+    It appears at once and whole: of several jobs that begin the same run at the same time one succeeds. It may take the
+    place of an empty folder. Raises RunError where something else is there already.
     """
     from .atomic_write import unique_name  # late: no rank needs it
 
@@ -48,7 +48,7 @@ def create_run(
     try:
         draft.launches.mkdir(parents=True)
         write_whole(draft.run_json, checked_json(content))
-        if folder.path.exists():  # an empty folder would be replaced
+        if is_taken(folder.path):
             raise FileExistsError(EEXIST, "exists", str(folder.path))
         draft.path.rename(folder.path)
         sync_folder(folder.path.parent)
@@ -61,6 +61,13 @@ def create_run(
             f"{folder.path}: exists already; choose another folder with -o"
             + ("" if imported else ", or go on with it by --resume")
         ) from None
+
+
+def is_taken(path: Path) -> bool:
+    """Whether something is at `path` in whose place no run can appear; an empty folder gives way to one."""
+    if path.is_symlink() or not path.is_dir() or path.resolve() == Path.cwd():
+        return path.is_symlink() or path.exists()
+    return any(path.iterdir())
 
 
 def discard_run(folder: RunFolder) -> None:

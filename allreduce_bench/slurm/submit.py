@@ -4,7 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 from typing import NamedTuple
@@ -143,6 +143,8 @@ def _make_runs(order: SubmissionOrder, made: list[Path]) -> None:
     if any(run.path != sweep for run, _ in order.new):
         sweep.parent.mkdir(parents=True, exist_ok=True)
         with undisturbed():
+            with suppress(OSError):
+                sweep.rmdir()  # an empty one, in whose place is ours
             try:
                 sweep.mkdir()
             except FileExistsError:

@@ -27,6 +27,15 @@ def test_a_cell_that_hung_fails_unless_it_was_to_be_skipped(tmp_path):
     assert finish(Control(skip_hung=True), folder, folder.plan()) == ""
 
 
+@pytest.mark.parametrize(("state", "failure"), [("skipped", "nothing was measured"), ("done", "")])
+def test_a_run_that_measured_nothing_is_no_success(tmp_path, state, failure):
+    def outcome(launch, cell):
+        return {} if (cell.algorithm, state) == ("ring", "done") else {"state": "skipped", "reason": "no such type"}
+
+    folder = build_run(tmp_path / "run", sizes=(8,), outcome=outcome)
+    assert finish(Control(), folder, folder.plan()) == failure
+
+
 def test_without_a_finished_cell_there_is_nothing_to_say_after_a_warning_alone(tmp_path):
     folder, warning = build_run(tmp_path / "run", sizes=(8,), outcome=lambda launch, cell: None), WarningFlag()
     with pytest.raises(RunError):

@@ -235,8 +235,19 @@ def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
 def test_an_existing_folder_is_never_overwritten(tmp_path):
     python = interpreters()[0]
     (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.txt").touch()
     assert "exists already" in one_line_error(bench(python, "run", "-o", tmp_path / "run"))
     assert "holds no run.json" in one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run"))
+
+
+@pytest.mark.parametrize("resume", [(), ("--resume",)])
+def test_a_run_that_measures_nothing_fails_and_takes_an_empty_folder(tmp_path, resume):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--within", "1ms", "-o", folder, *resume]
+    result = bench(interpreters()[0], "run", *words)
+    assert result.returncode == 1 and (folder / "run.json").is_file()
+    assert result.stderr.splitlines()[-1].startswith("error: nothing was measured; results in "), result.stderr
 
 
 def test_resuming_keeps_the_plan(tmp_path):

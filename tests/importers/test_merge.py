@@ -208,7 +208,7 @@ def test_other_schemas_imported_runs_and_damage_are_refused_and_nothing_is_left(
     b.run_json.write_text(json.dumps({**content, "schema_version": 2}))
     assert "of an older schema, 2" in refused(tmp_path, a, b)
     b.run_json.write_text(json.dumps(content))
-    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "notes").mkdir(parents=True)
     assert "exists already" in collect(a.path, b.path, "-o", tmp_path / "new").stderr
 
 

@@ -1,5 +1,7 @@
 """What the recorder writes: a run at once and whole, attempts of their own, findings once, marks of lost cells."""
 
+from pathlib import Path
+
 import pytest
 
 from allreduce_bench.runs.folder import RunFolder
@@ -9,6 +11,7 @@ from allreduce_bench.runs.recorder import (
     Recorder,
     create_run,
     discard_run,
+    is_taken,
     summary_lines,
     write_summary,
 )
@@ -34,6 +37,24 @@ def test_a_run_is_created_once_and_holds_its_plan(folder):
     with pytest.raises(RunError, match="exists already; choose another folder with -o, or go on with it by --resume"):
         create_run(folder, PLAN, [])
     assert [path.name for path in folder.path.parent.iterdir()] == ["run"]
+
+
+def test_a_run_may_take_the_place_of_an_empty_folder_and_of_nothing_else(tmp_path, monkeypatch):
+    empty, file, link, full = (tmp_path / name for name in ("empty", "file", "link", "full"))
+    empty.mkdir()
+    file.touch()
+    link.symlink_to(empty)
+    (full / "a").mkdir(parents=True)
+    assert [is_taken(path) for path in (tmp_path / "new", empty, file, link, full)] == [False, False, True, True, True]
+    create_run(RunFolder(empty), PLAN, [])
+    assert RunFolder(empty).plan() == PLAN
+    for path in (empty, file, link, full):
+        with pytest.raises(RunError, match="exists already"):
+            create_run(RunFolder(path), PLAN, [])
+    assert list(full.iterdir()) == [full / "a"]
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert is_taken((tmp_path / "here").relative_to(Path.cwd()))
 
 
 def test_a_run_without_times_can_be_discarded(folder):

@@ -85,10 +85,14 @@ def test_of_several_that_begin_a_run_one_does_and_it_is_whole(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {f"run {number}" for number in range(10)}
 
 
-@pytest.mark.parametrize("there", ["empty folder", "file"])
+@pytest.mark.parametrize("there", ["folder", "file"])
 def test_what_is_there_is_never_replaced_by_a_new_run(tmp_path, there):
     path = tmp_path / "run"
-    path.mkdir() if there == "empty folder" else path.write_text("mine")
+    if there == "folder":
+        path.mkdir()
+        (path / "notes.txt").touch()
+    else:
+        path.write_text("mine")
     assert "exists already" in begin(path)
     assert [one.name for one in tmp_path.iterdir()] == ["run"] and not (path / "run.json").exists()
 
@@ -99,7 +103,7 @@ def test_who_comes_too_late_to_begin_a_run_takes_the_plan_of_the_other(tmp_path,
     answers = iter([False, True])  # nobody had begun it when this process looked
     monkeypatch.setattr(plan_of_options, "planned_run", lambda request: (folder, folder.plan()))
     create_run(folder, other, [])
-    monkeypatch.setattr(Path, "exists", lambda path: next(answers, True))
+    monkeypatch.setattr(plan_of_options, "is_taken", lambda path: next(answers, True))
     assert plan_of_options.begin_run(folder, mine, Request(lambda: mine, Control(resume=True))) == (folder, other)
     answers = iter([False, True])
     with pytest.raises(RunError, match="exists already"):
