@@ -18,42 +18,37 @@ from typing import Any
 import click
 
 from .. import __version__
+from .sections import examples
 
-GROUPS = {  # title -> name of a command -> module, attribute; in the order in which a newcomer needs them
+GROUPS = {  # title -> name of a command -> module, attribute, what it does; in the order a newcomer needs them
     "Measure": {
-        "doctor": ("doctor", "doctor"),
-        "demo": ("demo", "demo"),
-        "run": ("run", "run"),
+        "doctor": ("doctor", "doctor", "Check this node and its MPI: what would disturb a measurement"),
+        "demo": ("demo", "demo", "Measure all algorithms on this machine and write the report"),
+        "run": ("run", "run", "Measure all-reduce algorithms beside the library's own"),
     },
     "Read": {
-        "report": ("report", "report"),
-        "compare": ("compare", "compare"),
-        "import": ("import_", "import_"),
-        "schema": ("schema", "schema"),
+        "report": ("report", "report", "Write a web page about runs, with its figures"),
+        "compare": ("compare", "compare", "Say which cells of new runs are slower or faster than before"),
+        "import": ("import_", "import_", "Make a run of logs of OSU, IMB, nccl-tests and others"),
+        "schema": ("schema", "schema", "Print the JSON Schema of a file or an output, or check files against it"),
     },
-    "Models": {
-        "fit": ("fit", "fit"),
-        "predict": ("predict", "predict"),
+    "Model": {
+        "fit": ("fit", "fit", "Fit a latency/bandwidth model to measured times"),
+        "predict": ("predict", "predict", "Predict times, from fitted models or from alpha and bandwidth"),
     },
     "On a cluster with Slurm": {
-        "submit": ("submit", "submit"),
-        "status": ("status", "status"),
-        "collect": ("collect", "collect"),
-        "health": ("health", "health"),
+        "submit": ("submit", "submit", "Submit a sweep: one job for each number of nodes"),
+        "status": ("status", "status", "Show where the jobs of a sweep are"),
+        "collect": ("collect", "collect", "Write summary and report of a sweep, and name what is missing"),
+        "health": ("health", "health", "Find the node or the link that is slower than its peers"),
     },
     "Algorithms": {
-        "list": ("show", "list_"),
-        "explain": ("show", "explain"),
-        "verify": ("show", "verify"),
+        "list": ("show", "list_", "List the algorithms, their cost, and what others call them"),
+        "explain": ("show", "explain", "Show an algorithm round by round"),
+        "verify": ("show", "verify", "Prove that algorithms are all-reduces, without running them"),
     },
 }
 COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
-EPILOG = """\b
-Examples:
-  allreduce-bench doctor
-  allreduce-bench run -n 4 --within 1m
-  allreduce-bench explain ring -n 4
-"""
 
 
 class _Late(click.Group):
@@ -65,7 +60,7 @@ class _Late(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[cmd_name]
+        module, attribute, _ = COMMANDS[cmd_name]
         return getattr(import_module(f".{module}", __name__), attribute)
 
     def resolve_command(self, ctx: click.Context, args: list[str]):
@@ -79,12 +74,9 @@ class _Late(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each group under its title."""
         width = max(map(len, COMMANDS))
-        for title, names in GROUPS.items():
+        for title, commands in GROUPS.items():
             with formatter.section(title):
-                commands = ((name, self.get_command(ctx, name)) for name in names)
-                formatter.write_dl(
-                    [(name.ljust(width), command.get_short_help_str(80)) for name, command in commands if command]
-                )
+                formatter.write_dl([(name.ljust(width), purpose) for name, (_, _, purpose) in commands.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command of these words; click would say of an interrupt that it aborts."""
@@ -137,7 +129,9 @@ def _noted_interrupts() -> Iterator[list[int]]:
 
 
 @click.group(
-    cls=_Late, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG
+    cls=_Late,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=examples("run -n 4 --within 1m", "report results/RUN", "explain ring -n 4", "run --help"),
 )
 @click.version_option(__version__, prog_name="allreduce-bench")
 def main() -> None:

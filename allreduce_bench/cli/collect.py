@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .sections import examples
 from .types import OneLineError, errors_in_one_line, kept_command, talk, tell_damages
 
 if TYPE_CHECKING:
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from ..slurm.sweep import SweepRun
 
 
-@click.command()
+@click.command(
+    epilog=examples("collect results/sweep", "collect results/allreduce-1 results/allreduce-2 -o results/all")
+)
 @click.argument("runs", nargs=-1, required=True, metavar="SWEEP | RUN RUN...", type=click.Path(path_type=Path))
 @click.option(
     "-o",

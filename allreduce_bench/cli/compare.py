@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from .sections import examples
 from .types import DESPITE, NAMES, SHARE, SIZES, OneLineError, errors_in_one_line, talk, tell_damages
 
 SEPARATOR = "\0--"  # stands for `--`, which click would drop; no path is called so
@@ -16,7 +17,14 @@ class _CommandOfSides(click.Command):
         return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
 
 
-@click.command(cls=_CommandOfSides)
+@click.command(
+    cls=_CommandOfSides,
+    epilog=examples(
+        "compare results/monday results/today",
+        "compare results/monday results/tuesday -- results/today",
+        "compare results/before results/after --threshold 10% --format markdown",
+    ),
+)
 @click.argument("runs", nargs=-1, required=True, metavar="BASELINE... [--] NEW...")
 @click.option("--threshold", type=SHARE, default="5%", show_default=True, help="A difference that is smaller is none.")
 @click.option("-a", "--algorithms", type=NAMES, help="Compare these only [default: all].")

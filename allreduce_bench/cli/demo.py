@@ -11,12 +11,13 @@ from ..runs.plan import Plan
 from .measurement import WAIT_IDLE
 from .request import Control, Request, algorithm_fields
 from .run_from_outside import run_from_outside
+from .sections import examples
 from .types import DURATION, RANKS, OneLineError, errors_in_one_line, talk
 
 SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
 
-@click.command()
+@click.command(epilog=examples("demo", "demo -n 4 --within 30s -o results/demo"))
 @click.option("-n", "--ranks", type=RANKS, default="2,4,8", show_default=True, help="Ranks to start.")
 @click.option("--within", type=DURATION, default="100s", show_default=True, help="Time for the measurements.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS].")

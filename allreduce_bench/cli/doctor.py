@@ -7,10 +7,11 @@ from itertools import chain
 import click
 
 from ..measuring.launcher_variables import under_launcher
+from .sections import examples
 from .types import OneLineError, errors_in_one_line
 
 
-@click.command()
+@click.command(epilog=examples("doctor", "doctor --slurm", "doctor --slurm -- -p debug -A project"))
 @click.option("--no-launch", is_flag=True, help="Start no ranks, anywhere.")
 @click.option("--slurm", is_flag=True, help="Check the site instead: Slurm, and each launcher on two of its nodes.")
 @click.argument("words", nargs=-1, metavar="[-- WORDS FOR salloc]")

@@ -12,13 +12,14 @@ import pandas as pd
 from .. import __version__
 from ..algorithms import builtin, find
 from ..runs.schema import FLOOR
+from .sections import examples
 from .types import NAMES, OneLineError, errors_in_one_line, own_files, talk, tell_damages
 
 OWN_FILE_REASON = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
 FORMATS = ("table", "csv", "json")
 
 
-@click.command()
+@click.command(epilog=examples("fit results/today", "fit results/today -a ring,native -o machine.json"))
 @click.argument("runs", nargs=-1, required=True, metavar="RUN|LOG...", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the machine file for 'predict' there.")
 @click.option("-a", "--algorithms", type=NAMES, help="Fit these names only; * stands for anything [default: all].")

@@ -19,6 +19,7 @@ from ..runs.start import Start
 from ..watching.lifeline import WarningFlag
 from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
 from .request import Control, Request, algorithm_fields
+from .sections import examples
 from .types import DURATION, HOSTS, SHARE, OneLineError, errors_in_one_line, kept_command, talk
 
 NODELIST = "SLURM_JOB_NODELIST"
@@ -29,7 +30,7 @@ PLANNED = frozenset(  # options of `run` in which runs that are there must agree
 )
 
 
-@click.command()
+@click.command(epilog=examples("health --hosts n1,n2,n3,n4", "health --launches 5 --threshold 10% -o results/health"))
 @click.option("--hosts", type=HOSTS, help="Nodes to check, e.g. n1,n2,n3,n4 [default: those of the Slurm job].")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder of the runs [default: results/DATE_health]."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..units import MAX_RANKS, format_size, in_ranks
+from .sections import examples
 from .types import OneLineError, errors_in_one_line, kept_command, talk
 
 if TYPE_CHECKING:
@@ -36,7 +37,14 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
     return dict(pairs)
 
 
-@click.command("import")
+@click.command(
+    "import",
+    epilog=examples(
+        "import osu_allreduce.log -n 64 --nodes 4 -o results/osu",
+        "import all_reduce_perf.txt -n 8 --in-place -o results/nccl",
+        "import 2.log 4.log 8.log -n 2,4,8 -o results/imb",
+    ),
+)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The run's folder: new, or empty.")
 @click.option(

@@ -6,6 +6,7 @@ import click
 
 from ..runs.atomic_write import is_stream, write_given
 from ..units import parse_price, parse_size
+from .sections import examples
 from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, parsed
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
@@ -18,7 +19,13 @@ PRICE = parsed("price", parse_price)
 SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(text))
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "predict -n 8,64,1024 --alpha 5us --bandwidth 100Gbit",
+        "predict machine.json -n 64-128 --sizes 8,64K,16M",
+        "predict machine.json -n 2-1024 --map",
+    )
+)
 @click.argument("machine", required=False, type=click.Path(path_type=Path))
 @click.option("-n", "--ranks", type=RANKS, help="Numbers of ranks, e.g. 24576, 2,4,8 or 2-64.")
 @click.option("--sizes", type=SIZES, default=DEFAULT_SIZES, show_default=True, help="Sizes in bytes.")

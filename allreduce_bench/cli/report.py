@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
+from .sections import examples
 from .types import errors_in_one_line, own_files, tell_damages
 
 
-@click.command()
+@click.command(epilog=examples("report results/today", "report results/monday results/today -o both.html"))
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",

@@ -8,11 +8,19 @@ from ..measuring.launcher_variables import under_launcher
 from .options import job_options, plan_options
 from .plan_of_options import refuse_short_timeout
 from .request import Control, request_of
-from .sections import Sectioned
+from .sections import Sectioned, examples
 from .types import DURATION, errors_in_one_line, given_options
 
 
-@click.command(cls=Sectioned)
+@click.command(
+    cls=Sectioned,
+    epilog=examples(
+        "run -n 4 --within 1m",
+        "run -n 2,4,8 -a native,ring,two_tree --sizes 8,64K,16M",
+        "run -n 4 -b 8 -e 64M -f 2 -d float64 -o results/today",
+        "run --resume -o results/today",
+    ),
+)
 @plan_options
 @job_options
 @click.option(

@@ -1,4 +1,4 @@
-"""The help of commands with many options: in sections, each under its title."""
+"""The help of commands: options in sections, each under its title where they are many; examples at the end."""
 
 from collections.abc import Sequence
 
@@ -14,6 +14,11 @@ SECTIONS = {  # the option that begins a section of the help -> its title
     "only": "In a job",
     "resume": "When something goes wrong",
 }
+
+
+def examples(*commands: str) -> str:
+    """The end of a command's help: commands as they are typed, without the name of the program."""
+    return "\n".join(["\b", "Examples:", *(f"  allreduce-bench {command}" for command in commands)])
 
 
 class Sectioned(click.Command):

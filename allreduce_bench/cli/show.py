@@ -12,12 +12,13 @@ from ..schedule.algorithm import Algorithm
 from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology
 from ..schedule.verify import Proof
+from .sections import examples
 from .types import RANKS, OneLineError, errors_in_one_line
 
 MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
 
 
-@click.command("list")
+@click.command("list", epilog=examples("list", "explain ring -n 4"))
 def list_() -> None:
     """List the algorithms, their cost, and what others call them."""
     for name, algorithm in builtin().items():
@@ -34,7 +35,11 @@ def list_() -> None:
     )
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        "explain ring -n 4", "explain ./mine.py -n 8", "explain two_tree -n 8 --count 24 --segment 4 -o tree.txt"
+    )
+)
 @click.argument("algorithm")
 @click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks, e.g. 4.")
 @click.option("--count", type=click.IntRange(0), help="Elements of the vector [default: one per rank].")
@@ -86,7 +91,7 @@ def _promises(proof: Proof) -> str:
     )
 
 
-@click.command()
+@click.command(epilog=examples("verify", "verify ring two_tree -n 1-64", "verify ./mine.py -n 2,4,8"))
 @click.argument("algorithms", nargs=-1)
 @click.option(
     "-n", "--ranks", type=RANKS, default="1-16", show_default=True, help="Numbers of ranks, e.g. 8, 2,4,8 or 1-64."

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .sections import examples
 from .types import OneLineError, errors_in_one_line, talk, tell_damages
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 RESULTS = Path("results")
 
 
-@click.command()
+@click.command(epilog=examples("status", "status results/sweep"))
 @click.argument("sweep", required=False, type=click.Path(path_type=Path))
 @errors_in_one_line
 def status(sweep: Path | None) -> None:

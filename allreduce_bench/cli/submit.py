@@ -25,7 +25,7 @@ from ..slurm.parsing import id_parts
 from ..slurm.submit import SubmissionOrder, submit_all
 from ..units import aligned, nearest, parse_counts
 from .options import plan_options
-from .sections import Sectioned
+from .sections import Sectioned, examples
 from .sweep_of_options import SubmissionRequest, jobs_left, new_sweep, rendering, resumed_sweep, submission_request
 from .types import DURATION, INTERRUPTED, RANKS, OneLineError, errors_in_one_line, given_options, parsed, talk
 
@@ -66,7 +66,14 @@ class SubmitCommand(Sectioned):
         return super().habit_of([word for word in words if len(word.partition("=")[0]) > 2])
 
 
-@click.command(cls=SubmitCommand)
+@click.command(
+    cls=SubmitCommand,
+    epilog=examples(
+        "submit --nodes 1,2,4,8 --ranks-per-node 4 --dry-run",
+        "submit --nodes 1,2,4,8 --ranks-per-node 4 -o results/sweep -- --account=me",
+        "submit --resume -o results/sweep",
+    ),
+)
 @click.option("--nodes", type=NODES, help="Numbers of nodes, a job each, e.g. 1,2,4,8 or 1-4.")
 @click.option("--system", help="Name of the site, or path of its .cfg file [default: generic].")
 @click.option("--job-name", metavar="NAME", help="Of the jobs, before -8n [default: allreduce].")
@@ -99,8 +106,6 @@ def submit(context: click.Context, **options) -> None:
 
     Takes the options of `run`; --within is the time of each job. Further words for every sbatch go behind --. All jobs
     are submitted or none. The scripts stay in jobs/ of the sweep's folder, with what the jobs say.
-
-    allreduce-bench submit --nodes 1,2,4,8 --ranks-per-node 4 -- --account=me
     """
     given = given_options(context)
     for name in sorted(given & set(SENSELESS)):

@@ -1,8 +1,12 @@
-"""The help of commands with many options is in sections, and every option stands in one of them."""
+"""The help of commands: options in sections where they are many, and examples that can be typed."""
+
+import shlex
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from allreduce_bench.cli import COMMANDS, GROUPS, main
 from allreduce_bench.cli.run import run
 from allreduce_bench.cli.sections import SECTIONS
 from allreduce_bench.cli.submit import submit
@@ -16,3 +20,30 @@ def test_options_stand_in_the_sections_in_their_order(command):
     assert places == sorted(places) and len(titles) >= 6
     assert "Options:\n" not in text.partition(f"{titles[0]}:")[0]
     assert text.index("--launcher-args") > text.index("How ranks are started:")
+
+
+def examples_of(name: str) -> list[str]:
+    """The commands below `Examples:` in the help of a command, or of the whole program."""
+    text = CliRunner().invoke(main, [*filter(None, [name]), "--help"]).stdout
+    return [line.strip() for line in text.partition("Examples:\n")[2].splitlines()]
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_every_help_ends_with_examples_that_can_be_typed(name):
+    commands = examples_of(name)
+    assert 2 <= len(commands) <= 4
+    for command in commands:
+        program, of_example, *words = shlex.split(command)
+        assert program == "allreduce-bench" and of_example in COMMANDS
+        chosen = main.get_command(click.Context(main), of_example)
+        if "--help" not in words:
+            chosen.make_context(of_example, words)  # raises where an option or its value is none
+    assert name in ("", "list") or all(f" {name}" in command for command in commands)
+
+
+def test_the_help_shows_all_commands_in_groups():
+    text = CliRunner().invoke(main, ["--help"]).stdout
+    titles = [f"\n{title}:\n" for title in GROUPS]
+    assert [text.index(title) for title in titles] == sorted(text.index(title) for title in titles)
+    assert all(f"\n  {name} " in text for name in COMMANDS) and "..." not in text.replace("[ARGS]...", "")
+    assert "Results go to stdout, progress to stderr." in text
