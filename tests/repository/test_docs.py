@@ -57,7 +57,7 @@ def test_every_algorithm_is_in_the_table():
 
 def parse(shown: Shown) -> Context:
     """The command with its words understood, and not run. Raises click's exceptions, which a test fails with."""
-    name, *words = shlex.split(shown.words.replace("…", ""))
+    name, *words = shlex.split(shown.words)
     command = main.get_command(None, name)
     assert command is not None, f"no command '{name}'"
     return command.make_context(name, [*expanded(words)])

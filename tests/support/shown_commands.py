@@ -35,7 +35,7 @@ PARSED = {
     r"^health\b|--hosts\b": "hosts; `launching` runs them on virtual ones",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
-    r"--stage\b|…": "a folder on every node",
+    r"--stage\b": "a folder on every node",
     r"--resume\b": "a run that was interrupted; `cli/test_run.py` interrupts one",
     r"--min-busbw\b": "a machine that is fast enough; `evaluation/test_acceptance.py` has results",
 }
@@ -45,7 +45,7 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^run .*--(precision|cache|check|format)": "rooms `measuring` and `report` run these options",
     r"lumi\.json": "test_docs.py runs them in a test of their own",
 }
-SHORTER = {r"^(run .*)--within 90s": r"\1", r"^(run .*)": r"\1 --launches 1 --iters 3"}  # unless FULL
+SHORTER = {r"^(run .*)--within 90s": r"\1", r"^(run .*)": r"\1 --launches 1 --warmups 1 --iters 3"}  # unless FULL
 OF_THE_PAGE = r"results/|machine\.json"  # what the page itself made
 MAY_FAIL = r"^(compare|doctor)\b"  # exit status 1 is an answer
 
