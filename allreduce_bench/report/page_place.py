@@ -1,7 +1,8 @@
 """Where a page goes when no name is given, so that it never takes the place of a page about other runs.
 
-A page about one run stands in its folder, one about several runs beside the first of them. Each page names its runs in
-its head, by fingerprints of their run.json, which never changes.
+A page about one run stands in its folder, one about several runs in the working folder: beside the runs its folder of
+figures would be taken for one of them. Each page names its runs in its head, by fingerprints of their run.json, which
+never changes.
 """
 
 import hashlib
@@ -26,20 +27,14 @@ def fingerprints(folders: Sequence[RunFolder]) -> str:
 def default_page(folders: Sequence[RunFolder]) -> Path:
     """The page about `folders` where no name is given: `report.html`, or the first free one of `report-2.html`, ...
 
-    It stands in the folder of a single run, or beside the first of several. A name is free where there is no file, or a
-    page about the same runs; in the folder of a single run also where a file does not say what it is about. Raises
+    It stands in the folder of a single run, or in the working folder for several. A name is free where there is no file
+    or a page about the same runs; in the folder of a single run also where a file does not say what it is about. Raises
     OSError: a run.json, or what stands at such a name, cannot be read.
     """
-    runs, first = fingerprints(folders), folders[0].path
-    place = first if len(folders) == 1 else _folder_around(first)
+    runs, place = fingerprints(folders), folders[0].path if len(folders) == 1 else Path()
     free = {None, runs, ""} if len(folders) == 1 else {None, runs}
     names = chain(["report.html"], (f"report-{number}.html" for number in count(2)))
     return next(place / name for name in names if _runs_of_page(place / name) in free)
-
-
-def _folder_around(folder: Path) -> Path:
-    """The folder that holds `folder`, also where that is written as `.` or `..`."""
-    return folder.parent if folder.name not in ("", "..") else Path(os.path.abspath(folder)).parent
 
 
 def _runs_of_page(path: Path) -> str | None:

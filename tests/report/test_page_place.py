@@ -14,7 +14,8 @@ from allreduce_bench.runs.folder import RunFolder
 
 
 @pytest.fixture
-def runs(tmp_path) -> list[RunFolder]:
+def runs(tmp_path, monkeypatch) -> list[RunFolder]:
+    monkeypatch.chdir(tmp_path)
     return [
         build_run(tmp_path / name, sizes=(8,), ranks=(2,), launches=1, choices={"seed": seed})
         for seed, name in enumerate("abc")
@@ -31,14 +32,14 @@ def test_the_page_about_one_run_stands_in_it_and_is_made_anew(runs, tmp_path):
     assert write_page(runs[:1]) == tmp_path / "a" / "report.html" == default_page(runs[:1])
 
 
-def test_the_page_about_several_runs_stands_beside_them_whatever_their_order(runs, tmp_path):
-    assert write_page(runs[:2]) == tmp_path / "report.html"
-    assert default_page(runs[1::-1]) == tmp_path / "report.html"
+def test_the_page_about_several_runs_stands_in_the_working_folder_whatever_their_order(runs, tmp_path):
+    assert write_page(runs[:2]) == default_page(runs[1::-1]) == Path("report.html")
 
 
 def test_a_page_about_other_runs_stays(runs, tmp_path):
     pages = [write_page(runs[:1]), write_page(runs[:2]), write_page(runs), write_page(runs[1:])]
-    assert pages == [tmp_path / name for name in ("a/report.html", "report.html", "report-2.html", "report-3.html")]
+    names = ("a/report.html", "report.html", "report-2.html", "report-3.html")
+    assert [tmp_path / page for page in pages] == [tmp_path / name for name in names]
     assert all(path.read_text().endswith(str(path)) for path in pages)
     assert default_page(runs) == pages[2]
 
@@ -48,18 +49,18 @@ def test_a_page_about_several_runs_that_stands_in_one_of_them_stays(runs, tmp_pa
     assert default_page(runs[:1]) == tmp_path / "a" / "report-2.html"
 
 
-def test_a_file_that_does_not_say_what_it_is_about_stays_beside_runs_only(runs, tmp_path):
+def test_a_file_that_does_not_say_what_it_is_about_stays_in_the_working_folder(runs, tmp_path):
     for path in (tmp_path / "report.html", tmp_path / "a" / "report.html"):
         path.write_text("<p>mine</p>")
-    assert default_page(runs) == tmp_path / "report-2.html"
+    assert default_page(runs) == Path("report-2.html")
     assert default_page(runs[:1]) == tmp_path / "a" / "report.html"
 
 
-def test_the_folder_around_a_run_is_found_from_within_it(runs, tmp_path, monkeypatch):
+def test_a_working_folder_that_is_a_run_keeps_its_own_page(runs, tmp_path, monkeypatch):
+    write_page(runs[:1])
     monkeypatch.chdir(tmp_path / "a")
-    here = RunFolder(Path("."))
-    assert os.path.realpath(default_page([here, RunFolder(Path("../b"))])) == os.path.realpath(tmp_path / "report.html")
-    assert default_page([here]) == Path("report.html")
+    assert default_page([RunFolder(Path("."))]) == Path("report.html")
+    assert default_page([RunFolder(Path(".")), RunFolder(Path("../b"))]) == Path("report-2.html")
 
 
 def test_what_is_no_file_at_the_name_of_a_page_is_an_error(runs, tmp_path):
