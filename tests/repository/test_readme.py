@@ -8,6 +8,7 @@ from places import ROOT
 from shown_commands import output_below, run_page
 
 from allreduce_bench.machine.interfaces import sent_bytes
+from allreduce_bench.units import format_size, parse_size
 
 README = ROOT / "README.md"
 MOST_LINES = 150
@@ -32,7 +33,13 @@ def shape(text: str) -> dict[str, list]:
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_its_commands_run_one_after_the_other_and_the_first_prints_what_is_shown(desk):
+    sizes = re.search(r"run -n 2,4 --sizes (\S+)", README.read_text())[1].split(",")
+    assert [words[:2] for words in shape(output_below(README, "allreduce-bench run -n 2,4"))["sizes"]] == [
+        format_size(parse_size(size)).split() for size in sizes
+    ]
     printed = run_page("README.md", FULL)
     (table,) = (text for words, text in printed.items() if words.startswith("run -n 2,4"))
     if sent_bytes():  # else nothing here counts what the network carried, and the last line is absent
-        assert shape(table) == shape(output_below(README, "allreduce-bench run -n 2,4"))
+        kept, shown = shape(table), shape(output_below(README, "allreduce-bench run -n 2,4"))
+        shown["sizes"] = [size for size in shown["sizes"] if FULL or size in kept["sizes"]]  # it was shortened
+        assert kept == shown

@@ -45,7 +45,11 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^run .*--(precision|cache|check|format)": "rooms `measuring` and `report` run these options",
     r"lumi\.json": "test_docs.py runs them in a test of their own",
 }
-SHORTER = {r"^(run .*)--within 90s": r"\1", r"^(run .*)": r"\1 --launches 1 --warmups 1 --iters 3"}  # unless FULL
+SHORTER = {  # unless FULL
+    r"^(run .*)--within 90s": r"\1",
+    r"--sizes 8,4K,128K,1M,16M": "--sizes 8,4K,1M",
+    r"^(run .*)": r"\1 --launches 1 --warmups 1 --iters 3 --cell-time 10ms",
+}
 OF_THE_PAGE = r"results/|machine\.json"  # what the page itself made
 MAY_FAIL = r"^(compare|doctor)\b"  # exit status 1 is an answer
 
