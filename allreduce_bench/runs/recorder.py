@@ -43,6 +43,7 @@ def create_run(
         **({"merged": merged} if merged else {}),
         "plan": plan.to_json(),
     }
+    above = [place for place in folder.path.parents if not place.exists()]
     folder.path.parent.mkdir(parents=True, exist_ok=True)
     draft = RunFolder(folder.path.with_name(f".new-{unique_name()}"))
     try:
@@ -51,7 +52,8 @@ def create_run(
         if is_taken(folder.path):
             raise FileExistsError(EEXIST, "exists", str(folder.path))
         draft.path.rename(folder.path)
-        sync_folder(folder.path.parent)
+        for place in (folder.path, *above):  # the name of a new folder is on disk when the folder around it is
+            sync_folder(place.parent)
     except OSError as error:  # a full disk must not leave half a run behind
         discard_run(draft)
         error.filename = str(folder.path)  # whose name the user knows
@@ -110,7 +112,8 @@ class Recorder:
             stem.parent.mkdir()
             return self._claim(stem)
         try:
-            self._repetitions, self._cells = _create(Path(f"{stem}.csv")), _create(Path(f"{stem}.cells.csv"))
+            paths = (f"{stem}.csv", f"{stem}.cells.csv")
+            self._repetitions, self._cells = (os.open(path, NEW_FILE | os.O_APPEND, 0o666) for path in paths)
         except FileExistsError:  # of an attempt whose JSON file is gone
             os.unlink(f"{stem}.json")
             return False
@@ -156,6 +159,8 @@ class Recorder:
         path = Path(f"{self._stem}.stamps", f"{self._kept_stamps:04}.npy")
         path.parent.mkdir(exist_ok=True)
         write_whole(path, content, self._sync)
+        if self._sync and self._kept_stamps == 1:  # the name of their folder, too
+            sync_folder(path.parent.parent)
         self._stamps_crc32 = checksum(content)
         return f"{path.parent.name}/{path.name}"
 
@@ -224,17 +229,12 @@ def write_whole(path: Path, content: bytes, sync: bool = True) -> None:
 
 def sync_folder(path: Path) -> None:
     """Wait until the names in a folder are on disk, where the file system has such a wish."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with suppress(OSError):  # some file systems keep no order to ask for
+    with suppress(OSError):  # some file systems keep no order to ask for, some folders may not be opened
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
             os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _create(path: Path) -> int:
-    """Open a new file to append to. Raises FileExistsError."""
-    return os.open(path, NEW_FILE | os.O_APPEND, 0o666)
+        finally:
+            os.close(handle)
 
 
 def append_to(handle: int, content: bytes, sync: bool = True) -> None:
