@@ -32,7 +32,8 @@ lint: .venv/test.stamp
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours
 studies: .venv/test.stamp .venv-mpich/test.stamp
 	@for study in $(STUDIES) "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
-	    "ratios $(INTERPRETERS)" "kills $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
+	    "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
+	    "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
 	done; [ -z "$$failed" ] || { echo "not as promised:$$failed"; exit 1; }

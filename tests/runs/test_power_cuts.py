@@ -13,10 +13,17 @@ from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.recorder import Recorder
 
 
+class WithStamps(Recorder):
+    """A recorder that keeps a file of stamps for each cell."""
+
+    def cell(self, facts, repetitions):
+        super().cell({**facts, "stamps": self.keep_stamps(b"stamps")}, repetitions)
+
+
 @pytest.fixture
 def operations(tmp_path, monkeypatch) -> list[Operation]:
     """What the recorder does to `tmp_path`/disk for a run of four cells; other made runs wait for no disk."""
-    monkeypatch.setattr("made_runs.Recorder", lambda folder, launch, facts, sync: Recorder(folder, launch, facts))
+    monkeypatch.setattr("made_runs.Recorder", lambda folder, launch, facts, sync: WithStamps(folder, launch, facts))
     kept: list[Operation] = []
     (tmp_path / "disk").mkdir()
     with recording(tmp_path / "disk", kept.append):

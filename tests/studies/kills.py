@@ -201,7 +201,7 @@ def kill(draw: random.Random, python: Path, kind: Kind, place: Path) -> Outcome 
         try:
             if not wait_for_moment(draw, cells, folder, process):
                 return None
-            kept, begun = finished(folder), time.monotonic()
+            kept, begun, has_begun = finished(folder), time.monotonic(), (folder / "run.json").exists()
             if not strike(kind, rank, process, mark):
                 return None
             outcome = Outcome(f"{kind.name}, rank {rank} of {ranks}, {len(kept)} cells finished")
@@ -214,7 +214,8 @@ def kill(draw: random.Random, python: Path, kind: Kind, place: Path) -> Outcome 
                 outcome.left = left_behind(mark, LEFT_S)
                 outcome.ended_s = time.monotonic() - begun
             stderr.seek(0)
-            judge_words(outcome, kind, rank, status, stderr.read().splitlines(), bool(kept))
+            if has_begun:  # before, Python itself or the reader of the command line says what it says
+                judge_words(outcome, kind, rank, status, stderr.read().splitlines(), bool(kept))
             go_on(outcome, begin, folder, environ, kept, cells)
             outcome.left += left_behind(mark, LEFT_S)
             return outcome
@@ -230,7 +231,7 @@ def judge_words(outcome: Outcome, kind: Kind, rank: int, status: int, lines: lis
     """
     last = lines[-1] if lines else ""
     if any("Traceback" in line for line in lines):
-        outcome.faults.append("a traceback")
+        outcome.faults.append(f"a traceback: {lines}")
     if kind.number is signal.SIGKILL and kind.victim in ("starter", "group"):
         return
     by_signal = status == -kind.number and kind.victim != "rank"
