@@ -85,6 +85,7 @@ def parse_share(text: str) -> float:
 def parse_counts(text: str, counted: str = "rank") -> list[int]:
     """The whole numbers of `2,4,8`, `1-8` or `1-4,8`, ascending; `counted` names what they count. Raises ValueError."""
     counts: set[int] = set()
+    named = 0
     for word in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", word)
         if not match:
@@ -96,6 +97,9 @@ def parse_counts(text: str, counted: str = "rank") -> list[int]:
             raise ValueError(f"'{text}': the range {first}-{last} is empty; put the smaller number first")
         if last > MAX_RANKS:
             raise ValueError(f"'{text}': {last} is more than {MAX_RANKS}")
+        named += last + 1 - first
+        if named > MAX_RANKS:
+            raise ValueError(f"'{text[:40]}...': names more than {MAX_RANKS} numbers")
         counts.update(range(first, last + 1))
     return sorted(counts)
 

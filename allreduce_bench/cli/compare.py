@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from .sections import examples
-from .types import DESPITE, NAMES, SHARE, SIZES, OneLineError, errors_in_one_line, talk, tell_damages
+from .types import DESPITE, NAMES, SHARE, SIZES, OneLineError, errors_in_one_line, no_limit, talk, tell_damages
 
 SEPARATOR = "\0--"  # stands for `--`, which click would drop; no path is called so
 
@@ -57,8 +57,9 @@ class _CommandOfSides(click.Command):
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write the result there, and the table to stdout."
 )
+@no_limit
 @errors_in_one_line
-def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output) -> None:
+def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output, no_limit) -> None:
     """Hold NEW runs against BASELINE runs, cell by cell; exit status 1 where one is slower or failed.
 
     Two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. A cell is the same
@@ -73,14 +74,17 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     from ..evaluation.comparison import compare as judge
     from ..runs.atomic_write import refuse_given, write_given
     from ..runs.folder import RunFolder
+    from .work_limit import refuse_many_runs
 
     if output:
         refuse_given(output)
     baselines, new_runs = _sides(runs)
     tell_damages(map(RunFolder, (*baselines, *new_runs)))
+    refuse_many_runs("compare", len(baselines) + len(new_runs), no_limit)
     sides = read_sides(baselines, new_runs)
     comparison = judge(*sides, threshold, despite, algorithms or (), sizes or (), undecided)
     if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
         write_given(output, FORMATS[format_](comparison))
         format_ = "table"
     click.echo(FORMATS[format_](comparison), nl=False)

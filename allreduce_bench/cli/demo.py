@@ -12,7 +12,7 @@ from .measurement import WAIT_IDLE
 from .request import Control, Request, algorithm_fields
 from .run_from_outside import run_from_outside
 from .sections import examples
-from .types import DURATION, RANKS, OneLineError, errors_in_one_line, talk
+from .types import DURATION, RANKS, OneLineError, errors_in_one_line, no_limit, talk
 
 SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
@@ -23,8 +23,9 @@ SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS].")
 @WAIT_IDLE
 @click.option("--here", is_flag=True, help="Measure even where a scheduler exists and no job runs (a login node).")
+@no_limit
 @errors_in_one_line
-def demo(ranks, within, output, wait_idle, here) -> None:
+def demo(ranks, within, output, wait_idle, here, no_limit) -> None:
     """Measure all algorithms on this machine and write the report."""
     from ..report.page import write_report
 
@@ -37,7 +38,7 @@ def demo(ranks, within, output, wait_idle, here) -> None:
             "run it inside a job, or say --here"
         )
     plan = Plan(sizes=SIZES, ranks=ranks, **algorithm_fields())
-    control = Control(output=output, within_s=within, wait_idle_s=wait_idle)
+    control = Control(output=output, within_s=within, wait_idle_s=wait_idle, no_limit=no_limit)
     folder, failure = run_from_outside(Request(lambda: plan, control))
     if folder.summary_csv.is_file():
         talk(f"report: {write_report([folder], folder.path / 'report.html')}")

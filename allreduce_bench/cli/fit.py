@@ -13,7 +13,7 @@ from .. import __version__
 from ..algorithms import builtin, find
 from ..runs.schema import FLOOR
 from .sections import examples
-from .types import NAMES, OneLineError, errors_in_one_line, own_files, talk, tell_damages
+from .types import NAMES, OneLineError, errors_in_one_line, no_limit, own_files, talk, tell_damages
 
 OWN_FILE_REASON = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
 FORMATS = ("table", "csv", "json")
@@ -33,8 +33,9 @@ FORMATS = ("table", "csv", "json")
 @own_files
 @click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Where nothing says how many nodes.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@no_limit
 @errors_in_one_line
-def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> None:
+def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_limit) -> None:
     """Fit a latency/bandwidth model to each algorithm of RUNs, or of other tools' LOGs.
 
     Prints the parameters with 95 % intervals, and how far the model is off: in sample; at each number of ranks when it
@@ -45,9 +46,11 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_) -> No
     from ..models.listing import Listing
     from ..models.series import FittedSeries, UnfittedSeries, fit_series
     from ..runs.atomic_write import refuse_given
+    from .work_limit import refuse_long_logs
 
     if output:
         refuse_given(output)
+    refuse_long_logs("fit", (path for path in runs if not (path / "run.json").exists()), no_limit)
     points_and_floors = _points(runs)
     points = _points_of(points_and_floors[points_and_floors["executor"] != FLOOR], algorithms)
     if ranks_per_node:

@@ -20,7 +20,7 @@ from ..watching.lifeline import WarningFlag
 from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
 from .request import Control, Request, algorithm_fields
 from .sections import examples
-from .types import DURATION, HOSTS, SHARE, OneLineError, errors_in_one_line, kept_command, talk
+from .types import DURATION, HOSTS, SHARE, OneLineError, errors_in_one_line, kept_command, no_limit, talk
 
 NODELIST = "SLURM_JOB_NODELIST"
 CELL_TIME_S = 0.2
@@ -54,8 +54,9 @@ PLANNED = frozenset(  # options of `run` in which runs that are there must agree
 @click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
 @click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
 @click.option("--interface", default=Start.interface, metavar="IF", help="As of run.")
+@no_limit
 @errors_in_one_line
-def health(hosts, output, threshold, launches, timeout, **start_options) -> None:
+def health(hosts, output, threshold, launches, timeout, no_limit, **start_options) -> None:
     """Find the node or the link that is slower than its peers.
 
     Pairs of nodes, one after the other, all-reduce with one rank on each: 8 bytes for the latency, 4 MiB for the
@@ -73,7 +74,7 @@ def health(hosts, output, threshold, launches, timeout, **start_options) -> None
     pairs, start = pairs_of(_nodes_to_check(hosts)), Start(ranks_per_node=1, **start_options)
     output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
     planned = [
-        _planned_pair(output / "+".join(pair), pair, launches, start) for pair in pairs
+        _planned_pair(output / "+".join(pair), pair, launches, start, no_limit) for pair in pairs
     ]  # all, before anything is started
     find_launcher(start)  # what no pair could do need not be said of each
     measured_pairs, warning = [], WarningFlag()
@@ -103,7 +104,9 @@ def _nodes_to_check(hosts: tuple[str, ...] | None) -> list[str]:
     return [slots_of(host)[0] for host in hosts] if hosts else expand(os.environ[NODELIST])
 
 
-def _planned_pair(folder: Path, pair: tuple[str, ...], launches: int, start: Start) -> tuple[RunFolder, Plan]:
+def _planned_pair(
+    folder: Path, pair: tuple[str, ...], launches: int, start: Start, no_limit: bool
+) -> tuple[RunFolder, Plan]:
     """The run of a pair, as `run` itself would plan it."""
     from ..evaluation.node_pairs import ALGORITHMS, METRICS
 
@@ -116,7 +119,7 @@ def _planned_pair(folder: Path, pair: tuple[str, ...], launches: int, start: Sta
         start=replace(start, hosts=pair),
         **algorithm_fields(ALGORITHMS),
     )
-    return planned_run(Request(lambda: plan, Control(output=folder, resume=True), PLANNED))
+    return planned_run(Request(lambda: plan, Control(output=folder, resume=True, no_limit=no_limit), PLANNED))
 
 
 def _measure_pair(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_s: float, warning: WarningFlag):

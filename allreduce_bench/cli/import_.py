@@ -9,7 +9,7 @@ import click
 
 from ..units import MAX_RANKS, format_size, in_ranks
 from .sections import examples
-from .types import OneLineError, errors_in_one_line, kept_command, talk
+from .types import OneLineError, errors_in_one_line, kept_command, no_limit, talk
 
 if TYPE_CHECKING:
     from ..evaluation.summary_row import SummaryRow
@@ -72,8 +72,9 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
     metavar="COLUMN=VALUE",
     help="Take only rows with this value; * and ? stand for anything; may be repeated.",
 )
+@no_limit
 @errors_in_one_line
-def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns, where) -> None:
+def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns, where, no_limit) -> None:
     """Make a run of LOGS of other tools, told by their content; report, fit and compare read it as any other.
 
     OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text and JSON), result folders of PICO, and
@@ -85,9 +86,11 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
     from ..runs.folder import RunFolder
     from ..runs.recorder import is_taken
     from ..runs.rows import RunError
+    from .work_limit import refuse_long_logs
 
     if is_taken(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
+    refuse_long_logs("import", logs, no_limit)
     if dtype is not None and dtype.lower() not in (*ITEMSIZES, *SPELLINGS):
         raise OneLineError(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")
     common = {

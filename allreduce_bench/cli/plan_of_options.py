@@ -49,6 +49,7 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
 def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     """The folder and the plan of the run that is asked for; nothing is written. Raises as `open_run`."""
     from ..evaluation.acceptance import refuse_unplanned  # late: a rank that was started by us opens no run
+    from .work_limit import refuse_long_run
 
     control = request.control
     _refuse_contradictions(control)
@@ -58,7 +59,8 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     plan = request.make_plan()
     folder = RunFolder(control.output or _default_output(plan))
     if is_there:
-        plan = _stored_plan(folder, plan, request.asked)
+        plan = _stored_plan(folder, plan, request.asked, control.no_limit)
+    refuse_long_run(plan, control.no_limit)
     refuse_unplanned(control.limits, plan)
     chosen_launches(plan, control.only)
     teach_numpy(plan.dtype)
@@ -76,12 +78,15 @@ def _refuse_contradictions(control: Control) -> None:
         raise PlanError(f"-o {control.output}: -o is the output folder; the operation is --op {control.output}")
 
 
-def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str]) -> Plan:
+def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_limit: bool) -> Plan:
     """The plan of a run that is resumed. Raises as `open_run` where it cannot be, or was to be another one."""
     if imported := folder.imported():
         raise RunError(f"{folder.path}: imported from {imported['tool']}, so nothing of it is left to be measured")
+    from .work_limit import refuse_long_run
+
     stored = folder.plan()
     tell_damages([folder])
+    refuse_long_run(stored, no_limit)
     if folder.pending(stored):
         _refuse_former_sync(folder, stored)
     _refuse_other_plan(folder, stored, kept_plan(wanted), asked)

@@ -7,12 +7,11 @@ import click
 from ..runs.atomic_write import is_stream, write_given
 from ..units import parse_price, parse_size
 from .sections import examples
-from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, parsed
+from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, no_limit, parsed
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
 MOST_RANKS = 1 << 18
 LARGEST = 1 << 50  # bytes: a PiB
-MOST_CELLS = 20_000
 MOST_ALPHA_S, MOST_BETA_S = 1.0, 1e-3  # of a message, of a byte: no network is so slow, but a unit is soon forgotten
 SUFFIXES = {".csv": "csv", ".json": "json", ".txt": "table"}
 PRICE = parsed("price", parse_price)
@@ -45,9 +44,12 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
 @click.option("--beta-within", type=PRICE, help="Instead of --bandwidth-within.")
 @click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), help="[default: table]")
 @click.option("--map", "as_map", is_flag=True, help="Only who is fastest, ranks down and sizes across.")
+@no_limit
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt, .csv or .json file.")
 @errors_in_one_line
-def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, as_map, output, **prices) -> None:
+def predict(
+    machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, as_map, no_limit, output, **prices
+) -> None:
     """Predict the times of all-reduces from MACHINE, a file that 'fit' wrote, or from --alpha and --bandwidth.
 
     Below the times stand the sizes and the numbers of ranks at which one algorithm overtakes another. Beyond twice the
@@ -55,6 +57,7 @@ def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, 
     """
     from ..models.prediction import BEST, Layout, competing_models
     from ..report import forecast
+    from .work_limit import refuse_many_times
 
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
@@ -62,6 +65,7 @@ def predict(machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, 
     priced, source = _from_file(machine, prices) if machine else _from_prices(prices, ranks_per_node)
     segment = segment or (BEST if priced.bare else None)
     competing = competing_models(priced, algorithms, Layout(ranks_per_node, segment))
+    refuse_many_times(ranks, len(sizes), sum(len(group.models) for group in competing), no_limit)
     requested = forecast.Forecast(priced, source, competing, ranks, sizes)
     forms = {"table": forecast.as_tables, "map": forecast.as_map, "csv": forecast.as_csv, "json": forecast.as_json}
     text = forms["map" if as_map else layout](requested).rstrip("\n")
@@ -84,10 +88,6 @@ def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
         raise OneLineError("--segment 0: a segment holds at least one element")
     if ranks_per_node and ranks_per_node > ranks[-1]:
         raise OneLineError(f"--ranks-per-node {ranks_per_node}: there are {ranks[-1]} ranks in all")
-    if len(ranks) * len(sizes) > MOST_CELLS:
-        raise OneLineError(
-            f"{len(ranks)} numbers of ranks times {len(sizes)} sizes: at most {MOST_CELLS} are predicted"
-        )
 
 
 def _format(layout, as_map, output) -> str:

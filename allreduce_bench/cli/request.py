@@ -45,6 +45,7 @@ class Control:
     timeout_s: float = 60.0  # without any move, until a launch is ended
     stage: str = ""  # folder of each node for the Python environment; empty: it is not staged
     only: str = ""  # see `chosen_launches`
+    no_limit: bool = False  # of its work, see `work_limit`
     requeue: bool = False
     report: bool = False
     format: str = "table"
@@ -75,7 +76,8 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
         wait_idle_s=options["wait_idle"],
         timeout_s=Control.timeout_s if options["timeout"] is None else options["timeout"],
         stage=options["stage"],
-        only=options.get("only", ""),  # this and the next two only of `run`
+        only=options.get("only", ""),  # this and the next three not of every command
+        no_limit=options.get("no_limit", False),
         requeue=options.get("requeue", False),
         report=options.get("report", False),
         format=options["format"],

@@ -9,7 +9,7 @@ from .options import job_options, plan_options
 from .plan_of_options import refuse_short_timeout
 from .request import Control, request_of
 from .sections import Sectioned, examples
-from .types import DURATION, errors_in_one_line, given_options
+from .types import DURATION, errors_in_one_line, given_options, no_limit
 
 
 @click.command(
@@ -34,6 +34,7 @@ from .types import DURATION, errors_in_one_line, given_options
     help="End a launch in which nothing moves for so long, and name the rank that the others wait for.",
 )
 @click.option("--skip-hung", is_flag=True, help="With --resume: leave out the cells that hung.")
+@no_limit
 @click.pass_context
 @errors_in_one_line
 def run(context: click.Context, **options) -> None:

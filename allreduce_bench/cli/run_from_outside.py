@@ -24,6 +24,7 @@ from .in_job import InJob
 from .plan_of_options import begin_run, planned_run
 from .request import Control, Request
 from .types import INTERRUPTED, OneLineError, display, talk
+from .work_limit import refuse_many_ranks
 
 
 def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
@@ -40,6 +41,8 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
         folder, plan = planned_run(request)
         job.choose(folder, plan)
         launcher = find_launcher(plan.start)
+        if on_one_node(launcher, max(plan.ranks), plan.start, os.environ):
+            refuse_many_ranks(max(plan.ranks), control.no_limit)
         staged = stage(control.stage, folder.path, plan.start)
         if staged:
             click.get_current_context().call_on_close(staged.close)

@@ -13,7 +13,7 @@ from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology
 from ..schedule.verify import Proof
 from .sections import examples
-from .types import RANKS, OneLineError, errors_in_one_line
+from .types import RANKS, OneLineError, errors_in_one_line, no_limit
 
 MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
 
@@ -47,9 +47,10 @@ def list_() -> None:
 @click.option(
     "--ranks-per-node", type=click.IntRange(1), help="Lay the ranks out on nodes of so many [default: one node]."
 )
+@no_limit
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt file instead of stdout.")
 @errors_in_one_line
-def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> None:
+def explain(algorithm: str, ranks, count, segment, ranks_per_node, no_limit, output) -> None:
     """Show ALGORITHM round by round: who sends what to whom, and what each rank then holds.
 
     ALGORITHM is a name (see 'allreduce-bench list') or the path of your own file. Ranks are the letters a, b, c, … and
@@ -57,6 +58,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
     """
     from ..schedule.draw import rounds
     from ..schedule.verify import verify as prove
+    from .work_limit import refuse_long_text
 
     if len(ranks) != 1:
         raise OneLineError(f"explain takes one number of ranks, found {','.join(map(str, ranks))}")
@@ -69,6 +71,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, output) -> No
     pages = []
     for chosen in find([algorithm]).values():
         _refuse_unmet(chosen, size, topology)
+        refuse_long_text(chosen, topology, count, segment or max(count, 1), no_limit)
         schedules = chosen.schedules(size, topology, count, segment or max(count, 1))
         try:
             proof = prove(schedules, count)
@@ -106,16 +109,19 @@ def _promises(proof: Proof) -> str:
     help="Elements of a segment; may be repeated [default: several].",
 )
 @click.option("--ranks-per-node", type=click.IntRange(1), help="Prove this node layout only [default: several].")
+@no_limit
 @errors_in_one_line
-def verify(algorithms, ranks, counts, segment, ranks_per_node) -> None:
+def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None:
     """Prove that ALGORITHMS (names or paths of your own files; default: all) are all-reduces, without running them.
 
     Exit status 1 when a schedule is refused; the message names the round, the rank and the block.
     """
     from ..schedule.verify_all import prove_all
+    from .work_limit import refuse_many_proofs
 
     _refuse_too_many(ranks)
     proved = find(list(algorithms)) if algorithms else builtin()
+    refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)
     refused = 0
     for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node):
         click.echo(line.text)

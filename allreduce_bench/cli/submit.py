@@ -27,7 +27,7 @@ from ..units import aligned, nearest, parse_counts
 from .options import plan_options
 from .sections import Sectioned, examples
 from .sweep_of_options import SubmissionRequest, jobs_left, new_sweep, rendering, resumed_sweep, submission_request
-from .types import DURATION, INTERRUPTED, RANKS, OneLineError, errors_in_one_line, given_options, parsed, talk
+from .types import DURATION, INTERRUPTED, RANKS, OneLineError, errors_in_one_line, given_options, no_limit, parsed, talk
 
 SENSELESS = {  # options of `run` that have none here -> why
     "ranks": "ranks are nodes x ranks per node; say --nodes and --ranks-per-node",
@@ -98,6 +98,7 @@ class SubmitCommand(Sectioned):
 @click.option("--resume", is_flag=True, help="Submit what is left of the sweep in -o, as it was submitted before.")
 @click.option("--timeout", type=DURATION, help="As for run: end a launch in which nothing moves for so long.")
 @click.option("--skip-hung", is_flag=True, help="With --resume: leave out the cells that hung.")
+@no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORDS FOR SBATCH]...")
 @click.pass_context
 @errors_in_one_line

@@ -202,4 +202,4 @@ def _steering(run: Request) -> tuple[str, ...]:
     times = {"within": control.within_s, "wait_idle": control.wait_idle_s, "timeout": control.timeout_s}
     given_times = [f"--{name.replace('_', '-')}={value:g}s" for name, value in times.items() if name in run.asked]
     limits = [f"{OPTION[limit.quantity]}={limit.words}" for limit in control.limits]
-    return (*given_times, *limits, *["--skip-hung"] * control.skip_hung)
+    return (*given_times, *limits, *["--skip-hung"] * control.skip_hung, *["--no-limit"] * control.no_limit)

@@ -136,6 +136,9 @@ def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str
         raise OneLineError(f"--own {error}") from error
 
 
+no_limit = click.option(
+    "--no-limit", is_flag=True, help="Do it, however long it takes and however much it writes [default: refuse]."
+)
 own_files = click.option(  # a run names its files, but reading a run must not run what it names
     "--own",
     multiple=True,

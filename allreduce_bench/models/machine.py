@@ -59,6 +59,7 @@ def bare_machine(
 
 def write_machine(machine: Machine, path: Path) -> None:
     """Write `machine` as JSON; missing parent folders are made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_given(path, json.dumps(machine.to_json(), indent=1, allow_nan=False) + "\n")
 
 

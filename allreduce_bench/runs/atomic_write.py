@@ -41,7 +41,6 @@ def write_given(path: Path, text: str) -> None:
         with open(_opened(path), "w", encoding="utf-8") as file:
             file.write(text)
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
 
 

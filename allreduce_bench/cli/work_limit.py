@@ -1,0 +1,147 @@
+"""How much work a command begins unless it is told --no-limit: estimated before, from plans, sizes and cost formulas.
+
+Each limit is about ten minutes of a laptop, or what its disk and its reader can take.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import log2
+from os import walk
+from pathlib import Path
+
+from ..machine.node import cores
+from ..runs.plan import Plan
+from ..schedule import Parts
+from ..schedule.algorithm import Algorithm, AlgorithmError
+from ..schedule.topology import Topology
+from ..schedule.verify_all import layouts
+from .types import OneLineError
+
+MOST_LAUNCHES, MOST_CELLS, MOST_CALLS = 10_000, 1_000_000, 1_000_000_000  # of a run, in all
+MOST_RANKS_HERE, RANKS_OF_A_CORE = 256, 16  # of a launch on this node
+MOST_STEPS = 30_000_000  # proved at 20 us each
+MOST_TEXT_NBYTES = 10_000_000
+MOST_TIMES = 200_000  # that are predicted at 0.5 ms each
+MOST_LOG_NBYTES = 32_000_000  # a million rows at 0.3 ms each
+MOST_RUNS = 1000
+LETTERS_OF_TERM, LETTERS_OF_MESSAGE = 6, 60  # of what `explain` writes: `371.1+`, and a line without its contents
+
+
+def refuse_above(
+    what: str, estimate: float, most: float, unit: str, advice: str, no_limit: bool, divisor: float = 1
+) -> None:
+    """Raises OneLineError where `estimate` is above `most`, both said in so many `unit`, unless there is no limit."""
+    if estimate > most and not no_limit:
+        amount, limit = (f"{float(f'{number / divisor:.3g}'):,.0f}" for number in (estimate, most))
+        bound = f"the limit is {limit} {unit.split()[0]}"
+        raise OneLineError(f"{what}: about {amount} {unit}, {bound}; {advice}, or lift the limit by --no-limit")
+
+
+def refuse_long_run(plan: Plan, no_limit: bool) -> None:
+    """Raises OneLineError where the launches, cells or calls of a plan are very many."""
+    launches = plan.launches * len(plan.ranks)
+    kinds = len(plan.caches) * len(plan.group_kinds)
+    cells = launches * kinds * len(plan.sizes) * (len(plan.algorithms) + 2 * plan.floors)
+    calls = cells * ((plan.iters or 0) + plan.warmups + plan.back_to_back)
+    options = "--launches or --ranks", "--sizes, --launches or --ranks", "--iters, --warmups or --back-to-back"
+    refuse_above("run", launches, MOST_LAUNCHES, "launches", f"take fewer by {options[0]}", no_limit)
+    refuse_above("run", cells, MOST_CELLS, "cells in all launches", f"take fewer by {options[1]}", no_limit)
+    refuse_above("run", calls, MOST_CALLS, "calls in all cells", f"take fewer by {options[2]}", no_limit)
+
+
+def refuse_many_ranks(ranks: int, no_limit: bool) -> None:
+    """Raises OneLineError where so many ranks on this node would take its memory: each is a Python of its own."""
+    most = max(MOST_RANKS_HERE, RANKS_OF_A_CORE * cores())
+    refuse_above(f"run -n {ranks}", ranks, most, "processes on this node", "start fewer", no_limit)
+
+
+def refuse_many_proofs(
+    algorithms: Mapping[str, Algorithm],
+    ranks: Sequence[int],
+    counts: Sequence[int],
+    segments: Sequence[int],
+    ranks_per_node: int | None,
+    no_limit: bool,
+) -> None:
+    """Raises OneLineError where `verify` would enumerate very many steps."""
+    if no_limit:
+        return
+    steps = 0.0
+    for size in reversed(ranks):  # the most first
+        for algorithm in algorithms.values():
+            steps += sum(_steps(algorithm, case) for case in _cases(algorithm, size, counts, segments, ranks_per_node))
+        if steps > MOST_STEPS and len(ranks) > 1:
+            break  # it is more
+    what = f"verify -n {ranks[-1]}" if len(ranks) == 1 else f"verify, {len(ranks)} numbers of ranks up to {ranks[-1]}"
+    refuse_above(what, steps, MOST_STEPS, "steps to prove", "take fewer ranks, counts or segments", no_limit)
+
+
+def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segment: int, no_limit: bool) -> None:
+    """Raises OneLineError where `explain` would write very much."""
+    if no_limit:
+        return
+    size = len(topology.node_of)
+    what = f"explain {algorithm.name} -n {size}"
+    steps, advice = _steps(algorithm, (topology, count, segment)), "take fewer ranks or a longer segment"
+    refuse_above(what, steps, MOST_STEPS, "steps to draw", advice, no_limit)
+    some = [algorithm.schedule(rank, size, topology, count, segment) for rank in {0, size // 2, size - 1}]
+    messages = size * max(map(len, some))
+    # each rank hears every part of all others once, as a sum of more and more terms
+    nbytes = len(Parts(some, count)) * size**2 / 2 * LETTERS_OF_TERM + messages * LETTERS_OF_MESSAGE
+    refuse_above(what, nbytes, MOST_TEXT_NBYTES, "MB of text", advice, no_limit, divisor=1e6)
+
+
+def refuse_many_times(ranks: Sequence[int], sizes: int, algorithms: int, no_limit: bool) -> None:
+    """Raises OneLineError where `predict` would price very many cells."""
+    what = f"predict, {len(ranks)} numbers of ranks times {sizes} sizes of {algorithms} algorithms"
+    searched = log2(ranks[-1])  # numbers of ranks, for those at which one overtakes another
+    times = (len(ranks) + searched) * sizes * algorithms
+    refuse_above(what, times, MOST_TIMES, "times", "take fewer of them", no_limit)
+
+
+def refuse_long_logs(command: str, paths: Iterable[Path], no_limit: bool) -> None:
+    """Raises OneLineError where logs are very long, all together; of a folder all files count, of a pipe nothing."""
+    nbytes = sum(map(_log_nbytes, paths)) if not no_limit else 0
+    refuse_above(command, nbytes, MOST_LOG_NBYTES, "MB of logs", "cut them", no_limit, divisor=1e6)
+
+
+def refuse_many_runs(command: str, runs: int, no_limit: bool) -> None:
+    """Raises OneLineError for very many folders of runs."""
+    refuse_above(command, runs, MOST_RUNS, "runs", "name fewer", no_limit)
+
+
+def _log_nbytes(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    files = (Path(folder, name) for folder, _, names in walk(path) for name in names if name.endswith(".csv"))
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+Layout = tuple[Topology, int, int]  # with a count and a segment
+
+
+def _cases(
+    algorithm: Algorithm, size: int, counts: Sequence[int], segments: Sequence[int], ranks_per_node: int | None
+) -> Iterable[Layout]:
+    """What `verify` proves at so many ranks, about: a layout counts where it changes the cost."""
+    seen = set()
+    for topology in layouts(size, ranks_per_node):
+        if algorithm.unmet(size, topology) or (cost := _messages(algorithm, (topology, size, size))) in seen:
+            continue
+        seen.add(cost)
+        for count in counts or (size - 1, size, size + 1):
+            for segment in segments or ((count or 1, max(1, count // 5)) if algorithm.segmented else (count or 1,)):
+                yield topology, count, segment
+
+
+def _steps(algorithm: Algorithm, case: Layout) -> float:
+    """The steps of all ranks, at most: no rank has more than there are messages in a row."""
+    return len(case[0].node_of) * _messages(algorithm, case)
+
+
+def _messages(algorithm: Algorithm, case: Layout) -> float:
+    """Messages on the critical path. Raises AlgorithmError where a user's cost fails."""
+    topology, count, segment = case
+    try:
+        return algorithm.cost(len(topology.node_of), topology, count, segment).messages
+    except Exception as error:  # a user's may fail in any way
+        raise AlgorithmError(f"{algorithm.name}: its cost failed: {type(error).__name__}: {error}") from error
