@@ -7,6 +7,7 @@ from math import floor, log10
 SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 MAX_RANKS = 1_000_000
+LONGEST_S = 1e9  # 30 years
 
 
 def nearest(word: str, known: Iterable[str], prefix: str = "") -> str:
@@ -52,7 +53,10 @@ def parse_duration(text: str) -> float:
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)", text.strip())
     if not parts or "".join(a + b for a, b in parts) != re.sub(r"\s", "", text):
         raise ValueError(f"'{text}' is no duration; expected seconds or a number with ms, s, m or h, such as 90s or 2m")
-    return sum(float(number) * SECONDS[unit] for number, unit in parts)
+    duration_s = sum(float(number) * SECONDS[unit] for number, unit in parts)
+    if duration_s > LONGEST_S:
+        raise ValueError(f"'{text[:40]}' is longer than {LONGEST_S:.0e} s; expected such as 90s or 2h")
+    return duration_s
 
 
 def parse_price(text: str) -> float:

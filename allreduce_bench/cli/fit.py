@@ -12,6 +12,7 @@ import pandas as pd
 from .. import __version__
 from ..algorithms import builtin, find
 from ..runs.schema import FLOOR
+from ..units import MAX_RANKS
 from .sections import examples
 from .types import NAMES, OneLineError, errors_in_one_line, no_limit, own_files, talk, tell_damages
 
@@ -31,7 +32,9 @@ FORMATS = ("table", "csv", "json")
     help="NAME of a log sends the messages of ALGORITHM of 'list'; may be repeated.",
 )
 @own_files
-@click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Where nothing says how many nodes.")
+@click.option(
+    "--ranks-per-node", type=click.IntRange(1, MAX_RANKS), metavar="N", help="Where nothing says how many nodes."
+)
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @no_limit
 @errors_in_one_line

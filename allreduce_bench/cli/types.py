@@ -31,7 +31,8 @@ class OneLineError(click.ClickException):
     """
 
     def __init__(self, message: str, exit_code: int = 2):
-        super().__init__(message)
+        # words of users and of files are in it, which may hold line ends and steer a terminal
+        super().__init__("".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in message))
         self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
 
     def show(self, file=None) -> None:
@@ -159,7 +160,9 @@ def errors_in_one_line(command: Callable) -> Callable:
             raise
         except KeyboardInterrupt as interrupt:
             raise OneLineError("interrupted", INTERRUPTED) from interrupt
-        except (ValueError, OSError, RuntimeError) as error:
+        except MemoryError as error:
+            raise OneLineError("there is not enough memory for this; ask for less", 1) from error
+        except (ValueError, OSError, RuntimeError, OverflowError) as error:
             raise OneLineError(_error_sentence(error), getattr(error, "exit_code", 2)) from error
 
     return guarded

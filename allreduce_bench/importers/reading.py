@@ -40,6 +40,8 @@ def read(path: Path, asked: Asked = NOTHING) -> list[Imported]:
     Raises LogError. Warns with LogWarning of what was left out: lines that were cut off, tables of groups.
     """
     rows = _completed(_read(path, asked), asked)
+    if not rows:
+        raise LogError(f"{path}: no row of an all-reduce")
     chosen = [_with_count(row) for row in _chosen(rows, asked)]
     if not chosen:
         wanted = ", ".join(f"{name}={value}" for name, value in asked.where.items())
@@ -136,7 +138,7 @@ def _chosen(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
     """The rows that --where names. Raises LogError for a column that they do not have."""
     chosen = list(rows)
     for name, wanted in asked.where.items():
-        columns = list(dict.fromkeys([*rows[0].fields, *WHERE])) if rows else []
+        columns = list(dict.fromkeys([*rows[0].fields, *WHERE]))
         if name not in columns:
             raise LogError(
                 f"{rows[0].file}: --where {name}={wanted}: no column '{name}'; it has: {listed(columns, 40)}"

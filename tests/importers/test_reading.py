@@ -6,7 +6,7 @@ import pytest
 from made_logs import CSV, IMB, NCCL, OSU, OTHER, US, log, nccl_json, result
 from places import LOGS
 
-from allreduce_bench.importers import Asked, LogError, read, recognise
+from allreduce_bench.importers import Asked, LogError, read, reading, recognise
 
 K, M, G = 1024, 1024**2, 1024**3
 CASES = {  # file -> rows, {ranks: nodes}, first and last size, first and last time in us, type, definition
@@ -163,3 +163,10 @@ def test_mutilated_logs_end_in_rows_or_in_one_line(tmp_path):
         assert rows and all(row.time_s is None or 0 < row.time_s < 1e7 for row in rows)
         assert all(0 <= row.nbytes <= 1e17 and (row.ranks is None or 0 < row.ranks <= 1e6) for row in rows)
     assert MUTATED / 4 < read_well < MUTATED
+
+
+def test_a_tool_that_finds_nothing_is_one_line_whatever_is_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_read", lambda path, asked: [])
+    for asked in (Asked(), Asked(where={"system": "*"})):
+        with pytest.raises(LogError, match="a.log: no row of an all-reduce"):
+            read(tmp_path / "a.log", asked)
