@@ -22,7 +22,7 @@ class LiveLine(ProgressLines):
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             TaskProgressColumn(),
-            _GoneAndLeft(self),
+            _Elapsed(self),
             TextColumn("now {task.fields[now]}   last {task.fields[result]}", markup=False),
         )
         self.progress = Progress(*columns, console=console, transient=True, refresh_per_second=REFRESHES_PER_S)
@@ -51,7 +51,7 @@ class LiveLine(ProgressLines):
         self.progress.stop()
 
 
-class _GoneAndLeft(ProgressColumn):
+class _Elapsed(ProgressColumn):
     """The elapsed and remaining time, computed whenever the line is drawn."""
 
     def __init__(self, live: LiveLine):
@@ -62,5 +62,5 @@ class _GoneAndLeft(ProgressColumn):
         """`1:12 elapsed, about 0:46 remaining`; the remaining time is unknown until the first cell has ended."""
         done, cells = self.live.cells_ended
         if not done:
-            return Text(f"{format_duration(time.time() - self.live.position.started)} gone")
+            return Text(f"{format_duration(time.time() - self.live.position.started)} elapsed")
         return Text(self.live.times(done, cells))
