@@ -9,7 +9,7 @@ def position(**changed) -> LaunchPosition:
     return LaunchPosition(2, 3, time.time() - 72, 4)._replace(**changed)
 
 
-def test_lines_say_launch_cell_time_gone_and_left_and_the_result(capsys):
+def test_lines_say_launch_cell_time_elapsed_and_remaining_and_the_result(capsys):
     lines = ProgressLines(position())
     lines.began = time.time() - 20
     lines.cell(10, 20, "ring 8 B  1.00 us", False)
