@@ -1,4 +1,4 @@
-"""Who is at work on this node just now: how many of our cores, and which programs. For a launcher, not for ranks."""
+"""Other processes that are busy on this node now, and the cores they use. For a launcher, not for ranks."""
 
 import os
 import time
@@ -23,7 +23,7 @@ class Program(NamedTuple):
 
 
 class Glance(NamedTuple):
-    """What others did on the cores that this process may use."""
+    """The load of other processes on the cores that this process may use."""
 
     cores: int
     busy: float  # cores' worth of time
@@ -31,7 +31,7 @@ class Glance(NamedTuple):
 
     @property
     def is_quiet(self) -> bool:
-        """Whether a launch would not notice them."""
+        """Whether the load is too small to disturb a launch."""
         return self.busy < min(DISTURBED * self.cores, CROWDING_CORES)
 
     @property
@@ -40,13 +40,13 @@ class Glance(NamedTuple):
         words = f"{self.busy:.1f} of {self.cores} core{'' if self.cores == 1 else 's'} busy"
         named = [f"{name} (pid {pid}, {share:.0%})".replace("%", " %") for name, pid, share in self.programs]
         if not named:
-            return words if self.is_quiet else f"{words}; by whom is not shown here"
+            return words if self.is_quiet else f"{words} by unknown processes"
         more = len(named) - MOST_NAMED
         return f"{words}: {', '.join(named[:MOST_NAMED])}" + (f" and {more} more" if more > 0 else "")
 
 
 def glance(seconds: float) -> Glance | None:
-    """Look for so long; None: the kernel does not show what its cores do."""
+    """Observe the cores for `seconds`; None: core usage is not available."""
     begun, before, own_s, former = time.perf_counter(), core_times(), time.process_time(), _processor_times()
     if before is None:
         return None

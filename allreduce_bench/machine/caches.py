@@ -1,4 +1,4 @@
-"""The data caches of this node, and how much a rank has to touch to leave nothing of what was there before."""
+"""The data caches of this node, and the bytes a rank must touch to evict everything else."""
 
 from typing import NamedTuple
 
@@ -17,11 +17,11 @@ class Cache(NamedTuple):
     number: int  # of them in this node
 
 
-UNKNOWN = Cache(level=3, nbytes=64 * 1024**2, number=1)  # where the system does not tell
+UNKNOWN = Cache(level=3, nbytes=64 * 1024**2, number=1)  # if the cache sizes are unknown
 
 
 def caches() -> list[Cache]:
-    """The data caches of this node from level 2 on, the last level at the end; empty where the system does not tell."""
+    """The data caches of this node from level 2 on, the last level at the end; empty if unknown."""
     cpus_of_cache: dict[tuple[int, int], set[str]] = {}
     for folder in kernel.matching_paths(FOLDERS):
         level, nbytes = kernel.read_int(f"{folder}/level") or 0, _parsed_nbytes(kernel.read(f"{folder}/size"))
@@ -47,9 +47,9 @@ def cache_findings(node_caches: list[Cache]) -> list[dict]:
         {
             "code": "caches",
             "level": "caution",
-            "text": f"the system does not tell the size of its caches; cold calls suppose {size} a node",
-            "effect": "where they are larger, a call that should be cold may find its vectors in the cache",
-            "advice": f"compare cold and warm at sizes that fit into {size}: cold ones have to take longer",
+            "text": f"cache sizes are unknown; cold calls assume {size} per node",
+            "effect": "if the caches are larger, a cold call may find its vectors in the cache",
+            "advice": f"compare cold and warm times at sizes below {size}: cold calls must take longer",
         }
     ]
 

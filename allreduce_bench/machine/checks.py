@@ -1,4 +1,4 @@
-"""What `doctor` looks at on this node, one check after the other: what there is, what is wrong, and what is missing."""
+"""The checks of `doctor` on this node: facts, problems, and unknown facts."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -14,9 +14,9 @@ LOOK_S = 0.5  # at what is at work
 
 
 class Check(NamedTuple):
-    """One line of `doctor`, and two more where it is not ok."""
+    """One line of `doctor`, with two more lines if it is not ok."""
 
-    level: str  # ok, missing (not to be known here), or a level of findings
+    level: str  # ok, missing (unknown on this system), or a level of findings
     name: str
     text: str
     effect: str = ""
@@ -60,44 +60,44 @@ def node_checks(node: dict) -> Iterator[Check]:
 def _processor_checks(node: dict) -> Iterator[Check]:
     facts = [node["processor"], f"{node['cores']} cores with {node['threads']} hardware threads"]
     if node["cpus_of_ranks"] is not None:
-        facts.append(f"{node['cpus_of_ranks']} of them for this process")
+        facts.append(f"{node['cpus_of_ranks']} of them available to this process")
     if node["cpu_quota"] is not None:
-        facts.append(f"limited to the time of {three_digits(node['cpu_quota'])} cores")
+        facts.append(f"CPU quota of {three_digits(node['cpu_quota'])} cores")
     yield Check("ok", "processor", ", ".join(facts))
     if not kernel.matching_paths(f"{environment.PROCESSORS}/topology/thread_siblings_list"):
-        yield Check("missing", "processor", "no cpu*/topology in /sys, so hardware threads count as cores")
+        yield Check("missing", "processor", "no cpu*/topology in /sys: hardware threads are counted as cores")
     if node["cpus_of_ranks"] is None:
-        yield Check("missing", "processor", "no affinity, so which cores ranks may use is unknown")
+        yield Check("missing", "processor", "no affinity: the cores available to ranks are unknown")
 
 
 def _load_checks(node: dict) -> Iterator[Check]:
     """Of the cores now, and not of the load average: that holds what this node did a minute ago."""
     at_work: Glance | None = node["at_work"]
     if at_work is None:
-        yield Check("missing", "load", "no /proc/stat, so whether others are at work is unknown")
+        yield Check("missing", "load", "no /proc/stat: the load of other processes is unknown")
     elif at_work.is_quiet:
         yield Check("ok", "load", at_work.words)
     else:
-        advice = "stop them, or measure when the machine is quiet (run --wait-idle 10m)"
-        yield Check("caution", "load", at_work.words, "times are longer and vary more while others are at work", advice)
+        advice = "stop them, or wait for an idle machine (run --wait-idle 10m)"
+        yield Check("caution", "load", at_work.words, "times are longer and vary more under load", advice)
 
 
 def _frequency_checks(node: dict) -> Iterator[Check]:
     if node["governors"]:
         yield Check("ok", "frequency", f"governor {', '.join(node['governors'])}")
     else:
-        yield Check("missing", "frequency", "no cpufreq/scaling_governor in /sys, so whether clocks vary is unknown")
+        yield Check("missing", "frequency", "no cpufreq/scaling_governor in /sys: the frequency governor is unknown")
 
 
 def _timer_checks(node: dict) -> Iterator[Check]:
     nanoseconds = {key: value and f"{three_digits(value * 1e9)} ns" for key, value in node["timer"].items()}
-    text = "a reading takes {cost_s}, smallest step seen {step_s}, declared {resolution_s}"
+    text = "reading takes {cost_s}, smallest observed step {step_s}, declared resolution {resolution_s}"
     yield Check("ok", "timer", text.format(**nanoseconds))
 
 
 def _memory_checks(node: dict) -> Iterator[Check]:
     if node["free_memory_nbytes"] is None:
-        yield Check("missing", "memory", "no /proc/meminfo, so sizes beyond the memory cannot be left out")
+        yield Check("missing", "memory", "no /proc/meminfo: sizes that exceed the memory cannot be skipped")
     else:
         of_all = "" if node["memory_nbytes"] is None else f" of {format_size(node['memory_nbytes'])}"
         yield Check("ok", "memory", f"{format_size(node['free_memory_nbytes'])}{of_all} free")
@@ -106,7 +106,9 @@ def _memory_checks(node: dict) -> Iterator[Check]:
 def _page_checks(node: dict) -> Iterator[Check]:
     pages = node["huge_pages"]
     if pages is None:
-        yield Check("missing", "huge pages", "no /proc/meminfo and none in /sys, so which pages vectors get is unknown")
+        yield Check(
+            "missing", "huge pages", "no /proc/meminfo and no setting in /sys: the page size of vectors is unknown"
+        )
     else:
         reserved = "an unknown number" if pages["reserved"] is None else pages["reserved"]
         yield Check("ok", "huge pages", f"transparent: {pages['transparent'] or 'unknown'}; {reserved} reserved")
@@ -116,19 +118,19 @@ def _container_checks(node: dict) -> Iterator[Check]:
     container = node["container"]
     yield Check("info" if container else "ok", "container", container or "none")
     if not kernel.exists("proc/self/cgroup"):
-        yield Check("missing", "container", "no /proc/self/cgroup, so limits of memory and processor time are unknown")
+        yield Check("missing", "container", "no /proc/self/cgroup: limits on memory and CPU time are unknown")
 
 
 def _interface_checks(node: dict) -> Iterator[Check]:
     ways = reachable(node)
     names = [f"{way['name']} {way['address']}/{way['prefix']} {_format_rate_of(way)}" for way in ways]
     names += [f"fabric {device}" for device in node["fabric_devices"]]
-    yield Check("ok", "interfaces", ", ".join(names) or "none but the loopback: enough for ranks on this node")
+    yield Check("ok", "interfaces", ", ".join(names) or "loopback only: sufficient for ranks on this node")
     yield from from_findings("interfaces", bridges(node))
     if not kernel.matching_paths("sys/class/net/*"):
-        yield Check("missing", "interfaces", "no /sys/class/net, so their rates are unknown")
+        yield Check("missing", "interfaces", "no /sys/class/net: link rates are unknown")
     if not sent_bytes():
-        yield Check("missing", "interfaces", "no /proc/net/dev, so the bytes that they send are unknown")
+        yield Check("missing", "interfaces", "no /proc/net/dev: network traffic is unknown")
 
 
 def _format_rate_of(interface: dict) -> str:

@@ -1,4 +1,4 @@
-"""What encloses this process on its node: a container, and the control groups that limit memory and processor time."""
+"""The container of this process, and the control groups that limit memory and CPU time."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ def container(environ: Mapping[str, str]) -> str | None:
 
 
 def memory_left() -> int | None:
-    """Bytes that the control groups still allow, what the kernel would give back included; None: no limit."""
+    """Bytes that the control groups still allow, including reclaimable memory; None: no limit."""
     left_nbytes = []
     for folder, files in _control_groups("memory", *MEMORY_FILES):
         limit, used = (kernel.read_int(f"{folder}/{file}") for file in files)

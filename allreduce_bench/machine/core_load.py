@@ -1,4 +1,4 @@
-"""What the cores of this node did while a launch ran: its own ranks, others, the machine below, throttled clocks.
+"""The load of this node's cores during a launch: its own ranks, other processes, CPU steal, throttling.
 
 Not a load average: that holds the launches before. `worked` is the kernel's user, nice and system time of a core;
 guests are in user. Its time for interrupts is left out: that of messages is the ranks' own, and nobody is charged with
@@ -29,19 +29,19 @@ class CoreTimes(NamedTuple):
     """Seconds since the kernel started, of each hardware thread by its number."""
 
     worked_s: dict[int, float]
-    stolen_s: dict[int, float]  # by the machine below a virtual one
+    stolen_s: dict[int, float]  # by the hypervisor
 
 
 class CoreUse(NamedTuple):
     """Shares of the hardware threads that the ranks may use, while they ran."""
 
-    others: float  # what worked and was no rank
+    others: float  # load of processes that are not ranks
     stolen: float
     crowding: bool  # others used the time of half a thread or more, and the ranks left them none
 
 
 def core_times() -> CoreTimes | None:
-    """What the kernel has counted so far; None: it shows nothing."""
+    """The kernel's counters so far; None: not available."""
     tick_s, worked_s, stolen_s = 1 / os.sysconf("SC_CLK_TCK"), {}, {}
     for line in (kernel.read("proc/stat") or "").splitlines():
         if match := THREAD.fullmatch(line.strip()):
@@ -112,12 +112,12 @@ def core_use(counted: dict) -> CoreUse | None:
 
 
 def is_throttled(counted: dict) -> bool:
-    """Whether clocks of this node were lowered while the launch ran, or stayed far below their top."""
+    """Whether this node's CPUs were throttled during the launch, or stayed far below their top frequency."""
     return bool(counted.get("throttled")) or (counted.get("clock") or 1.0) < LOW_CLOCK
 
 
 def findings_of_nodes(counted: Sequence[dict]) -> list[dict]:
-    """What the nodes did that a reader must know; `counted`: what a launch keeps of each node."""
+    """The findings about the load of the nodes; `counted`: the facts that a launch keeps of each node."""
     findings = [*_loaded(counted), *_stolen(counted), *_throttled(counted)]
     if any(node.get("ports") for node in counted):
         from .ports import port_findings  # late: few launches have any
@@ -136,11 +136,11 @@ def _loaded(counted: Sequence[dict]) -> list[dict]:
         finding(
             "loaded",
             "severe" if worst.others >= OVERRUN else "caution",
-            f"others used {_per_cent(worst.others)} of {node['cpus']} hardware threads while the launch ran"
+            f"other processes used {_per_cent(worst.others)} of {node['cpus']} hardware threads during the launch"
             f"{on_nodes([node for node, _ in disturbed], counted)}",
-            "ranks waited for their turn: times are longer and vary more",
-            "look who (top) and stop it, wait for a quiet machine (--wait-idle 10m), or take nodes of your own "
-            "(sbatch --exclusive)",
+            "ranks had to wait for cores: times are longer and vary more",
+            "find the processes (top) and stop them, wait for an idle machine (--wait-idle 10m), or use "
+            "exclusive nodes (sbatch --exclusive)",
         )
     ]
 
@@ -154,10 +154,10 @@ def _stolen(counted: Sequence[dict]) -> list[dict]:
         finding(
             "stolen",
             "severe" if worst >= OVERRUN else "caution",
-            f"the machine below took {_per_cent(worst)} of this virtual machine's cores while the launch ran"
+            f"the hypervisor took {_per_cent(worst)} of this virtual machine's CPU time during the launch (steal)"
             f"{on_nodes([node for node, _ in robbed], counted)}",
-            "ranks stood still without their kernel knowing: times are longer and vary more",
-            "measure on a machine of your own, or where cores are not shared",
+            "ranks were stopped by the hypervisor: times are longer and vary more",
+            "measure on bare metal or on a host with dedicated cores",
         )
     ]
 
@@ -168,21 +168,21 @@ def _throttled(counted: Sequence[dict]) -> list[dict]:
         return []
     events = max(node.get("throttled") or 0 for node in slow)
     lowest = min(node.get("clock") or 1.0 for node in slow)
-    heat = f"clocks were lowered for heat or power, up to {events} times a core" if events else ""
-    clock = f"a core at work had {lowest:.0%} of its top clock" if lowest < LOW_CLOCK else ""
+    heat = f"CPUs were throttled (heat or power), up to {events} times per core" if events else ""
+    clock = f"a busy core ran at {lowest:.0%} of its top frequency" if lowest < LOW_CLOCK else ""
     return [
         finding(
             "throttled",
             "caution",
             f"{' and '.join(filter(None, [heat, clock]))}{on_nodes(slow, counted)}",
-            "calls became slower while the launch ran, or all of them were",
-            "look at the cooling and the power limits, or measure on another node",
+            "calls became slower during the launch, or all calls were slow",
+            "check the cooling and the power limits, or measure on another node",
         )
     ]
 
 
 def _per_cent(share: float) -> str:
-    """To a twentieth, so that launches that were disturbed alike say the same: `about 35 %`."""
+    """Rounded to 5 %, so that similar launches give the same text: `about 35 %`."""
     return f"about {max(5, 5 * round(20 * share))} %"
 
 

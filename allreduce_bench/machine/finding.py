@@ -1,8 +1,8 @@
-"""A finding: something that a reader must know before trusting the times."""
+"""A finding: something that limits how far the times can be trusted."""
 
 from collections.abc import Sequence
 
-LEVELS = ("info", "caution", "severe")  # severe: times mean something else than they seem to, or there are none
+LEVELS = ("info", "caution", "severe")  # severe: the times do not mean what they seem to, or there are none
 
 
 def finding(code: str, level: str, text: str, effect: str, advice: str) -> dict:

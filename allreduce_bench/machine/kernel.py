@@ -1,4 +1,4 @@
-"""Files in which the system tells about itself. What is not there is None: no machine has them all.
+"""Files of the kernel about the system. A missing file gives None: no machine has them all.
 
 Ranks ask at their start, in thousands: with as few calls as it takes.
 """

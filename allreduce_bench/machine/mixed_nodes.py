@@ -9,7 +9,7 @@ SAME_MEMORY = 1.05  # nodes of one kind differ by what their firmware keeps
 
 
 def mixed_nodes(machines: Sequence[dict]) -> list[dict]:
-    """The finding that nodes differ in processor, cores, memory or fabric; an unknown fact is no difference."""
+    """The finding that nodes differ in processor, cores, memory or fabric; unknown facts are ignored."""
     kinds: dict[str, Callable[[dict], str | None]] = {
         "processor": lambda machine: machine.get("processor"),
         "cores": _cores,
@@ -23,9 +23,9 @@ def mixed_nodes(machines: Sequence[dict]) -> list[dict]:
         finding(
             "mixed",
             "caution",
-            f"nodes of several kinds: {'; '.join(differences)}",
-            "the slowest kind decides, and the times hold for neither kind alone",
-            "measure on nodes of one kind, in a job by --constraint, --exclude or another partition",
+            f"heterogeneous nodes: {'; '.join(differences)}",
+            "the slowest nodes decide; the times are valid for neither kind alone",
+            "measure on nodes of one kind; in a job use --constraint, --exclude or another partition",
         )
     ]
 

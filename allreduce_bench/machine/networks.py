@@ -1,4 +1,4 @@
-"""The networks of several nodes: which interface joins them, and which only look as if they did."""
+"""The networks of several nodes: the interface that connects them, and interfaces that only seem to."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # what container engi
 
 
 def same_address(machines: Sequence[dict]) -> list[dict]:
-    """Addresses that several nodes have: bridges of each node, such as docker0, that only look like one network."""
+    """Addresses that several nodes share: local bridges, such as docker0, that only look like one network."""
     separate = _with_own_networks(machines)
     owners_of: dict[tuple, list[dict]] = {}
     for machine in separate:
@@ -28,14 +28,14 @@ def same_address(machines: Sequence[dict]) -> list[dict]:
             "interfaces",
             "caution",
             f"{names} has the same address on {len(owners)} nodes ({first_hosts(owners)}): not a network between them",
-            "an MPI that uses TCP may send there, and hang",
+            "an MPI over TCP may send to it and hang",
             _advice(separate),
         )
     ]
 
 
 def shared_range(machines: Sequence[dict]) -> list[dict]:
-    """Two interfaces of a node in one address range: which of them carries a message is chance."""
+    """Two interfaces of a node in one address range: either may carry a message."""
     if len(machines) < 2:
         return []
     owners_of: dict[tuple, list[dict]] = {}
@@ -51,7 +51,7 @@ def shared_range(machines: Sequence[dict]) -> list[dict]:
             "interfaces",
             "caution",
             f"{first_name} and {second_name} share an address range{on_nodes(owners, machines)}",
-            "messages may take either, or wait for answers that come over the other",
+            "messages may use either interface, or wait for answers on the other one",
             _advice(machines),
         )
     ]
@@ -67,15 +67,15 @@ def bridges(machine: dict) -> list[dict]:
         finding(
             "interfaces",
             "info",
-            f"{names}: leads nowhere outside this node",
-            "where other nodes have the same address, an MPI that uses TCP may send there, and hang",
+            f"{names}: not reachable from other nodes",
+            "if other nodes have the same address, an MPI over TCP may send to it and hang",
             _advice([machine]),
         )
     ]
 
 
 def reachable(machine: dict) -> list[dict]:
-    """The interfaces that an MPI could take for a way to other nodes."""
+    """The interfaces that an MPI could mistake for a connection to other nodes."""
     return [
         interface
         for interface in machine.get("interfaces") or ()
@@ -96,7 +96,7 @@ def _network(interface: dict) -> ipaddress.IPv4Network:
 
 def _advice(machines: Sequence[dict]) -> str:
     name = way_between(machines)
-    return f"name the interface that joins the nodes: --interface {name or 'NAME'}"
+    return f"select the interface that connects the nodes: --interface {name or 'NAME'}"
 
 
 def way_between(machines: Sequence[dict]) -> str | None:

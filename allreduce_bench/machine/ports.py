@@ -1,4 +1,4 @@
-"""What the ports of this node say of a launch: errors and waits while it ran, links below their width or rate.
+"""The network ports of this node during a launch: errors, waits, and links below their width or rate.
 
 Counters of InfiniBand and RoCE ports stand below /sys/class/infiniband (sysfs-class-infiniband in the ABI documents of
 Linux; those of `hw_counters` as NVIDIA documents them for mlx5), those of other interfaces in /proc/net/dev. Kept are
@@ -65,7 +65,7 @@ def has_errors(port: dict) -> bool:
 
 
 def port_findings(counted: Sequence[dict]) -> list[dict]:
-    """What the ports of the nodes say; `counted`: what a launch keeps of each node."""
+    """The findings about the ports of the nodes; `counted`: the facts that a launch keeps of each node."""
     errors, waits, degraded = (_chosen(counted, choose) for choose in (_errors_of, _waits_of, _degraded_of))
     findings = []
     if errors:
@@ -73,10 +73,9 @@ def port_findings(counted: Sequence[dict]) -> list[dict]:
             finding(
                 "port errors",
                 "caution",
-                f"ports counted errors while the launch ran: {_texts(errors)}"
-                f"{on_nodes([n for n, _ in errors], counted)}",
-                "what was lost was sent again: calls were slower, some of them by much",
-                "have cables, transceivers and the switch looked at, or measure on other nodes",
+                f"network port errors during the launch: {_texts(errors)}{on_nodes([n for n, _ in errors], counted)}",
+                "lost packets were retransmitted: calls were slower, some of them much slower",
+                "have the cables, the transceivers and the switch checked, or measure on other nodes",
             )
         )
     if degraded:
@@ -84,9 +83,9 @@ def port_findings(counted: Sequence[dict]) -> list[dict]:
             finding(
                 "degraded link",
                 "caution",
-                f"links are below what they could be: {_texts(degraded)}{on_nodes([n for n, _ in degraded], counted)}",
-                "large vectors take as long as the slowest link lets them",
-                "have the cable or the slot looked at, or measure on other nodes",
+                f"degraded links: {_texts(degraded)}{on_nodes([n for n, _ in degraded], counted)}",
+                "the slowest link limits large vectors",
+                "have the cable and the slot checked, or measure on other nodes",
             )
         )
     if waits:
@@ -94,10 +93,10 @@ def port_findings(counted: Sequence[dict]) -> list[dict]:
             finding(
                 "port waits",
                 "info",
-                f"ports waited or were slowed while the launch ran: {_texts(waits)}"
+                f"network ports waited or were throttled during the launch: {_texts(waits)}"
                 f"{on_nodes([n for n, _ in waits], counted)}",
-                "the network was full for a while, by this launch itself or by others",
-                "compare with a launch when nobody else is at work",
+                "the network was congested for a while, by this launch or by other jobs",
+                "compare with a launch on an idle network",
             )
         )
     return findings
@@ -159,7 +158,7 @@ def _rates() -> dict[str, str]:
 
 
 def _degraded(former_rates: Mapping[str, str]) -> list[tuple[str, str]]:
-    """(port, what is below what it could be) of ports that were up, and of their devices in their slots.
+    """(port, degradation) of ports that were up, and of their devices in their slots.
 
     The kernel does not say what a port supports. A cable of InfiniBand has four lanes, or two where it is split; one
     lane is what is left of them.

@@ -1,4 +1,4 @@
-"""The Slurm job that this process belongs to, as its variables tell."""
+"""The Slurm job of this process, from its environment variables."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -53,7 +53,7 @@ def refuse_few_nodes(job: Allocation | None, plan: Plan, launches: Iterable[Laun
         nodes_needed = -(-launch.ranks // ranks_per_node)
         if nodes_needed > job.node_count:
             raise RunError(
-                f"launch {launch.name}: {launch.ranks} ranks at {ranks_per_node} a node need {nodes_needed} nodes, "
+                f"launch {launch.name}: {launch.ranks} ranks at {ranks_per_node} per node need {nodes_needed} nodes, "
                 f"but job {job.name} has {job.node_count}; submit it with --nodes={nodes_needed}, "
                 "or choose other launches with --only"
             )

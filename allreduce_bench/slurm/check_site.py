@@ -1,4 +1,4 @@
-"""What `doctor --slurm` looks at in a site: Slurm, its partitions, its ways to start an MPI, and two of its nodes."""
+"""The site checks of `doctor --slurm`: Slurm, its partitions, its methods to start an MPI, and two of its nodes."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Itera
         yield Check("ok", "controller", "; ".join(commands.ping(ANSWER_S).splitlines()))
         partitions = commands.partitions(ANSWER_S)
     except SlurmError as error:
-        advice = "run it on a login node of the cluster, with Slurm's module loaded; or ask who runs Slurm"
+        advice = "run it on a login node of the cluster with Slurm's module loaded, or ask the administrators"
         yield Check("severe", "Slurm", str(error), "no job can be submitted from here", advice)
         return
     yield from _of_partitions(partitions)
@@ -54,7 +54,7 @@ def checks_of_slurm(arguments: Sequence[str], launch: bool, node: dict) -> Itera
     yield from library_checks(mpi, node)
     yield _of_kinds(mpi["library"])
     if not launch:
-        yield Check("info", "nodes", f"nothing was started (--no-launch), so {UNKNOWN}")
+        yield Check("info", "nodes", f"nothing was started (--no-launch): {UNKNOWN}")
     elif "SLURM_JOB_ID" in os.environ:
         yield from launcher_checks()
     else:
@@ -68,46 +68,48 @@ def _of_partitions(partitions: list[Partition]) -> Iterator[Check]:
         yield Check("ok", "partition", f"{len(more)} more: {', '.join(more)}")
     if not any(partition.default for partition in partitions):
         advice = "name one: doctor --slurm -- -p NAME"
-        yield Check("info", "partition", "none is the default", "a job that names none is refused", advice)
+        yield Check("info", "partition", "no default partition", "jobs without a partition are refused", advice)
 
 
 def _of_partition(partition: Partition) -> Check:
     states = ", ".join(f"{len(names)} {state}" for state, names in partition.states.items()) or "no nodes"
-    size = "" if partition.sizes.endswith("-infinite") else f", nodes a job {partition.sizes}"
+    size = "" if partition.sizes.endswith("-infinite") else f", nodes per job {partition.sizes}"
     name = f"{partition.name} (default)" if partition.default else partition.name
     text = f"{name}: {partition.available}, {states}, time limit {partition.limit}{size}"
     if partition.available == "up" and not all(UNUSABLE.match(state) for state in partition.states):
         return Check("ok", "partition", text)
-    return Check("caution" if partition.default else "info", "partition", text, "its jobs wait until that changes")
+    return Check("caution" if partition.default else "info", "partition", text, "jobs wait until its state changes")
 
 
 def _of_topology(nodes: list[str]) -> Check:
     paths = commands.switches(nodes)
     if not paths:
-        return Check("info", "topology", "Slurm knows none here, so which nodes share a switch is unknown")
+        return Check("info", "topology", "Slurm has no topology here: switches of the nodes unknown")
     nodes_below = Counter(paths.values())
     levels = max(path.count("/") for path in paths.values()) + 1
     least, most = min(nodes_below.values()), max(nodes_below.values())
     nodes_each = f"{least} to {most}" if least < most else f"{most}"
-    text = f"{len(paths)} nodes, {nodes_each} below each of {len(nodes_below)} switches"
+    text = f"{len(paths)} nodes, {nodes_each} on each of {len(nodes_below)} switches"
     return Check("ok", "topology", f"{text}, {levels} levels")
 
 
 def _of_kinds(mpi: str) -> Check:
-    """Whether srun and the library have a way in common for ranks to find each other."""
+    """Whether srun and the library have a common PMI."""
     known_kinds, understood_kinds = sorted(kinds_of_srun("srun") - {"none"}), kinds_of_library(mpi)
     wanted = " or ".join(understood_kinds) or "unknown ones"
-    text = f"srun knows {', '.join(known_kinds) or 'none'}; {mpi} understands {wanted}"
+    text = f"srun offers {', '.join(known_kinds) or 'none'}; {mpi} supports {wanted}"
     if not understood_kinds or set(understood_kinds) & set(known_kinds):
         return Check("ok", "PMI", text)
-    return Check("info", "PMI", text, "srun cannot start its ranks", "start them by its mpirun, as auto does")
+    return Check(
+        "info", "PMI", text, "srun cannot start its ranks", "start them with its mpirun, as --launcher auto does"
+    )
 
 
 def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
-    """The launchers on two nodes that salloc gives, or on the only one that there is."""
+    """The launchers on two nodes from salloc, or on the only node."""
     size = ["-N", "2", "--ntasks-per-node=1"] if nodes > 1 else ["-N", "1", "--ntasks-per-node=2"]
     salloc = ["salloc", *size, "-t", LIMIT, *arguments]
-    yield Check("info", "nodes", f"waiting for them, at most {WAIT_S:.0f} s: {shlex.join(salloc)}")
+    yield Check("info", "nodes", f"waiting for nodes, at most {WAIT_S:.0f} s: {shlex.join(salloc)}")
     with _running([*salloc, sys.executable, "-m", "allreduce_bench.launching.check_launchers"]) as (lines, complaints):
         granted = False
         while True:
@@ -123,7 +125,7 @@ def _of_allocation(arguments: Sequence[str], nodes: int) -> Iterator[Check]:
                 yield Check(*json.loads(line.partition(MARK)[2]))
         if not granted:
             reason = f"salloc: {_complaint_sentence(complaints)}"
-            yield Check("severe", "nodes", reason, UNKNOWN, "give salloc words after --")
+            yield Check("severe", "nodes", reason, UNKNOWN, "add options for salloc after --")
 
 
 @contextmanager
@@ -144,7 +146,7 @@ def _running(command: list[str]) -> Iterator[tuple[queue.Queue, IO[str]]]:
                     process.wait(timeout=ANSWER_S)
             if process.poll() is None and (number := _job_number(complaints)):
                 with suppress(SlurmError):
-                    commands.cancel([number])  # salloc itself is deaf while a command runs
+                    commands.cancel([number])  # salloc ignores signals while a command runs
             process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=ANSWER_S)
@@ -167,16 +169,16 @@ def _job_number(complaints: IO[str]) -> str:
 def _complaint_sentence(complaints: IO[str]) -> str:
     complaints.seek(0)
     lines = [re.sub(r"^salloc: (?:error: )?", "", line.strip()) for line in complaints]
-    return "; ".join(line for line in lines if line) or "it ended without a word"
+    return "; ".join(line for line in lines if line) or "it ended without a message"
 
 
 def _check_of_silence(is_granted: bool, number: str) -> Check:
     if is_granted:
         advice = "run doctor --slurm inside a job to see more"
-        return Check("severe", "nodes", f"nothing came back for {QUIET_S:.0f} s", "a run would hang", advice)
+        return Check("severe", "nodes", f"no response within {QUIET_S:.0f} s", "a run would hang", advice)
     reason = ""
     with suppress(SlurmError):
         reason = ", ".join(job.reason for job in commands.jobs([number]).values()) if number else ""
-    text = f"none came within {WAIT_S:.0f} s" + (f" (job {number}: {reason})" if reason else "")
-    advice = "try later, ask for others (words for salloc after --), or run doctor --slurm inside a job"
+    text = f"no nodes within {WAIT_S:.0f} s" + (f" (job {number}: {reason})" if reason else "")
+    advice = "try later, request other nodes (options for salloc after --), or run doctor --slurm inside a job"
     return Check("caution", "nodes", text, UNKNOWN, advice)

@@ -1,4 +1,4 @@
-"""Slurm's commands, started: the only place that does. What they print is read in `parsing`."""
+"""Run Slurm's commands (the only module that does); `parsing` reads their output."""
 
 import os
 import pwd
@@ -22,11 +22,11 @@ PREFIX = re.compile(
 
 
 class SlurmError(RuntimeError):
-    """Slurm is not there, does not answer, or refuses: its own words in one line."""
+    """Error: Slurm is missing, does not respond, or refuses; its message in one line."""
 
 
 class NoAnswer(SlurmError):
-    """A command that took too long: whether it did what was asked is not known."""
+    """Error: a command timed out; whether it took effect is unknown."""
 
 
 def version(patience_s: float = PATIENCE_S) -> str:
@@ -54,7 +54,7 @@ def submit(script: Path, arguments: Sequence[str] = ()) -> str:
     try:
         printed = _stdout_of(["sbatch", "--parsable", *arguments, str(script)])
     except NoAnswer as error:
-        raise NoAnswer(f"{error}; does 'squeue --me' show a held job for it? Then cancel that one") from error
+        raise NoAnswer(f"{error}; if 'squeue --me' shows a held job for it, cancel that job") from error
     try:
         return parsing.job_id(printed)
     except ValueError as error:
@@ -144,14 +144,14 @@ def _run(command: list[str], patience_s: float = PATIENCE_S) -> subprocess.Compl
     """Run the command to its end. Raises SlurmError unless it ended well."""
     program = command[0]
     if not shutil.which(program):
-        raise SlurmError(f"there is no {program} in PATH: no Slurm on this machine, or its module is not loaded")
+        raise SlurmError(f"{program} not found in PATH: no Slurm on this machine, or its module is not loaded")
     environ = {name: value for name, value in os.environ.items() if not INHERITED.match(name)}
     captured: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
     try:
         process = subprocess.run(command, env=environ, timeout=patience_s, check=False, **captured)
     except subprocess.TimeoutExpired:
-        advice = "is the controller up? (scontrol ping)"
-        raise NoAnswer(f"{program}: no answer within {patience_s:.0f} s; {advice}") from None
+        advice = "check the controller (scontrol ping)"
+        raise NoAnswer(f"{program}: no response within {patience_s:.0f} s; {advice}") from None
     if process.returncode:
         complaint = _complaint_sentence(process.stderr) or _complaint_sentence(process.stdout)
         raise SlurmError(f"{program}: {complaint or f'exit status {process.returncode}'}")

@@ -1,4 +1,4 @@
-"""What became of a job, in words: from what Slurm says and from what the job wrote of itself. Pure."""
+"""The outcome of a job as text, from Slurm's state and from the job's own record. Pure."""
 
 import signal
 from typing import NamedTuple
@@ -19,17 +19,17 @@ class Ending(NamedTuple):
 
     @property
     def phrase(self) -> str:
-        """What a table says of it: was stopped: rank 3 died."""
+        """The text for a table: was stopped: rank 3 died."""
         return f"{self.event}: {self.reported}" if self.reported else self.event
 
     @property
     def sentence(self) -> str:
-        """What follows the name of the job: is still queued (Resources)."""
+        """The predicate after the name of the job: is still queued (Resources)."""
         return f"is still {self.phrase}" if self.active else self.phrase
 
     @property
     def reason(self) -> str:
-        """Why a cell that the job was to measure has no time, after the name of the job."""
+        """The reason why a cell of the job has no time; follows the name of the job."""
         return self._replace(event="ended without measuring it").phrase if self.kind == DONE else self.sentence
 
     @property
@@ -39,7 +39,7 @@ class Ending(NamedTuple):
 
 
 def ending(task: JobTask, states: JobStates) -> Ending:
-    """What became of a job or of a task of a job array."""
+    """The outcome of a job or of a task of a job array."""
     job = states.jobs.get(task.id)
     limit_s = job.limit_s if job and job.limit_s else task.limit_s
     if job is not None and (slurm_ending := by_slurm(job, limit_s)):
@@ -48,17 +48,17 @@ def ending(task: JobTask, states: JobStates) -> Ending:
     if record is None:
         return _without_record(task, job)
     if record.requeued:
-        return Ending(ENDED if job else UNSURE, "was requeued, and has not begun again since")
+        return Ending(ENDED if job else UNSURE, "was requeued and has not restarted yet")
     if record.end == "done":
         return Ending(DONE, "done", record.why or "")
     if record.end == "warned":
-        return Ending(ENDED, f"stopped in time before its limit{_of_limit(limit_s)}")
+        return Ending(ENDED, f"stopped before its time limit{_of_limit(limit_s)}")
     if record.end:
         event = {"refused": "refused to measure", "stopped": "was stopped"}.get(record.end, f"ended as {record.end}")
         return Ending(ENDED, event, record.why or "")
     if job is None:
-        return Ending(UNSURE, "may be running, or ended without a word")
-    return Ending(ENDED, _status_phrase(job) or "ended without a word (killed?)")
+        return Ending(UNSURE, "may be running, or ended without a message")
+    return Ending(ENDED, _status_phrase(job) or "ended without a message (killed?)")
 
 
 def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
@@ -71,7 +71,7 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
     event = {
         "TIMEOUT": f"hit its time limit{_of_limit(limit_s)}",
         "NODE_FAIL": f"lost {lost_nodes} {job.nodelist}" if job.nodelist else "lost a node",
-        "BOOT_FAIL": "did not begin: a node did not boot",
+        "BOOT_FAIL": "did not start: a node failed to boot",
         "OUT_OF_MEMORY": "ran out of memory",
         "CANCELLED": f"was cancelled by {job.by}" if job.by else "was cancelled",
         "PREEMPTED": "was preempted",
@@ -83,22 +83,23 @@ def by_slurm(job: SlurmJob, limit_s: float | None = None) -> Ending | None:
 
 def _without_record(task: JobTask, job: SlurmJob | None) -> Ending:
     if job is None:
-        return Ending(UNSURE, "has not begun to measure")
+        return Ending(UNSURE, "has not started to measure")
+
     if job.state == FORGOTTEN:
-        return Ending(ENDED, "never began to measure, and Slurm knows it no more")
+        return Ending(ENDED, "never started to measure; Slurm has no record of it")
     event = _status_phrase(job) or ("failed" if job.state == "FAILED" else "ended")
     pointer = f", see {task.output_file}" if task.output_file else ""
-    return Ending(ENDED, f"{event} before it began to measure{pointer}")
+    return Ending(ENDED, f"{event} before it started to measure{pointer}")
 
 
 def _status_phrase(job: SlurmJob) -> str:
-    """How the script of a job ended, where that was not well."""
+    """How the script of a job ended, if it failed."""
     status, _, number = job.exit_code.partition(":")
     if number.isdecimal() and int(number):
         try:
-            return f"was ended by {signal.Signals(int(number)).name}"
+            return f"was killed by {signal.Signals(int(number)).name}"
         except ValueError:
-            return f"was ended by signal {number}"
+            return f"was killed by signal {number}"
     return f"ended with status {status}" if status.isdecimal() and int(status) else ""
 
 

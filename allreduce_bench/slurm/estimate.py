@@ -1,4 +1,4 @@
-"""How long a job will take, told from its plan before anything is measured, and the time limit that follows."""
+"""The expected duration of a job, estimated from its plan, and its time limit."""
 
 import re
 from collections.abc import Iterable
@@ -55,7 +55,7 @@ def parse_limit(text: str) -> float:
     except ValueError:
         limit_s = 0.0
     if not 0 < limit_s <= LONGEST_LIMIT_S:
-        raise ValueError(f"'{text}' is no time limit; expected minutes, such as 30, or such as 1:30:00, 2-12 or 90m")
+        raise ValueError(f"'{text}' is not a time limit; expected minutes, such as 30, or such as 1:30:00, 2-12 or 90m")
     return ceil(limit_s / 60) * 60.0
 
 

@@ -1,4 +1,4 @@
-"""Which planned cells have no time, and why: what the ranks said of them, else what became of their job. Pure."""
+"""The planned cells without a time, and the reason: from the ranks, else from the outcome of their job. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -45,6 +45,6 @@ def _fate(launch: Launch, tasks: Sequence[JobTask], states: JobStates) -> tuple[
         return "the launch was not finished", False
     task_endings = [(task, ending(task, states)) for task in tasks if task.covers(launch)]
     if not task_endings:
-        return "no job was to measure it", False
+        return "not assigned to any job", False
     task, fate = next((pair for pair in reversed(task_endings) if pair[1].active), task_endings[-1])
     return f"job {task.id} {fate.reason}", fate.active

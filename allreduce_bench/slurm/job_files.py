@@ -95,7 +95,7 @@ def runs_of(folder: Path) -> list[RunFolder]:
     paths = folder.glob("[!.]*/run.json")  # a hidden one is being made
     runs = [RunFolder(path.parent) for path in sorted(paths, key=_run_order)]
     if not runs:
-        reason = "holds no run, nor does a folder in it" if folder.is_dir() else "no such folder"
+        reason = "contains no run" if folder.is_dir() else "no such folder"
         raise RunError(f"{folder}: {reason}; expected a sweep of 'allreduce-bench submit', or a run")
     return runs
 

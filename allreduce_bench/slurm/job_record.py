@@ -1,4 +1,5 @@
-"""What a start of a job leaves in its run: RUN/jobs/job-ID.RESTART.json, written at once and again at its end.
+"""The record of a job start in its run: RUN/jobs/job-ID.RESTART.json, written at the start and at the end.
+
 
 A record without an end is of a job that is at work, or ended without a word: SIGKILL, or its node is gone.
 """

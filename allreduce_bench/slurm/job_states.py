@@ -1,4 +1,4 @@
-"""What Slurm says of the jobs of a sweep, and what it said of those that it has forgotten since."""
+"""Slurm's states of the jobs of a sweep, including kept states of jobs that Slurm has forgotten."""
 
 import json
 from collections.abc import Iterable, Mapping

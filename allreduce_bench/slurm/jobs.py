@@ -100,5 +100,5 @@ def _nodes_for(folder: RunFolder, plan: Plan, ranks: int) -> int:
     if not ranks_per_node or ranks % ranks_per_node:
         per_node = f"{ranks_per_node} on each node"
         layout = f"{ranks} ranks, {per_node}" if ranks_per_node else "a plan without --ranks-per-node"
-        raise PlanError(f"{folder.path}: {layout}: no whole number of nodes; go on with it by run --resume in a job")
+        raise PlanError(f"{folder.path}: {layout}: not a whole number of nodes; continue it with run --resume in a job")
     return ranks // ranks_per_node

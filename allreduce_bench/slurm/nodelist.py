@@ -46,4 +46,4 @@ def _numbers_of(inside: str, text: str) -> list[str]:
 
 
 def _refusal(text: str) -> ValueError:
-    return ValueError(f"'{text[:80]}' is no list of nodes; expected such as n[1-3,7],gpu-[01-02]")
+    return ValueError(f"'{text[:80]}' is not a list of nodes; expected a list such as n[1-3,7],gpu-[01-02]")

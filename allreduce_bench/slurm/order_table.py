@@ -1,4 +1,4 @@
-"""What is said of a submission: its jobs as a table, what they may take, and what is kept of them."""
+"""The output about a submission: its jobs as a table, their node-hours, and the facts kept of them."""
 
 import shlex
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ def node_hours(rendering: Rendering, jobs: Sequence[SweepJob]) -> tuple[float, f
 def node_hours_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """The node-hours in a sentence."""
     expected, longest = map(three_digits, node_hours(rendering, jobs))
-    return f"node-hours: {expected} expected, {longest} if every job takes its whole time once"
+    return f"node-hours: {expected} expected, {longest} if every job uses its whole time limit once"
 
 
 def overrun_sentence(rendering: Rendering, jobs: Sequence[SweepJob]) -> str:
     """Which jobs will hardly end within their limit, in a sentence; empty: none."""
     names = [job.label for job in jobs if job.expected_s > rendering.limit_s(job.expected_s)]
-    return f"may not end within their time, and are requeued then: {', '.join(names)}" if names else ""
+    return f"may exceed their time limit and be requeued: {', '.join(names)}" if names else ""
 
 
 def order_rows(rendering: Rendering, jobs: Sequence[SweepJob], ids: Sequence[str]) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""What Slurm's commands print, read: pure text in, values out. Tried with Slurm 22.05."""
+"""Parse the output of Slurm's commands: text in, values out. Tested with Slurm 22.05."""
 
 import re
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def job_id(text: str) -> str:
     """The id in what `sbatch --parsable` printed: `12`, or `12;cluster`. Raises ValueError."""
     match = re.search(r"^(\d+)(?:;\S+)?$", text.strip(), re.MULTILINE)
     if not match:
-        raise ValueError(f"sbatch printed '{text.strip()[:80]}'; expected the number of a job")
+        raise ValueError(f"sbatch printed '{text.strip()[:80]}'; expected a job number")
     return match[1]
 
 

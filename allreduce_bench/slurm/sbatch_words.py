@@ -1,9 +1,9 @@
-"""Words that a user passes on to sbatch: everything that submit does not decide itself."""
+"""Options of the user for sbatch: everything that submit does not set itself."""
 
 from collections.abc import Sequence
 
-BEFORE_DASHES = "say it before the --"
-BY_SUBMIT = "submit decides it itself"
+BEFORE_DASHES = "put it before the --"
+BY_SUBMIT = "submit sets it itself"
 ONE_CLUSTER = "submit on a login node of that cluster"
 DECIDED = {  # options of sbatch that would undo what the scripts say -> what to do instead
     "nodes": f"{BEFORE_DASHES}: --nodes",
@@ -15,7 +15,7 @@ DECIDED = {  # options of sbatch that would undo what the scripts say -> what to
     "output": BY_SUBMIT,
     "hold": BY_SUBMIT,
     "parsable": BY_SUBMIT,
-    "quiet": "sbatch would keep the number of the job to itself",
+    "quiet": "sbatch would not print the job number",
     "test-only": "use --dry-run",
     "wait": BY_SUBMIT,
     "wrap": BY_SUBMIT,
@@ -35,14 +35,14 @@ def check_sbatch_words(words: Sequence[str]) -> tuple[str, ...]:
     """The words if sbatch takes them for its options. Raises ValueError for those that submit says itself."""
     for previous, word in zip(("", *words), words):
         if not word.isprintable():
-            raise ValueError(f"{word!r} behind --: holds a control character; leave it out")
+            raise ValueError(f"{word!r} after --: contains a control character; remove it")
         if word in ("-", "--") or not (word.startswith("-") or _takes_value(previous)):
             raise ValueError(
-                f"'{word}' behind --: expected an option of sbatch, such as --qos=high: it would take "
+                f"'{word}' after --: expected an option of sbatch, such as --qos=high; sbatch would take "
                 "this for the script"
             )
         if advice := DECIDED.get(_decided_option(word)):
-            raise ValueError(f"'{word}' behind --: {advice}")
+            raise ValueError(f"'{word}' after --: {advice}")
     return tuple(words)
 
 

@@ -1,4 +1,4 @@
-"""What `status` and `collect` say of a sweep: where its jobs are, which cells are missing, what to do next. Pure."""
+"""The output of `status` and `collect` for a sweep: states of jobs, missing cells, and the next command. Pure."""
 
 import shlex
 from collections.abc import Sequence
@@ -46,13 +46,13 @@ def next_step(overview: Overview, collected: bool) -> str:
     if active := overview.active():
         waiting = collecting and collecting.queued and f"job {collecting.id} then collects them"
         follow_up = waiting or f"then: allreduce-bench collect {sweep}"
-        return f"{progress}; {len(active)} job{'s' if len(active) > 1 else ''} to end; {follow_up}"
+        return f"{progress}; {len(active)} job{'s' if len(active) > 1 else ''} unfinished; {follow_up}"
     if collecting:
-        return f"{progress}; job {collecting.id} {'collects them now' if collecting.running else 'is to collect them'}"
+        return f"{progress}; job {collecting.id} {'is collecting them' if collecting.running else 'will collect them'}"
     if done < cells and any(overview.ending(task).kind == UNSURE for task in overview.tasks):
-        return f"{progress}; next, when no job is left: allreduce-bench collect {sweep}"
+        return f"{progress}; next, when all jobs have ended: allreduce-bench collect {sweep}"
     if done < cells:
-        hint = f"(what is missing: allreduce-bench collect {sweep})"
+        hint = f"(to list missing cells: allreduce-bench collect {sweep})"
         return f"{progress}; next: allreduce-bench submit --resume -o {sweep} {hint}"
     return progress if collected else f"{progress}; next: allreduce-bench collect {sweep}"
 
@@ -91,7 +91,7 @@ def _state_phrase(overview: Overview, task: JobTask) -> str:
     phrase = ending.phrase
     if ending.kind == RUNNING and job and job.limit_s is not None and job.elapsed_s is not None:
         left = max(0.0, job.limit_s - job.elapsed_s)
-        phrase += f", {duration(left)} left of {duration(job.limit_s)}"
+        phrase += f", {duration(left)} of {duration(job.limit_s)} remaining"
     if task.restarts:
         phrase += f", requeued {TIMES.get(task.restarts, f'{task.restarts} times')}"
     return phrase
@@ -103,20 +103,20 @@ def _collecting_line(overview: Overview, submission: Submission, newest: int) ->
     if submission.collect is None or (submission.number != newest and not (job and (job.queued or job.running))):
         return None
     if job is None or job.state == FORGOTTEN:
-        state = "not known"
+        state = "unknown"
     elif slurm_ending := by_slurm(job):
         state = slurm_ending.phrase
     else:
-        state = "done" if job.state == "COMPLETED" else "failed, or found cells missing"
+        state = "done" if job.state == "COMPLETED" else "failed, or cells are missing"
     return StatusLine("collect", submission.collect, "1", "", "", state)
 
 
 def _count_sentence(overview: Overview, missing: int) -> str:
-    """`286 of 300 cells are there, 4 of them skipped on purpose`."""
+    """`286 of 300 cells measured, 4 skipped as planned`."""
     cells = overview.progress[1]
     skipped = sum(map(_skipped_cells, overview.runs))
-    sentence = f"{cells - missing} of {cells} cells are there" if missing else f"all {cells} cells are there"
-    return sentence + (f", {skipped} of them skipped on purpose" if skipped else "")
+    sentence = f"{cells - missing} of {cells} cells complete" if missing else f"all {cells} cells complete"
+    return sentence + (f" ({skipped} skipped intentionally)" if skipped else "")
 
 
 def _skipped_cells(run: SweepRun) -> int:
@@ -124,12 +124,16 @@ def _skipped_cells(run: SweepRun) -> int:
 
 
 def _next_commands(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:
-    """The one command that measures what is missing; none where no attempt would change anything."""
+    """The one command that measures the missing cells; none if another attempt cannot help."""
     runs = [run for run, cells in zip(overview.runs, missing) if any(cell.state not in FAILED for cell in cells)]
     if active := overview.active():
         jobs = ", ".join(task.id for task in active)
-        return [f"still queued or running: job {jobs}; collect again when it has ended"]
+        return [f"still queued or running: job {jobs}; run collect again after it has ended"]
     if runs and overview.tasks:
-        when = ", when no job of the sweep is left" if overview.told.silence else ""
-        return [f"submit those again{when}: allreduce-bench submit --resume -o {shlex.quote(str(overview.sweep))}"]
-    return [f"measure those: allreduce-bench run --resume -o {shlex.quote(str(run.folder.path))}" for run in runs]
+        when = ", after all jobs of the sweep have ended" if overview.told.silence else ""
+        resume = f"allreduce-bench submit --resume -o {shlex.quote(str(overview.sweep))}"
+        return [f"to submit the missing cells again{when}: {resume}"]
+    return [
+        f"to measure the missing cells: allreduce-bench run --resume -o {shlex.quote(str(run.folder.path))}"
+        for run in runs
+    ]

@@ -1,4 +1,4 @@
-"""Submitting scripts so that all of their jobs are in the queue in the end, or none, and nothing is left on disk."""
+"""Submit scripts as a transaction: either all jobs are queued, or none, and nothing is left on disk."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def check_folder(path: Path) -> Path:
     odd = next((letter for letter in str(path) if letter == "\\" or not letter.isprintable()), None)
     if odd is not None:
         raise ValueError(
-            f"{str(path)!r}: sbatch cannot write below a folder with {ascii(odd)} in its name; use another"
+            f"{str(path)!r}: sbatch cannot write to a folder with {ascii(odd)} in its name; use another folder"
         )
     return path
 
@@ -214,7 +214,7 @@ def _cancel_and_remove(ids: Sequence[str], made: Sequence[Path], error: BaseExce
     try:
         commands.cancel(ids)
     except SlurmError as refused:
-        message = f"{error or 'interrupted'}; and what was submitted cannot be cancelled ({refused}):"
+        message = f"{error or 'interrupted'}; the submitted jobs could not be cancelled ({refused}):"
         raise RuntimeError(f"{message} scancel {' '.join(ids)}") from error
     for path in made:
         rmtree(path, ignore_errors=True)

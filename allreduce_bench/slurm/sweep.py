@@ -1,4 +1,4 @@
-"""A sweep as its folder and Slurm tell it: its runs, its jobs, and what is missing."""
+"""A sweep from its folder and from Slurm: its runs, its jobs, and missing cells."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -105,7 +105,7 @@ def _sweep_of(path: Path) -> Path:
 
 def _read_run(folder: RunFolder, sweep: Path) -> SweepRun:
     if imported := folder.imported():
-        raise RunError(f"{folder.path}: imported from {imported['tool']}, so no job measures anything of it")
+        raise RunError(f"{folder.path}: imported from {imported['tool']}, so it has no jobs")
     plan = folder.plan()
     marks = folder.marks() if folder.attempts() else []  # where nothing was finished yet there are none to be read
     finished = {launch: folder.finished(launch) for launch in plan.planned_launches()}

@@ -1,4 +1,4 @@
-"""Where the templates of jobs lie, and what a system needs said to run them: small files such as generic.cfg."""
+"""The location of the job templates, and the settings of a system to run them: small files such as generic.cfg."""
 
 import configparser
 import re
@@ -21,7 +21,7 @@ SUBMITS = ("job-name", "nodes", "ntasks", "ntasks-per-node", "array", "output", 
 
 
 class SystemFileError(ValueError):
-    """No such system, or a file that does not describe one, in words."""
+    """Error: no such system, or a file that does not describe one."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def jobs_folder() -> Path:
     places += [Path(data) / "share" / FOLDER / "jobs" for data in installed]
     folder = next((place for place in places if (place / "sweep.sbatch").is_file()), None)
     if not folder:
-        raise SystemFileError(f"found no sweep.sbatch in {', '.join(map(str, places))}; install the package again")
+        raise SystemFileError(f"no sweep.sbatch found in {', '.join(map(str, places))}; reinstall the package")
     return folder
 
 
@@ -129,7 +129,7 @@ def _is_system(path: Path) -> bool:
 
 def _directives(path: Path, options: Mapping[str, str], left_out: tuple[str, ...]) -> dict[str, str | None]:
     if of_submit := [name for name in options if name in SUBMITS]:
-        advice = "say ranks_per_node in [site]" if of_submit[0] == "ntasks-per-node" else "leave it out"
+        advice = "set ranks_per_node in [site]" if of_submit[0] == "ntasks-per-node" else "leave it out"
         raise SystemFileError(f"{path}: [sbatch] {of_submit[0]}: every job sets its own; {advice}")
     return {**options, **dict.fromkeys(left_out)}
 

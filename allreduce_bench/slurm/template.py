@@ -32,7 +32,7 @@ BARE = re.compile(r"[A-Za-z0-9._+=@:/,%*\[\]-]+")  # what sbatch reads as it sta
 
 
 class ScriptError(ValueError):
-    """A template that cannot be rendered, or a value that has no place in a script, in words."""
+    """Error: a template that cannot be rendered, or a value that a script cannot hold."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Template:
 
     def __post_init__(self) -> None:
         if not self.text.startswith("#!"):
-            raise ScriptError(f"{self.name}: sbatch takes no script whose first line is not such as #!/bin/bash")
+            raise ScriptError(f"{self.name}: the first line must name the shell, such as #!/bin/bash")
         commands = False
         for number, line in enumerate(self.text.split("\n"), start=1):
             if not line.startswith("#SBATCH"):
                 commands |= bool(line.strip()) and not line.startswith("#")
             elif commands:
-                raise ScriptError(f"{self.name}, line {number}: sbatch reads no #SBATCH after the first command")
+                raise ScriptError(f"{self.name}, line {number}: sbatch ignores #SBATCH lines after the first command")
             elif not PIECE.match(line):
                 raise ScriptError(f"{self.name}, line {number}: found '{line}', expected #SBATCH --name=value")
 
@@ -60,7 +60,7 @@ class Template:
         try:
             return cls(str(path), read_given_text(path, LONGEST_FILE))
         except UnicodeDecodeError as error:
-            raise ScriptError(f"{path}: is no text in UTF-8") from error
+            raise ScriptError(f"{path}: not UTF-8 text") from error
 
     @property
     def directives(self) -> dict[str, str]:
@@ -91,7 +91,7 @@ class Template:
         added = [_directive_line(name, value) for name, value in directives.items() if name not in present]
         last = max((match.start() for match in self._pieces() if match["directive"]), default=None)
         if added and last is None:
-            raise ScriptError(f"{self.name}: has no #SBATCH line behind which others could be put")
+            raise ScriptError(f"{self.name}: has no #SBATCH line after which others could be added")
 
         def replaced(match: re.Match[str]) -> str:
             new, comment = [match[0].rstrip("\n")], match["comment"] or ""
@@ -116,7 +116,7 @@ class Template:
             raise ScriptError(f"{self.name}: has no variable {unknown[0]!r} to set; valid: {valid}")
         for kind, placeholder in PLACEHOLDERS.items():
             if lines[kind] and not any(match[kind] for match in self._pieces()):
-                raise ScriptError(f"{self.name}: has no line '{placeholder}' in whose place {kind} could be put")
+                raise ScriptError(f"{self.name}: has no line '{placeholder}' that {kind} could replace")
 
 
 def check_job_name(name: str) -> str:
@@ -177,5 +177,5 @@ def _shell_word(label: str, text: str) -> str:
 def _one_line(label: str, text: str) -> str:
     """`text`. Raises ScriptError for what could end its line, or cannot be written."""
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise ScriptError(f"{label} {text!r}: holds a control character or no valid text; leave it out")
+        raise ScriptError(f"{label} {text!r}: contains a control character or invalid text; remove it")
     return text

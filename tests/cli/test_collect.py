@@ -72,7 +72,7 @@ def test_a_complete_sweep_says_so(tmp_path, slurm):
     submit(tmp_path / "s", {1: "101"})
     result = collect(tmp_path / "s")
     assert result.exit_code == 0
-    assert result.stdout == f"all 108 cells are there\nreport: {tmp_path}/s/report.html\n"
+    assert result.stdout == f"all 108 cells complete\nreport: {tmp_path}/s/report.html\n"
     assert "incomplete launches" not in page(tmp_path / "s" / "report.html")
     assert (tmp_path / "s" / "summary.csv").is_file()
 
@@ -83,8 +83,8 @@ def test_what_is_missing_and_why_and_the_command_that_measures_it(sweep, slurm):
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         *LOST,
-        "94 of 108 cells are there",
-        f"submit those again: allreduce-bench submit --resume -o '{sweep}'",
+        "94 of 108 cells complete",
+        f"to submit the missing cells again: allreduce-bench submit --resume -o '{sweep}'",
         f"report: {sweep}/report.html",
     ]
 
@@ -101,7 +101,7 @@ def test_the_report_says_what_is_missing_too_and_still_when_slurm_has_forgotten(
 
 
 def test_a_job_that_slurm_does_not_know_is_over_in_the_report_too(sweep, slurm):
-    why = "launch 2: job 103 ended without a word (killed?)"
+    why = "launch 2: job 103 ended without a message (killed?)"
     assert why in collect(sweep).stdout and why in page(sweep / "report.html")
     slurm.answer("sacct", TIMEOUT)
     assert collect(sweep).stdout.splitlines()[:2] == LOST
@@ -127,7 +127,7 @@ def test_while_jobs_are_at_work_nothing_is_submitted_again(sweep, slurm):
     slurm.answer("squeue", "echo '103|RUNNING|n[1-4]|1:00|30:00|None'")
     result = collect(sweep)
     assert result.exit_code == 1 and "job 103 is still running on n[1-4]" in result.stdout
-    assert "still queued or running: job 103; collect again when it has ended" in result.stdout
+    assert "still queued or running: job 103; run collect again after it has ended" in result.stdout
     assert "submit" not in result.stdout
     assert "103" not in json.loads((sweep / "jobs" / "ended.json").read_text())
 
@@ -151,9 +151,7 @@ def test_what_was_skipped_on_purpose_is_not_missing(tmp_path, slurm):
     build_sweep(tmp_path / "s", outcome=outcome)
     submit(tmp_path / "s", {4: "103"})
     result = collect(tmp_path / "s")
-    assert result.exit_code == 0 and result.stdout.startswith(
-        "all 108 cells are there, 27 of them skipped on purpose\n"
-    )
+    assert result.exit_code == 0 and result.stdout.startswith("all 108 cells complete (27 skipped intentionally)\n")
 
 
 def test_bits_that_a_proved_schedule_fixes_and_that_differ_fail_a_check(tmp_path, slurm):
@@ -173,8 +171,8 @@ def test_a_sweep_of_two_runs_has_one_report_and_one_command(tmp_path, slurm):
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         "4-per-node: all 12 cells at 8 ranks: launch 3: job 104 ran out of memory",
-        "132 of 144 cells are there",
-        f"submit those again: allreduce-bench submit --resume -o {tmp_path}/s",
+        "132 of 144 cells complete",
+        f"to submit the missing cells again: allreduce-bench submit --resume -o {tmp_path}/s",
         f"report: {tmp_path}/both.html",
     ]
     said = page(tmp_path / "both.html")
@@ -192,15 +190,15 @@ def test_before_the_first_cell_there_is_no_report(tmp_path, slurm):
     slurm.answer("sacct", "echo '101|FAILED|n1|5|30|2:0|None'")
     result = collect(tmp_path / "s")
     assert result.exit_code == 1 and result.stderr == "no report: no cell was finished\n"
-    why = "job 101 ended with status 2 before it began to measure, see jobs/1/1n-101.out"
-    assert result.stdout.splitlines()[:2] == [f"all 3 cells at 2 ranks: launches 1, 2: {why}", "0 of 6 cells are there"]
+    why = "job 101 ended with status 2 before it started to measure, see jobs/1/1n-101.out"
+    assert result.stdout.splitlines()[:2] == [f"all 3 cells at 2 ranks: launches 1, 2: {why}", "0 of 6 cells complete"]
     assert not (tmp_path / "s" / "report.html").exists()
 
 
 def test_without_slurm_it_goes_by_what_the_jobs_wrote(sweep, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     result = collect(sweep)
-    assert result.exit_code == 1 and result.stderr.startswith("there is no scontrol in PATH")
+    assert result.exit_code == 1 and result.stderr.startswith("scontrol not found in PATH")
     assert result.stdout.startswith(LOST[0].replace("hit its time limit of 30:00", "may be running, or ended without"))
 
 
@@ -218,8 +216,8 @@ def test_a_run_without_jobs_is_gone_on_with_by_run(tmp_path):
     assert result.exit_code == 1 and not result.stderr
     assert result.stdout.splitlines()[:3] == [
         "all 12 cells at 8 ranks: launch 3: the launch was not finished",
-        "96 of 108 cells are there",
-        f"measure those: allreduce-bench run --resume -o {tmp_path}/run",
+        "96 of 108 cells complete",
+        f"to measure the missing cells: allreduce-bench run --resume -o {tmp_path}/run",
     ]
     assert not (tmp_path / "run" / "jobs").exists()
     assert "incomplete launches" not in page(tmp_path / "run" / "report.html")  # whoever stopped it knows
@@ -243,6 +241,6 @@ def test_a_damaged_record_is_one_line(sweep, slurm):
 
 def test_what_is_no_sweep_is_refused_in_one_line(tmp_path):
     (tmp_path / "empty").mkdir()
-    for name, why in {"empty": "holds no run, nor does a folder in it", "x": "no such folder"}.items():
+    for name, why in {"empty": "contains no run", "x": "no such folder"}.items():
         result = collect(tmp_path / name)
         assert result.exit_code == 2 and why in result.stderr and result.stderr.count("\n") == 1 and not result.stdout

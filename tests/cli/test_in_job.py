@@ -164,7 +164,7 @@ def test_a_job_that_is_too_small_is_refused_before_anything_is_written(slurm, tm
     (python, *_), new = interpreters(), tmp_path / "new"
     words = ["-n", "2,6", "--ranks-per-node", 2, "--sizes", 8, "-a", "ring"]
     said = one_line_error(ended(start(python, *words, "--resume", "-o", new)))
-    assert "launch 6r-1: 6 ranks at 2 a node need 3 nodes, but job 12 has 2; submit it with --nodes=3" in said
+    assert "launch 6r-1: 6 ranks at 2 per node need 3 nodes, but job 12 has 2; submit it with --nodes=3" in said
     assert not new.exists()
 
 

@@ -93,7 +93,7 @@ def test_a_sweep_is_one_job_per_number_of_nodes_and_one_that_collects(slurm, tmp
         "     2n  102      2      8     18  00:10:00",
         "collect  103      1                00:10:00",
     ]
-    assert "node-hours: 0.0" in said.stdout and "0.667 if every job takes its whole time once" in said.stdout
+    assert "node-hours: 0.0" in said.stdout and "0.667 if every job uses its whole time limit once" in said.stdout
     assert said.stderr == "next: allreduce-bench status sweep\n"
     kept = submission(sweep)
     assert kept["collect"] == "103" and kept["arguments"] == ["--account=me", "-p", "batch"]
@@ -198,7 +198,7 @@ def test_the_warning_comes_within_the_limit(slurm, tmp_path, limit, signal):
 def test_jobs_that_need_more_than_their_time_are_named(slurm):
     long = ("--nodes", "1,2", "--cell-time", "9s", "--sizes", "8", "--launches", "2", "-a", "ring", "--dry-run")
     said = submit(*long, "--time", "1", "-o", "sweep").stderr
-    assert said == "warning: may not end within their time, and are requeued then: 1n, 2n\n"
+    assert said == "warning: may exceed their time limit and be requeued: 1n, 2n\n"
     assert not submit(*long, "--time", "9", "-o", "sweep").stderr
 
 
@@ -254,14 +254,14 @@ def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_pa
         ([*ON_TWO, "--remote-shell", "rsh"], "--remote-shell for submit: inside a job Slurm reaches the nodes"),
         ([*ON_TWO, "--format", "csv"], "--format for submit: the results come later"),
         ([*ON_TWO, "--qos=high"], "no such option: --qos; options of sbatch stand behind a --"),
-        ([*ON_TWO, "--", "other.sbatch"], "'other.sbatch' behind --: expected an option of sbatch"),
-        ([*ON_TWO, "--", "--nodes=3"], "say it before the --: --nodes"),
-        ([*ON_TWO, "--time", "0"], "--time: '0' is no time limit"),
+        ([*ON_TWO, "--", "other.sbatch"], "'other.sbatch' after --: expected an option of sbatch"),
+        ([*ON_TWO, "--", "--nodes=3"], "put it before the --: --nodes"),
+        ([*ON_TWO, "--time", "0"], "--time: '0' is not a time limit"),
         ([*ON_TWO, "--timeout", "1ms"], "--timeout: 0.001 s would end launches that are well"),
         ([*ON_TWO, "--job-name", "a b"], "job name 'a b': expected letters"),
         ([*ON_TWO, "--job-name", "a\nb"], "job name 'a\\nb': expected letters"),
         ([*ON_TWO, "--system", "nowhere"], "unknown system 'nowhere'; known: generic"),
-        ([*ON_TWO, "-o", "results\\x"], "sbatch cannot write below a folder with '\\\\' in its name"),
+        ([*ON_TWO, "-o", "results\\x"], "sbatch cannot write to a folder with '\\\\' in its name"),
         ([*ON_TWO, "-o", "sum"], "-o sum: -o is the output folder"),
         ([*ON_TWO, "-o", "bin"], "bin: exists already; choose another folder with -o"),
         ([*ON_TWO, "-a", "rign"], "unknown algorithm 'rign'"),

@@ -53,7 +53,7 @@ def test_one_command_from_submitting_to_the_report(python, tmp_path):
         assert given and facts["nodes"] == facts["ranks"] == len(facts["hosts"]), (number, facts["hosts"], jobs)
     assert "4 ranks" in (sweep / "report.html").read_text()
     assert "24 of 24 cells done" in bench(python, "status", str(sweep))
-    assert "all 24 cells are there" in bench(python, "collect", str(sweep))
+    assert "all 24 cells complete" in bench(python, "collect", str(sweep))
 
 
 def test_a_cancelled_job_is_named_and_submitted_again(python, tmp_path):

@@ -67,7 +67,7 @@ def test_each_launcher_is_tried_and_one_that_works_is_chosen(launchers):
         ("launcher", "ok"),
     ]
     assert found[0].text == "job 17: n[1-2]"
-    assert found[1].text.startswith("2 ranks on n1, n2 communicate over tcp;  ")
+    assert found[1].text.startswith("2 ranks on n1, n2 communicate over tcp; ")
     assert found[1].text.endswith("s from start to end")
     assert found[3].text == "started, and exit status 1: srun: error: can not load PMIx library"
     assert found[3].effect == "a run with --launcher srun --launcher-args --mpi=pmix would fail"

@@ -68,5 +68,5 @@ def test_an_mpi_from_pypi_on_a_cluster_is_named(ranks, monkeypatch):
         check for check in check_mpi.mpi_checks({**NODE, "fabric_devices": ["mlx5_0"]}, False) if check.name == "MPI"
     ]
     assert [check.level for check in lines] == ["ok", "severe"]
-    assert lines[1].text == "Open MPI 5 on a cluster is the one from PyPI, though there is mlx5_0"
+    assert lines[1].text == "Open MPI 5 on a cluster comes from PyPI, although the node has mlx5_0"
     assert [check.level for check in check_mpi.mpi_checks(NODE, False) if check.name == "MPI"] == ["ok"]

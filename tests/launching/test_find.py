@@ -41,7 +41,7 @@ def test_inside_a_slurm_job_without_a_fitting_mpirun_srun_starts_the_ranks(tmp_p
     inside = subprocess.run(command, env={**environ, "SLURM_JOB_ID": "7"}, capture_output=True, text=True)
     assert "kind='srun'" in inside.stdout and f"{tmp_path}/srun" in inside.stdout, inside.stderr
     outside = subprocess.run(command, env=environ, capture_output=True, text=True)
-    assert "there is no mpirun or mpiexec" in outside.stderr
+    assert "no mpirun or mpiexec was found" in outside.stderr
 
 
 @needs_mpi

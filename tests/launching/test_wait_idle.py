@@ -57,7 +57,7 @@ def test_who_is_at_work_is_named_until_it_is_quiet_but_not_every_second(play):
     machine.waiting(60).wait(never)
     assert machine.said == [
         *["waiting for an idle machine: 1.9 of 2 cores busy: python (pid 7, 95 %)"] * 2,
-        "quiet after 16.0 s: 0.0 of 2 cores busy",
+        "idle after 16.0 s: 0.0 of 2 cores busy",
     ]
     assert len(machine.looks) > SAY_AGAIN_S
 
@@ -79,7 +79,7 @@ def test_where_the_kernel_shows_nothing_nobody_waits(play):
     wait = machine.waiting(60)
     wait.wait(never)
     wait.wait(never)
-    assert len(machine.looks) == len(machine.said) == 1 and "does not show" in machine.said[0]
+    assert len(machine.looks) == len(machine.said) == 1 and "not available" in machine.said[0]
 
 
 def test_a_warning_ends_the_waiting(play):
@@ -108,7 +108,7 @@ def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tm
     assert "waiting for an idle machine: " in result.stderr and "--wait-idle time is used up" in result.stderr
     assert re.search(r"cores? busy: .*\(pid \d+, \d+ %\)", result.stderr), result.stderr
     grade = result.stdout.splitlines()[0]
-    assert grade.startswith(("grade: not reliable: ", "grade: provisional: ")) and "others used" in grade
+    assert grade.startswith(("grade: not reliable: ", "grade: provisional: ")) and "other processes used" in grade
     facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
     (counted,) = facts["counted"]
     assert counted["cpus"] == len(busy_loops) and 0.5 < counted["own_s"] < counted["worked_s"]

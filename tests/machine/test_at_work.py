@@ -57,7 +57,7 @@ def test_a_name_commands_no_terminal(kernel_of):
 def test_a_quiet_machine_and_one_whose_processes_are_hidden(kernel_of):
     quiet = kernel_of(((5, 5), {}), ((5 + TICKS // 50, 5), {}))
     assert quiet.is_quiet and quiet.words == "0.0 of 2 cores busy"
-    assert kernel_of(((5, 5), {}), ((5 + TICKS, 5), {})).words == "1.0 of 2 cores busy; by whom is not shown here"
+    assert kernel_of(((5, 5), {}), ((5 + TICKS, 5), {})).words == "1.0 of 2 cores busy by unknown processes"
 
 
 def test_a_kernel_that_shows_nothing_is_unknown(root):

@@ -41,7 +41,7 @@ def test_where_the_system_does_not_tell_a_default_is_supposed_and_said(node):
     assert caches() == [] and UNKNOWN.nbytes == 64 * MIB
     assert cold_region([], 1) == 128 * MIB and cold_region([], 4) == 32 * MIB
     (finding,) = cache_findings([])
-    assert finding["level"] == "caution" and "suppose 64 MiB a node" in finding["text"]
+    assert finding["level"] == "caution" and "assume 64 MiB per node" in finding["text"]
     assert cache_findings([Cache(3, MIB, 1)]) == []
 
 

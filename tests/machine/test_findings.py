@@ -69,9 +69,7 @@ def test_figures_are_those_of_the_worst_node_and_affinity_is_named():
     nodes = [node(1), node(2, cores=2, threads=2, cpus_of_ranks=2)]
     assert findings(nodes, [2, 6], {}, None)[0]["text"] == "oversubscribed: 6 ranks on a node of 2 cores"
     text = found(node(cpus_of_ranks=1))[0]["text"]
-    assert text == (
-        "oversubscribed: 2 ranks on 1 hardware thread, all that their affinity lets them use on a node of 4 cores"
-    )
+    assert text == ("oversubscribed: 2 ranks on 1 hardware thread (limited by their affinity) of a node of 4 cores")
 
 
 def test_the_worst_comes_first():
@@ -99,7 +97,7 @@ def test_an_mpi_from_pypi_matters_between_nodes():
     assert codes(node(1), node(2), mpi=wheel) == [("pypi", "caution")]
     one, other = found(node(1), node(2, fabric_devices=["mlx5_0"]), mpi=wheel)
     assert other["code"] == "mixed"
-    assert one["level"] == "severe" and "though there is mlx5_0" in one["text"]
+    assert one["level"] == "severe" and "although the node has mlx5_0" in one["text"]
 
 
 def test_ranks_that_are_alone_are_severe():

@@ -11,7 +11,7 @@ def test_nodes_of_several_kinds_are_named_with_what_they_have():
     (mixed,) = [finding for finding in found(*nodes) if finding["code"] == "mixed"]
     assert mixed["level"] == "caution"
     assert mixed["text"] == (
-        "nodes of several kinds: processor Old on n1, n2, New on n3; cores 4 on n1, n2, 8 with 16 hardware threads on "
+        "heterogeneous nodes: processor Old on n1, n2, New on n3; cores 4 on n1, n2, 8 with 16 hardware threads on "
         "n3; memory 64 GiB on n1, n2, 128 GiB on n3"
     )
 
@@ -22,7 +22,7 @@ def test_a_node_without_the_fabric_of_the_others_or_with_a_slower_port_is_named(
     texts = [
         finding["text"] for finding in found(node(1, **fast), node(2, **slow), node(3)) if finding["code"] == "mixed"
     ]
-    assert texts == ["nodes of several kinds: fabric mlx5_0:1 200 Gbit/s on n1, mlx5_0:1 100 Gbit/s on n2, none on n3"]
+    assert texts == ["heterogeneous nodes: fabric mlx5_0:1 200 Gbit/s on n1, mlx5_0:1 100 Gbit/s on n2, none on n3"]
 
 
 @pytest.mark.parametrize(

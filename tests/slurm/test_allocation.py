@@ -29,6 +29,6 @@ def test_a_launch_that_needs_more_nodes_than_the_job_has_is_refused_in_a_sentenc
     with pytest.raises(RunError) as caught:
         refuse_few_nodes(here, plan, [Launch(4, 1), Launch(9, 1)])
     assert str(caught.value) == (
-        "launch 9r-1: 9 ranks at 4 a node need 3 nodes, but job 12 has 2; "
+        "launch 9r-1: 9 ranks at 4 per node need 3 nodes, but job 12 has 2; "
         "submit it with --nodes=3, or choose other launches with --only"
     )

@@ -68,12 +68,12 @@ def test_the_site_in_lines(slurm):
         ("ok", "Slurm", "slurm 23.02.4"),
         ("ok", "controller", "Slurmctld(primary) at c1 is UP"),
         ("ok", "partition", "batch (default): up, 3 idle, 1 down*, time limit 1-00:00:00"),
-        ("ok", "partition", "debug: up, 2 mixed, time limit 30:00, nodes a job 1-2"),
+        ("ok", "partition", "debug: up, 2 mixed, time limit 30:00, nodes per job 1-2"),
         ("info", "partition", "gpu: drain, 2 idle, time limit infinite"),
-        ("ok", "topology", "4 nodes, 2 below each of 2 switches, 2 levels"),
+        ("ok", "topology", "4 nodes, 2 on each of 2 switches, 2 levels"),
         ("ok", "MPI", "MPICH 4.2.0, MPI 4.1, /opt/mpich/lib/libmpi.so"),
-        ("ok", "PMI", "srun knows pmi2, pmix; MPICH 4.2.0 understands pmi2 or pmix"),
-        ("info", "nodes", "nothing was started (--no-launch), so which launcher works is unknown"),
+        ("ok", "PMI", "srun offers pmi2, pmix; MPICH 4.2.0 supports pmi2 or pmix"),
+        ("info", "nodes", "nothing was started (--no-launch): which launcher works is unknown"),
     ]
     assert not slurm.calls("salloc")
 
@@ -84,24 +84,27 @@ def test_a_site_in_disorder(slurm, monkeypatch):
     (slurm.folder / "kinds.txt").write_text("srun: MPI types are...\nsrun: none\n")
     found = site(launch=False)
     assert named(found, "partition")[0] == ("info", "p0: up, 1 drained, time limit 5:00")
-    assert named(found, "partition")[12:] == [("ok", "2 more: p12, p13"), ("info", "none is the default")]
+    assert named(found, "partition")[12:] == [("ok", "2 more: p12, p13"), ("info", "no default partition")]
     assert named(found, "topology") == [
-        ("info", "Slurm knows none here, so which nodes share a switch is unknown"),
+        ("info", "Slurm has no topology here: switches of the nodes unknown"),
     ]
-    assert named(found, "PMI") == [("info", "srun knows none; MPICH 4.2.0 understands pmi2 or pmix")]
+    assert named(found, "PMI") == [("info", "srun offers none; MPICH 4.2.0 supports pmi2 or pmix")]
 
 
 def test_no_slurm(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     (check,) = site()
-    assert (check.level, check.name) == ("severe", "Slurm") and "no sinfo in PATH: no Slurm on this" in check.text
+    assert (check.level, check.name) == (
+        "severe",
+        "Slurm",
+    ) and "sinfo not found in PATH: no Slurm on this" in check.text
 
 
 def test_a_controller_that_does_not_answer_is_not_waited_for(slurm, monkeypatch):
     slurm.answer("scontrol", "exec sleep 60")
     monkeypatch.setattr(check_site, "ANSWER_S", 0.3)
     _, check = site()
-    assert check.level == "severe" and "scontrol: no answer within" in check.text
+    assert check.level == "severe" and "scontrol: no response within" in check.text
 
 
 def test_without_an_mpi_nothing_is_asked_of_salloc(slurm, monkeypatch):
@@ -116,7 +119,7 @@ def test_two_nodes_are_asked_of_salloc_in_its_words(slurm):
     (call,) = slurm.calls("salloc")
     assert call[:8] == ["-N", "2", "--ntasks-per-node=1", "-t", "4", "-p", "de bug", "-A$(touch x)"]
     assert call[8:] == [sys.executable, "-m", "allreduce_bench.launching.check_launchers"]
-    assert found[-1] == given and found[-2].text.startswith("waiting for them, at most 60 s: salloc -N 2")
+    assert found[-1] == given and found[-2].text.startswith("waiting for nodes, at most 60 s: salloc -N 2")
     assert not slurm.calls("scancel")
 
 
@@ -141,14 +144,14 @@ def test_a_queue_is_waited_for_no_longer_than_said(slurm, monkeypatch):
     slurm.answer("salloc", "echo 'salloc: Pending job allocation 17' >&2; exec sleep 60")
     slurm.answer("squeue", "echo '17|PENDING||0:00|4:00|Resources'")
     monkeypatch.setattr(check_site, "WAIT_S", 1.0)
-    assert named(site(), "nodes")[1] == ("caution", "none came within 1 s (job 17: Resources)")
+    assert named(site(), "nodes")[1] == ("caution", "no nodes within 1 s (job 17: Resources)")
     assert slurm.calls("scancel") == [["17"]]
 
 
 def test_nodes_that_fall_silent_are_given_back(slurm, monkeypatch):
     slurm.answer("salloc", granting(Check("ok", "nodes", "job 17: n[1-2]")) + "\nexec sleep 60")
     monkeypatch.setattr(check_site, "QUIET_S", 0.5)
-    assert site()[-1].text.startswith("nothing came back for")
+    assert site()[-1].text.startswith("no response within")
     assert slurm.calls("scancel") == [["17"]]
 
 

@@ -8,7 +8,7 @@ from allreduce_bench.slurm.job_states import FORGOTTEN, JobStates
 from allreduce_bench.slurm.parsing import SlurmJob
 from allreduce_bench.slurm.tasks import JobTask
 
-SILENT = JobStates({}, "there is no scontrol in PATH")
+SILENT = JobStates({}, "scontrol not found in PATH")
 
 
 def task(**record) -> JobTask:
@@ -49,7 +49,7 @@ def test_slurm_knows_best_what_it_did_to_a_job(what, kind, words):
     [
         ({"end": "done"}, DONE, "done"),
         ({"end": "done", "why": "a check failed"}, DONE, "done: a check failed"),
-        ({"end": "warned"}, ENDED, "stopped in time before its limit of 30:00"),
+        ({"end": "warned"}, ENDED, "stopped before its time limit of 30:00"),
         ({"end": "refused", "why": "2 nodes, expected 4"}, ENDED, "refused to measure: 2 nodes, expected 4"),
         ({"end": "stopped", "why": "rank 3 died"}, ENDED, "was stopped: rank 3 died"),
         ({"end": "stopped"}, ENDED, "was stopped"),
@@ -82,9 +82,9 @@ def test_why_a_job_did_not_measure_a_cell(found, reason):
         (told("FAILED", exit_code="0:9"), ENDED, "was killed by SIGKILL"),
         (told("FAILED", exit_code="137:0"), ENDED, "ended with status 137"),
         (told("FAILED", exit_code="0:99"), ENDED, "was killed by signal 99"),
-        (told("COMPLETED", exit_code="0:0"), ENDED, "ended without a word (killed?)"),
-        (told(FORGOTTEN), ENDED, "ended without a word (killed?)"),
-        (SILENT, UNSURE, "may be running, or ended without a word"),
+        (told("COMPLETED", exit_code="0:0"), ENDED, "ended without a message (killed?)"),
+        (told(FORGOTTEN), ENDED, "ended without a message (killed?)"),
+        (SILENT, UNSURE, "may be running, or ended without a message"),
     ],
 )
 def test_a_job_that_began_and_wrote_no_end(what, kind, words):
@@ -94,11 +94,15 @@ def test_a_job_that_began_and_wrote_no_end(what, kind, words):
 @pytest.mark.parametrize(
     ("what", "kind", "words"),
     [
-        (told("FAILED", exit_code="2:0"), ENDED, "ended with status 2 before it began to measure, see jobs/1/4n-7.out"),
-        (told("FAILED"), ENDED, "failed before it began to measure, see jobs/1/4n-7.out"),
-        (told("COMPLETED"), ENDED, "ended before it began to measure, see jobs/1/4n-7.out"),
-        (told(FORGOTTEN), ENDED, "never began to measure, and Slurm knows it no more"),
-        (SILENT, UNSURE, "has not begun to measure"),
+        (
+            told("FAILED", exit_code="2:0"),
+            ENDED,
+            "ended with status 2 before it started to measure, see jobs/1/4n-7.out",
+        ),
+        (told("FAILED"), ENDED, "failed before it started to measure, see jobs/1/4n-7.out"),
+        (told("COMPLETED"), ENDED, "ended before it started to measure, see jobs/1/4n-7.out"),
+        (told(FORGOTTEN), ENDED, "never started to measure; Slurm has no record of it"),
+        (SILENT, UNSURE, "has not started to measure"),
     ],
 )
 def test_a_job_that_wrote_nothing(what, kind, words):
@@ -111,7 +115,7 @@ def test_the_last_start_counts_and_a_requeued_one_may_begin_again():
     both = JobTask("7", "4n", 4, ".", "8r", 1, None, (first, again))
     assert ending(both, SILENT).kind == DONE and both.restarts == 1
     once = JobTask("7", "4n", 4, ".", "8r", 1, None, (first,))
-    assert ending(once, SILENT) == Ending(UNSURE, "was requeued, and has not begun again since")
+    assert ending(once, SILENT) == Ending(UNSURE, "was requeued and has not restarted yet")
     assert ending(once, told(FORGOTTEN)).kind == ENDED
     assert ending(once, told("PENDING", "BeginTime")).kind == QUEUED
 

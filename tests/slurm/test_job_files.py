@@ -70,7 +70,7 @@ def test_the_runs_of_a_sweep(tmp_path):
     build_run(tmp_path / "sweep" / "4-per-node", launches=1, ranks=(2,), sizes=(8,))
     assert [run.path.name for run in runs_of(tmp_path / "sweep")] == ["1-per-node", "4-per-node"]
     assert [run.path.name for run in runs_of(tmp_path / "sweep" / "1-per-node")] == ["1-per-node"]
-    with pytest.raises(RunError, match="holds no run, nor does a folder in it; expected a sweep"):
+    with pytest.raises(RunError, match="contains no run; expected a sweep"):
         runs_of(tmp_path)
     with pytest.raises(RunError, match="no such folder; expected a sweep"):
         runs_of(tmp_path / "x")

@@ -56,9 +56,9 @@ def test_the_jobs_and_the_one_that_collects_are_rows(tmp_path, jobs):
 
 def test_node_hours_and_jobs_that_may_not_end(tmp_path, jobs):
     sentence = node_hours_sentence(rendering(tmp_path), jobs)
-    assert sentence.endswith("expected, 0.667 if every job takes its whole time once")
+    assert sentence.endswith("expected, 0.667 if every job uses its whole time limit once")
     assert overrun_sentence(rendering(tmp_path), jobs) == ""
-    assert overrun_sentence(rendering(tmp_path, time_s=1.0), jobs).endswith("are requeued then: 1n, 2n")
+    assert overrun_sentence(rendering(tmp_path, time_s=1.0), jobs).endswith("and be requeued: 1n, 2n")
 
 
 def test_the_command_lines_that_would_submit(tmp_path, jobs):

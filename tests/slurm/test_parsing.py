@@ -92,7 +92,7 @@ def test_the_number_of_a_new_job(text, number):
 
 
 def test_without_a_number_it_says_what_was_printed():
-    with pytest.raises(ValueError, match="sbatch printed 'welcome'; expected the number of a job"):
+    with pytest.raises(ValueError, match="sbatch printed 'welcome'; expected a job number"):
         job_id("welcome\n")
 
 

@@ -22,23 +22,23 @@ def test_options_of_sbatch_pass_unchanged(words):
 @pytest.mark.parametrize(
     ("words", "advice"),
     [
-        (["--nodes=3"], "say it before the --: --nodes"),
-        (["-N3"], "say it before the --: --nodes"),
-        (["-N", "3"], "say it before the --: --nodes"),
-        (["--node=3"], "say it before the --: --nodes"),  # sbatch takes shortened names
-        (["--qos=a", "-t", "5"], "say it before the --: --time"),
+        (["--nodes=3"], "put it before the --: --nodes"),
+        (["-N3"], "put it before the --: --nodes"),
+        (["-N", "3"], "put it before the --: --nodes"),
+        (["--node=3"], "put it before the --: --nodes"),  # sbatch takes shortened names
+        (["--qos=a", "-t", "5"], "put it before the --: --time"),
         (["-n8"], "ranks are nodes x ranks per node"),
         (["--ntasks-per-node=3"], "--ranks-per-node"),
-        (["--hold"], "submit decides it itself"),
-        (["-o", "x"], "submit decides it itself"),
-        (["--wrap=id"], "submit decides it itself"),
+        (["--hold"], "submit sets it itself"),
+        (["-o", "x"], "submit sets it itself"),
+        (["--wrap=id"], "submit sets it itself"),
         (["--test-only"], "use --dry-run"),
-        (["-Q"], "keep the number of the job to itself"),
+        (["-Q"], "would not print the job number"),
         (["-Mother"], "submit on a login node of that cluster"),
     ],
 )
 def test_what_submit_says_itself_is_refused(words, advice):
-    with pytest.raises(ValueError, match="behind --: ") as refused:
+    with pytest.raises(ValueError, match="after --: ") as refused:
         check_sbatch_words(words)
     assert advice in str(refused.value)
 
@@ -56,7 +56,7 @@ def test_what_submit_says_itself_is_refused(words, advice):
     ],
 )
 def test_what_sbatch_would_take_for_the_script_is_refused(words):
-    with pytest.raises(ValueError, match="it would take this for the script"):
+    with pytest.raises(ValueError, match="sbatch would take this for the script"):
         check_sbatch_words(words)
 
 
@@ -78,5 +78,5 @@ def test_the_job_that_collects_takes_any_node(words):
 
 
 def test_control_characters_are_refused():
-    with pytest.raises(ValueError, match="holds a control character"):
+    with pytest.raises(ValueError, match="contains a control character"):
         check_sbatch_words(["--comment=a\nb"])

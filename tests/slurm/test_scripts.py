@@ -52,7 +52,7 @@ def test_the_limit_is_the_one_asked_for_else_the_systems_else_twice_what_is_expe
     assert rendering().limit_s(1000.0) == 2100.0
     assert rendering(time="1:00:00").limit_s(1000.0) == 3600.0
     assert replace(rendering(time="1:00:00"), time_s=60.0).limit_s(1000.0) == 60.0
-    with pytest.raises(ScriptError, match="here.cfg: .sbatch. time: 'soon' is no time limit"):
+    with pytest.raises(ScriptError, match="here.cfg: .sbatch. time: 'soon' is not a time limit"):
         rendering(time="soon")
 
 

@@ -51,10 +51,10 @@ def test_queued_running_and_done_with_what_to_do_next(tmp_path, slurm):
     assert table(sweep) == [
         "name     job  nodes  ranks  cells  state",
         "1n       101  1      2      36/36  done",
-        "2n       102  2      4      16/36  running on n[1-2], 17:30 left of 30:00, requeued once",
+        "2n       102  2      4      16/36  running on n[1-2], 17:30 of 30:00 remaining, requeued once",
         "4n       103  4      8      0/36   queued (Resources)",
         "collect  199  1                    queued (Dependency)",
-        "52 of 108 cells done; 2 jobs to end; job 199 then collects them",
+        "52 of 108 cells done; 2 jobs unfinished; job 199 then collects them",
     ]
     assert "--jobs=101,102,103,199" in slurm.calls("squeue")[0]
     assert status(sweep).stderr == ""
@@ -72,15 +72,15 @@ def test_jobs_that_failed_say_why_and_the_next_step_submits_the_rest(tmp_path, s
         "done",
         "hit its time limit of 30:00",
         "lost its node n3",
-        "failed, or found cells missing",
+        "failed, or cells are missing",
     ]
     assert last == (
         f"88 of 108 cells done; next: allreduce-bench submit --resume -o {tmp_path}/s "
-        f"(what is missing: allreduce-bench collect {tmp_path}/s)"
+        f"(to list missing cells: allreduce-bench collect {tmp_path}/s)"
     )
 
 
-@pytest.mark.parametrize(("state", "said"), [("RUNNING", "collects them now"), ("PENDING", "is to collect them")])
+@pytest.mark.parametrize(("state", "said"), [("RUNNING", "is collecting them"), ("PENDING", "will collect them")])
 def test_what_the_collecting_job_is_about_to_collect_is_left_to_it(state, said, tmp_path, slurm):
     build_sweep(tmp_path / "s", {"8r-3": 0})
     submit(tmp_path / "s", {1: "101", 2: "102", 4: "103"})
@@ -98,7 +98,7 @@ def test_all_jobs_of_the_newest_submission_and_older_ones_that_have_not_ended(tm
                  "echo '105|COMPLETED|n1|1|30|0:0|None'")  # fmt: skip
     assert [row.split("  ", 1)[0] for row in table(tmp_path / "s")[1:-1]] == ["2n", "4n-1", "4n-2", "4n-3", "collect"]
     states = [row.split("  ")[-1] for row in table(tmp_path / "s")[1:-1]]
-    assert table(tmp_path / "s")[-1].endswith(f"3 jobs to end; then: allreduce-bench collect {tmp_path}/s")
+    assert table(tmp_path / "s")[-1].endswith(f"3 jobs unfinished; then: allreduce-bench collect {tmp_path}/s")
     assert states == ["running on n1", "was cancelled by root", "queued (Priority)", "queued (Priority)", "done"]
 
 
@@ -110,12 +110,12 @@ def test_without_slurm_states_come_from_what_the_jobs_wrote_and_that_is_said(tmp
     *rows, last = table(tmp_path / "s")
     assert [row.split("  ")[-1].strip() for row in rows[1:]] == [
         "done",
-        "has not begun to measure",
-        "may be running, or ended without a word",
+        "has not started to measure",
+        "may be running, or ended without a message",
     ]
-    assert last == f"101 of 108 cells done; next, when no job is left: allreduce-bench collect {tmp_path}/s"
+    assert last == f"101 of 108 cells done; next, when all jobs have ended: allreduce-bench collect {tmp_path}/s"
     said = status(tmp_path / "s").stderr
-    assert said.startswith("there is no scontrol in PATH") and said.endswith("that the jobs wrote of themselves\n")
+    assert said.startswith("scontrol not found in PATH") and said.endswith("that the jobs wrote of themselves\n")
 
 
 def test_a_controller_that_does_not_answer_is_said_in_its_own_words(tmp_path, slurm):
@@ -142,7 +142,7 @@ def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slu
 def test_a_sweep_that_was_only_just_submitted_has_no_cell_yet(tmp_path, no_slurm):
     build_run(tmp_path / "s", outcome=lambda launch, cell: None, ranks=(2,), sizes=(8,), launches=2)
     submit(tmp_path / "s", {1: "101"}, collect=None)
-    assert table(tmp_path / "s")[-1].startswith("0 of 6 cells done; next, when no job is left")
+    assert table(tmp_path / "s")[-1].startswith("0 of 6 cells done; next, when all jobs have ended")
 
 
 def test_a_terminal_gets_long_reasons_wrapped_and_no_markup_is_read_in_them(tmp_path):

@@ -63,11 +63,11 @@ def submitted(slurm: SlurmPrograms) -> int:
 
 def test_where_sbatch_does_not_answer_nobody_says_that_nothing_was_submitted(slurm, monkeypatch):
     def late(script, arguments):
-        raise submit.NoAnswer("sbatch: no answer within 60 s; does 'squeue --me' show a held job for it?")
+        raise submit.NoAnswer("sbatch: no response within 60 s; if 'squeue --me' shows a held job for it")
 
     monkeypatch.setattr(submit.commands, "submit", late)
     said = fails(*WORDS, "-o", "sweep")
-    assert said.startswith("error: 1n.sbatch: sbatch: no answer") and "nothing was submitted" not in said
+    assert said.startswith("error: 1n.sbatch: sbatch: no response") and "nothing was submitted" not in said
     assert untouched()
 
 
@@ -87,7 +87,7 @@ def test_a_controller_that_is_down(slurm):
 def test_a_controller_that_does_not_answer_is_not_awaited(slurm, monkeypatch):
     monkeypatch.setattr("allreduce_bench.cli.submit.PING_S", 0.2)
     slurm.answer("scontrol", "exec sleep 60")
-    assert "no answer within 0 s; is the controller up?" in fails(*WORDS, "-o", "sweep") and untouched()
+    assert "no response within 0 s; check the controller" in fails(*WORDS, "-o", "sweep") and untouched()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_what_cannot_be_cancelled_is_named_and_its_scripts_stay(slurm):
     slurm.answer("scontrol", "[ $1 = ping ] || exit 1")
     slurm.answer("scancel", "echo 'scancel: error: Unable to contact slurm controller (connect failure)' >&2; exit 1")
     said = fails(*WORDS, "-o", "sweep")
-    assert "scontrol: exit status 1; and what was submitted cannot be cancelled (scancel: Unable to contact" in said
+    assert "scontrol: exit status 1; the submitted jobs could not be cancelled (scancel: Unable to contact" in said
     assert said.endswith(": scancel 101 102 103") and (Path("sweep") / "jobs" / "1" / "2n.sbatch").exists()
 
 

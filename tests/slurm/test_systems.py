@@ -146,7 +146,7 @@ def test_hostile_names_are_refused_in_one_line(places, name):
         ("[site]\nmodule = x\n", "unknown key 'module'; valid: modules, launcher, "),
         ("[site]\nranks_per_node = 0\n", "ranks_per_node '0': expected a number of 1 or more"),
         ("[site]\nranks_per_node = many\n", "ranks_per_node 'many': expected"),
-        ("[sbatch]\nntasks-per-node = 4\n", "[sbatch] ntasks-per-node: every job sets its own; say ranks_per_node"),
+        ("[sbatch]\nntasks-per-node = 4\n", "[sbatch] ntasks-per-node: every job sets its own; set ranks_per_node"),
         ("[sbatch]\noutput = x\n", "[sbatch] output: every job sets its own; leave it out"),
         ("[site]\nstage = a\nstage = b\n", "already exists"),
         ("modules = x\n", "no section headers"),
@@ -166,7 +166,7 @@ def test_templates_are_those_of_the_checkout_else_the_installed_ones(tmp_path, m
     monkeypatch.setattr(systems.sysconfig, "get_path", lambda name: str(tmp_path))
     monkeypatch.setattr(systems.site, "getuserbase", lambda: str(tmp_path / "user"))
     said = refusal(jobs_folder)
-    assert said.startswith("found no sweep.sbatch in ") and str(tmp_path / "share") in said
+    assert said.startswith("no sweep.sbatch found in ") and str(tmp_path / "share") in said
     installed = tmp_path / "share" / "allreduce-bench" / "jobs"
     installed.mkdir(parents=True)
     (installed / "sweep.sbatch").write_text("#!/bin/bash\n")

@@ -141,7 +141,7 @@ def test_a_list_is_no_text_and_a_text_no_list():
         ("#!/bin/sh\n#SBATCH --nodes=\n", "line 2: found"),
         ('#!/bin/sh\n#SBATCH --comment="open\n', "line 2: found"),
         ("#!/bin/sh\n#SBATCH --comment=a\\ b\n", "line 2: found"),
-        ("#!/bin/sh\ntrue\n\n#SBATCH --nodes=2\n", "line 4: sbatch reads no #SBATCH after the first command"),
+        ("#!/bin/sh\ntrue\n\n#SBATCH --nodes=2\n", "line 4: sbatch ignores #SBATCH lines after the first command"),
     ],
 )
 def test_a_broken_template_is_refused_naming_the_line(text, words):
@@ -150,7 +150,7 @@ def test_a_broken_template_is_refused_naming_the_line(text, words):
 
 def test_a_file_that_is_no_text_is_refused(tmp_path):
     (tmp_path / "x").write_bytes(b"#!/bin/sh\n\xff\n")
-    assert "is no text in UTF-8" in refusal(Template.read, tmp_path / "x")
+    assert "not UTF-8 text" in refusal(Template.read, tmp_path / "x")
 
 
 @pytest.mark.parametrize("name", ["allreduce", "8n", "a.b_c+d=e@f-8n", "x" * 100])
