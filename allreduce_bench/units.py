@@ -44,7 +44,9 @@ def parse_size(text: str) -> int:
     match = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)\s*([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     nbytes = float(match[1]) * SUFFIXES[match[2].upper()] if match else 0.5
     if nbytes != int(nbytes):
-        raise ValueError(f"'{text}' is no size; expected bytes with an optional K, M or G (1024), such as 8, 4K or 16M")
+        raise ValueError(
+            f"'{text}' is not a size; expected bytes with an optional K, M or G (1024), such as 8, 4K or 16M"
+        )
     return int(nbytes)
 
 
@@ -52,7 +54,9 @@ def parse_duration(text: str) -> float:
     """Seconds of `90`, `90s`, `2m`, `1h`, `1m30s`, `500ms`. Raises ValueError."""
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)", text.strip())
     if not parts or "".join(a + b for a, b in parts) != re.sub(r"\s", "", text):
-        raise ValueError(f"'{text}' is no duration; expected seconds or a number with ms, s, m or h, such as 90s or 2m")
+        raise ValueError(
+            f"'{text}' is not a duration; expected seconds or a number with ms, s, m or h, such as 90s or 2m"
+        )
     duration_s = sum(float(number) * SECONDS[unit] for number, unit in parts)
     if duration_s > LONGEST_S:
         raise ValueError(f"'{text[:40]}' is longer than {LONGEST_S:.0e} s; expected such as 90s or 2h")
@@ -64,7 +68,7 @@ def parse_price(text: str) -> float:
     match = re.fullmatch(r"(\d*\.?\d+(?:e[-+]?\d{1,3})?)\s*(ns|us|ms|s|)", text.strip(), re.IGNORECASE)
     price = float(match[1]) * {"ns": 1e-9, **SECONDS}[match[2].lower()] if match else 0.0
     if not 0 < price < float("inf"):
-        raise ValueError(f"'{text}' is no price; expected seconds above 0, such as 5us, 0.08ns or 8e-11")
+        raise ValueError(f"'{text}' is not a price; expected seconds above 0, such as 5us, 0.08ns or 8e-11")
     return price
 
 
@@ -72,7 +76,7 @@ def parse_rate(text: str) -> float:
     """Bytes per second of `200Gbit`, `100mbit/s`, `12.5GB/s`: powers of 1000, as links are sold. Raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(bit|bps|B)(?:/s)?", text.strip(), re.IGNORECASE)
     if not match or float(match[1]) == 0:
-        raise ValueError(f"'{text}' is no rate; expected such as 200Gbit, 100Mbit/s or 12.5GB/s")
+        raise ValueError(f"'{text}' is not a rate; expected a value such as 200Gbit, 100Mbit/s or 12.5GB/s")
     in_bits = match[3] != "B"
     return float(match[1]) * 1000 ** ("KMGT".index(match[2].upper()) + 1) / (8 if in_bits else 1)
 
@@ -82,7 +86,7 @@ def parse_share(text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
     share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
     if not 0 < share < 1:
-        raise ValueError(f"'{text}' is no share; expected more than 0% and less than 100%, such as 3% or 0.03")
+        raise ValueError(f"'{text}' is not a share; expected more than 0% and less than 100%, such as 3% or 0.03")
     return share
 
 
@@ -93,7 +97,7 @@ def parse_counts(text: str, counted: str = "rank") -> list[int]:
     for word in text.split(","):
         match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", word)
         if not match:
-            raise ValueError(f"'{text}' is no list of whole numbers; expected such as 4, 2,4,8 or 1-8")
+            raise ValueError(f"'{text}' is not a list of whole numbers; expected a list such as 4, 2,4,8 or 1-8")
         first, last = int(match[1]), int(match[2] or match[1])
         if first < 1:
             raise ValueError(f"'{text}': at least 1 {counted} is needed, found {first}")

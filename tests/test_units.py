@@ -42,7 +42,7 @@ def test_sizes_are_in_powers_of_1024(text, nbytes):
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "0.0001K", "4T", "4KK", "1e3", "1,5K", "nan", "inf"])
 def test_what_is_no_size_is_refused_by_its_name(text):
-    with pytest.raises(ValueError, match=re.escape(f"'{text}' is no size; expected bytes")):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not a size; expected bytes")):
         parse_size(text)
 
 
@@ -75,13 +75,13 @@ def test_prices(text, seconds):
 
 @pytest.mark.parametrize("text", ["", "0", "0us", "-5us", "5 m", "1e999", "nan", "inf", "5us2", "e-6"])
 def test_what_is_no_price_is_refused_by_its_name(text):
-    with pytest.raises(ValueError, match=re.escape(f"'{text}' is no price")):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not a price")):
         parse_price(text)
 
 
 @pytest.mark.parametrize("text", ["", "s", "x", "1d", "-5s", "1m 30q", "m5"])
 def test_what_is_no_duration_is_refused_by_its_name(text):
-    with pytest.raises(ValueError, match=re.escape(f"'{text}' is no duration")):
+    with pytest.raises(ValueError, match=re.escape(f"'{text}' is not a duration")):
         parse_duration(text)
 
 
@@ -103,11 +103,11 @@ def test_counts_are_ascending_and_without_repetition(text, numbers):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("", "no list of whole numbers"),
-        ("x", "no list of whole numbers"),
-        ("1,,2", "no list of whole numbers"),
-        ("1.5", "no list of whole numbers"),
-        ("-3", "no list of whole numbers"),
+        ("", "not a list of whole numbers"),
+        ("x", "not a list of whole numbers"),
+        ("1,,2", "not a list of whole numbers"),
+        ("1.5", "not a list of whole numbers"),
+        ("-3", "not a list of whole numbers"),
         ("0", "at least 1 rank is needed, found 0"),
         ("0-4", "at least 1 rank is needed, found 0"),
         ("8-2", "the range 8-2 is empty"),

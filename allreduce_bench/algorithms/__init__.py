@@ -58,9 +58,11 @@ def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
             for of_user in _from_file(Path(word)):
                 name = of_user.name
                 if name in RESERVED:
-                    raise AlgorithmError(f"{word}: '{name}' is a floor that runs measure, no algorithm; rename it")
+                    raise AlgorithmError(
+                        f"{word}: '{name}' is the name of a reference measurement; rename the algorithm"
+                    )
                 if name in (*builtin(), *algorithms, "native"):
-                    raise AlgorithmError(f"{word}: the name '{name}' is taken by another algorithm; rename it")
+                    raise AlgorithmError(f"{word}: another algorithm is named '{name}'; rename it")
                 algorithms[name] = of_user
         elif of_package := _from_module_of_its_name(word) or builtin().get(word):
             algorithms[word] = of_package

@@ -102,7 +102,9 @@ def _asked_columns(header: Sequence[str], asked: Mapping[str, str], place: str):
                 if unit_of_name and unit and units[unit_of_name] != units[unit] and wanted != "time_s":
                     raise LogError(f"{place}: --column {wanted}={name}: is it {unit} or {unit_of_name}?")
                 if not (unit_of_name or unit):
-                    raise LogError(f"{place}: --column {wanted}={name}: of which unit? say {measure}_us or the like")
+                    raise LogError(
+                        f"{place}: --column {wanted}={name}: the unit is missing; use a name such as {measure}_us"
+                    )
                 yield measure, LogColumn(name, units[unit_of_name or unit])
                 break
         else:
@@ -127,7 +129,7 @@ def warn_of_ignored(rows: Sequence[Imported], asked: Asked) -> None:
         if 1 < len(values) <= 8 and not all(is_number(value) for value in values if value):
             some = listed(sorted(shown(value) for value in values), 4)
             warnings.warn(
-                f"{file}: column '{name}' is not read and differs between rows: {some}; --where {name}=VALUE takes one",
+                f"{file}: column '{name}' is ignored, but its values differ: {some}; select with --where {name}=VALUE",
                 LogWarning,
                 stacklevel=2,
             )

@@ -52,7 +52,7 @@ def _each_once(values: Iterable) -> list:
 def _refuse_missing(rows: Sequence[Imported]) -> None:
     for row in rows:
         if row.ranks is None:
-            raise LogError(f"{row.place}: the log does not say of how many ranks; say --ranks N")
+            raise LogError(f"{row.place}: the number of ranks is not in the log; add --ranks N")
 
 
 def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> None:
@@ -61,11 +61,11 @@ def _refuse_several(rows: Sequence[Imported], name: str, where: str = "") -> Non
     values = _each_once(map(value, rows))
     if len(values) > 1:
         first, other = (next(row for row in rows if value(row) == wanted) for wanted in values[:2])
-        words = listed("not said" if named is None else named for named in values)
+        words = listed("unknown" if named is None else named for named in values)
         choice = next((named for named in values if named is not None), "")
         way = {"tool": "import them one by one", "in_place": "import them one by one"}
-        say = f"say --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
-        how = way.get(name, f"{say}choose by --where {name}={choice}, or import them one by one")
+        say = f"add --{name}, " if None in values and name in ("dtype", "op", "nodes") else ""
+        how = way.get(name, f"{say}select with --where {name}={choice}, or import them one by one")
         raise LogError(f"{other.place}: {name} is {words}{where} (the first in {first.place}); a run has one: {how}")
 
 

@@ -69,12 +69,14 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
 def _refuse_repeated(folders: Sequence[RunFolder]) -> None:
     paths = [folder.path.resolve() for folder in folders]
     if twice := [folder.path for folder, path in zip(folders, paths) if paths.count(path) > 1]:
-        raise RunError(f"{twice[0]}: named twice; its launches would count twice")
+        raise RunError(f"{twice[0]}: named twice; name each run once")
 
 
 def _plan_of(folder: RunFolder) -> Plan:
     if imported := folder.imported():
-        raise RunError(f"{folder.path}: imported from {imported['tool']}; only runs that were measured here are merged")
+        raise RunError(
+            f"{folder.path}: imported from {imported['tool']}; only runs measured with this program can be merged"
+        )
     return folder.plan()
 
 
@@ -85,7 +87,7 @@ def _refuse_other_plan(first: Source, other: Source) -> None:
         if name not in own and first_values[name] != other_values[name]:
             expected, found = _value_text(first_values[name]), _value_text(other_values[name])
             values = f"{name} {found}, but {first.folder.path} has {expected}"
-            raise RunError(f"{other.folder.path}: has {values}; only runs of equal plans make one run")
+            raise RunError(f"{other.folder.path}: has {values}; only runs with equal plans can be merged")
 
 
 def _flat(plan: Plan) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def _refuse_other_launches(sources: Sequence[Source]) -> None:
                     values = f"{what} {_value_text(ask(fact))} at {in_ranks([fact['ranks']])}"
                     first_value = f"{first.folder.path} has {_value_text(value)}"
                     raise RunError(
-                        f"{source.folder.path}: has {values}, but {first_value}; such launches make no one run"
+                        f"{source.folder.path}: has {values}, but {first_value}; such launches cannot be merged"
                     )
 
 

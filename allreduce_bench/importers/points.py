@@ -40,7 +40,7 @@ def _each(row: Imported) -> int | None:
 
 def _run(path: Path, row: Imported, several: bool) -> str:
     each = _each(row)
-    layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else "ranks per node not said"
+    layout = f"{each} rank{'s' if each != 1 else ''} per node" if each else "ranks per node unknown"
     if row.fields and (row.system or several):
         return ", ".join(filter(None, (row.system or path.name, layout)))
     return path.name

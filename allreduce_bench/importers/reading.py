@@ -45,7 +45,7 @@ def read(path: Path, asked: Asked = NOTHING) -> list[Imported]:
     chosen = [_with_count(row) for row in _chosen(rows, asked)]
     if not chosen:
         wanted = ", ".join(f"{name}={value}" for name, value in asked.where.items())
-        raise LogError(f"{path}: none of its {len(rows)} rows has {wanted}")
+        raise LogError(f"{path}: none of the {len(rows)} rows has {wanted}")
     if chosen[0].fields:
         warn_of_ignored(chosen, asked)
     return chosen
@@ -61,7 +61,7 @@ def _read(path: Path, asked: Asked) -> list[Imported]:
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
     if importer is None:
         first = next(line for line in lines_of(text) if line.text.strip())
-        raise LogError(f"{path}, line {first.number}: no log that is known; {_expected()}; found {shown(first.text)}")
+        raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {shown(first.text)}")
     if importer.allreduce:
         _refuse_several(path, text)
     if asked.columns and not importer.has_columns:
@@ -112,7 +112,7 @@ def _completed(rows: Sequence[Imported], asked: Asked) -> list[Imported]:
         for name, value in given.items():
             in_log = getattr(row, name)
             if value is not None and in_log not in (None, value):
-                raise LogError(f"{row.place}: --{name} {value}, but the log says {in_log}; leave --{name} out")
+                raise LogError(f"{row.place}: --{name} {value}, but the log states {in_log}; leave --{name} out")
             if value is not None and in_log is None:
                 more[name] = value
         if asked.algorithm and row.executor == NATIVE:
@@ -130,7 +130,7 @@ def _with_count(row: Imported) -> Imported:
         return row
     count, rest = divmod(row.nbytes, itemsize_of(row.dtype))
     if rest:
-        raise LogError(f"{row.place}: {row.nbytes} bytes are no whole number of elements of {row.dtype}")
+        raise LogError(f"{row.place}: {row.nbytes} bytes are not a whole number of {row.dtype} elements")
     return replace(row, count=count)
 
 

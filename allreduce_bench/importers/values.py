@@ -83,7 +83,7 @@ def seconds(text: str, unit_s: float, what: str, place: str) -> float:
     """The seconds of a field of so many units; 0 where the log says 0. Raises LogError."""
     value = real(text, what, place) * unit_s
     if value and not SHORTEST_S < value < LONGEST_S:
-        raise LogError(f"{place}: {what} is {shown(text)}: {value:.0e} s, which no call takes")
+        raise LogError(f"{place}: {what} is {shown(text)}: {value:.0e} s, which is implausible")
     return value
 
 

@@ -113,8 +113,8 @@ class TimedCalls:
 
 
 def _why_unusable(backwards_ranks: list[int]) -> str:
-    cause = f"the clock of {_ranks(backwards_ranks)} ran backwards" if backwards_ranks else "no rank was ever on time"
-    return f"none of its calls is valid: {cause}"
+    cause = f"the clock of {_ranks(backwards_ranks)} ran backwards" if backwards_ranks else "every call had a late rank"
+    return f"no call is valid: {cause}"
 
 
 def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> list[dict]:
@@ -130,8 +130,8 @@ def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> lis
                 "clock",
                 "severe",
                 f"the clock of {_ranks(backwards)} ran backwards",
-                "the calls in which it did are marked as not valid and left out of every statistic",
-                "look at the clock source of that node, and leave the node out",
+                "the affected calls are marked as invalid and excluded from all statistics",
+                "check the clock source of that node, and exclude the node",
             )
         )
     if unsteady:
@@ -139,9 +139,9 @@ def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> lis
             finding(
                 "clock",
                 "caution",
-                f"no straight line leads from the clock of {_ranks(unsteady)} to that of rank 0 in some cells",
-                "completion and arrival skew are not known there; time_s needs no common clock and is right",
-                "see whether something sets the clocks while it is measured, such as a time daemon that steps",
+                f"the clock of {_ranks(unsteady)} has no linear relation to that of rank 0 in some cells",
+                "completion and arrival skew are unknown there; time_s needs no common clock and is correct",
+                "check whether a time daemon steps the clocks during the measurement",
             )
         )
     if fell_back:
@@ -149,9 +149,9 @@ def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> lis
             finding(
                 "sync",
                 "caution",
-                "in some cells no call began on time, so they went on with a barrier",
-                "their times have another definition than those of other cells, see time_definition",
-                "measure with --sync barrier, or on a machine that nobody else uses",
+                "in some cells no call started on time, so they fell back to a barrier",
+                "their timing method differs from that of other cells, see time_definition",
+                "measure with --sync barrier, or on an idle machine",
             )
         )
     return findings

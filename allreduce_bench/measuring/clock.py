@@ -21,7 +21,7 @@ from mpi4py import MPI
 from ..watching.whereabouts import doing
 
 METHOD = "binomial tree of ping-pong windows, lines through all of them (after HCA3)"
-ONE_CLOCK = "all ranks read the clock of one kernel, and no ping-pong said otherwise"
+ONE_CLOCK = "all ranks read the clock of one kernel, confirmed by ping-pongs"
 DRIFT = 1e-3  # seconds a second between two clocks at most: NTP steers a clock by up to 500 ppm
 EXCHANGES, FEWEST, ENOUGH_S = 20, 3, 1e-3  # questions of one comparison, and fewer where they take longer
 DUE_S = 1.0  # after so long a new comparison precedes a cell

@@ -94,7 +94,7 @@ def unfit(context: Context, cell: Cell) -> str | None:
     """Why this cell cannot, or shall not, run on these ranks; None: it may."""
     size = context.party.comm.size
     if cell.algorithm in context.plan.bounded and size > BOUNDED_RANKS:
-        return f"{cell.algorithm} stops at {BOUNDED_RANKS} ranks unless -a names it"
+        return f"{cell.algorithm} is limited to {BOUNDED_RANKS} ranks unless named with -a"
     need, free = _memory(context, cell), context.memory_per_rank
     if free is not None and need > MEMORY_SHARE * free:
         return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
@@ -123,9 +123,9 @@ def _too_long(context: Context, call_s: float, estimate: str) -> dict | None:
         left_s = max(0.0, context.deadline - time.time())
         calls = CALLS_AFTER_FIRST + (CALLS if plan.check == "bits" else 0)
         if call_s * calls > LARGEST_SHARE * left_s:
-            return {"state": "left out", "reason": "its calls take too long for the time that --within left"}
+            return {"state": "left out", "reason": "not enough time left of --within"}
     if plan.iters is None and call_s > LONGEST_CALL * max(plan.cell_time_s, plan.min_time_s):
-        limit = f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; raise that to measure it"
+        limit = f"more than {LONGEST_CALL} times --cell-time {plan.cell_time_s:g}s; increase --cell-time to measure it"
         return {"state": "skipped", "reason": f"{estimate}, {limit}"}
     return None
 

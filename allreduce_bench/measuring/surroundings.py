@@ -213,7 +213,7 @@ def refuse_few_nodes(plan: Plan, launch: Launch, real: Topology, hosts: Sequence
     each = "1 rank" if ranks_per_node == 1 else f"{ranks_per_node} ranks"
     raise RunError(
         f"launch {launch.name}: expected {expected} nodes of {each} (--ranks-per-node), found {nodes}: {named}; "
-        "start it where there are so many nodes, or look how its launcher places ranks"
+        "start it on enough nodes, or check how the launcher places ranks"
     )
 
 

@@ -112,10 +112,10 @@ def choose(wanted: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Ea
     if wanted == "auto" and earlier is not None and earlier.way != RoundTime.name:
         return ChosenSync(make(earlier.way, comm, clock), f"as in launch {earlier.launch}")
     if wanted == "auto" and (comm.size == 1 or crowded):
-        why = "one rank enters alone" if comm.size == 1 else "more ranks than cores cannot all wait for a time"
+        why = "a single rank" if comm.size == 1 else "more ranks than cores: ranks cannot all wait for a time"
         return ChosenSync(Barrier(comm), why, unexpected=earlier is not None)
     if wanted not in ("auto", RoundTime.name):
-        return ChosenSync(make(wanted, comm, clock), "asked for")
+        return ChosenSync(make(wanted, comm, clock), "requested")
     clock.compare()
     barrier_s = _slowest_median_s(comm.Barrier, comm)
     small_s = _slowest_median_s(partial(comm.Allreduce, np.zeros(1), np.zeros(1)), comm)
@@ -126,16 +126,16 @@ def choose(wanted: str, comm: MPI.Comm, clock: Clock, crowded: bool, earlier: Ea
     sync = RoundTime(comm, clock, FIRST_SLACK * barrier_s + 2 * error_s)
     late = _late_share(sync, comm)
     figures = (
-        f"{late:.0%} of {CALLS} starts were late, the clock is right to {format_time(error_s)}, "
+        f"{late:.0%} of {CALLS} starts were late, the clock error is at most {format_time(error_s)}, "
         f"a small all-reduce takes {format_time(small_s)}"
     )
     if wanted != "auto":
-        return ChosenSync(sync, f"asked for; {figures}", unexpected=late > LATE_BEFORE)
+        return ChosenSync(sync, f"requested; {figures}", unexpected=late > LATE_BEFORE)
     if earlier is not None:
         holds, why = late <= LATE_BEFORE, f"as in launch {earlier.launch}; {figures}"
     else:
         holds, why = late <= LATE and error_s <= LARGEST_ERROR * small_s, figures
-    return ChosenSync(sync, why) if holds else ChosenSync(Barrier(comm), f"round_time does not hold: {figures}", True)
+    return ChosenSync(sync, why) if holds else ChosenSync(Barrier(comm), f"round_time is not usable: {figures}", True)
 
 
 def make(way: str, comm: MPI.Comm, clock: Clock) -> Sync:

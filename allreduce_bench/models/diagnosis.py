@@ -36,7 +36,7 @@ def _unidentified(observed: Observations, estimated: Estimates) -> list[str]:
             names[parameter.identified].add(parameter.name.split("_")[0])
     if len(set(observed.nbytes.tolist())) == 1:
         only = " and ".join(sorted(names[True])) or "the sum of all"
-        return [f"one size ({observed.nbytes[0]} bytes): only {only} can be told, and no time of another size"]
+        return [f"one size ({observed.nbytes[0]} bytes): only {only} can be estimated, and no time at another size"]
     hard = f" (condition number {estimated.condition:.2g})" if estimated.condition > HARD else ""
     return [f"not identified, only bounded: {', '.join(sorted(names[False]))}{hard}"] if names[False] else []
 
@@ -46,7 +46,7 @@ def _contention(fit: Fit, estimated: Estimates) -> list[str]:
         return []
     low, high = estimated.contention
     factor = f"p^{fit.branches[0].contention:.2f} ({low:.2f} to {high:.2f})"
-    return [f"contention: messages take {factor} times what the schedule alone says"]
+    return [f"contention: messages take {factor} times as long as without contention"]
 
 
 def _reason(observed: Observations) -> str:
@@ -92,5 +92,5 @@ def _noise(observed: Observations, residual: np.ndarray) -> list[str]:
     floor, error = float(np.expm1(np.median(apart))), float(np.median(np.abs(np.expm1(residual))))
     sentences = [f"launches of one cell differ by {floor:.1%} from their median"] if floor > 0 else []
     if floor > log(1 + error) * 2:
-        sentences.append("the model is closer than launches are to one another: it may follow noise")
+        sentences.append("the model error is smaller than the spread between launches: it may fit noise")
     return sentences

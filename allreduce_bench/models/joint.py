@@ -67,8 +67,8 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
     priced = {member.model.parts[0].priced_as for member in members}
     if len(priced) < 2:
         raise TooFewPoints(
-            f"gamma cannot be told from beta with one algorithm ({', '.join(sorted(priced))}): beta holds both; "
-            "measure another that reduces another share of what it moves, such as ring and recursive_doubling"
+            f"gamma cannot be separated from beta with one algorithm ({', '.join(sorted(priced))}): beta holds both; "
+            "measure an algorithm with another ratio of reduced to sent bytes, such as ring and recursive_doubling"
         )
     observed = _together(members)
     everything = np.ones(len(observed.ranks), dtype=bool)

@@ -182,7 +182,7 @@ def _interval_text(parameter: Parameter) -> str:
         bound = "" if parameter.high is None else f", at most {three_digits(parameter.high * factor)}"
         return f"not identified{bound}"
     if parameter.low is None or parameter.high is None:
-        return "not known"
+        return "unknown"
     return f"{three_digits(parameter.low * factor)} to {three_digits(parameter.high * factor)}"
 
 

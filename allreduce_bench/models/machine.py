@@ -72,12 +72,12 @@ def read_machine(path: Path) -> Machine:
             f"{path}: {error.strerror}; expected a machine file, as 'allreduce-bench fit' writes it"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise MachineError(f"{path}: no JSON: {error}; expected a machine file, as 'fit' writes it") from error
+        raise MachineError(f"{path}: not JSON: {error}; expected a machine file, as 'fit' writes it") from error
     if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise MachineError(f"{path}: no machine file; expected one that 'allreduce-bench fit' wrote")
+        raise MachineError(f"{path}: not a machine file; expected the output of 'allreduce-bench fit'")
     if content.get("schema_version") != MACHINE_VERSION:
         version = content.get("schema_version")
-        raise MachineError(f"{path}: of schema {version}; this program reads {MACHINE_VERSION}: fit the runs anew")
+        raise MachineError(f"{path}: of schema {version}; this program reads {MACHINE_VERSION}: fit the runs again")
     try:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
         machine = read_as(Machine, fields, exact=True)
@@ -85,7 +85,7 @@ def read_machine(path: Path) -> Machine:
             for part in model.parts:
                 _refuse_odd(part)
     except ValueError as error:
-        raise MachineError(f"{path}: damaged: {error}; fit the runs anew") from error
+        raise MachineError(f"{path}: damaged: {error}; fit the runs again") from error
     return machine
 
 

@@ -144,7 +144,9 @@ def _not_fitted(machine: Machine, name: str) -> ValueError:
     fitted = list(dict.fromkeys(model.algorithm for model in machine.models))
     if machine.bare:
         if name == "native":
-            return MachineError("native: what a library does is not known without measurements; fit a run with it")
+            return MachineError(
+                "native: the library's algorithm is unknown without measurements; fit a run that includes native"
+            )
         return AlgorithmError(unknown_word("algorithm", name, builtin(), "'allreduce-bench list' shows all"))
     if known_as(name, builtin()) or name == "native":
         return MachineError(f"{name} was not fitted; this machine file has {', '.join(fitted) or 'no model at all'}")
@@ -165,7 +167,7 @@ def _labels(models: Sequence[Model]) -> list[str]:
 def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layout) -> Predicted:
     per_node = _ranks_per_node(model, layout)
     if per_node is None and any(part.form.levels == 2 for part in model.parts):
-        raise MachineError(f"{series}: its model tells links within nodes from those between; say --ranks-per-node")
+        raise MachineError(f"{series}: its model distinguishes links within and between nodes; add --ranks-per-node")
     nodes = ceil(ranks / per_node) if per_node else None
     itemsize = layout.itemsize or model.itemsize
     parts = [part for part in model.parts if not _unmet(part, ranks, nodes)]

@@ -89,7 +89,7 @@ def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFr
     left_out = points[undecided]
     sizes = dict.fromkeys(map(format_size, (left_out["nbytes"].min(), left_out["nbytes"].max())))
     where = f"{' to '.join(sizes)} at {in_ranks(int(ranks) for ranks in left_out['ranks'])}"
-    reason = f"their launches are in two states ({where}), and a median of both is the time of neither"
+    reason = f"their launches are in two states ({where}), and their median represents neither state"
     return points[~undecided], (f"{len(left_out)} of {len(points)} points left out: {reason}",)
 
 
@@ -154,8 +154,8 @@ def _candidates(values: dict, algorithms: Mapping[str, Algorithm]) -> tuple[str,
     if names_found or is_library(algorithm):
         return names_found or LIBRARY
     raise TooFewPoints(
-        f"which messages '{algorithm}' sends is not known, so nothing can be counted; "
-        "say with --as which algorithm of 'allreduce-bench list' it is, or with --own in which file of yours"
+        f"the messages of '{algorithm}' are unknown; "
+        "name its algorithm from 'allreduce-bench list' with --as, or its file with --own"
     )
 
 

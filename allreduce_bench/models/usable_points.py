@@ -28,7 +28,7 @@ def usable_points(points: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         notes.append(f"{number} of {len(points)} points left out: their ranks or sizes are missing")
     complete = points[~implausible & ~incomplete]
     if complete.empty:
-        raise TooFewPoints(": ".join(("none of its points can be used", *notes[-1:])))
+        raise TooFewPoints(": ".join(("no usable points", *notes[-1:])))
     usable = complete[(complete["ranks"] > 1) & (complete["nbytes"] > 0)]
     if usable.empty:
         reason = "one rank sends no messages" if (complete["ranks"] <= 1).all() else "vectors of 0 bytes move nothing"
@@ -41,7 +41,7 @@ def _oversubscription(points: pd.DataFrame) -> list[str]:
     if "oversubscribed" not in points or not (crowded := points["oversubscribed"].fillna(False).astype(bool)).any():
         return []
     ranks = format_ranges(int(count) for count in points.loc[crowded, "ranks"])
-    return [f"{ranks} ranks are oversubscribed: their times are the scheduler's, and so is what is modelled of them"]
+    return [f"{ranks} ranks are oversubscribed: the times and their models reflect the OS scheduler"]
 
 
 def float_column(column: pd.Series) -> pd.Series:
@@ -62,20 +62,20 @@ def refuse_too_little(observed: Observations) -> None:
     """Raises TooFewPoints: the sentence says what is lacking and what to measure."""
     cells, counts, sizes = len(observed.ranks), observed.counts, set(observed.nbytes.tolist())
     if cells == 1:
-        raise TooFewPoints("one point fits any line: measure 2 numbers of ranks or more, and 3 sizes or more of each")
+        raise TooFewPoints("one point is not enough for a fit: measure at least 2 rank counts with 3 sizes each")
     if len(counts) < FEWEST_COUNTS:
         raise TooFewPoints(
-            f"one number of ranks ({counts[0]}) does not tell how the time grows with the ranks: measure 2 or more"
+            f"one rank count ({counts[0]}) does not show how the time grows with the ranks: measure 2 or more"
         )
     if len(sizes) == 1 and len(counts) < FEWEST_OF_ONE_SIZE:
         raise TooFewPoints(
             f"one size ({sizes.pop()} bytes) at {len(counts)} numbers of ranks ({format_ranges(counts)}): alpha and "
-            "beta cannot be told apart; measure 3 sizes or more"
+            "beta cannot be separated; measure 3 sizes or more"
         )
     if cells < FEWEST_CELLS:
-        raise TooFewPoints(f"{cells} points for two parameters fit any line: measure {FEWEST_CELLS} or more")
+        raise TooFewPoints(f"{cells} points are not enough for two parameters: measure {FEWEST_CELLS} or more")
     if np.ptp(observed.log_time) == 0:
         raise TooFewPoints(
             f"all {cells} times are equal ({np.exp(observed.log_time[0]):.3g} s), whatever the ranks and sizes: "
-            "they cannot be those of an all-reduce"
+            "they are not times of an all-reduce"
         )

@@ -78,7 +78,7 @@ class Algorithm(NamedTuple):
         """The steps of `rank` as a list. Raises AlgorithmError where there are more than MAX_STEPS."""
         steps = list(islice(self.steps(rank, size, topology, count, segment), MAX_STEPS + 1))
         if len(steps) > MAX_STEPS:
-            raise AlgorithmError(f"{self.name}: rank {rank} of {size}: more than {MAX_STEPS} steps; is there an end?")
+            raise AlgorithmError(f"{self.name}: rank {rank} of {size}: more than {MAX_STEPS} steps; does it terminate?")
         return steps
 
     def schedules(self, size: int, topology: Topology, count: int, segment: int) -> list[list[Step]]:

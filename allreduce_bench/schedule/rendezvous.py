@@ -73,4 +73,4 @@ def _refuse_waiting(schedules, at, dest_of, source_of) -> None:
         partner = dest_of[rank] if dest_of[rank] is not None else source_of[rank]
         verb = "send to" if dest_of[rank] is not None else "receive from"
         where = f"is in round {at[partner] + 1}" if at[partner] < len(schedules[partner]) else "has finished"
-        raise Refusal(index + 1, rank, f"waits for ever to {verb} rank {partner}, which {where}")
+        raise Refusal(index + 1, rank, f"waits forever to {verb} rank {partner}, which {where}")

@@ -91,7 +91,7 @@ def test_the_threshold_is_the_users(base, tmp_path):
 
 @pytest.mark.parametrize("threshold", ["0", "0%", "100%", "1", "-5%", "nan", "five"])
 def test_a_threshold_that_is_none_is_refused(base, tmp_path, threshold):
-    assert refusal(base, tmp_path, f"--threshold={threshold}").startswith(f"--threshold: '{threshold}' is no share")
+    assert refusal(base, tmp_path, f"--threshold={threshold}").startswith(f"--threshold: '{threshold}' is not a share")
 
 
 def test_an_alarm_holds_for_all_cells_and_a_cell_alone_for_itself(base, tmp_path):

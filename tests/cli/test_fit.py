@@ -90,5 +90,5 @@ def test_one_number_of_ranks_is_refused_in_a_sentence(tmp_path):
     path = tmp_path / "log.csv"
     series("ring", (4,))[["algorithm", "ranks", "nbytes", "time_s"]].to_csv(path, index=False)
     result = run(path)
-    assert result.exit_code == 2 and "one number of ranks (4)" in result.output
+    assert result.exit_code == 2 and "one rank count (4)" in result.output
     assert len(result.output.splitlines()) == 1

@@ -205,7 +205,7 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
     [
         (["-a", "rign"], "unknown algorithm 'rign'; did you mean ring? 'allreduce-bench list' shows all"),
         (["-a", "./none.py"], "none.py: no such file"),
-        (["--sizes", "8,x"], "'x' is no size"),
+        (["--sizes", "8,x"], "'x' is not a size"),
         (["--sizes", "3"], "3 bytes are no whole number of float32 elements"),
         (["-b", "1M", "-e", "8"], "the smallest size, 1048576 bytes, is above the largest, 8 bytes"),
         (["-f", "1"], "the step factor must be above 1"),
@@ -215,7 +215,7 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["-o", "sum"], "the operation is --op sum"),
         (["-n", "0"], "at least 1 rank is needed"),
         (["-n", "4-2"], "the range 4-2 is empty"),
-        (["--within", "5x"], "'5x' is no duration"),
+        (["--within", "5x"], "'5x' is not a duration"),
         (["--within", "0"], "--within needs some time"),
         (["-a", ","], "',' names no algorithm"),
         (["--segment", "0"], "a segment holds at least one element"),
@@ -223,7 +223,7 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["--resume"], "--resume needs the folder of the run"),
         (["-f", "nan"], "the step factor must be above 1"),
         (["-f", "1.0000001"], "makes more than 1000 sizes"),
-        (["--sizes", "9" * 400], "is no size"),
+        (["--sizes", "9" * 400], "is not a size"),
         (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks a node make one node of 2 ranks"),
     ],
 )

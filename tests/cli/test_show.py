@@ -125,7 +125,7 @@ def test_an_unknown_algorithm_is_answered_with_the_known_ones(command):
     "ranks, words",
     [
         ("0", "'0': at least 1 rank is needed, found 0"),
-        ("x", "'x' is no list of whole numbers; expected such as 4, 2,4,8 or 1-8"),
+        ("x", "'x' is not a list of whole numbers; expected a list such as 4, 2,4,8 or 1-8"),
         ("8-2", "'8-2': the range 8-2 is empty"),
         ("-3", "'-3' is no list of whole numbers"),
         ("", "'' is no list of whole numbers"),

@@ -173,7 +173,7 @@ def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python,
     ("words", "says"),
     [
         (["--min-busbw", "20"], "--min-busbw: '20' is not a limit: a size and a value are needed"),
-        (["--min-busbw", "64M:fast"], "--min-busbw: '64M:fast' is not a limit: 'fast' is no rate"),
+        (["--min-busbw", "64M:fast"], "--min-busbw: '64M:fast' is not a limit: 'fast' is not a rate"),
         (["--max-time", "8:15"], "--max-time: '8:15' is not a limit: '15' has no unit"),
         (["--min-busbw", "64M:20"], "--min-busbw: the run does not measure 64 MiB (nearest size: 1 MiB)"),
         (["--max-time", "tree@8:15us"], "--max-time: 'tree' is not measured; the run's algorithms: native, ring"),

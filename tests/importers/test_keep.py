@@ -168,7 +168,7 @@ def test_the_report_says_where_the_numbers_come_from_and_what_is_missing(tmp_pat
     assert f"Imported from OSU Micro-Benchmarks 5.6.3, {OSU}" in text and "mean over ranks of each rank" in text
     assert "type of the elements, in place or out of place, nodes, hosts, MPI library" in text
     assert "Import it again" in text and "Repeat this run" not in text and "fresh mpiruns" not in text
-    assert "type not said, sum" in text and "maximum over ranks, median over calls" not in text
+    assert "type unknown, sum" in text and "maximum over ranks, median over calls" not in text
 
 
 def test_the_report_of_a_ragged_run_with_a_failed_cell(tmp_path):

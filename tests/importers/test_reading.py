@@ -56,12 +56,12 @@ def test_versions_are_those_of_the_banners():
         (b" \n\n", "line 1: empty"),
         (bytes(range(256)) * 20, "line 1: binary"),
         (b"\x1f\x8b\x08" + bytes(100), "line 1: compressed by gzip"),
-        ("\nDear diary,\ntoday nothing was reduced\n", "line 2: no log that is known"),
+        ("\nDear diary,\ntoday nothing was reduced\n", "line 2: unknown log format"),
         (OTHER, r"line \d: no row of an all-reduce up to here; found: MPI Alltoall"),
         (OSU[: OSU.index("4 ")], "no row of an all-reduce"),
-        ("a,b\n1,2\n", "line 1: no log that is known"),
+        ("a,b\n1,2\n", "line 1: unknown log format"),
         (OSU.replace("Allreduce", "Iallreduce"), "found: MPI Iallreduce"),
-        ("{}", "line 1: no log"),
+        ("{}", "line 1: unknown log format"),
     ],
 )
 def test_what_is_no_log_is_refused_in_one_line(tmp_path, text, words):
@@ -79,15 +79,15 @@ def test_options_fill_in_what_a_log_does_not_say_and_contradict_nothing(tmp_path
     path = log(tmp_path, OSU)
     row = read(path, Asked(ranks=64, nodes=2, dtype="double", algorithm="native:ring", where={"nbytes": "8"}))[0]
     assert (row.ranks, row.nodes, row.dtype, row.count, row.algorithm) == (64, 2, "float64", 1, "native:ring")
-    with pytest.raises(LogError, match="line 4: 4 bytes are no whole number of elements of float64"):
+    with pytest.raises(LogError, match="line 4: 4 bytes are not a whole number of float64 elements"):
         read(path, Asked(dtype="float64"))
-    with pytest.raises(LogError, match="--ranks 2, but the log says 24576"):
+    with pytest.raises(LogError, match="--ranks 2, but the log states 24576"):
         read(LOGS / "osu_v5.8_eks_256nodes_24576ranks.out", Asked(ranks=2))
     with pytest.raises(LogError, match="2 ranks on 4 nodes"):
         read(path, Asked(ranks=2, nodes=4))
     with pytest.raises(LogError, match="no column 'mood'"):
         read(path, Asked(where={"mood": "good"}))
-    with pytest.raises(LogError, match="none of its 3 rows has nbytes=5"):
+    with pytest.raises(LogError, match="none of the 3 rows has nbytes=5"):
         read(path, Asked(where={"nbytes": "5"}))
     with pytest.raises(LogError, match="--in-place"):
         read(path, Asked(in_place=True))

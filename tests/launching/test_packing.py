@@ -103,5 +103,5 @@ def test_a_full_disk_leaves_no_half_archive(packed, tmp_path, monkeypatch):
 def test_the_python_of_a_system_is_not_packed(monkeypatch):
     monkeypatch.setattr(sys, "prefix", "/usr")
     monkeypatch.setattr(sys, "base_prefix", "/usr")
-    with pytest.raises(PackError, match="^/usr is the Python of a system; expected a virtual environment"):
+    with pytest.raises(PackError, match="^/usr is a system Python; expected a virtual environment"):
         environment()

@@ -45,7 +45,7 @@ def reason(context, cell) -> tuple[str, str] | None:
 
 def test_algorithms_that_nobody_named_stop_at_64_ranks(context):
     naive = Cell("naive", "sendrecv", 2, None)
-    assert reason(context, naive) == ("skipped", "naive stops at 64 ranks unless -a names it")
+    assert reason(context, naive) == ("skipped", "naive is limited to 64 ranks unless named with -a")
     assert reason(context._replace(comm=Comm(64)), naive) is None
     assert reason(context._replace(plan=replace(PLAN, bounded=())), naive) is None
 
@@ -68,7 +68,8 @@ def test_a_call_that_is_predicted_to_take_too_long_is_skipped(context):
     state, words = reason(context, MIB)
     assert state == "skipped"
     assert words == (
-        "a call would take about 16.0 s by 64 KiB, more than 20 times --cell-time 0.5s; raise that to measure it"
+        "a call would take about 16.0 s by 64 KiB, more than 20 times --cell-time 0.5s; "
+        "increase --cell-time to measure it"
     )
     context.first_calls["ring"] = (1 << 16, 0.5)
     assert reason(context, MIB) is None
@@ -84,7 +85,7 @@ def test_with_iters_it_is_measured_however_long_it_takes(context):
 def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(context):
     context.first_calls["ring"] = (1 << 16, 0.1)
     hasty = context._replace(deadline=time.time() + 20)
-    assert reason(hasty, MIB) == ("left out", "its calls take too long for the time that --within left")
+    assert reason(hasty, MIB) == ("left out", "not enough time left of --within")
     assert reason(context._replace(deadline=time.time() + 600), MIB) is None
     assert reason(context._replace(deadline=time.time() - 1), MIB) == (
         "left out",

@@ -183,7 +183,7 @@ def test_an_algorithm_of_a_users_own_cannot_have_the_name_of_a_floor(tmp_path, n
     ring = (PACKAGE / "algorithms" / "ring.py").read_text()
     mine = tmp_path / f"{name}.py"
     mine.write_text(ring.replace("def ring(", f"def {name}("))
-    with pytest.raises(AlgorithmError, match=f"'{name}' is a floor that runs measure, no algorithm; rename it"):
+    with pytest.raises(AlgorithmError, match=f"'{name}' is the name of a reference measurement; rename the algorithm"):
         find([str(mine)])
 
 

@@ -179,16 +179,19 @@ def test_auto_takes_round_time_where_it_holds(choose):
     assert choose("auto") == (
         "round_time",
         False,
-        "0% of 20 starts were late, the clock is right to 1.00 us, a small all-reduce takes 5.00 us",
+        "0% of 20 starts were late, the clock error is at most 1.00 us, a small all-reduce takes 5.00 us",
     )
 
 
 def test_auto_takes_a_barrier_where_round_time_does_not_hold(choose):
     assert choose("auto", crowded=True)[:2] == ("barrier", False) and choose("auto", size=1)[:2] == ("barrier", False)
     way, unexpected, why = choose("auto", late=0.3)
-    assert (way, unexpected) == ("barrier", True) and why.startswith("round_time does not hold: 30% of 20 starts were")
+    assert (way, unexpected) == ("barrier", True) and why.startswith("round_time is not usable: 30% of 20 starts were")
     way, unexpected, why = choose("auto", small_s=0.5e-6)
-    assert (way, unexpected) == ("barrier", True) and "the clock is right to 1.00 us, a small all-reduce takes" in why
+    assert (way, unexpected) == (
+        "barrier",
+        True,
+    ) and "the clock error is at most 1.00 us, a small all-reduce takes" in why
 
 
 def test_auto_follows_an_earlier_launch_as_long_as_it_can(choose):

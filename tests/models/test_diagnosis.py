@@ -26,7 +26,7 @@ def test_what_is_not_identified_is_named():
     cells = observed("ring", series("ring", theta=(ALPHA_S, 0.0), noise=0.02))
     assert "not identified, only bounded: beta" in notes(cells)
     cells = observed("ring", series("ring", sizes=(8,)))
-    assert "one size (8 bytes): only alpha can be told, and no time of another size" in notes(cells)
+    assert "one size (8 bytes): only alpha can be estimated, and no time at another size" in notes(cells)
 
 
 def test_ranks_where_nearly_all_sizes_are_off_to_one_side_are_named():
@@ -41,4 +41,4 @@ def test_launches_that_differ_are_told():
     text = notes(Observations(cells.ranks, cells.nbytes, logs, cells.paths))
     assert "(3 or more of each number of ranks)" in text
     assert "launches of one cell differ by 10.0% from their median" in text
-    assert "the model is closer than launches are to one another" in text
+    assert "the model error is smaller than the spread between launches" in text

@@ -46,7 +46,7 @@ def test_the_table_has_parameters_errors_and_sentences(listing):
     assert "3.1%  10%" in blocks[1] and "2,4" in blocks[1]
     sentences = "\n".join(blocks[2:])
     for sentence in (
-        "monday: ring and two_tree together: gamma 30.0 ps/byte reduced (not known); median error 2.0%, condition",
+        "monday: ring and two_tree together: gamma 30.0 ps/byte reduced (unknown); median error 2.0%, condition",
         "no gamma: too few",
         "monday: gamma of a local reduction 30.0 ps/byte (floor, 2 ranks)",
         "ring: one thing to know",

@@ -34,8 +34,8 @@ def test_a_bare_machine_costs_what_the_formula_says():
 
 
 DAMAGED = {
-    "no JSON": "{",
-    "no machine file": json.dumps({"kind": "run"}),
+    "not JSON": "{",
+    "not a machine file": json.dumps({"kind": "run"}),
     "of schema 99": json.dumps({"kind": "allreduce-bench machine", "schema_version": 99}),
     "damaged": json.dumps({"kind": "allreduce-bench machine", "schema_version": 1, "models": [{}]}),
 }

@@ -147,7 +147,7 @@ def test_a_name_is_ours_or_the_logs():
     "machine, name, kind, words",
     [
         (BARE, "rign", AlgorithmError, "unknown algorithm 'rign'; did you mean ring. 'allreduce-bench list' shows all"),
-        (BARE, "native", MachineError, "not known without measurements"),
+        (BARE, "native", MachineError, "unknown without measurements"),
         (Machine((RING, TREE)), "naive", MachineError, "naive was not fitted; this machine file has ring, two_tree"),
         (Machine((RING,)), "native", MachineError, "native was not fitted; this machine file has ring"),
         (Machine((RING,)), "rign", AlgorithmError, "unknown algorithm 'rign'; this machine file has ring"),
@@ -168,7 +168,7 @@ def test_two_levels_need_to_know_the_nodes():
     links = [(name, link) for link in ("within", "between") for name in ("alpha_s", "beta_s_per_byte")]
     prices = tuple(Parameter(name, link, 0.0, 1e-6, None, None, True) for name, link in links)
     machine = Machine((replace(RING, parts=(ModelPart("ring", Form(levels=2), prices),)),))
-    with pytest.raises(MachineError, match="ring: .* say --ranks-per-node"):
+    with pytest.raises(MachineError, match="ring: .* add --ranks-per-node"):
         predict(machine, [8], [64])
     assert predict(machine, [8], [64], ranks_per_node=4)[0].nodes == 2
     known = replace(machine.models[0], ranks_per_node=2.0)

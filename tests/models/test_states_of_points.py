@@ -29,10 +29,10 @@ def test_a_fit_leaves_them_out_and_says_so(tmp_path):
     assert isinstance(native, FittedSeries) and isinstance(ring, UnfittedSeries)
     assert native.model.notes[0] == (
         "15 of 50 points left out: their launches are in two states (64 KiB to 4 MiB at 4 ranks), "
-        "and a median of both is the time of neither"
+        "and their median represents neither state"
     )
     assert len(native.observed.ranks) == 7
-    assert ring.reason.startswith("none of its points can be used; 50 of 50 points left out: their launches")
+    assert ring.reason.startswith("no usable points; 50 of 50 points left out: their launches")
     assert all(isinstance(series, FittedSeries) for series in fit_series(points([whole])))
 
 

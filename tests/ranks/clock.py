@@ -154,7 +154,7 @@ def bad(comm: MPI.Comm) -> Iterator[tuple[str, bool]]:
             )
             yield f"{name}, by {way}: noticed", noticed
             if name == "backwards":
-                unusable = f"none of its calls is valid: the clock of rank {comm.size - 1} ran backwards"
+                unusable = f"no call is valid: the clock of rank {comm.size - 1} ran backwards"
                 yield f"{name}, by {way}: no call is valid, found: {times.unusable}", times.unusable == unusable
             if name == "stepping back":
                 valid_s = times.valid_s()  # none at all where calls take as long as the clock's steps

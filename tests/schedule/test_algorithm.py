@@ -50,5 +50,5 @@ def test_a_generator_that_fails_or_has_no_end_is_named_with_its_rank():
     one_node = Topology.one_node(2)
     with pytest.raises(AlgorithmError, match="failing: rank 1 of 2, 8 elements: failed: KeyError: 'lost'"):
         declared(failing).schedule(1, 2, one_node, 8, 8)
-    with pytest.raises(AlgorithmError, match=f"endless: rank 0 of 2: more than {MAX_STEPS} steps; is there an end?"):
+    with pytest.raises(AlgorithmError, match=f"endless: rank 0 of 2: more than {MAX_STEPS} steps; does it terminate?"):
         declared(endless).schedule(0, 2, one_node, 8, 8)

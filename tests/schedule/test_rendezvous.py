@@ -80,16 +80,16 @@ def test_every_step_completes_once_and_in_the_order_of_its_rank(name, size):
 @pytest.mark.parametrize(
     "schedules, round_number, rank, words",
     [
-        ([[send(1)], [send(0)]], 1, 0, "waits for ever to send to rank 1, which is in round 1"),
-        ([[recv(1)], [recv(0)]], 1, 0, "waits for ever to receive from rank 1, which is in round 1"),
-        ([[send(1)], []], 1, 0, "waits for ever to send to rank 1, which has finished"),
-        ([[], [recv(0)]], 1, 1, "waits for ever to receive from rank 0, which has finished"),
-        ([[send(1), recv(1)], [recv(0)]], 2, 0, "waits for ever to receive from rank 1, which has finished"),
+        ([[send(1)], [send(0)]], 1, 0, "waits forever to send to rank 1, which is in round 1"),
+        ([[recv(1)], [recv(0)]], 1, 0, "waits forever to receive from rank 1, which is in round 1"),
+        ([[send(1)], []], 1, 0, "waits forever to send to rank 1, which has finished"),
+        ([[], [recv(0)]], 1, 1, "waits forever to receive from rank 0, which has finished"),
+        ([[send(1), recv(1)], [recv(0)]], 2, 0, "waits forever to receive from rank 1, which has finished"),
         (
             [[both(1, 2)], [both(2, 0)], [both(1, 0)]],
             1,
             0,
-            "waits for ever to receive from rank 2, which is in round 1",
+            "waits forever to receive from rank 2, which is in round 1",
         ),
         ([[send(1)], [recv(2), recv(0)], [recv(1), send(1)]], 1, 0, "to send to rank 1, which is in round 1"),
     ],

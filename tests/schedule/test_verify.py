@@ -381,12 +381,12 @@ def send(dest, ranges):
         ),
         pytest.param(
             [[send(1, WHOLE), recv(1, WHOLE, True)], [send(0, WHOLE), recv(0, WHOLE, True)]],
-            "round 1: rank 0 waits for ever to send to rank 1, which is in round 1",
+            "round 1: rank 0 waits forever to send to rank 1, which is in round 1",
             id="both send first",
         ),
         pytest.param(
             [[EXCHANGE[0], recv(1, WHOLE)], [EXCHANGE[1]]],
-            "round 2: rank 0 waits for ever to receive from rank 1, which has finished",
+            "round 2: rank 0 waits forever to receive from rank 1, which has finished",
             id="partner has finished",
         ),
         pytest.param(
@@ -441,5 +441,5 @@ def test_a_ring_that_sends_before_it_receives_waits_for_ever(size):
     """It would work as long as MPI buffers the messages, and then no more."""
     schedules, count = schedules_of("ring", size)
     split_up = [[half for step in own for half in (*without_recv(step), *without_send(step))] for own in schedules]
-    with pytest.raises(Refusal, match="round 1: rank 0 waits for ever to send to rank 1, which is in round 1"):
+    with pytest.raises(Refusal, match="round 1: rank 0 waits forever to send to rank 1, which is in round 1"):
         verify(split_up, count)

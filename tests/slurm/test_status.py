@@ -186,7 +186,7 @@ def test_the_newest_sweep_in_results_is_taken_where_none_is_named(tmp_path, no_s
 
 def test_what_is_no_sweep_is_refused_in_one_line(tmp_path, no_slurm):
     build_run(tmp_path / "run", ranks=(2,), sizes=(8,), launches=1)
-    for path, why in {"run": "no job was ever submitted for it", ".": "holds no run", "x": "no such folder"}.items():
+    for path, why in {"run": "no job was ever submitted for it", ".": "contains no run", "x": "no such folder"}.items():
         if path == ".":
             (tmp_path / "empty").mkdir()
             path = "empty"

@@ -78,10 +78,10 @@ def read(log: Log, asked: Asked) -> list[Imported]:
     place = f"{file}, line {skipped + 1}"
     table = recognised_columns(header, asked.columns, place)
     if not {"nbytes", "count"} & set(table):
-        raise LogError(f"{place}: no column of a size; say --column nbytes=COLUMN; it has: {listed(header, 30)}")
+        raise LogError(f"{place}: no column for the size; add --column nbytes=COLUMN; it has: {listed(header, 30)}")
     if not set(MEASURES) & set(table):
         raise LogError(
-            f"{place}: no time in a unit that its name says; say --column time_us=COLUMN; it has: {listed(header, 30)}"
+            f"{place}: no time with a unit in its name; add --column time_us=COLUMN; it has: {listed(header, 30)}"
         )
     records = _records(file, text, skipped, header, table)
     rows = [
@@ -184,7 +184,7 @@ def _nbytes_of(count: int | None, dtype: str | None, place: str) -> int:
     if count is None:
         raise LogError(f"{place}: no size; expected bytes or a count of elements")
     if dtype is None:
-        raise LogError(f"{place}: a count of elements of which type? say --dtype")
+        raise LogError(f"{place}: the type of the elements is unknown; add --dtype")
     return count * itemsize_of(dtype)
 
 
@@ -219,7 +219,7 @@ def _time_or_reason(
 def _time_of_rate(measure: str, rate: float, nbytes: int, ranks: int | None, place: str) -> float:
     """The seconds of a bandwidth in bytes/s; 0 where it says nothing."""
     if measure == "busbw" and ranks is None:
-        raise LogError(f"{place}: a bus bandwidth without a number of ranks says no time; say --column ranks=COLUMN")
+        raise LogError(f"{place}: a bus bandwidth needs a number of ranks; add --column ranks=COLUMN")
     share = 2 * (ranks - 1) / ranks if measure == "busbw" and ranks else 1.0
     time_s = share * nbytes / rate if rate > 0 else 0.0
     return seconds(repr(time_s), 1.0, f"the time of its {measure}", place)

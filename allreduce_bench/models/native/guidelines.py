@@ -112,13 +112,13 @@ def guidelines_sentence(compared: Sequence[GuidelineComparison]) -> str:
     """How many of the comparisons are broken, and the worst of them, in one sentence."""
     broken = [comparison for comparison in compared if comparison.broken]
     if not broken:
-        return f"Native breaks no guideline in {len(compared)} comparisons."
+        return f"Native violates no guideline in {len(compared)} comparisons."
     worst = max(broken, key=lambda comparison: comparison.factor)
     slower = f"{_times(worst)} slower than {worst.rival} at {format_size(worst.nbytes)}"
     if worst.guideline == SPLIT:
         slower = f"{_times(worst)} slower at {format_size(worst.nbytes)} than in pieces"
     return (
-        f"Native breaks a guideline in {len(broken)} of {len(compared)} comparisons, the worst on"
+        f"Native violates a guideline in {len(broken)} of {len(compared)} comparisons, the worst on"
         f" {in_ranks([worst.ranks])}: {slower}."
     )
 

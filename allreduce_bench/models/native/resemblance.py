@@ -61,7 +61,7 @@ class Resemblance(NamedTuple):
     def words(self) -> str:
         """`ring (97 %)`, `ring or rabenseifner (52 %, 45 %)`, `cannot be told`."""
         if not self.names:
-            return "cannot be told"
+            return "unknown"
         shares = ", ".join(f"{100 * self.probability[name]:.0f} %" for name in self.names)
         return f"{' or '.join(self.names)} ({shares})"
 
@@ -98,8 +98,8 @@ def _refuse_too_little(native: Mapping, candidates: Mapping, ranks: Sequence[int
         raise NoResemblance("fewer than two algorithms with a known schedule were measured beside native")
     if len(ranks) < 2:
         raise NoResemblance(
-            "native was measured at one number of ranks, where every algorithm takes a constant time plus a multiple of"
-            " the size; measure at two or more"
+            "native was measured at one number of ranks, where the times of all algorithms have the same form;"
+            " measure at two or more"
         )
     if len({nbytes for _, nbytes in native}) < LEAST_SIZES:
         raise NoResemblance(f"native was measured at fewer than {LEAST_SIZES} sizes")
@@ -189,7 +189,7 @@ def resemblance_sentences(resemblances: Sequence[Resemblance]) -> list[str]:
             over = f"at {sizes[0]}" if len(sizes) == 1 else f"from {sizes[0]} to {sizes[-1]}"
             (named if names else unnamed).append(f"{' or '.join(names)} {over}".strip())
         phrases = [f"native most resembles {', '.join(named)}"] if named else []
-        phrases += [f"it cannot be told {', '.join(unnamed) if named else 'at any size'}"] if unnamed else []
+        phrases += [f"the algorithm is unknown {', '.join(unnamed) if named else 'at any size'}"] if unnamed else []
         ranks_of_sentence.setdefault("; ".join(phrases), []).append(ranks)
     return [f"On {in_ranks(ranks)} {phrases}." for phrases, ranks in ranks_of_sentence.items()]
 

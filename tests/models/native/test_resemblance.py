@@ -128,13 +128,13 @@ def test_in_words():
     none = sure._replace(nbytes=512, probability={"ring": 0.5, "rabenseifner": 0.5})
     assert sure.words == "ring (97 %)"
     assert both.words == "ring or rabenseifner (50 %, 45 %)"
-    assert none.words == "cannot be told" and none.names == ()
+    assert none.words == "unknown" and none.names == ()
     assert resemblance_sentences([sure, sure._replace(nbytes=16), both, none]) == [
         "On 4 ranks native most resembles ring from 8 B to 16 B, ring or rabenseifner at 64 B;"
-        " it cannot be told at 512 B."
+        " the algorithm is unknown at 512 B."
     ]
     assert resemblance_sentences([none, none._replace(nbytes=1024), none._replace(ranks=8)]) == [
-        "On 4, 8 ranks it cannot be told at any size."
+        "On 4, 8 ranks the algorithm is unknown at any size."
     ]
 
 
