@@ -168,9 +168,7 @@ class SupervisedLaunch:
             try:
                 process.wait(patience_s)
             except subprocess.TimeoutExpired:
-                self.lines.say(
-                    f"warning: all ranks finished, but their launcher was still running after {patience_s:g} s"
-                )
+                self.lines.say(f"warning: all ranks finished, their launcher was still running after {patience_s:g} s")
 
     def _end(self, process: subprocess.Popen) -> None:
         """End mpirun and, through it and through the supervisor, all ranks."""
