@@ -43,9 +43,9 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
         "health": ("health", "health", "Find the node or the link that is slower than its peers"),
     },
     "Algorithms": {
-        "list": ("show", "list_", "List the algorithms, their cost, and what others call them"),
-        "explain": ("show", "explain", "Show an algorithm round by round"),
-        "verify": ("show", "verify", "Prove that algorithms are all-reduces, without running them"),
+        "list": ("schedules", "list_", "List the algorithms, their cost, and what others call them"),
+        "explain": ("schedules", "explain", "Show an algorithm round by round"),
+        "verify": ("schedules", "verify", "Prove that algorithms are all-reduces, without running them"),
     },
 }
 COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
