@@ -11,3 +11,10 @@ def own_place_for_session_directories(monkeypatch):
     with tempfile.TemporaryDirectory(prefix="mpi.", ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("PRTE_MCA_prte_tmpdir_base", folder)
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_width_of_whoever_runs_the_tests(monkeypatch):
+    """COLUMNS says how wide tables are; readline, which pytest loads, sets it for programs that a test starts."""
+    monkeypatch.setenv("COLUMNS", "")  # else what C alone has set would not be unset
+    monkeypatch.delenv("COLUMNS")

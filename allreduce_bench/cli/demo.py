@@ -12,7 +12,7 @@ from .measurement import WAIT_IDLE
 from .request import Control, Request, algorithm_fields
 from .run_from_outside import run_from_outside
 from .sections import examples
-from .types import DURATION, RANKS, OneLineError, errors_in_one_line, no_limit, talk
+from .types import DURATION, RANKS, OneLineError, color_option, errors_in_one_line, no_limit, talk
 
 SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 
@@ -24,6 +24,7 @@ SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 @WAIT_IDLE
 @click.option("--here", is_flag=True, help="Measure even where a scheduler exists and no job runs (a login node).")
 @no_limit
+@color_option
 @errors_in_one_line
 def demo(ranks, within, output, wait_idle, here, no_limit) -> None:
     """Measure all algorithms on this machine and write the report."""

@@ -30,13 +30,14 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     """
     from ..evaluation.acceptance import judge
     from ..evaluation.summary import record_summary
-    from ..report.formats import FORMATS, Result
+    from ..report.formats import Result
+    from .terminal import echo_result
 
     rows = record_summary(folder)
     chosen_ranks = {launch.ranks for launch in chosen_launches(plan, control.only)}
     plan = replace(plan, ranks=tuple(ranks for ranks in plan.ranks if ranks in chosen_ranks))
     rows = [row for row in rows if row["ranks"] in chosen_ranks]
-    click.echo(FORMATS[control.format](Result.of(folder, rows)._replace(plan=plan)), nl=False)
+    echo_result(Result.of(folder, rows)._replace(plan=plan), control.format)
     judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=control.format != "table")

@@ -20,6 +20,7 @@ from ..watching.lifeline import WarningFlag
 from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
 from .request import Control, Request, algorithm_fields
 from .sections import examples
+from .terminal import echo_wrapped, screen
 from .types import DURATION, HOSTS, SHARE, OneLineError, errors_in_one_line, kept_command, no_limit, talk
 
 NODELIST = "SLURM_JOB_NODELIST"
@@ -89,7 +90,8 @@ def health(hosts, output, threshold, launches, timeout, no_limit, **start_option
     judged = judged_pairs(measured_pairs, threshold)
     accused = slow_part_sentences(judged)
     all_clear = [] if accused else [f"nothing is slower than the median by more than {threshold:.0%} in every launch"]
-    click.echo("\n".join([*pair_table(judged), "", *accused, *all_clear, *undecided_sentences(judged, threshold)]))
+    click.echo("\n".join([*pair_table(judged, screen()), ""]))
+    echo_wrapped([*accused, *all_clear, *undecided_sentences(judged, threshold)])
     talk(f"the runs of the pairs: {output}")
     if accused:
         raise click.exceptions.Exit(1)

@@ -5,8 +5,10 @@ from pathlib import Path
 import click
 
 from ..runs.atomic_write import is_stream, write_given
+from ..tables import UNBOUNDED
 from ..units import parse_price, parse_size
 from .sections import examples
+from .terminal import screen
 from .types import NAMES, RANKS, RATE, SIZES, OneLineError, errors_in_one_line, no_limit, parsed
 
 DEFAULT_SIZES = "8,64,512,4K,32K,256K,1M,4M,16M,64M"
@@ -67,8 +69,12 @@ def predict(
     competing = competing_models(priced, algorithms, Layout(ranks_per_node, segment))
     refuse_many_times(ranks, len(sizes), sum(len(group.models) for group in competing), no_limit)
     requested = forecast.Forecast(priced, source, competing, ranks, sizes)
-    forms = {"table": forecast.as_tables, "map": forecast.as_map, "csv": forecast.as_csv, "json": forecast.as_json}
-    text = forms["map" if as_map else layout](requested).rstrip("\n")
+    target = UNBOUNDED if output else screen()
+    if layout == "table":
+        text = (forecast.as_map if as_map else forecast.as_tables)(requested, target)
+    else:
+        text = {"csv": forecast.as_csv, "json": forecast.as_json}[layout](requested)
+    text = text.rstrip("\n")
     if output:
         write_given(output, text + "\n")
     else:

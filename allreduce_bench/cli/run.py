@@ -9,7 +9,7 @@ from .options import job_options, plan_options
 from .plan_of_options import refuse_short_timeout
 from .request import Control, request_of
 from .sections import Sectioned, examples
-from .types import DURATION, errors_in_one_line, given_options, no_limit
+from .types import DURATION, color_option, errors_in_one_line, given_options, no_limit
 
 
 @click.command(
@@ -22,6 +22,7 @@ from .types import DURATION, errors_in_one_line, given_options, no_limit
     ),
 )
 @plan_options
+@color_option
 @job_options
 @click.option(
     "--resume", is_flag=True, help="Go on with the missing cells of the run in -o; begin it if there is none."

@@ -13,6 +13,7 @@ from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology
 from ..schedule.verify import Proof
 from .sections import examples
+from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit
 
 MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
@@ -22,17 +23,16 @@ MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory 
 def list_() -> None:
     """List the algorithms, their cost, and what others call them."""
     for name, algorithm in builtin().items():
-        click.echo(f"{name}\n    {algorithm.summary}")
         kind = "exact" if algorithm.exact else "bound"
-        click.echo(f"    cost ({kind}): {algorithm.formula}")
+        lines = [name, f"    {algorithm.summary}", f"    cost ({kind}): {algorithm.formula}"]
         if algorithm.needs:
-            click.echo(f"    needs: {', '.join(sorted(algorithm.needs))}")
+            lines.append(f"    needs: {', '.join(sorted(algorithm.needs))}")
         if algorithm.known_as:
-            click.echo(f"    elsewhere: {algorithm.known_as}")
-    click.echo("native\n    The MPI library's own MPI_Allreduce, measured beside them")
-    click.echo(
-        f"{', '.join(FLOORS)}\n    Floors, measured with every run: no call at all, a local copy, a local reduction"
-    )
+            lines.append(f"    elsewhere: {algorithm.known_as}")
+        echo_wrapped(lines)
+    echo_wrapped(["native", "    The MPI library's own MPI_Allreduce, measured beside them"])
+    floors = "    Floors, measured with every run: no call at all, a local copy, a local reduction"
+    echo_wrapped([", ".join(FLOORS), floors])
 
 
 @click.command(
@@ -116,15 +116,20 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
 
     Exit status 1 when a schedule is refused; the message names the round, the rank and the block.
     """
-    from ..schedule.verify_all import prove_all
+    from ..schedule.verify_all import NAME_WIDTH, prove_all
     from .work_limit import refuse_many_proofs
 
     _refuse_too_many(ranks)
     proved = find(list(algorithms)) if algorithms else builtin()
     refuse_many_proofs(proved, ranks, counts, segment, ranks_per_node, no_limit)
     refused = 0
+    target, header_length = screen(), 0
     for line in prove_all(proved, ranks, tuple(counts), tuple(segment), ranks_per_node):
-        click.echo(line.text)
+        header_length = header_length or len(line.text)
+        is_narrow = target.width is not None and target.width < header_length
+        name, numbers = line.text[:NAME_WIDTH].rstrip(), f"  {line.text[NAME_WIDTH:]}"
+        is_whole = line.text[:NAME_WIDTH] != name  # a longer one runs into the numbers
+        echo_wrapped([name, numbers] if is_narrow and is_whole else [line.text])
         refused += line.refused
     if refused:
         raise click.exceptions.Exit(1)

@@ -1,17 +1,15 @@
 """`status`: where the jobs of a sweep are."""
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from .sections import examples
+from .terminal import echo_wrapped, screen
 from .types import OneLineError, errors_in_one_line, talk, tell_damages
 
 if TYPE_CHECKING:
-    from ..slurm.status import StatusLine
     from ..slurm.sweep import Overview
 
 RESULTS = Path("results")
@@ -35,12 +33,8 @@ def status(sweep: Path | None) -> None:
         raise OneLineError(f"{overview.sweep}: no job was ever submitted for it, nor wrote into it; expected a sweep")
     if overview.told.silence:
         talk(f"{overview.told.silence}; states are those that the jobs wrote of themselves")
-    table = status_lines(overview)
-    if sys.stdout.isatty():
-        _print_wrapped(table)
-    else:
-        click.echo(status_text(table), nl=False)
-    click.echo(next_step(overview, _is_collected(overview)))
+    click.echo(status_text(status_lines(overview), screen()), nl=False)
+    echo_wrapped([next_step(overview, _is_collected(overview))])
 
 
 def _is_collected(overview: "Overview") -> bool:
@@ -56,19 +50,3 @@ def _newest_sweep() -> Path:
     if not jobs_folders:
         raise OneLineError(f"no sweep in {RESULTS}/; name its folder")
     return max(jobs_folders, key=lambda path: path.stat().st_mtime).parent
-
-
-def _print_wrapped(table: "Sequence[StatusLine]") -> None:
-    """Print the table on a terminal, with long reasons wrapped."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    from ..slurm.status import HEADER
-
-    columns = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in HEADER:
-        columns.add_column(name, no_wrap=name != HEADER[-1])
-    for line in table:
-        columns.add_row(*map(Text, line))
-    Console().print(columns)

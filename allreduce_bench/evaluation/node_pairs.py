@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from statistics import median_low
 from typing import NamedTuple
 
-from ..units import aligned, format_size, three_digits
+from ..tables import UNBOUNDED, Screen, columns_of, fitted
+from ..units import format_size, three_digits
 from .summary_row import SummaryRow, time_of
 
 SMALL, LARGE = 8, 4 << 20  # bytes, for the latency and the bandwidth
@@ -151,7 +152,7 @@ def undecided_sentences(pairs: Sequence[JudgedPair], threshold: float) -> list[s
     return [sentence]
 
 
-def pair_table(pairs: Sequence[JudgedPair]) -> list[str]:
+def pair_table(pairs: Sequence[JudgedPair], screen: Screen = UNBOUNDED) -> list[str]:
     """The table of the pairs: the measured values, their ratio to the median over all pairs, and the state."""
     lines = [["pair", "latency us", "/ median", "busbw GB/s", "/ median", "state"]]
     for pair in pairs:
@@ -164,7 +165,7 @@ def pair_table(pairs: Sequence[JudgedPair]) -> list[str]:
             fields = [three_digits(latency_s * 1e6), f"{pair.ratios[SMALL]:.2f}"]
             fields += [f"{busbw / 1e9:.3g}", f"{1 / pair.ratios[LARGE]:.2f}"]
         lines.append([pair.measured.name, *fields, _describe_state(pair)])
-    return aligned(lines, left=(0, 5))
+    return fitted(columns_of(lines, left=(0, 5), text=5), screen)
 
 
 def _describe_state(pair: JudgedPair) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
-from ..units import aligned, format_size, in_ranks, three_digits
+from ..tables import UNBOUNDED, Screen, columns_of, wrapped
+from ..tables import fitted as fitted_lines
+from ..units import format_size, in_ranks, three_digits
 from .caches import cache_label
 from .description import SYMBOLS
 from .joint import Joint, LocalGamma
@@ -20,6 +22,7 @@ UNITS = {name: (name.split("_")[0], unit, factor) for name, (_, unit, factor) in
 HEADINGS = {"in_sample": "in sample", "leave_one_p_out": "one p out", "leave_largest_p_out": "largest p out"}
 SAME = ("run", "algorithm", "executor", "priced_as", "form")
 SCHEMA = "urn:allreduce-bench:fit:1"  # of `Listing.json`, described in `json_schema`
+SECONDARY, WHOLE = (5, 6), "--format csv"  # columns of parameters that are left out first, and what shows all
 PARAMETER_COLUMNS = (*SAME, "parameter", "link", "above_bytes", "value", "low", "high", "identified")
 
 
@@ -32,11 +35,17 @@ class Listing(NamedTuple):
     refused: Sequence[str] = ()  # why there is no gamma
     local: Sequence[LocalGamma] = ()
 
-    def table(self) -> str:
+    def table(self, screen: Screen = UNBOUNDED) -> str:
         """For people."""
-        parts = [_aligned_table(_parameter_rows(self.fitted)), _aligned_table(_error_rows(self.fitted))]
-        parts += ["\n".join(lines) for lines in (self._joint_lines(), self._notes(), self._unfit_lines()) if lines]
-        return "\n\n".join([*parts, "\n".join(self._pooled_lines())]) + "\n"
+        parameters, errors = _parameter_rows(self.fitted), _error_rows(self.fitted)
+        tables = [
+            columns_of(rows, left=range(len(rows[0])), left_out=left_out)
+            for rows, left_out in ((parameters, SECONDARY), (errors, ()))
+        ]
+        sentences = [self._joint_lines(), self._notes(), self._unfit_lines(), self._pooled_lines()]
+        parts = [fitted_lines(columns, screen, WHOLE) for columns in tables]
+        parts += [wrapped(lines, screen) for lines in sentences if lines]
+        return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
     def csv(self) -> str:
         """One row a parameter, SI units; empty: not known."""
@@ -191,10 +200,6 @@ def _rate_text(parameter: Parameter) -> str:
     if parameter.name != "beta_s_per_byte" or not parameter.identified:
         return ""
     return f"{three_digits(1e-9 / parameter.value)} GB/s"
-
-
-def _aligned_table(rows: list[list[str]]) -> str:
-    return "\n".join(aligned(rows, left=range(len(rows[0]))))
 
 
 def _model_values(model: Model) -> dict[str, Any]:

@@ -12,13 +12,15 @@ from ..models.machine import Machine
 from ..models.model import COVERAGE, FAR
 from ..models.notes import joined_notes
 from ..models.prediction import BEST, CompetingModels, Predicted
-from ..units import aligned, format_ranges, format_rate, format_size, format_time, three_digits
-from .table import in_two_lines
+from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
+from ..units import format_ranges, format_rate, format_size, format_time, three_digits
+from .grid import in_two_lines
 
 MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
 FEWEST = 2  # ranks from which crossings are searched if one rank count is given
 BOUNDS = "from the smallest alpha (latency) and beta (bandwidth) of these models"
 SCHEMA = "urn:allreduce-bench:predict:1"  # of `as_json`, described in `formats.json_schema`
+WHOLE = "--format csv"  # what shows all of a table
 COLUMNS = (
     *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
     *("speculative", "fastest", "latency_bound_s", "bandwidth_bound_s", "cannot"),
@@ -82,19 +84,14 @@ def as_json(forecast: Forecast) -> str:
     return json.dumps(content, indent=1) + "\n"
 
 
-def as_tables(forecast: Forecast) -> str:
+def as_tables(forecast: Forecast, screen: Screen = UNBOUNDED) -> str:
     """For every group a table per rank count, and below them the crossings."""
-    return _text(forecast, _table_lines)
+    return _text(forecast, _table_lines, screen)
 
 
-def as_map(forecast: Forecast) -> str:
+def as_map(forecast: Forecast, screen: Screen = UNBOUNDED) -> str:
     """For every group the fastest algorithm, ranks down and sizes across."""
-    return _text(forecast, _map_lines)
-
-
-def _text(forecast: Forecast, body: Callable[[Forecast, CompetingModels], list[str]]) -> str:
-    lines = [line for group in forecast.groups for line in _group_lines(forecast, group, body(forecast, group))]
-    return "\n".join(lines[:-1] + [f"fit: {note}" for note in forecast.machine.notes])
+    return _text(forecast, _map_lines, screen)
 
 
 def _fit_notes(group: CompetingModels) -> list[str]:
@@ -116,23 +113,27 @@ def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Finding]:
     return changing + merged(growing, sizes) + merged(powers, sizes)
 
 
-def _group_lines(forecast: Forecast, group: CompetingModels, body: list[str]) -> list[str]:
-    title = f"allreduce, model prediction, not measured: {forecast.source}"
-    sentences = [crossing.sentence for crossing in crossings_of(forecast, group)]
-    if not sentences and len(group.models) > 1:
-        sentences = ["no algorithm overtakes another in this range"]
-    notes = [*_reader_notes(forecast, group), *(f"fit: {note}" for note in _fit_notes(group))]
-    return [title, *([group.where] if group.where else []), *body, "", *sentences, *notes, ""]
+def _text(forecast: Forecast, lines_of: Callable[..., list[str]], screen: Screen) -> str:
+    lines = []
+    for group in forecast.groups:
+        sentences = [crossing.sentence for crossing in crossings_of(forecast, group)]
+        if not sentences and len(group.models) > 1:
+            sentences = ["no algorithm overtakes another in this range"]
+        notes = [*_reader_notes(forecast, group), *(f"fit: {note}" for note in _fit_notes(group))]
+        lines += [f"allreduce, model prediction, not measured: {forecast.source}", *filter(None, [group.where])]
+        lines += [*lines_of(forecast, group, screen), "", *sentences, *notes, ""]
+    lines[-1:] = [f"fit: {note}" for note in forecast.machine.notes]
+    return "\n".join(wrapped(lines, screen))
 
 
-def _table_lines(forecast: Forecast, group: CompetingModels) -> list[str]:
+def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> list[str]:
     marks = ["* fastest", *["? speculative"] * bool(_speculative_ranks(_all_predicted(forecast, group)))]
     marks += [f"{COVERAGE:.0%}: interval of the fastest"] * _has_intervals(group)
     lines = [f"time in us;  {'  '.join(marks)}  bounds: {BOUNDS}"]
     for ranks in forecast.ranks:
         nodes = group.at(next(iter(group.models)), ranks, forecast.sizes[0]).nodes
         where = f"{ranks} ranks" + (f" on {nodes} node{'s' if nodes > 1 else ''}" if nodes else "")
-        lines += ["", where, *_size_lines(forecast, group, ranks)]
+        lines += ["", where, *_size_lines(forecast, group, ranks, screen)]
     return lines
 
 
@@ -154,7 +155,7 @@ def _has_intervals(group: CompetingModels) -> bool:
     return any(model.reach_log is not None for model in group.models.values())
 
 
-def _size_lines(forecast: Forecast, group: CompetingModels, ranks: int) -> list[str]:
+def _size_lines(forecast: Forecast, group: CompetingModels, ranks: int, screen: Screen) -> list[str]:
     heads = [in_two_lines(series) for series in group.models]
     interval = _has_intervals(group)
     upper = ["", *(f"{first}  " if first else "" for first, _ in heads), "", *[""] * interval, "latency", "bandwidth"]
@@ -166,7 +167,8 @@ def _size_lines(forecast: Forecast, group: CompetingModels, ranks: int) -> list[
         ends = [_interval_text(fastest)] if interval else []
         limits = [three_digits(bound * 1e6) if bound else "-" for bound in least]
         lines.append([format_size(nbytes), *cells, fastest.series if fastest else "-", *ends, *limits])
-    return aligned(lines)
+    secondary = range(len(lower) - 1, len(lower) - 3 - interval, -1)  # the bounds, then the interval
+    return fitted(columns_of(lines, left_out=secondary, heads=2), screen, WHOLE)
 
 
 def _time_text(predicted: Predicted, fastest: Predicted | None) -> str:
@@ -183,11 +185,11 @@ def _interval_text(predicted: Predicted | None) -> str:
     return f"{three_digits(prediction.low_s * 1e6)} to {three_digits(prediction.high_s * 1e6)}"
 
 
-def _map_lines(forecast: Forecast, group: CompetingModels) -> list[str]:
+def _map_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> list[str]:
     winners = winner_map(group, forecast.ranks, forecast.sizes)
     lines = [["ranks", *map(format_size, forecast.sizes)]]
     lines += [[str(ranks), *(name or "-" for name in row)] for ranks, row in zip(forecast.ranks, winners)]
-    return ["the fastest algorithm, ranks down and sizes across", "", *aligned(lines)]
+    return ["the fastest algorithm, ranks down and sizes across", "", *fitted(columns_of(lines), screen)]
 
 
 def _bounds(group: CompetingModels, ranks: int, nbytes: int) -> Bounds:

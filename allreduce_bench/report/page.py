@@ -41,9 +41,9 @@ from . import caveats, distribution, figures, how_imported, how_measured, verdic
 from .caveat import gaps
 from .damage_sentence import damage_caveats, damage_report
 from .grade_sentence import grade_lines
+from .grid import LEGEND, MARK, lowest_of, winner_of
 from .page_place import fingerprints
 from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
-from .table import LEGEND, MARK, lowest_of, winner_of
 
 
 def write_report(

@@ -1,49 +1,46 @@
 """The closing table of a run: sizes down, algorithms across."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 
 from ..evaluation import agreement
 from ..evaluation.competitors import competing
 from ..evaluation.link_limit import passes_limit
-from ..evaluation.standing import EQUAL, FASTEST, UNCLEAR
-from ..evaluation.summary_row import SummaryRow, time_of
+from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
-from ..runs.plan import Plan
+from ..runs.plan import ImportedPlan, Plan
 from ..runs.schema import ALONE
-from ..units import aligned, format_size, format_time, three_digits
+from ..tables import UNBOUNDED, Screen, fitted, wrapped
+from ..units import format_size, format_time
 from . import grade_sentence, launch_states_sentence, traffic_sentence, verdict_sentence, wrong_clusters_sentence
-from .verdict_sentence import MARGIN
+from .grid import LEGEND, WHOLE, grid, interval_legend
 
 MOST_NAMED = 12  # cells in one note
-UNTRIED = ("left out", "missing")
-MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
-LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be told from it (95 %)"
 
 
-def table(plan: Plan, rows: Sequence[SummaryRow], library: str) -> str:
-    """The table of every rank count and cache with its verdict, and what was not measured and why."""
+def table(plan: Plan, rows: Sequence[SummaryRow], library: str, screen: Screen = UNBOUNDED) -> str:
+    """The table of every rank count and cache with its verdict, and what was not measured and why; no line is wider
+    than the screen."""
     rows_of_tables = [
         [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
         for ranks in plan.ranks
         for cache in plan.caches
     ]
-    return "\n".join(_table_of_ranks(plan, rows_of_table, library) for rows_of_table in rows_of_tables)
+    return "\n".join(_table_of_ranks(plan, rows_of_table, library, screen) for rows_of_table in rows_of_tables)
 
 
-def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> str:
+def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen) -> str:
     rows = competing(every)
-    lines = [
+    columns = grid(rows, screen)
+    above = [
         *([grade_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
-        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
-        "time in us: maximum over ranks, median of repetitions, median of launches",
-        LEGEND,
+        *_headlines(plan, rows, library),
+        LEGEND + interval_legend(columns, rows, screen),
         *([note] if (note := arithmetic_note(plan.dtype)) else []),
         *([f"limit: 2(N-1)/N n bytes of each of N nodes over {link}"] if (link := rows[0].get("link")) else []),
-        "",
-        *_grid(list(dict.fromkeys(row["algorithm"] for row in rows)), rows),
-        "",
+    ]
+    below = [
         _counts_line(every),
         *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
         *_unranked_note(rows),
@@ -56,9 +53,23 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str) -> st
         *_notes(every),
         *agreement.bits_sentences(plan, rows),
         *([carried] if (carried := traffic_sentence.sentence(rows)) else []),
-        "",
     ]
-    return "\n".join(lines)
+    return "\n".join([*wrapped(above, screen), "", *fitted(columns, screen, WHOLE), "", *wrapped(below, screen), ""])
+
+
+def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
+    """What was measured, and what a time is."""
+    if isinstance(plan, ImportedPlan):
+        from .how_imported import definition  # late: not of what is measured
+
+        done = [row for row in rows if row["time_s"] is not None]
+        operation = f"{plan.dtype or 'type not said'} {plan.op or 'operation not said'}"
+        times = f"imported; time in us: {definition(done)}; median of launches"
+        return [f"allreduce, {operation}, {where(rows)}, {library}", times]
+    return [
+        f"allreduce, {plan.dtype} {plan.op}, out of place, {where(rows)}, {library}",
+        "time in us: maximum over ranks, median of repetitions, median of launches",
+    ]
 
 
 def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
@@ -121,76 +132,6 @@ def _floors_line(rows: Sequence[SummaryRow]) -> list[str]:
     return [f"floors: {', '.join(parts)}"] if parts else []
 
 
-def _grid(algorithms: list[str], rows: Sequence[SummaryRow]) -> list[str]:
-    sizes = sorted({row["nbytes"] for row in rows})
-    limited = any(row.get("limit_s") for row in rows)
-    lines = _header(algorithms, limited)
-    tried = {row["nbytes"] for row in rows if row["state"] not in UNTRIED}
-    for nbytes in sorted(tried) or sizes:
-        group = {row["algorithm"]: row for row in rows if row["nbytes"] == nbytes}
-        wrong = [count for row in group.values() if (count := row.get("wrong")) is not None]
-        lines.append(
-            [
-                format_size(nbytes),
-                *(_time_text(group[name]) for name in algorithms),
-                *_best_texts(lowest_of(group.values()), limited),
-                str(sum(wrong)) if wrong else "N/A",
-            ]
-        )
-    return aligned(lines)
-
-
-def lowest_of(rows: Iterable[SummaryRow]) -> SummaryRow | None:
-    """The row of one size with the lowest time of those that nothing speaks against; None: there is none."""
-    return min((row for row in rows if row["time_s"] and not row.get("doubt")), key=time_of, default=None)
-
-
-def winner_of(lowest: SummaryRow) -> str:
-    """Its algorithm, or the mark that says why nobody is called the fastest."""
-    standing = lowest.get("standing")
-    return lowest["algorithm"] if standing == FASTEST else MARK.get(standing or "", "-").strip()
-
-
-def _best_texts(best: SummaryRow | None, limited: bool) -> list[str]:
-    """The fastest algorithm of a size, the bandwidths of the lowest time and, where there is a limit, its share."""
-    share = [_share_text(best)] if limited else []
-    if best is None:
-        return ["-", "-", "-", *share]
-    return [winner_of(best), _gigabytes(best["algbw_bytes_per_s"]), _gigabytes(best["busbw_bytes_per_s"]), *share]
-
-
-def _header(algorithms: list[str], limited: bool) -> list[list[str]]:
-    """Two lines, long names broken at the underscore nearest to their middle."""
-    upper, lower = [""], ["size"]
-    for name in algorithms:
-        first, second = in_two_lines(name)
-        upper.append(first + "  " if first else "")
-        lower.append(second + "  ")
-    above, below = (["of"], ["limit"]) if limited else ([], [])
-    return [[*upper, "", "algbw", "busbw", *above, ""], [*lower, "best", "GB/s", "GB/s", *below, "#wrong"]]
-
-
-def in_two_lines(name: str) -> tuple[str, str]:
-    """A long name cut at the underscore nearest to its middle; a short one stands in the second line."""
-    cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
-    cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
-    return name[:cut], name[cut:]
-
-
-def _time_text(row: SummaryRow) -> str:
-    if row["time_s"] is None:
-        return f"{row['state']}  "
-    return three_digits(row["time_s"] * 1e6) + MARK.get(row.get("standing") or "", "  ")
-
-
-def _gigabytes(bytes_per_s: float) -> str:
-    return f"{bytes_per_s / 1e9:.2f}"
-
-
-def _share_text(best: SummaryRow | None) -> str:
-    return f"{best['of_limit']:.0%}" if best and best.get("of_limit") else "-"
-
-
 def _counts_line(rows: Sequence[SummaryRow]) -> str:
     states = [row["state"] for row in rows]
     counts = [
@@ -198,8 +139,9 @@ def _counts_line(rows: Sequence[SummaryRow]) -> str:
         for state in ("hung", "left out", "missing", "refused", "skipped")
         if state in states
     ]
-    wrong = sum(row.get("wrong") or 0 for row in rows)
-    return ", ".join([f"{states.count('done')} of {len(rows)} cells done", f"{wrong} wrong elements", *counts]) + "."
+    is_unchecked = "done" in states and all(row.get("wrong") is None for row in rows)
+    wrong = "results unchecked" if is_unchecked else f"{sum(row.get('wrong') or 0 for row in rows)} wrong elements"
+    return ", ".join([f"{states.count('done')} of {len(rows)} cells done", wrong, *counts]) + "."
 
 
 def _cell_name(row: SummaryRow) -> str:

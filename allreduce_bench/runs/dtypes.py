@@ -21,7 +21,7 @@ def is_float(dtype: str) -> bool:
 
 def narrow(dtype: str) -> bool:
     """Whether it is one of the 16-bit types, which a processor adds slowly."""
-    return DTYPES[dtype] == 2
+    return DTYPES.get(dtype) == 2
 
 
 def teach_numpy(dtype: str) -> None:

@@ -10,6 +10,8 @@ from .rendezvous import Refusal
 from .topology import Topology
 from .verify import Proof, verify
 
+NAME_WIDTH = 26  # of the first column
+
 
 class ProofLine(NamedTuple):
     """One line of the account."""
@@ -70,7 +72,7 @@ def prove_all(
 ) -> Iterator[ProofLine]:
     """Prove every case; one line per algorithm, or one that names the first refusal."""
     yield ProofLine(
-        f"{'algorithm':<26}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
+        f"{'algorithm':<{NAME_WIDTH}}{'schedules':>9}  {'at ranks':>8}  {'steps':>6}  {'max sent':>8}  {'depth':>5}  "
         "rank order  same bits",
         False,
     )
@@ -79,21 +81,21 @@ def prove_all(
 
 
 def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -> ProofLine:
-    proofs: list[tuple[Case, Proof]] = []
+    name, proofs = algorithm.name.ljust(NAME_WIDTH), list[tuple[Case, Proof]]()
     try:
         for size in sizes:
             for case in cases(algorithm, size, counts, segments, ranks_per_node):
                 schedules = algorithm.schedules(case.size, case.topology, case.count, case.segment)
                 proofs.append((case, _proof(schedules, case)))
     except AlgorithmError as refusal:
-        return ProofLine(f"{algorithm.name:<26}REFUSED  {refusal}", True)
+        return ProofLine(f"{name}REFUSED  {refusal}", True)
     if not proofs:
-        return ProofLine(f"{algorithm.name:<26}nothing to prove: it needs {', '.join(sorted(algorithm.needs))}", False)
+        return ProofLine(f"{name}nothing to prove: it needs {', '.join(sorted(algorithm.needs))}", False)
     case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
     sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
     ordered, same = (_how_often([getattr(proof, key) for _, proof in proofs]) for key in ("rank_ordered", "same_bits"))
     costs = f"{proof.steps:>6}  {sent:>8}  {proof.depth:>5}"
-    return ProofLine(f"{algorithm.name:<26}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}", False)
+    return ProofLine(f"{name}{len(proofs):>9}  {case.size:>8}  {costs}  {ordered:<10}  {same}", False)
 
 
 def _proof(schedules: list[Schedule], case: Case) -> Proof:

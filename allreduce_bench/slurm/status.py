@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from ..evaluation.missing import FAILED, MissingCell, group_missing
 from ..runs.folder import key_of
-from ..units import aligned, format_ranges
+from ..tables import UNBOUNDED, Screen, columns_of, fitted
+from ..units import format_ranges
 from .endings import RUNNING, UNSURE, by_slurm
 from .job_files import Submission
 from .job_states import FORGOTTEN
@@ -63,9 +64,10 @@ def _collecting_job(overview: Overview) -> SlurmJob | None:
     return next((job for job in jobs if job and (job.queued or job.running)), None)
 
 
-def status_text(lines_of_jobs: Sequence[StatusLine]) -> str:
-    """The table in aligned columns, with its header."""
-    return "\n".join(aligned([HEADER, *lines_of_jobs], left=range(len(HEADER)))) + "\n"
+def status_text(lines_of_jobs: Sequence[StatusLine], screen: Screen = UNBOUNDED) -> str:
+    """The table in aligned columns, with its header; long states wrap where the screen ends."""
+    columns = columns_of([HEADER, *lines_of_jobs], left=range(len(HEADER)), text=len(HEADER) - 1)
+    return "\n".join(fitted(columns, screen)) + "\n"
 
 
 def account_lines(overview: Overview, missing: Sequence[Sequence[MissingCell]]) -> list[str]:

@@ -1,24 +1,20 @@
 """The closing table of a run."""
 
 import json
+import re
 
 import pytest
 from made_runs import build_run
+from places import ROOT, TESTS
 
+from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation.summary import summarise
-from allreduce_bench.report.table import in_two_lines, table, where
+from allreduce_bench.report.table import table, where
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.tables import Screen
+from allreduce_bench.units import three_digits
 
-
-@pytest.mark.parametrize(
-    "name, lines",
-    [
-        ("ring", ("", "ring")),
-        ("recursive_doubling", ("recursive_", "doubling")),
-        ("averylongname", ("", "averylongname")),
-    ],
-)
-def test_long_names_are_broken_at_an_underscore(name, lines):
-    assert in_two_lines(name) == lines
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def test_ranks_and_nodes_come_with_what_a_reader_must_know():
@@ -58,3 +54,55 @@ def test_the_table_gives_the_share_of_the_limit(tmp_path):
     assert "limit: 2(N-1)/N n bytes of each of N nodes over hsn0, 80 Gbit/s from --link-rate" in text
     best = min(one["time_s"] for one in rows if one["nbytes"] == 1 << 22)
     assert f" {(1 << 22) / 1e10 / best:.0%} " in text
+
+
+@pytest.fixture(scope="module")
+def kept_runs(tmp_path_factory):
+    """Real runs, and one of all algorithms in which not everything went well."""
+
+    def outcome(launch, cell):
+        return {"state": "wrong", "wrong": 3} if (cell.algorithm, cell.count) == ("tree", 256) else {}
+
+    path = tmp_path_factory.mktemp("kept") / "run"
+    build_run(path, algorithms=("native", *builtin()), ranks=(4,), sizes=(8, 1024, 1 << 20), outcome=outcome)
+    folders = [path, ROOT / "results" / "example", TESTS / "data" / "run_with_dissemination"]
+    return [(folder.plan(), summarise(folder)) for folder in map(RunFolder, folders)]
+
+
+def grids(text):
+    """The lines of times: between the first two empty lines of each table that stand around a `size`."""
+    return [line for line in text.splitlines() if re.match(r" *\d+ (B|[KMG]iB)  ", line)]
+
+
+@pytest.mark.parametrize("width", [40, 60, 72, 80, 120, 180, 200])
+def test_no_line_is_wider_than_the_screen_and_no_number_is_lost(kept_runs, width):
+    for plan, rows in kept_runs:
+        text = table(plan, rows, "Open MPI 5.0.11", Screen(width))
+        assert max(map(len, text.splitlines())) <= width
+        whole = table(plan, rows, "Open MPI 5.0.11")
+        assert {*NUMBER.findall("\n".join(grids(text)))} >= {
+            three_digits(row["time_s"] * 1e6) for row in rows if row["time_s"] is not None
+        }
+        said = " ".join(text.split())
+        for sentence in whole.split("\n\n")[-1].splitlines():  # what stands below the last table
+            assert " ".join(sentence.split()) in said
+        if max(map(len, grids(whole))) > width:
+            assert "(left out: " in text or "(in " in text
+        assert "±" in text
+
+
+@pytest.mark.parametrize("width", range(40, 201, 7))
+def test_every_size_stands_once_in_each_part(kept_runs, width):
+    plan, rows = kept_runs[0]
+    text = table(plan, rows, "Open MPI 5.0.11", Screen(width, colour=True))
+    (parts,) = re.findall(r"in (\d+) parts", text) or ["1"]
+    assert len(grids(text)) == 3 * int(parts)
+    names = {piece for name in builtin() for piece in name.split("_")}
+    header = "".join(text.split("\n\n", 1)[1].split())
+    assert all(piece in header for piece in names) and "busbw" in header and "#wrong" in header
+
+
+def test_colours_are_nothing_but_colours(kept_runs):
+    for plan, rows in kept_runs:
+        coloured = table(plan, rows, "an MPI", Screen(80, colour=True))
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == table(plan, rows, "an MPI", Screen(80))

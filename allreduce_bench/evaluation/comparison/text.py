@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ...units import aligned, three_digits
+from ...tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
+from ...units import three_digits
 from .compared_cell import ComparedCell
 from .decision import ERROR_SHARE
 from .judgement import Comparison
@@ -12,13 +13,17 @@ from .reading import ComparedRun
 
 HEADER = ("cell", "baseline us", "new us", "ratio", "interval", "verdict", "")
 TO_THE_LEFT = (0, 5, 6)
+TIMES, REASON = (1, 2), 6
+STYLES = {"slower": "bad", "failed": "bad", "faster": "best", "undecided": "faint"}  # of a verdict
 SPECIAL = re.compile(r"[\\`*<>|\[\]~]|(?<!\w)_|_(?!\w)")  # an underscore within a word is none for Markdown
 
 
-def table(comparison: Comparison) -> str:
+def table(comparison: Comparison, screen: Screen = UNBOUNDED) -> str:
     """Aligned columns, one row per cell, with caveats above and the count of verdicts below."""
-    lines = aligned([HEADER, *(_cell_fields(cell) for cell in comparison.cells)], left=TO_THE_LEFT)
-    return "\n".join([*_lines_above(comparison), "", *lines, "", *_lines_below(comparison)]) + "\n"
+    rows = [HEADER, *(_cell_fields(cell) for cell in comparison.cells)]
+    columns = columns_of(rows, left=TO_THE_LEFT, text=REASON, left_out=TIMES, styles=STYLES)
+    above, below = (wrapped(lines(comparison), screen) for lines in (_lines_above, _lines_below))
+    return "\n".join([*above, "", *fitted(columns, screen), "", *below]) + "\n"
 
 
 def markdown(comparison: Comparison) -> str:

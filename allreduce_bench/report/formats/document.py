@@ -50,7 +50,7 @@ def _mpi_facts(result: Result) -> dict[str, Any]:
     """The library, and the thread level of each rank count: `auto` may choose another one for more ranks."""
     first = result.launches[0]["mpi"]
     levels = {str(launch["ranks"]): launch["mpi"].get("thread_level") for launch in result.launches}
-    return {"library": first["library"], "mpi_standard": first.get("mpi_standard"), "thread_level_of_ranks": levels}
+    return {"library": first.get("library"), "mpi_standard": first.get("mpi_standard"), "thread_level_of_ranks": levels}
 
 
 def _findings(result: Result) -> list[dict[str, Any]]:

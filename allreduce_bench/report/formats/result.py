@@ -8,6 +8,7 @@ from ...evaluation.summary_row import SummaryRow
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan
 from ...runs.schema import CACHES
+from ...tables import UNBOUNDED, Screen
 from ...units import format_size
 from ..table import table, where
 
@@ -27,8 +28,8 @@ class Result(NamedTuple):
 
     @property
     def library(self) -> str:
-        """The MPI library that was measured with; a run has one."""
-        return self.launches[0]["mpi"]["library"]
+        """The MPI library that was measured with; a run has one, but logs of other tools may not say which."""
+        return self.launches[0]["mpi"].get("library") or "MPI library not known"
 
     @property
     def hosts(self) -> list[str]:
@@ -71,6 +72,6 @@ def _missing_text(row: SummaryRow) -> str:
     return f"{format_size(row['nbytes'])}: {row['state']}: {row['reason']}"
 
 
-def closing_table(result: Result) -> str:
+def closing_table(result: Result, screen: Screen = UNBOUNDED) -> str:
     """The table that people read: sizes down, algorithms across."""
-    return table(result.plan, result.rows, result.library) + "\n"
+    return table(result.plan, result.rows, result.library, screen) + "\n"

@@ -1,0 +1,48 @@
+"""What stdout is: how wide, and whether it shows colours; what is printed there to fit it."""
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from ..tables import Screen, wrapped
+
+if TYPE_CHECKING:
+    from ..report.formats import Result
+
+
+def screen() -> Screen:
+    """The width of COLUMNS, else of the terminal, else none; colours as --color says, else on a terminal.
+
+    NO_COLOR (https://no-color.org) and TERM=dumb are without colours.
+    """
+    width, columns = _terminal_width(), os.environ.get("COLUMNS", "")
+    context = click.get_current_context(silent=True)
+    colour = context.color if context else None
+    if colour is None:
+        colour = width is not None and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Screen(int(columns) if columns.isdecimal() and int(columns) else width, colour)
+
+
+def _terminal_width() -> int | None:
+    """None: stdout is no terminal, or one without a width: such Open MPI gives to its ranks, whatever they print to."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def echo_wrapped(lines: Iterable[str]) -> None:
+    """Print lines, wrapped where the screen ends."""
+    for line in wrapped(lines, screen()):
+        click.echo(line)
+
+
+def echo_result(result: "Result", layout: str) -> None:
+    """Print the result of a run in one of the FORMATS; the table fits the screen."""
+    from ..report.formats import FORMATS
+    from ..report.formats.result import closing_table
+
+    click.echo(closing_table(result, screen()) if layout == "table" else FORMATS[layout](result), nl=False)

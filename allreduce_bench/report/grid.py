@@ -1,0 +1,130 @@
+"""The times of one rank count as columns: sizes down, algorithms across; what is left out first where room is short."""
+
+from collections.abc import Iterable, Sequence
+
+from ..evaluation.standing import EQUAL, FASTEST, UNCLEAR
+from ..evaluation.summary_row import SummaryRow, time_of
+from ..tables import Column, Field, Screen, shown
+from ..units import format_size, three_digits
+from .verdict_sentence import MARGIN
+
+UNTRIED = ("left out", "missing")
+MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
+NO_MARK = "  "
+STYLE_OF = {FASTEST: "best", EQUAL: "equal"}
+FAILED = ("wrong", "refused", "hung")
+LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be told from it (95 %)"
+WHOLE = "show RUN --format long"
+INTERVALS, WRONG, ALGBW = 1, 2, 3  # in this order they are left out
+OVER = {"launches": "over launches", "repetitions": "over the calls of a launch"}  # what an interval knows of
+
+
+def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
+    """The columns of rows of one rank count and cache; intervals stand on a screen alone, where they fit."""
+    rows_of: dict[int, dict[str, SummaryRow]] = {}
+    for row in rows:
+        rows_of.setdefault(row["nbytes"], {})[row["algorithm"]] = row
+    tried = {row["nbytes"] for row in rows if row["state"] not in UNTRIED}
+    lines = [rows_of[nbytes] for nbytes in sorted(tried or rows_of)]
+    sizes = tuple(Field(format_size(nbytes)) for nbytes in sorted(tried or rows_of))
+    names = list(dict.fromkeys(row["algorithm"] for row in rows))
+    times = [_times(name, [line.get(name) for line in lines], screen.width is not None) for name in names]
+    return [Column(("size",), sizes), *times, *_results(lines, any(row.get("limit_s") for row in rows))]
+
+
+def interval_legend(columns: Sequence[Column], rows: Sequence[SummaryRow], screen: Screen) -> str:
+    """`   ± half of the 95 % interval over launches`, where such stand in the table; else nothing."""
+    if not any(column.left_out == INTERVALS for column in shown(columns, screen)):
+        return ""
+    kinds = {row["interval"] for row in rows if row["time_s"] is not None}
+    return f"   ± half of the 95 % interval {' or '.join(words for kind, words in OVER.items() if kind in kinds)}"
+
+
+def _times(name: str, rows: Sequence[SummaryRow | None], with_intervals: bool) -> Column:
+    """The times of one algorithm; with intervals, if there are any, and without them instead.
+
+    None: logs of other tools may lack the algorithm at a size.
+    """
+    first, second = in_two_lines(name)
+    head = (f"{first}  " if first else "", f"{second}  ")
+    plain = Column(head, tuple(Field(_time_text(row), _style(row)) for row in rows))
+    intervals = [_interval_text(row) if with_intervals else "" for row in rows]
+    width = max(map(len, intervals))
+    if not width:
+        return plain
+    texts = [_time_text(row, interval.rjust(width)) for row, interval in zip(rows, intervals)]
+    fields = tuple(Field(text, _style(row)) for text, row in zip(texts, rows))
+    return Column(head, fields, left_out=INTERVALS, name="±", instead=plain)
+
+
+def _time_text(row: SummaryRow | None, interval: str = "") -> str:
+    beside = f" {interval}" if interval else ""
+    if row is None:
+        return f"-{' ' * len(beside)}{NO_MARK}"
+    if row["time_s"] is None:
+        return f"{row['state']}{' ' * len(beside)}{NO_MARK}"
+    return three_digits(row["time_s"] * 1e6) + beside + MARK.get(row.get("standing") or "", NO_MARK)
+
+
+def _interval_text(row: SummaryRow | None) -> str:
+    """`±3%`: half of the interval as a share of the time, `±>99%` of one that says little; empty: there is none."""
+    if row is None or row["time_s"] is None or row["interval"] not in OVER:
+        return ""
+    share = (row["time_high_s"] - row["time_low_s"]) / 2 / row["time_s"]
+    return "±<1%" if share < 0.005 else f"±{share:.0%}" if share < 0.995 else "±>99%"
+
+
+def _style(row: SummaryRow | None) -> str:
+    """What its colour says: wrong, not ranked, or how it stands."""
+    if row is None:
+        return ""
+    if row["state"] in FAILED or row.get("wrong"):
+        return "bad"
+    if row["time_s"] is None or row.get("doubt"):
+        return "faint"
+    return STYLE_OF.get(row.get("standing") or "", "")
+
+
+def _results(lines: Sequence[dict[str, SummaryRow]], is_limited: bool) -> list[Column]:
+    """The fastest algorithm of each size, the bandwidths of the lowest time, its share of the limit, wrong elements."""
+    lowest = [lowest_of(line.values()) for line in lines]
+    best = tuple(Field(winner_of(row) if row else "-") for row in lowest)
+    algbw = tuple(Field(_gigabytes(row["algbw_bytes_per_s"]) if row else "-") for row in lowest)
+    busbw = tuple(Field(_gigabytes(row["busbw_bytes_per_s"]) if row else "-") for row in lowest)
+    share = tuple(Field(f"{row['of_limit']:.0%}" if row and row.get("of_limit") else "-") for row in lowest)
+    wrong = tuple(map(_wrong, lines))
+    is_clean = all(field.text == "0" for field in wrong)
+    return [
+        Column(("", "best"), best),
+        Column(("algbw", "GB/s"), algbw, left_out=ALGBW, name="algbw"),
+        Column(("busbw", "GB/s"), busbw),
+        *([Column(("of", "limit"), share)] if is_limited else []),
+        Column(("", "#wrong"), wrong, left_out=WRONG if is_clean else 0, name="#wrong (all 0)"),
+    ]
+
+
+def _wrong(line: dict[str, SummaryRow]) -> Field:
+    counts = [count for row in line.values() if (count := row.get("wrong")) is not None]
+    return Field(str(sum(counts)) if counts else "N/A", "bad" if any(counts) else "")
+
+
+def lowest_of(rows: Iterable[SummaryRow]) -> SummaryRow | None:
+    """The row of one size with the lowest time of those that nothing speaks against; None: there is none."""
+    return min((row for row in rows if row["time_s"] and not row.get("doubt")), key=time_of, default=None)
+
+
+def winner_of(lowest: SummaryRow) -> str:
+    """Its algorithm, or the mark that says why nobody is called the fastest."""
+    standing = lowest.get("standing")
+    return lowest["algorithm"] if standing == FASTEST else MARK.get(standing or "", "-").strip()
+
+
+def in_two_lines(name: str) -> tuple[str, str]:
+    """A long name cut at the underscore nearest to its middle; a short one stands in the second line."""
+    cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
+    cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
+    return name[:cut], name[cut:]
+
+
+def _gigabytes(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / 1e9:.2f}"
