@@ -27,6 +27,8 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
         "run": ("run", "run", "Measure all-reduce algorithms beside the library's own"),
     },
     "Read": {
+        "runs": ("show", "runs", "List runs, the newest first"),
+        "show": ("show", "show", "Print the table of a run again"),
         "report": ("report", "report", "Write a web page about runs, with its figures"),
         "compare": ("compare", "compare", "Say which cells of new runs are slower or faster than before"),
         "import": ("import_", "import_", "Make a run of logs of OSU, IMB, nccl-tests and others"),

@@ -4,8 +4,21 @@ from pathlib import Path
 
 import click
 
+from .newest import newest_two
 from .sections import examples
-from .types import DESPITE, NAMES, SHARE, SIZES, OneLineError, errors_in_one_line, no_limit, talk, tell_damages
+from .terminal import screen
+from .types import (
+    DESPITE,
+    NAMES,
+    SHARE,
+    SIZES,
+    OneLineError,
+    color_option,
+    errors_in_one_line,
+    no_limit,
+    talk,
+    tell_damages,
+)
 
 SEPARATOR = "\0--"  # stands for `--`, which click would drop; no path is called so
 
@@ -25,7 +38,7 @@ class _CommandOfSides(click.Command):
         "compare results/before results/after --threshold 10% --format markdown",
     ),
 )
-@click.argument("runs", nargs=-1, required=True, metavar="BASELINE... [--] NEW...")
+@click.argument("runs", nargs=-1, metavar="[BASELINE... [--] NEW...]")
 @click.option("--threshold", type=SHARE, default="5%", show_default=True, help="A difference that is smaller is none.")
 @click.option("-a", "--algorithms", type=NAMES, help="Compare these only [default: all].")
 @click.option("--sizes", type=SIZES, help="Compare these sizes in bytes only, e.g. 8,64K [default: all].")
@@ -58,11 +71,14 @@ class _CommandOfSides(click.Command):
     "-o", "--output", type=click.Path(path_type=Path), help="Write the result there, and the table to stdout."
 )
 @no_limit
+@color_option
 @errors_in_one_line
 def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output, no_limit) -> None:
     """Hold NEW runs against BASELINE runs, cell by cell; exit status 1 where one is slower or failed.
 
-    Two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. A cell is the same
+    Two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. Without any: the
+    newest run in results/ is NEW, and BASELINE the newest before it with the same type, operation, cache and groups
+    that shares an algorithm, a size and a number of ranks. A cell is the same
     when the interval of new / baseline lies between 1 / (1 + threshold) and 1 + threshold, slower when above, faster
     when below and that is sure for all cells at once, else undecided; how many more launches would decide is said. Of
     cells that differ by more at most 5 % are called the same; a cell that differs by less is called slower or faster
@@ -70,7 +86,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
     a side has several runs, over runs, so that the spread from day to day is in them. A cell that is wrong, refused or
     hung on the new side alone has failed.
     """
-    from ..evaluation.comparison import FORMATS, read_sides
+    from ..evaluation.comparison import FORMATS, read_sides, text
     from ..evaluation.comparison import compare as judge
     from ..runs.atomic_write import refuse_given, write_given
     from ..runs.folder import RunFolder
@@ -78,7 +94,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
 
     if output:
         refuse_given(output)
-    baselines, new_runs = _sides(runs)
+    baselines, new_runs = _sides(runs or tuple(map(str, newest_two())))
     tell_damages(map(RunFolder, (*baselines, *new_runs)))
     refuse_many_runs("compare", len(baselines) + len(new_runs), no_limit)
     sides = read_sides(baselines, new_runs)
@@ -87,7 +103,7 @@ def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, out
         output.parent.mkdir(parents=True, exist_ok=True)
         write_given(output, FORMATS[format_](comparison))
         format_ = "table"
-    click.echo(FORMATS[format_](comparison), nl=False)
+    click.echo(text.table(comparison, screen()) if format_ == "table" else FORMATS[format_](comparison), nl=False)
     if format_ in ("junit", "json"):
         talk(comparison.sentence)
         if comparison.warning:

@@ -13,7 +13,9 @@ from .. import __version__
 from ..algorithms import builtin, find
 from ..runs.schema import FLOOR
 from ..units import MAX_RANKS
+from .newest import or_newest
 from .sections import examples
+from .terminal import screen
 from .types import NAMES, OneLineError, errors_in_one_line, no_limit, own_files, talk, tell_damages
 
 OWN_FILE_REASON = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
@@ -21,7 +23,7 @@ FORMATS = ("table", "csv", "json")
 
 
 @click.command(epilog=examples("fit results/today", "fit results/today -a ring,native -o machine.json"))
-@click.argument("runs", nargs=-1, required=True, metavar="RUN|LOG...", type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, metavar="[RUN|LOG]...", type=click.Path(path_type=Path), callback=or_newest)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the machine file for 'predict' there.")
 @click.option("-a", "--algorithms", type=NAMES, help="Fit these names only; * stands for anything [default: all].")
 @click.option(
@@ -39,7 +41,7 @@ FORMATS = ("table", "csv", "json")
 @no_limit
 @errors_in_one_line
 def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_limit) -> None:
-    """Fit a latency/bandwidth model to each algorithm of RUNs, or of other tools' LOGs.
+    """Fit a latency/bandwidth model to each algorithm of RUNs, or of other tools' LOGs; by default of the newest run.
 
     Prints the parameters with 95 % intervals, and how far the model is off: in sample; at each number of ranks when it
     is left out; at the largest when it is left out. In the last two the model is chosen and fitted without them. Next
@@ -68,7 +70,7 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
     if output:
         for sentence in _write_machine_file(output, points, listing):
             talk(f"{output}: {sentence}")
-    click.echo(getattr(listing, format_)(), nl=False)
+    click.echo(listing.table(screen()) if format_ == "table" else getattr(listing, format_)(), nl=False)
 
 
 def _points(paths: tuple[Path, ...]) -> pd.DataFrame:

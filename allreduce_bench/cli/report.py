@@ -4,12 +4,13 @@ from pathlib import Path
 
 import click
 
+from .newest import or_newest
 from .sections import examples
 from .types import errors_in_one_line, own_files, tell_damages
 
 
 @click.command(epilog=examples("report results/today", "report results/monday results/today -o both.html"))
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), callback=or_newest)
 @click.option(
     "-o",
     "--output",
@@ -20,7 +21,10 @@ from .types import errors_in_one_line, own_files, tell_damages
 @own_files
 @errors_in_one_line
 def report(runs, output, own) -> None:
-    """Write one self-contained HTML page about RUNS, and its figures as PNG, SVG and CSV files beside it."""
+    """Write one self-contained HTML page about RUNS, and its figures as PNG, SVG and CSV files beside it.
+
+    RUNS is the newest one in results/ by default.
+    """
     from ..report.page import write_report
     from ..report.page_place import default_page
     from ..runs.folder import RunFolder

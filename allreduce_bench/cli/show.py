@@ -1,0 +1,62 @@
+"""`show` and `runs`: the table of a run again, and which runs there are."""
+
+from pathlib import Path
+
+import click
+
+from .newest import RESULTS, newest_run
+from .options import FORMATS
+from .sections import examples
+from .terminal import echo_result, screen
+from .types import OneLineError, color_option, errors_in_one_line, talk
+
+OF_OUR_TIMES = ("nccl", "osu")  # formats that say what a time is
+
+
+@click.command(epilog=examples("show", "show results/today", "show results/today --format csv"))
+@click.argument("run", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="As of run; long and csv have every column.",
+)
+@color_option
+@errors_in_one_line
+def show(run: Path | None, format_: str) -> None:
+    """Print the table of RUN again, finished or not.
+
+    RUN is the newest one in results/ by default. On a terminal a table that is too wide is cut into parts below each
+    other, the sizes repeated. To have fewer parts it leaves out, in this order: the intervals (±), #wrong where it is 0
+    everywhere, algbw; its last line says what. The width is COLUMNS, else that of the terminal; a pipe or a file gets
+    the whole table, without intervals.
+    """
+    from ..evaluation.summary import summarise
+    from ..report.formats import Result
+    from ..runs.folder import RunFolder
+
+    folder = RunFolder(run or newest_run())
+    if format_ in OF_OUR_TIMES and (imported := folder.imported()):
+        raise OneLineError(f"--format {format_}: the times of {folder.path} are of {imported['tool']}; see its logs")
+    echo_result(Result.of(folder, summarise(folder)), format_)
+
+
+@click.command(epilog=examples("runs", "runs results/nightly"))
+@click.argument("folder", default=RESULTS, type=click.Path(path_type=Path))
+@errors_in_one_line
+def runs(folder: Path) -> None:
+    """List the runs of FOLDER [default: results], and of the sweeps in it, the newest first.
+
+    cells: those that are done, of all planned launches; grade: the worst of its numbers of ranks, - before its summary.
+    """
+    from ..report.run_list import run_lines
+    from ..runs.inventory import kept_runs
+
+    if not folder.is_dir():
+        raise OneLineError(f"{folder}: no such folder; expected one of runs, such as results")
+    if found := kept_runs(folder):
+        click.echo("\n".join(run_lines(found, folder, screen())))
+    else:
+        talk(f"{folder}: no run; measure one: allreduce-bench run")

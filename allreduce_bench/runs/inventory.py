@@ -1,0 +1,133 @@
+"""Which runs a folder holds, the newest first, and how far each is, without reading its rows of times."""
+
+import csv
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+from .careful_reading import read_kept
+from .folder import RunFolder, key_of
+from .kept import read_json
+from .plan import ImportedPlan, Plan
+from .rows import RunError, read_rows
+from .schema import CELLS, FLOOR, names
+
+SAME_KIND, SHARED = ("dtype", "op", "cache", "groups"), ("algorithms", "sizes", "ranks")  # fields of plans
+COPIED_S = 60.0  # within which a copy or a checkout has written all files of a run, in any order
+
+
+class KeptRun(NamedTuple):
+    """A folder with a run.json."""
+
+    folder: RunFolder
+    created_s: float  # since 1970; of a damaged one when the folder was last changed
+    plan: Plan | None  # None: it is damaged
+
+    def is_like(self, other: "KeptRun") -> bool:
+        """Whether both measured the same kind of cell: type, operation, cache and groups; and some cells of both."""
+        if not self.plan or not other.plan:
+            return False
+        own, others = self.plan, other.plan
+        return all(getattr(own, name) == getattr(others, name) for name in SAME_KIND) and all(
+            {*getattr(own, name)} & {*getattr(others, name)} for name in SHARED
+        )
+
+
+class Progress(NamedTuple):
+    """How far a run is: cells of all its launches, floors left out."""
+
+    done: int
+    planned: int
+    grades: tuple[str, ...] = ()  # of its numbers of ranks, each once; empty: there is no summary of all its times
+
+
+def kept_runs(folder: Path) -> list[KeptRun]:
+    """The runs in `folder` and in those of its folders that are none, the newest first; a run is its own only one.
+
+    Raises OSError.
+    """
+    runs: list[KeptRun] = []
+    if _may_be_run(folder):
+        return [_kept_run(folder)]
+    for path in _folders(folder):
+        paths = [path] if _may_be_run(path) else [inner for inner in _readable(path) if _may_be_run(inner)]
+        runs += map(_kept_run, paths)
+    return sorted(runs, key=lambda run: (-run.created_s, run.folder.path))
+
+
+def newest_first(folder: Path) -> list[KeptRun]:
+    """The runs that can be read, in the order of `kept_runs`. Raises OSError."""
+    return [run for run in kept_runs(folder) if run.plan] if folder.is_dir() else []
+
+
+def progress(run: KeptRun) -> Progress | None:
+    """How far the run is. None: its files are damaged."""
+    with suppress(OSError, ValueError, csv.Error):  # RunError is a ValueError
+        return _of_summary(run) or _of_marks(run)
+    return None
+
+
+def launch_facts(run: KeptRun) -> dict:
+    """What one of its launches says of itself; empty where none was begun, or its file is damaged."""
+    with suppress(OSError, RunError):
+        if path := min(run.folder.launches.glob("*.json"), default=None):
+            return read_json(path) if path.is_file() else {}
+    return {}
+
+
+def _folders(folder: Path) -> list[Path]:
+    """The folders in a folder; hidden ones are being made. Raises OSError."""
+    return [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")]
+
+
+def _readable(folder: Path) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from _folders(folder)
+
+
+def _may_be_run(path: Path) -> bool:
+    """Whether it holds a run.json, of whatever kind, or lost it."""
+    try:
+        return (path / "run.json").exists() or any((path / "launches").glob("*.json"))
+    except OSError:
+        return False
+
+
+def _kept_run(path: Path) -> KeptRun:
+    folder = RunFolder(path)
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return KeptRun(folder, datetime.fromisoformat(folder.open()["created"]).timestamp(), folder.plan())
+    changed_s = 0.0
+    with suppress(OSError):
+        changed_s = path.stat().st_mtime
+    return KeptRun(folder, changed_s, None)
+
+
+def _of_summary(run: KeptRun) -> Progress | None:
+    """As the summary has it; None where there is none, or something was measured after it."""
+    path = run.folder.summary_csv
+    if run.plan is None or not path.is_file():
+        return None
+    written_s = path.stat().st_mtime
+    if any(marks.stat().st_mtime > written_s + COPIED_S for marks in run.folder.launches.glob("*.cells.csv")):
+        return None
+    rows = list(csv.DictReader(StringIO(read_kept(path).decode())))
+    if not rows or not {"launches", "state", "grade"} <= {*rows[0]}:
+        return None  # of an earlier version
+    launches = 1 if isinstance(run.plan, ImportedPlan) else run.plan.launches
+    done = sum(min(int(row["launches"] or 0), launches) for row in rows if row["state"] == "done")
+    return Progress(done, len(rows) * launches, tuple(dict.fromkeys(row["grade"] for row in rows if row["grade"])))
+
+
+def _of_marks(run: KeptRun) -> Progress:
+    """As the completion marks have it. Raises RunError."""
+    if run.plan is None:
+        raise RunError(f"{run.folder.path}: damaged")
+    planned = sum(cell.executor != FLOOR for launch in run.plan.planned_launches() for cell in run.plan.cells(launch))
+    paths = [path for path in run.folder.launches.glob("*.cells.csv") if path.is_file()]
+    marks = [mark for path in paths for mark in read_rows(path, names(CELLS))]
+    done = {(mark["launch"], key_of(mark)) for mark in marks if mark["state"] == "done" and mark["executor"] != FLOOR}
+    return Progress(len(done), planned or len(done))

@@ -1,0 +1,81 @@
+"""Commands without a run take the newest of results/, and say so."""
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner, Result
+from made_runs import build_run
+
+from allreduce_bench.cli import main
+
+
+def bench(*words: str) -> Result:
+    """Run the command line; what is no SystemExit is a bug and must not be hidden."""
+    result = CliRunner().invoke(main, list(words))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def made(path, day, **words):
+    folder = build_run(path, **{"sizes": (8, 1024, 65536), "ranks": (2, 4), "launches": 3, "seed": day, **words})
+    run = json.loads(folder.run_json.read_text())
+    folder.run_json.write_text(json.dumps({**run, "created": f"2026-11-{day}T10:00:00+00:00"}))
+
+
+@pytest.mark.parametrize("command", ["show", "report", "fit", "compare"])
+@pytest.mark.parametrize("has_results", [False, True])
+def test_where_there_is_none_one_line_says_what_to_do(here, command, has_results):
+    if has_results:
+        (here / "results" / "broken").mkdir(parents=True)
+        (here / "results" / "broken" / "run.json").write_text("{")
+    result = bench(command)
+    assert result.exit_code == 2 and not result.stdout
+    assert re.fullmatch(r"error: [^\n]*found 0[^\n]*allreduce-bench run\n", result.stderr), result.stderr
+
+
+def test_the_report_is_that_of_the_newest(here, monkeypatch):
+    monkeypatch.setattr("allreduce_bench.report.page.write_report", lambda folders, page, own, missing: page)
+    made(here / "results" / "old", 20)
+    made(here / "results" / "new", 21)
+    result = bench("report")
+    assert result.stdout == "results/new/report.html\n" and "the newest run: results/new\n" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "fit"])
+def test_the_newest_is_taken_and_named(here, command):
+    made(here / "results" / "old", 20)
+    made(here / "results" / "new", 21)
+    made(here / "results" / "example", 22)
+    result = bench(command)
+    assert result.exit_code == 0 and "the newest run: results/new\n" in result.stderr
+    assert result.stdout == bench(command, "results/new").stdout
+
+
+def test_the_example_is_taken_where_there_is_no_other(here):
+    made(here / "results" / "example", 22)
+    assert "the newest run: results/example\n" in bench("show").stderr
+
+
+def test_compare_takes_the_newest_and_the_newest_before_it_with_cells_of_it(here):
+    made(here / "results" / "first", 19)
+    made(here / "results" / "second", 20)
+    made(here / "results" / "other", 21, choices={"dtype": "float64"})
+    made(here / "results" / "third", 22)
+    result = bench("compare", "--format", "json")
+    assert result.exit_code == 0, result.output
+    assert "baseline: results/second, new: results/third" in result.stderr
+    assert result.stdout == bench("compare", "results/second", "results/third", "--format", "json").stdout
+
+
+def test_compare_refuses_where_no_earlier_run_is_like_the_newest(here):
+    made(here / "results" / "first", 19)
+    made(here / "results" / "other", 21, choices={"dtype": "float64"})
+    result = bench("compare")
+    assert result.exit_code == 2 and "no run before results/other has cells of it" in result.stderr

@@ -1,0 +1,85 @@
+"""`show` prints what `run` printed; `runs` lists what there is."""
+
+import csv
+import io
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+from made_runs import build_run
+from places import TESTS
+
+from allreduce_bench.cli import main
+from allreduce_bench.cli.options import FORMATS
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.report.formats import FORMATS as WRITERS
+from allreduce_bench.report.formats import Result as RunResult
+
+LOG = TESTS / "data" / "logs" / "osu_v5.6.2_stackhpc_csd3.txt"
+
+
+def bench(*words) -> Result:
+    """Run the command line; what is no SystemExit is a bug and must not be hidden."""
+    result = CliRunner().invoke(main, list(map(str, words)))
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_that_of_the_end_of_a_run(tmp_path, name):
+    folder = build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,))
+    result = bench("show", folder.path, "--format", name)
+    assert result.exit_code == 0 and not result.stderr
+    assert result.stdout == WRITERS[name](RunResult.of(folder, summarise(folder)))
+    assert not folder.summary_csv.exists()  # nothing is written
+
+
+def test_a_width_changes_the_table_alone(tmp_path, monkeypatch):
+    path = build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,)).path
+    wide = {name: bench("show", path, "--format", name).stdout for name in FORMATS}
+    monkeypatch.setenv("COLUMNS", "50")
+    for name in FORMATS:
+        narrow = bench("show", path, "--format", name).stdout
+        assert (narrow == wide[name]) == (name != "table")
+    assert max(map(len, bench("show", path).stdout.splitlines())) <= 50
+
+
+def test_an_unfinished_run_is_shown_as_far_as_it_is(tmp_path):
+    path = build_run(
+        tmp_path / "run", sizes=(8, 1024), ranks=(2,), outcome=lambda _, cell: {} if cell.count == 2 else None
+    ).path
+    assert "3 missing" in bench("show", path).stdout
+    build_run(tmp_path / "none", sizes=(8,), ranks=(2,), outcome=lambda _, cell: None)
+    result = bench("show", tmp_path / "none")
+    assert result.exit_code == 2 and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+
+
+def test_an_imported_run_is_shown_with_what_its_times_are(tmp_path):
+    imported = bench("import", LOG, "-n", "4", "-o", tmp_path / "run")
+    assert imported.exit_code == 0, imported.output
+    text = bench("show", tmp_path / "run").stdout
+    assert "imported; time in us: osu_avg: mean over ranks" in text and "maximum over ranks, median" not in text
+    for name in ("long", "csv", "json"):
+        assert bench("show", tmp_path / "run", "--format", name).exit_code == 0
+    for name in ("nccl", "osu"):
+        result = bench("show", tmp_path / "run", "--format", name)
+        assert result.exit_code == 2 and "OSU" in result.stderr and result.stderr.count("\n") == 1
+
+
+def test_csv_and_json_of_a_shown_run_can_be_read(tmp_path):
+    path = build_run(tmp_path / "run", sizes=(8,), ranks=(2,)).path
+    rows = list(csv.DictReader(io.StringIO(bench("show", path, "--format", "csv").stdout)))
+    assert len(rows) == len(json.loads(bench("show", path, "--format", "json").stdout)["results"]) == 3
+
+
+def test_runs_are_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    build_run(tmp_path / "results" / "one", sizes=(8,), ranks=(2,), launches=1)
+    build_run(tmp_path / "elsewhere" / "two", sizes=(8,), ranks=(2,), launches=1)
+    assert [line.split()[0] for line in bench("runs").stdout.splitlines()] == ["run", "one"]
+    assert [line.split()[0] for line in bench("runs", "elsewhere").stdout.splitlines()] == ["run", "two"]
+    (tmp_path / "empty").mkdir()
+    nothing = bench("runs", "empty")
+    assert nothing.exit_code == 0 and not nothing.stdout and "no run" in nothing.stderr
+    refused = bench("runs", "nowhere")
+    assert refused.exit_code == 2 and "no such folder" in refused.stderr

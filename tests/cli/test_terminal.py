@@ -1,0 +1,99 @@
+"""What stdout is: its width and its colours, and what COLUMNS, NO_COLOR and --color say of them."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from places import ROOT
+
+from allreduce_bench.cli import main
+from allreduce_bench.cli.terminal import screen
+from allreduce_bench.cli.types import color_option
+
+EXAMPLE = ROOT / "results" / "example"
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@click.command()
+@color_option
+def ask() -> None:
+    found = screen()
+    click.echo(f"{found.width} {found.colour}")
+
+
+def asked(*words: str, **environ: str | None) -> str:
+    return CliRunner().invoke(ask, list(words), env=environ).stdout.strip()
+
+
+def test_a_pipe_has_no_end_and_no_colours():
+    assert asked() == "None False"
+
+
+@pytest.mark.parametrize("columns, width", [("80", 80), ("0", None), ("-3", None), ("wide", None), ("", None)])
+def test_columns_say_how_wide_a_pipe_is(columns, width):
+    assert asked(COLUMNS=columns) == f"{width} False"
+
+
+def test_colours_are_asked_for_by_the_option():
+    assert asked("--color", "always") == "None True" == asked("--color", "always", NO_COLOR="1")
+    assert asked("--color", "never") == asked("--color", "auto") == "None False"
+    refused = CliRunner().invoke(ask, ["--color", "red"])
+    assert refused.exit_code == 2
+
+
+def on_a_terminal(*words: str, width: int = 70, **environ: str) -> str:
+    """What the command line prints on a terminal of so many columns."""
+    far, near = pty.openpty()
+    fcntl.ioctl(near, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
+    path = {"PATH": os.environ["PATH"], "PYTHONPATH": os.environ.get("PYTHONPATH", ""), "TERM": "xterm"}
+    command = [sys.executable, "-m", "allreduce_bench", *words]
+    with subprocess.Popen(command, stdout=near, stderr=subprocess.PIPE, env={**path, **environ}) as process:
+        os.close(near)
+        seen = b""
+        try:
+            while piece := os.read(far, 65536):
+                seen += piece
+        except OSError:  # so Linux says that nobody writes any more
+            pass
+        assert process.wait(timeout=120) == 0, process.stderr.read()
+    os.close(far)
+    return seen.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_has_colours_and_a_width():
+    coloured = on_a_terminal("show", str(EXAMPLE))
+    plain = COLOUR.sub("", coloured)
+    assert coloured != plain and all(len(line) <= 70 for line in plain.splitlines())
+    assert on_a_terminal("show", str(EXAMPLE), COLUMNS="70", NO_COLOR="1", width=90) == plain
+
+
+def test_a_terminal_without_a_width_is_none():
+    """Open MPI's ranks print to one, whatever stands behind it."""
+    whole = CliRunner().invoke(main, ["show", str(EXAMPLE)]).stdout
+    assert on_a_terminal("show", str(EXAMPLE), width=0) == whole
+
+
+@pytest.mark.parametrize(
+    "words, environ, colour",
+    [([], {}, True), ([], {"NO_COLOR": "1"}, False), ([], {"NO_COLOR": ""}, True), ([], {"TERM": "dumb"}, False)]
+    + [(["--color", "never"], {}, False), (["--color", "always"], {"NO_COLOR": "1"}, True)],
+)
+def test_colours_on_a_terminal(monkeypatch, words, environ, colour):
+    monkeypatch.setattr("allreduce_bench.cli.terminal._terminal_width", lambda: 100)
+    assert asked(*words, **{"TERM": "xterm", "NO_COLOR": None, "COLUMNS": "80", **environ}) == f"80 {colour}"
+
+
+def test_a_file_gets_the_whole_table_without_colours(tmp_path: Path):
+    shown = CliRunner().invoke(main, ["show", str(EXAMPLE)]).stdout
+    assert not COLOUR.search(shown) and "±" not in shown and "left out" not in shown
+    always = CliRunner().invoke(main, ["show", str(EXAMPLE), "--color", "always"]).stdout
+    assert COLOUR.search(always) and COLOUR.sub("", always) == shown
