@@ -74,13 +74,13 @@ def test_a_login_node_is_spared(tmp_path):
     assert lines["ranks"] == [("info", "not started: this looks like a login node (sbatch exists, not inside a job)")]
     assert "start" not in lines
     inside = lines_of(doctor(python=interpreters()[0], PATH=path, SLURM_JOB_ID="7"))
-    assert inside["ranks"][0][1].startswith("two see each other")
+    assert inside["ranks"][0][1].startswith("two ranks communicate")
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_a_machine_with_a_slurm_that_does_not_run_is_no_login_node(tmp_path):
     lines = lines_of(doctor(python=interpreters()[0], PATH=scheduler(tmp_path, "DOWN")))
-    assert lines["ranks"][0][1].startswith("two see each other")
+    assert lines["ranks"][0][1].startswith("two ranks communicate")
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -137,7 +137,7 @@ def test_a_machine_without_it_costs_lines_and_nothing_else(gone, missing):
     lines = lines_of(result)
     assert list(lines)[: len(NAMES)] == NAMES
     assert missing <= {name for name, said in lines.items() if "missing" in [level for level, _ in said]}
-    assert all(", so " in text for said in lines.values() for level, text in said if level == "missing")
+    assert all(": " in text for said in lines.values() for level, text in said if level == "missing")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting an empty file system needs root")

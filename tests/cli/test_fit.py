@@ -65,7 +65,7 @@ def test_a_name_of_a_log_is_told_what_it_is(tmp_path):
     points = series("ring", noise=0.02).assign(algorithm="mystery")
     points[["algorithm", "ranks", "nbytes", "time_s"]].to_csv(path, index=False)
     unknown = run(path)
-    assert unknown.exit_code == 2 and "'mystery' sends is not known" in unknown.output and "--as" in unknown.output
+    assert unknown.exit_code == 2 and "messages of 'mystery' are unknown" in unknown.output and "--as" in unknown.output
     assert "of ring" in run(path, "--as", "mystery=ring", "--ranks-per-node", "1").stdout
 
 

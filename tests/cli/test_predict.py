@@ -92,7 +92,7 @@ def test_nodes_have_prices_of_their_own():
     text = printed("-n", "8,24576", "--sizes", "1K", "-a", "hierarchical_ring,ring", *PRICES, *within)
     assert "8 ranks on 1 node\n" in text and "24576 ranks on 3072 nodes\n" in text
     assert re.search(r" 30739 \*", text)
-    assert "100 Gbit/s between nodes; alpha 2.00 us a message, 800 Gbit/s within" in text
+    assert "100 Gbit/s between nodes; alpha 2.00 us per message, 800 Gbit/s within" in text
 
 
 def test_the_map_of_winners():
@@ -170,7 +170,7 @@ BAD = {
     "--segment: 'x' is not a size": ("-n", "4", "--segment", "x", *PRICES),
     "--segment 0: a segment holds at least one element": ("-n", "4", "--segment", "0", *PRICES),
     "unknown algorithm 'rign'; did you mean ring?": ("-n", "4", "-a", "ring,rign", *PRICES),
-    "native: what a library does is not known": ("-n", "4", "-a", "native", *PRICES),
+    "native: the library's algorithm is unknown": ("-n", "4", "-a", "native", *PRICES),
     "--map is a table; leave out --format csv": ("-n", "4", "--map", "--format", "csv", *PRICES),
     "expected a name that ends in .csv, .json, .txt": ("-n", "4", "-o", "x.png", *PRICES),
     "its name says csv, but --format json was asked": ("-n", "4", "-o", "x.csv", "--format", "json", *PRICES),
@@ -194,7 +194,7 @@ def test_other_bad_usage_has_exit_status_2(words):
 @pytest.mark.parametrize(
     "content, words",
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ("[]", "not a machine file; expected the output of 'allreduce-bench fit'"),
         ('{"kind": "allreduce-bench machine", "schema_version": 0}', "of schema 0; this program reads 1"),
         ('{"kind": "allreduce-bench machine", "schema_version": 1, "models": [7]}', "damaged"),

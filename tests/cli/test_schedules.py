@@ -127,8 +127,8 @@ def test_an_unknown_algorithm_is_answered_with_the_known_ones(command):
         ("0", "'0': at least 1 rank is needed, found 0"),
         ("x", "'x' is not a list of whole numbers; expected a list such as 4, 2,4,8 or 1-8"),
         ("8-2", "'8-2': the range 8-2 is empty"),
-        ("-3", "'-3' is no list of whole numbers"),
-        ("", "'' is no list of whole numbers"),
+        ("-3", "'-3' is not a list of whole numbers"),
+        ("", "'' is not a list of whole numbers"),
     ],
 )
 def test_wrong_numbers_of_ranks_are_refused_in_words(command, ranks, words):

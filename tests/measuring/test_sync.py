@@ -61,7 +61,7 @@ def test_every_way_at_every_number_of_ranks_gives_columns_that_fit_together(pyth
         check_stamps(RunFolder(folder), mark, calls, error_s)
     for ranks in numbers:
         launch = facts(folder, f"{ranks}r-1")
-        assert launch["sync"]["way"] == way and launch["sync"]["why"].startswith("asked for")
+        assert launch["sync"]["way"] == way and launch["sync"]["why"].startswith("requested")
         assert launch["clock"]["error_start_s"] > 0 and launch["clock"]["error_end_s"] > 0 and launch["clock"]["method"]
         assert "drift_ppm" in launch["clock"]
 
