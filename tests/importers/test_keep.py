@@ -111,7 +111,7 @@ def test_each_of_several_logs_may_have_ranks_of_its_own(tmp_path):
         (CSV.replace("here,two", "there,two"), "line 4: system is here, there", "--where system=here"),
         (CSV.replace("ring,int32,64,4", "ring,float,64,4"), "line 4: dtype is int32, float32", "--where dtype=int32"),
         (CSV.replace("two,8,4", "two,8,2"), "line 4: nodes is 4, 2 at 8 ranks", "--where nodes=4"),
-        (CSV.replace("ranks,", "mood,"), "line 2: the log does not say of how many ranks", "--ranks N"),
+        (CSV.replace("ranks,", "mood,"), "line 2: the number of ranks is not in the log", "--ranks N"),
     ],
 )
 def test_a_mixture_is_refused_with_the_option_that_chooses_and_leaves_nothing_behind(tmp_path, text, words, way):

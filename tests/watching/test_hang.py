@@ -63,7 +63,7 @@ def test_a_rank_that_stops_or_dies_is_named_and_resuming_completes(python, tmp_p
     folder = tmp_path / "run"
     command = [str(python), "-m", "allreduce_bench", *words(ranks, folder)]
     status, said = strike(command, folder, victim, signal.Signals[f"SIG{name}"])
-    what = "does not respond (stopped, or its node failed)" if name == "STOP" else "died"
+    what = r"does not respond \(stopped, or its node failed\)" if name == "STOP" else "died"
     sentence = said.splitlines()[-1]
     assert status == 1
     assert re.match(rf"error: \w+ \d+ \w+, {ranks} ranks: .*rank {victim} on \S+ {what}", sentence), said
