@@ -48,8 +48,8 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     if is_taken(output):
         raise RunError(f"{output}: exists already; choose another folder with -o")
     sources = [folder for path in runs for folder in runs_of(path)]
-    tell_damages(sources)
     folder = merge(sources, output, kept_command())
+    tell_damages(sources)
     click.echo(folder.path)
     talk(f"next: allreduce-bench report {shlex.quote(str(output))}")
 

@@ -33,6 +33,6 @@ def report(runs, output, own) -> None:
     folders = [RunFolder(path) for path in runs]
     for folder in folders:
         folder.open()  # or an error names the run that lacks
-    tell_damages(folders)
+    tell_damages(folders, missing=True)
     page = output or default_page(folders)
     click.echo(write_report(folders, page, own, missing=list(map(missing_of_run, folders))))

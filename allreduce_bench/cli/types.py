@@ -206,15 +206,18 @@ def talk(sentence: str) -> None:
     click.echo(sentence, err=True)
 
 
-def tell_damages(folders: "Iterable[RunFolder]") -> None:
-    """Say on stderr what of runs was changed, cut off or lost since it was written, and of which nobody can tell."""
+def tell_damages(folders: "Iterable[RunFolder]", missing: bool = False) -> None:
+    """Say on stderr what of runs was changed, cut off or lost since it was written, and of which nobody can tell.
+
+    With `missing` also which cells were not measured, where the command does not say so itself.
+    """
     from ..report.damage_sentence import damage_report  # late: a rank says nothing of it
 
     for folder in folders:
         found = damage_report(folder)
         for sentence in found.damages:
             talk(f"warning: {sentence}")
-        for sentence in filter(None, [found.unchecked, found.missing]):
+        for sentence in filter(None, [found.unchecked, found.missing if missing else ""]):
             talk(sentence)
 
 

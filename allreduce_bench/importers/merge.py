@@ -51,6 +51,8 @@ def merge(folders: Sequence[RunFolder], output: Path, command: Sequence[str]) ->
         raise RunError(f"{output}: exists already; choose another folder with -o")
     _refuse_repeated(folders)
     sources = _numbered(folders, [_plan_of(folder) for folder in folders])
+    for source in sources:
+        _refuse_damaged(source)
     for source in sources[1:]:
         _refuse_other_plan(sources[0], source)
     _refuse_other_launches(sources)
@@ -88,6 +90,14 @@ def _refuse_other_plan(first: Source, other: Source) -> None:
             expected, found = _value_text(first_values[name]), _value_text(other_values[name])
             values = f"{name} {found}, but {first.folder.path} has {expected}"
             raise RunError(f"{other.folder.path}: has {values}; only runs with equal plans can be merged")
+
+
+def _refuse_damaged(source: Source) -> None:
+    """Raises RunError where something of the run was lost or changed, and was not measured again since."""
+    for damage in source.folder.damages():
+        if source.folder.missing(source.plan, damage.launch):
+            way = f"measure it again first: allreduce-bench run --resume -o {source.folder.path}"
+            raise RunError(f"{damage.path}: damaged: {damage.found}; {way}")
 
 
 def _flat(plan: Plan) -> dict[str, Any]:

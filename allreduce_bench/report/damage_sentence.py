@@ -59,8 +59,14 @@ def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
     return {launch: number for launch, number in missing.items() if number}
 
 
+def _is_begun(folder: RunFolder, missing: Mapping[Launch, int]) -> bool:
+    """Whether any planned cell has ended; a run without one is refused, and that is said."""
+    plan = folder.plan()
+    return any(missing.get(launch, 0) < len(plan.cells(launch)) for launch in plan.planned_launches())
+
+
 def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
-    if not missing:
+    if not missing or not _is_begun(folder, missing):
         return ""
     names = [launch.name for launch in missing]
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

@@ -1,4 +1,4 @@
-"""The marks of an attempt, one line each, held against their checksums and against the marks before them."""
+"""What an attempt is as it is read; its marks, a line each, held against their checksums and the marks before them."""
 
 import csv
 import io
@@ -8,11 +8,50 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .careful_reading import open_kept, read_kept
+from .plan import Launch
 from .rows import Row, RunError, checked_row
-from .schema import CELLS, CHECKED, UNFINISHED, checksum, first_link, names
+from .schema import CELLS, CHECKED, UNCHECKED_VERSION, UNFINISHED, checksum, first_link, names
 
 MOST_HEADER_NBYTES = 65536
 MOST_LINES = 64  # of one mark: a reason may have several
+
+
+class Damage(NamedTuple):
+    """Something of a run that is not as it was written; the cells that it is about count as missing."""
+
+    path: Path  # the file
+    found: str  # what is wrong with it, a phrase
+    launch: Launch
+    cell: Row | None = None  # the mark of the cell; None: of several, or of one that is not known
+
+
+class Attempt(NamedTuple):
+    """One start of a launch as its files have it."""
+
+    launch: Launch
+    number: int
+    launches: Path  # the folder
+    facts: dict  # of its JSON file; empty where that is damaged
+    cells: list[Row]  # the marks of whole cells; rows_begin_nbytes is where their rows were found
+    damages: list[Damage]
+
+    def path(self, ending: str) -> Path:
+        """Of its file that ends so."""
+        return self.launches / f"{self.launch.name}.{self.number}{ending}"
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether its files hold checksums."""
+        return self.facts["schema_version"] != UNCHECKED_VERSION
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it came to its end and said so."""
+        return "last_mark_crc32" in self.facts
+
+    def without(self, ending: str, found: str) -> "Attempt":
+        """The attempt without its cells, since one of its files is damaged."""
+        return self._replace(cells=[], damages=[*self.damages, Damage(self.path(ending), found, self.launch)])
 
 
 class Marks(NamedTuple):
@@ -100,6 +139,13 @@ def end_of_marks(cells: Path, rows: Path) -> EndOfMarks | None:
             end_nbytes = int(row["rows_begin_nbytes"] or 0) + int(row["rows_nbytes"] or 0)
             end = end._replace(last_crc32=crc32, rows_end_nbytes=end_nbytes)
     return end
+
+
+def phrase(error: Exception) -> str:
+    """What an error says, without the path."""
+    if isinstance(error, FileNotFoundError):
+        return "it is missing"
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
 def first_line(path: Path) -> bytes:

@@ -11,53 +11,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from errno import ENOENT, ESTALE
 from pathlib import Path
-from typing import NamedTuple
 
 from .careful_reading import read_kept
-from .chain import first_line, whole_marks
+from .chain import Attempt, Damage, first_line, phrase, whole_marks
 from .plan import Launch
-from .rows import Row, RunError, checked_header, read_rows
+from .rows import RunError, checked_header, read_rows
 from .schema import CELLS, CHECKED, REPETITIONS, UNCHECKED_VERSION, first_link, is_json_whole, names
 
 LOOK_AGAIN_S = (0.01, 0.1, 0.5)  # at a file that was replaced
-
-
-class Damage(NamedTuple):
-    """Something of a run that is not as it was written; the cells that it is about count as missing."""
-
-    path: Path  # the file
-    found: str  # what is wrong with it, a phrase
-    launch: Launch
-    cell: Row | None = None  # the mark of the cell; None: of several, or of one that is not known
-
-
-class Attempt(NamedTuple):
-    """One start of a launch as its files have it."""
-
-    launch: Launch
-    number: int
-    launches: Path  # the folder
-    facts: dict  # of its JSON file; empty where that is damaged
-    cells: list[Row]  # the marks of whole cells; rows_begin_nbytes is where their rows were found
-    damages: list[Damage]
-
-    def path(self, ending: str) -> Path:
-        """Of its file that ends so."""
-        return self.launches / f"{self.launch.name}.{self.number}{ending}"
-
-    @property
-    def is_checked(self) -> bool:
-        """Whether its files hold checksums."""
-        return self.facts["schema_version"] != UNCHECKED_VERSION
-
-    @property
-    def is_sealed(self) -> bool:
-        """Whether it came to its end and said so."""
-        return "last_mark_crc32" in self.facts
-
-    def without(self, ending: str, found: str) -> "Attempt":
-        """The attempt without its cells, since one of its files is damaged."""
-        return self._replace(cells=[], damages=[*self.damages, Damage(self.path(ending), found, self.launch)])
 
 
 def read_attempt(launches: Path, launch: Launch, number: int, with_rows: bool = True, typed: bool = True) -> Attempt:
@@ -123,13 +84,6 @@ def _read(path: Path) -> bytes:
                 raise
         time.sleep(pause_s)
     return read_kept(path)
-
-
-def phrase(error: Exception) -> str:
-    """What an error says, without the path."""
-    if isinstance(error, FileNotFoundError):
-        return "it is missing"
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
 def _facts(attempt: Attempt, typed: bool) -> dict:

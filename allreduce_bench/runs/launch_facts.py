@@ -163,5 +163,6 @@ def check_facts(facts: dict[str, Any]) -> None:
     for name in ("sync", "clock", "groups"):  # absent, or an object
         if name in facts and facts[name] is None:
             raise RunError(f"{name}: it says None, expected an object")
-    if not isinstance(facts.get("command", ""), str | list) or not isinstance(facts.get("source", {}), dict):
-        raise RunError("command: expected text or a list")
+    for name, kinds, expected in (("command", (str, list), "text or a list"), ("source", (dict,), "an object")):
+        if name in facts and not isinstance(facts[name], kinds):
+            raise RunError(f"{name}: {refusal(facts[name], expected)}")

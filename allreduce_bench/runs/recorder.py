@@ -1,6 +1,5 @@
 """Writes a run while it is measured: rank 0 only, standard library only, one writer per file, flushed cell by cell."""
 
-import csv
 import io
 import os
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from .. import __version__
 from .folder import RunFolder
 from .plan import Plan
-from .rows import RunError
+from .rows import RunError, csv_bytes
 from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, checked_json, checksum, first_link, names
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -123,12 +122,16 @@ class Recorder:
     def cell(self, facts: dict, repetitions: Iterable[dict]) -> None:
         """Keep a cell: first its repetitions, then, when they are on disk, the mark that it is complete."""
         common = {"launch": self.launch, "attempt": self.attempt, **facts}
-        common |= {"stamps_crc32": self._stamps_crc32} if facts.get("stamps") else {}
         rows = [field_values(REPETITIONS, {**common, **row}) for row in repetitions]
-        content = csv_bytes(rows)
+        self.cell_of_lines(common, csv_bytes(rows), len(rows))
+
+    def cell_of_lines(self, facts: dict, content: bytes, rows: int) -> None:
+        """What `cell` does, of so many lines of raw times that are written already."""
+        common = {"launch": self.launch, "attempt": self.attempt, **facts}
+        common |= {"stamps_crc32": self._stamps_crc32} if facts.get("stamps") else {}
         if rows:
             append_to(self._repetitions, content, self._sync)
-        kept = {"rows": len(rows), "rows_nbytes": len(content), "rows_crc32": checksum(content)}
+        kept = {"rows": rows, "rows_nbytes": len(content), "rows_crc32": checksum(content)}
         mark = {**common, **kept, "rows_begin_nbytes": self._rows_end_nbytes, "follows": self._last_crc32}
         line, self._last_crc32 = mark_line(mark)
         append_to(self._cells, line, self._sync)
@@ -193,7 +196,7 @@ def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> No
     """Write summary.csv anew, all at once."""
     from .atomic_write import write_atomically  # late, too
 
-    write_atomically(folder.summary_csv, _csv_text(summary_lines(rows)))
+    write_atomically(folder.summary_csv, csv_bytes(summary_lines(rows)).decode())
 
 
 def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:
@@ -237,6 +240,11 @@ def sync_folder(path: Path) -> None:
             os.close(handle)
 
 
+def _create(path: Path) -> int:
+    """Open a new file to append to. Raises FileExistsError."""
+    return os.open(path, NEW_FILE | os.O_APPEND, 0o666)
+
+
 def append_to(handle: int, content: bytes, sync: bool = True) -> None:
     """Write all of it to an open file; with `sync` wait until it is on disk."""
     left = memoryview(content)
@@ -244,13 +252,3 @@ def append_to(handle: int, content: bytes, sync: bool = True) -> None:
         left = left[os.write(handle, left) :]
     if sync:
         os.fsync(handle)
-
-
-def csv_bytes(rows: Iterable[Sequence]) -> bytes:
-    return _csv_text(rows).encode()
-
-
-def _csv_text(rows: Iterable[Sequence]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(rows)
-    return buffer.getvalue()

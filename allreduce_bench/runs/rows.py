@@ -1,7 +1,8 @@
 """The rows of a run's CSV files, read back and held against what their columns say."""
 
 import csv
-from collections.abc import Collection, Iterable, Iterator
+import io
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from math import inf, isfinite
 from pathlib import Path
@@ -41,7 +42,7 @@ def read_blocks(path: Path, columns: list[str]) -> Iterator[Block]:
         except RunError as error:
             raise RunError(f"{path}: damaged: {error}") from error
         lines = (line.decode(errors="replace") for line in file if line.endswith(b"\n"))
-        yield from blocks_of(path, columns, present, lines, 1)
+        yield from blocks_of(f"{path}, line", columns, present, lines, 1)
 
 
 def checked_header(header: bytes, columns: list[str], needed: Collection[str] = ()) -> list[str]:
@@ -57,19 +58,19 @@ def checked_header(header: bytes, columns: list[str], needed: Collection[str] = 
 
 
 def blocks_of(
-    path: Path, columns: list[str], present: list[str], lines: Iterable[str], first_line: int = 0
+    place: str, columns: list[str], present: list[str], lines: Iterable[str], first_line: int = 0
 ) -> Iterator[Block]:
     """The rows in `lines`, at most BLOCK_ROWS at once; what is not `present` of the columns is empty.
 
-    Raises RunError with the number of the line, of which `first_line` came before.
+    Raises RunError with `place` and the number of the line, of which `first_line` came before.
     """
     reader = csv.reader(lines)
     try:
         while rows := [(first_line + reader.line_num, fields) for fields in islice(reader, BLOCK_ROWS)]:
-            block = _block(path, present, rows)
+            block = _block(place, present, rows)
             yield {name: block.get(name, ("",) * len(rows)) for name in columns} if present != columns else block
     except csv.Error as error:
-        raise RunError(f"{path}, line {first_line + reader.line_num}: damaged: {error}") from error
+        raise RunError(f"{place} {first_line + reader.line_num}: damaged: {error}") from error
 
 
 def checked_row(columns: list[str], fields: list[str]) -> Row:
@@ -84,7 +85,7 @@ def checked_row(columns: list[str], fields: list[str]) -> Row:
     return row
 
 
-def _block(path: Path, columns: list[str], rows: list[tuple[int, list[str]]]) -> Block:
+def _block(place: str, columns: list[str], rows: list[tuple[int, list[str]]]) -> Block:
     """Rows, each after the number of its last line, column by column. Raises RunError."""
     block = dict(zip(columns, map(_as_one_object, zip(*(fields for _, fields in rows)))))
     complete = {len(fields) for _, fields in rows} == {len(columns)}
@@ -93,7 +94,7 @@ def _block(path: Path, columns: list[str], rows: list[tuple[int, list[str]]]) ->
             try:
                 checked_row(columns, fields)
             except RunError as error:
-                raise RunError(f"{path}, line {line}: damaged: {error}") from error
+                raise RunError(f"{place} {line}: damaged: {error}") from error
     return block
 
 
@@ -142,3 +143,10 @@ def _is_real(name: str, number: float, signed: bool) -> bool:
     if name.endswith("_s") and abs(number) > LONGEST_S:
         return False
     return name != "time_s" or number == 0 or abs(number) >= SHORTEST_S
+
+
+def csv_bytes(rows: Iterable[Sequence]) -> bytes:
+    """The lines of a CSV file."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    return buffer.getvalue().encode()

@@ -7,10 +7,8 @@ from itertools import takewhile
 from zlib import crc32
 
 from .careful_reading import open_kept
-from .chain import MOST_HEADER_NBYTES
-from .kept import Attempt, Damage, phrase
-from .recorder import csv_bytes
-from .rows import Block, Row, RunError, blocks_of, checked_header
+from .chain import MOST_HEADER_NBYTES, Attempt, Damage, phrase
+from .rows import Block, Row, RunError, blocks_of, checked_header, csv_bytes
 from .schema import CELLS, REPETITIONS, names
 
 PIECE_NBYTES = 2**20  # read at once
@@ -34,10 +32,11 @@ def without_damaged(attempt: Attempt) -> Attempt:
 def blocks_of_cell(attempt: Attempt, mark: Row) -> Iterator[Block]:
     """The rows of a whole cell, at most BLOCK_ROWS at once. Raises OSError, RunError."""
     path, columns = attempt.path(".csv"), names(REPETITIONS)
+    place = f"{path}, {mark['algorithm']} {mark['nbytes']} B, row"
     with open_kept(path) as file:
         present = checked_header(_header(file)[:-1], columns)
         file.seek(int(mark["rows_begin_nbytes"]))
-        yield from blocks_of(path, columns, present, _lines(file, int(mark["rows_nbytes"])))
+        yield from blocks_of(place, columns, present, _lines(file, int(mark["rows_nbytes"])))
 
 
 def _lines(file: BufferedReader, nbytes: int) -> Iterator[str]:

@@ -5,7 +5,8 @@ import os
 from .chain import end_of_marks
 from .folder import KEY, RunFolder
 from .plan import Launch
-from .recorder import append_to, csv_bytes, field_values, mark_line
+from .recorder import append_to, field_values, mark_line
+from .rows import csv_bytes
 from .schema import CELLS, checksum
 
 

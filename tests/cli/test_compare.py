@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 from made_runs import build_run, launch_facts
+from rechecked import change_json, recheck
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.compare import compare as command
@@ -256,13 +257,13 @@ def test_other_definitions_of_time_interfaces_and_pretended_nodes_are_refused(ba
     raw = run_of(tmp_path / "raw", 2)
     for path in raw.launches.glob("2r-?.1.csv"):
         path.write_text(path.read_text().replace("barrier_max_local", "round_time_max_local"))
+    recheck(raw)
     assert "timing method: barrier_max_local" in refusal(base, raw.path)
     assert compare(base, raw.path, "--despite", "time").exit_code == 0
     change = {"start": {**json.loads(raw.run_json.read_text())["plan"]["start"], "interface": "hsn0"}}
     raw = run_of(tmp_path / "other", 3)
-    content = json.loads(raw.run_json.read_text())
-    content["plan"] |= change | {"pretend_ranks_per_node": 1}
-    raw.run_json.write_text(json.dumps(content))
+    plan = json.loads(raw.run_json.read_text())["plan"]
+    change_json(raw.run_json, plan={**plan, **change, "pretend_ranks_per_node": 1})
     assert "requested interface: none" in (line := refusal(base, raw.path)) and "pretended nodes: none" in line
     assert line.endswith("add --despite layout,interface")
 
@@ -349,6 +350,7 @@ def test_times_that_are_none_are_refused_with_their_place(base, tmp_path, bad):
     assert fields[names.index("warmup")] == "0"
     fields[names.index("time_s")] = bad
     path.write_text("".join([*lines[:6], ",".join(fields) + "\n", *lines[7:]]))
+    recheck(new)
     assert "damaged" in (line := refusal(base, new.path)) and f"time_s is '{bad}'" in line
 
 

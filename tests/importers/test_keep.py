@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from made_runs import build_run
 from places import LOGS
+from rechecked import change_json
 
 from allreduce_bench.cli import main
 from allreduce_bench.evaluation import frames
@@ -211,7 +212,7 @@ def test_a_run_made_here_is_not_imported(tmp_path):
 def test_damaged_words_about_the_origin_are_refused(tmp_path):
     run("import", FLUX, "-o", tmp_path / "run")
     path = tmp_path / "run" / "run.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "imported": {"tool": 3}}))
+    change_json(path, imported={"tool": 3})
     assert "damaged: imported is" in run("report", tmp_path / "run", status=2)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from made_runs import build_run
+from made_runs import build_run, launch_facts
+from rechecked import change_json
 
 from allreduce_bench.cli import main
 from allreduce_bench.cli.plan_of_options import planned_run
@@ -91,14 +92,18 @@ def test_launches_keep_their_number_where_it_is_free_and_all_their_attempts(tmp_
     for path in a.launches.glob("4r-1.*"):
         path.unlink()
     b = build(tmp_path / "b", ranks=(4,))
-    Recorder(b, "4r-2", {"ranks": 4, "oversubscribed": False, "mpi": {}, "findings": []})  # that did no cell
+    Recorder(b, "4r-2", launch_facts(4))  # that did no cell
     new = merge([a, b], tmp_path / "new", [])
     told = [one["launches"] for one in merged_sources(new)]
     assert told == [{"4r-2": "4r-2"}, {"4r-1": "4r-1", "4r-2": "4r-3"}]
     assert {path.name for path in new.launches.glob("4r-3.2.*")} == {
         f"4r-3.2.{kind}" for kind in ("json", "csv", "cells.csv")
     }
-    assert json.loads((new.launches / "4r-3.1.json").read_text())["merged_from"] == {"run": "b", "launch": "4r-2"}
+    assert json.loads((new.launches / "4r-3.1.json").read_text())["merged_from"] == {
+        "run": "b",
+        "launch": "4r-2",
+        "attempt": 1,
+    }
 
 
 def test_stamps_come_along(tmp_path):
@@ -131,11 +136,10 @@ def test_it_says_of_what_it_was_made(tmp_path, monkeypatch):
     assert words.startswith(f"a (sha256 {one['sha256'][:16]}, seed 7); b (sha256 ") and "4r-2 as 4r-4" in words
     assert words in unescape(write_report([new], tmp_path / "report.html").read_text())
     assert len(points([new])) == len(points([a])) + len(points([b]))
-    changed = a.launches / "2r-1.1.csv"
-    changed.write_text(changed.read_text() + "x")
+    change_json(a.launches / "2r-1.1.json", transport="another")
     again = merge([a, b], tmp_path / "again", [])
     assert merged_sources(again)[0]["sha256"] != one["sha256"]
-    new.run_json.write_text(json.dumps({**new.open(), "merged": [{"name": "a"}]}))
+    change_json(new.run_json, merged=[{"name": "a"}])
     with pytest.raises(RunError, match=r"damaged: merged is \[\{'name': 'a'\}\]"):
         merged_sources(new)
 
@@ -202,12 +206,12 @@ def test_other_schemas_imported_runs_and_damage_are_refused_and_nothing_is_left(
     path = b.launches / "4r-2.1.csv"
     text = path.read_text()
     path.write_text(text.replace(",sendrecv,", ",sendrecv,,", 1))
-    assert "4r-2.1.csv, line " in refused(tmp_path, a, b) and "/b/" in refused(tmp_path, a, b)
+    assert "4r-2.1.csv: damaged: " in refused(tmp_path, a, b) and "/b/" in refused(tmp_path, a, b)
     path.write_text(text)
     content = json.loads(b.run_json.read_text())
-    b.run_json.write_text(json.dumps({**content, "schema_version": 2}))
+    change_json(b.run_json, schema_version=2)
     assert "of an older schema, 2" in refused(tmp_path, a, b)
-    b.run_json.write_text(json.dumps(content))
+    change_json(b.run_json, **content)
     (tmp_path / "new" / "notes").mkdir(parents=True)
     assert "exists already" in collect(a.path, b.path, "-o", tmp_path / "new").stderr
 

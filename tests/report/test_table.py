@@ -6,6 +6,7 @@ import re
 import pytest
 from made_runs import build_run
 from places import ROOT, TESTS
+from rechecked import change_json
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation.summary import summarise
@@ -43,9 +44,8 @@ def test_the_table_gives_the_share_of_the_limit(tmp_path):
         facts={"nodes": 2, "hosts": ["n1", "n1", "n2", "n2"]},
         outcome=lambda launch, cell: {"nodes": 2, "wire": "hsn0=4000000", "internode_nbytes": 3900000},
     )
-    plan = json.loads(folder.run_json.read_text())
-    plan["plan"]["link_rate_bytes_per_s"] = 1e10
-    folder.run_json.write_text(json.dumps(plan))
+    plan = json.loads(folder.run_json.read_text())["plan"]
+    change_json(folder.run_json, plan={**plan, "link_rate_bytes_per_s": 1e10})
     rows = summarise(folder)
     large = [one for one in rows if one["nbytes"] == 1 << 22 and one["algorithm"] == "ring"][0]
     assert large["limit_s"] == pytest.approx((1 << 22) / 1e10)

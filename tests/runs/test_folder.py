@@ -6,21 +6,18 @@ import json
 import pytest
 from click.testing import CliRunner
 from made_runs import WARMUPS, build_run
+from rechecked import change_json, recheck
 
 from allreduce_bench.cli import main
 from allreduce_bench.runs.folder import KEY, RunFolder
 from allreduce_bench.runs.plan import Launch
-from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
+from allreduce_bench.runs.rows import BLOCK_ROWS, RunError, read_blocks
 from allreduce_bench.runs.schema import REPETITIONS, SCHEMA_VERSION, names
 
 
 @pytest.fixture
 def folder(tmp_path) -> RunFolder:
     return build_run(tmp_path / "run", sizes=(8, 1024, 65536), launches=2)
-
-
-def change_run_json(folder: RunFolder, **changes) -> None:
-    folder.run_json.write_text(json.dumps({**json.loads(folder.run_json.read_text()), **changes}))
 
 
 def refusal(folder: RunFolder) -> str:
@@ -35,15 +32,16 @@ def test_damaged_newer_older_absent_and_half_written_are_told_apart(folder, tmp_
     folder.run_json.write_text(good[:40])
     assert "damaged" in refusal(folder)
     folder.run_json.write_text(good)
-    change_run_json(folder, schema_version=SCHEMA_VERSION + 1)
+    change_json(folder.run_json, schema_version=SCHEMA_VERSION + 1)
     assert f"of a newer schema, {SCHEMA_VERSION + 1}" in refusal(folder)
-    change_run_json(folder, schema_version=0)
+    change_json(folder.run_json, schema_version=0)
     assert "of an older schema, 0" in refusal(folder)
-    change_run_json(folder, schema_version=SCHEMA_VERSION, plan={"sizes": [8]})
+    change_json(folder.run_json, schema_version=SCHEMA_VERSION, plan={"sizes": [8]})
     assert "damaged: the plan" in refusal(folder)
     folder.run_json.write_text(good)
     for path in folder.launches.glob("*.cells.csv"):
         path.write_text(path.read_text().splitlines(keepends=True)[0])
+    recheck(folder)
     assert "half-written: no cell was finished" in refusal(folder)
     folder.run_json.unlink()
     assert "holds no run.json" in refusal(folder)
@@ -73,16 +71,16 @@ def test_a_torn_row_in_the_middle_is_damage_with_file_and_line(folder):
     path = folder.launches / "4r-2.1.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:3], "4r-2,1,ring\n", *lines[3:]]))
-    with pytest.raises(RunError, match=rf"4r-2\.1\.csv, line 4: damaged: 3 fields, expected {len(REPETITIONS)}"):
-        list(folder.repetitions())
+    with pytest.raises(RunError, match=rf"rows\.csv, line 4: damaged: 3 fields, expected {len(REPETITIONS)}"):
+        list(read_blocks(path.rename(folder.path / "rows.csv"), names(REPETITIONS)))
 
 
 def test_a_line_that_is_no_csv_is_damage_with_file_and_line(folder):
     path = folder.launches / "4r-2.1.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:5], lines[5].replace("ring", "ri\rng").replace("native", "na\rtive"), *lines[6:]]))
-    with pytest.raises(RunError, match=r"4r-2\.1\.csv, line 6: damaged: "):
-        list(folder.repetitions())
+    with pytest.raises(RunError, match=r"rows\.csv, line 6: damaged: "):
+        list(read_blocks(path.rename(folder.path / "rows.csv"), names(REPETITIONS)))
 
 
 def test_a_block_is_of_one_cell_and_all_blocks_are_all_rows(tmp_path):
@@ -138,7 +136,7 @@ def test_reading_a_run_never_loads_its_users_algorithm_files(folder, tmp_path):
     trap = tmp_path / "trap.py"
     trap.write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\n")
     plan = json.loads(folder.run_json.read_text())["plan"]
-    change_run_json(folder, plan={**plan, "files": [str(trap)], "algorithms": [*plan["algorithms"], "mine"]})
+    change_json(folder.run_json, plan={**plan, "files": [str(trap)], "algorithms": [*plan["algorithms"], "mine"]})
     result = CliRunner().invoke(main, ["report", str(folder.path)])
     assert result.exit_code == 0, result.output
     assert not (tmp_path / "sprung").exists()

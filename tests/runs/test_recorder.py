@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from made_runs import launch_facts
 
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.kept import read_json
@@ -64,12 +65,12 @@ def test_a_run_without_times_can_be_discarded(folder):
 
 
 def test_each_start_of_a_launch_is_an_attempt_of_its_own(folder):
-    assert [Recorder(folder, LAUNCH.name, {}).attempt for _ in range(3)] == [1, 2, 3]
+    assert [Recorder(folder, LAUNCH.name, launch_facts(2)).attempt for _ in range(3)] == [1, 2, 3]
     assert sorted(folder.attempt_numbers()[LAUNCH]) == [1, 2, 3]
 
 
 def test_a_cell_is_read_back_with_its_calls(folder):
-    recorder = Recorder(folder, LAUNCH.name, {})
+    recorder = Recorder(folder, LAUNCH.name, launch_facts(2))
     recorder.cell({**COMMON, "state": "done"}, [{"repetition": 0, "warmup": False, "valid": True, "time_s": 1e-6}])
     (call,) = folder.repetitions()
     assert (call["launch"], call["attempt"], call["warmup"], call["time_s"]) == ("2r-1", "1", "0", "1e-06")
@@ -77,7 +78,7 @@ def test_a_cell_is_read_back_with_its_calls(folder):
 
 
 def test_a_finding_is_said_and_kept_once(folder, capsys):
-    recorder = Recorder(folder, LAUNCH.name, {})
+    recorder = Recorder(folder, LAUNCH.name, launch_facts(2))
     finding = {"code": "a", "text": "it is crowded", "effect": "times are long"}
     for _ in range(2):
         recorder.found(finding)
@@ -86,9 +87,10 @@ def test_a_finding_is_said_and_kept_once(folder, capsys):
 
 
 def test_what_is_known_at_the_end_is_added_to_what_was_known_at_the_start(folder):
-    recorder = Recorder(folder, LAUNCH.name, {"clock": {"method": "a"}})
+    recorder = Recorder(folder, LAUNCH.name, {**launch_facts(2), "clock": {"method": "a"}})
     recorder.keep(counted=[{"host": "n1"}])
     recorder.amend("clock", error_end_s=1e-6)
+    recorder.seal()
     kept = read_json(folder.launches / "2r-1.1.json")
     assert kept["counted"] == [{"host": "n1"}] and kept["clock"] == {"method": "a", "error_end_s": 1e-6}
 
@@ -96,7 +98,7 @@ def test_what_is_known_at_the_end_is_added_to_what_was_known_at_the_start(folder
 def test_a_mark_joins_the_newest_attempt_unless_the_cell_has_ended(folder):
     mark_unfinished_cell(folder, LAUNCH, {**COMMON, "state": "hung"})
     assert not list(folder.launches.iterdir())  # no attempt came as far as writing
-    recorder = Recorder(folder, LAUNCH.name, {})
+    recorder = Recorder(folder, LAUNCH.name, launch_facts(2))
     mark_unfinished_cell(folder, LAUNCH, {**COMMON, "state": "hung", "reason": "rank 1 is late"})
     assert [(row["state"], row["attempt"]) for row in folder.marks()] == [("hung", "1")]
     recorder.cell({**COMMON, "state": "done"}, [])

@@ -2,6 +2,7 @@
 
 import pytest
 from made_sweeps import build_sweep
+from rechecked import change_json, recheck
 
 from allreduce_bench.evaluation.missing import explain_rows, group_missing, not_begun_sentences
 from allreduce_bench.evaluation.summary import summarise
@@ -125,10 +126,13 @@ def test_the_last_job_that_was_to_measure_a_cell_is_to_blame_unless_one_still_ma
 
 def test_a_cell_that_a_later_attempt_finished_is_not_missing(tmp_path):
     folder = build_sweep(tmp_path / "run", ranks=(8,), launches=1)
+    for path in folder.launches.glob("8r-1.1.*"):
+        other = path.with_name(path.name.replace("8r-1.1.", "8r-1.2."))
+        other.write_text(path.read_text().replace("8r-1,1,", "8r-1,2,"))
+    change_json(folder.launches / "8r-1.2.json", attempt=2)
     path = folder.launches / "8r-1.1.cells.csv"
-    text = path.read_text()
-    (folder.launches / "8r-1.2.cells.csv").write_text(text.replace("8r-1,1,", "8r-1,2,"))
-    path.write_text(text.replace(",done,", ",hung,"))
+    path.write_text(path.read_text().replace(",done,", ",hung,"))
+    recheck(folder)
     assert {mark["state"] for mark in folder.marks()} == {"hung", "done"}
     assert missing(folder) == []
 

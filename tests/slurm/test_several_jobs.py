@@ -19,6 +19,7 @@ from allreduce_bench.cli import plan_of_options
 from allreduce_bench.cli.request import Control, Request
 from allreduce_bench.evaluation.cell_times import by_cell
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.runs import kept
 from allreduce_bench.runs.folder import KEY, RunFolder, key_of
 from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.plan import Cell, Launch, Plan
@@ -196,14 +197,14 @@ def test_jobs_that_write_the_summary_at_once_leave_a_whole_one_at_any_time(tmp_p
 def test_a_file_that_was_just_replaced_is_read_again(tmp_path, monkeypatch):
     path = tmp_path / "2r-1.1.json"
     path.write_text(json.dumps({"launch": "2r-1"}))
-    real, failures = Path.read_text, [OSError(ESTALE, "Stale file handle"), FileNotFoundError(2, "gone")]
+    real, failures = kept.read_kept, [OSError(ESTALE, "Stale file handle"), FileNotFoundError(2, "gone")]
 
-    def read(self, **options):
+    def read(path):
         if failures:
             raise failures.pop()
-        return real(self, **options)
+        return real(path)
 
-    monkeypatch.setattr(Path, "read_text", read)
+    monkeypatch.setattr(kept, "read_kept", read)
     assert read_json(path) == {"launch": "2r-1"}
     failures[:] = [OSError(EIO, "Input/output error")]
     with pytest.raises(RunError, match="damaged: .*Input/output error"):

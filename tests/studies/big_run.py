@@ -56,17 +56,18 @@ def make(
     folder, noise, rows = RunFolder(path), np.random.default_rng(seed), 0
     create_run(folder, plan, ("allreduce-bench", "run"))
     for launch in plan.planned_launches():
-        recorder = Recorder(folder, launch.name, launch_facts(launch.ranks))
+        recorder = Recorder(folder, launch.name, launch_facts(launch.ranks), sync=False)
         level = noise.normal(1, 0.01)
-        with open(folder.launches / f"{launch.name}.{recorder.attempt}.csv", "a") as file:
-            for cell in plan.cells(launch):
-                messages, nbytes = PATHS[cell.algorithm](launch.ranks, cell.count * plan.itemsize)
-                model_s = level * (ALPHA_S * messages + BETA_S_PER_BYTE * nbytes)
-                time_s = model_s * noise.normal(1, 0.02, WARMUPS + timed) * (1 + noise.exponential(0.02))
-                facts = _facts(plan, launch, cell) | {"path_messages": messages, "path_nbytes": int(nbytes)}
-                file.writelines(_lines({**facts, "launch": launch.name, "attempt": recorder.attempt}, time_s))
-                recorder.cell(facts | {"repetitions": timed, "imb_t_max_s": float(time_s.mean())}, [])
-                rows += len(time_s)
+        for cell in plan.cells(launch):
+            messages, nbytes = PATHS[cell.algorithm](launch.ranks, cell.count * plan.itemsize)
+            model_s = level * (ALPHA_S * messages + BETA_S_PER_BYTE * nbytes)
+            time_s = model_s * noise.normal(1, 0.02, WARMUPS + timed) * (1 + noise.exponential(0.02))
+            facts = _facts(plan, launch, cell) | {"path_messages": messages, "path_nbytes": int(nbytes)}
+            lines = _lines({**facts, "launch": launch.name, "attempt": recorder.attempt}, time_s)
+            facts |= {"repetitions": timed, "imb_t_max_s": float(time_s.mean())}
+            recorder.cell_of_lines(facts, "".join(lines).encode(), len(lines))
+            rows += len(time_s)
+        recorder.seal()
     return rows
 
 

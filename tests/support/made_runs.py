@@ -40,13 +40,15 @@ def build_run(
     cache: str = "warm",
     floors: bool = False,
     stamps: bool = False,
+    unsealed: bool = False,
 ) -> RunFolder:
     """A run whose times are ALPHA_S * messages + BETA_S_PER_BYTE * bytes with 2 % of noise, the first call thrice.
 
     `outcome` may add to the facts of a cell (state, reason, wrong, same_bits); None: the cell was never started.
     `facts` replaces facts of the launches, `choices` fields of the plan. `factor` multiplies the times of a cell in a
     launch, `seed` is that of the noise. `timed`: calls of a cell and launch after its WARMUPS; `call` may change what
-    is kept of one of them. With `stamps` entry and exit are kept of every call, too. Cold calls take COLD times as
+    is kept of one of them. With `stamps` entry and exit are kept of every call, too; launches are
+    `unsealed` that were killed before their end. Cold calls take COLD times as
     long; the floors are those of `floor_s`.
     """
     segmented = tuple(name for name in algorithms if name in builtin() and builtin()[name].segmented)
@@ -71,7 +73,8 @@ def build_run(
                 rows = [{**row, **call(launch, cell, row["repetition"])} for row in times]
                 kept = {"stamps": recorder.stamps(np.zeros((2, len(rows), launch.ranks)))} if stamps else {}
                 _keep(recorder, plan, launch, cell, {**changed, **kept}, rows)
-        recorder.seal()
+        if not unsealed:
+            recorder.seal()
     return folder
 
 

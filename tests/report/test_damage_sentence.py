@@ -1,0 +1,49 @@
+"""Damages in words: file, cell, what was found, what to do; on stderr and on the page."""
+
+import shutil
+from html import unescape
+
+from click.testing import CliRunner
+from made_runs import build_run
+from places import DATA
+
+from allreduce_bench.cli import main
+from allreduce_bench.report.damage_sentence import MOST_NAMED, damage_caveats, damage_report
+from allreduce_bench.runs.folder import RunFolder
+
+
+def test_a_damage_is_one_line_of_fit_and_a_warning_of_the_page(tmp_path):
+    folder = build_run(tmp_path / "run", sizes=(8, 1024), ranks=(2,), launches=1)
+    path = folder.launches / "2r-1.1.csv"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([lines[0], *lines[4:]]))
+    line = (
+        f"{path}: damaged: native 8 B: the rows of a cell were changed; "
+        f"measure it again: allreduce-bench run --resume -o {folder.path}"
+    )
+    found = damage_report(folder)
+    assert found.damages == [line] and "1 cell is not measured in launch 2r-1; go on with: " in found.missing
+    (caveat,) = damage_caveats(found)
+    assert caveat.badge == "DAMAGED FILES" and caveat.notes[0].text == line
+    result = CliRunner().invoke(main, ["fit", str(folder.path)])
+    assert result.stderr.splitlines()[0] == f"warning: {line}"
+    CliRunner().invoke(main, ["report", str(folder.path)])
+    assert line in unescape((folder.path / "report.html").read_text())
+
+
+def test_many_damages_are_counted(tmp_path):
+    folder = build_run(tmp_path / "run", sizes=(8,), ranks=(2,), launches=MOST_NAMED + 3)
+    for path in folder.launches.glob("2r-?.1.json"):
+        path.write_bytes(b"")
+    (folder.launches / "2r-10.1.csv").unlink()
+    found = damage_report(folder).damages
+    assert len(found) == MOST_NAMED + 1 and found[-1].endswith("and 2 more damages")
+
+
+def test_version_3_is_said_once_and_plain(tmp_path):
+    folder = RunFolder(shutil.copytree(DATA / "run_with_dissemination", tmp_path / "run"))
+    found = damage_report(folder)
+    assert found.damages == [] and found.unchecked == (
+        f"{folder.path}: 2 launches were written by layout 3, which holds no checksums: changes cannot be noticed"
+    )
+    assert [caveat.level for caveat in damage_caveats(found)] == ["info"]

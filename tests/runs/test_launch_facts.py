@@ -1,0 +1,41 @@
+"""The JSON of a launch: what is read of it is of its type, or refused in words."""
+
+import json
+
+import pytest
+from made_runs import launch_facts
+from places import DATA
+
+from allreduce_bench.runs.launch_facts import check_facts
+from allreduce_bench.runs.rows import RunError
+from allreduce_bench.runs.schema import SCHEMA_VERSION
+
+HEAD = {"schema_version": SCHEMA_VERSION, "launch": "2r-1", "attempt": 1, "started": "2026-01-01T00:00:00+00:00"}
+
+
+def test_real_and_made_facts_are_let_through():
+    check_facts({**HEAD, **launch_facts(2)})
+    check_facts(json.loads((DATA / "run_with_dissemination" / "launches" / "2r-1.1.json").read_text()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"started": -0.0},
+        {"binding": [{}, "1"]},
+        {"machines": [[[1]]]},
+        {"startup": {"first_collective_s": float("inf")}},
+        {"ranks": 10**30},
+        {"mpi": None},
+        {"sync": None},
+        {"command": 3},
+        {"findings": [{"code": "x"}]},
+        {"counted": [{"cpus": 2, "elapsed_s": 1.0}]},
+        {"clock": {"method": "a", "drift_ppm": 1.0}},
+        {"schema_version": SCHEMA_VERSION + 1},
+    ],
+    ids=str,
+)
+def test_other_types_are_refused_in_words(change):
+    with pytest.raises(RunError, match="says|say "):
+        check_facts({**HEAD, **launch_facts(2), **change})
