@@ -93,24 +93,15 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
     refuse_long_logs("import", logs, no_limit)
     if dtype is not None and dtype.lower() not in (*ITEMSIZES, *SPELLINGS):
         raise OneLineError(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")
-    common = {
-        "dtype": dtype,
-        "op": op,
-        "in_place": in_place,
-        "algorithm": algorithm,
-        "columns": columns,
-        "where": where,
-    }
+    common = {"dtype": dtype, "op": op, "in_place": in_place, "algorithm": algorithm, "columns": columns}
+    common["where"] = where
     counts = zip(_for_each("ranks", ranks, logs), _for_each("nodes", nodes, logs))
-    rows_of_logs: list[tuple[Path, list[Imported]]] = []
     with warnings.catch_warnings(record=True) as log_warnings:
         warnings.simplefilter("always", LogWarning)
-        for log, (rank_count, node_count) in zip(logs, counts):
-            rows_of_logs.append((log, read(log, Asked(ranks=rank_count, nodes=node_count, **common))))
+        rows_of_logs = [(log, read(log, Asked(ranks=r, nodes=n, **common))) for log, (r, n) in zip(logs, counts)]
     options = {"ranks": list(ranks), "nodes": list(nodes), **common}
-    command = kept_command()
     logged = [row for _, rows in rows_of_logs for row in rows]
-    summary = keep(logged, RunFolder(output), command, _without_empty(options))
+    summary = keep(logged, RunFolder(output), kept_command(), _without_empty(options))
     for warning in log_warnings:
         talk(f"warning: {warning.message}")
     click.echo("\n".join([*(_sentence_of_log(log, rows) for log, rows in rows_of_logs), *_doubts(summary)]))

@@ -242,8 +242,7 @@ def _segments_text(group: CompetingModels, cells: Sequence[Predicted]) -> str:
 
 def source_of(machine: Machine, name: str) -> str:
     """The source of the models of a machine file, as text."""
-    runs = [str(run.get("run", "?")) for run in machine.runs]
-    return f"{name}, fitted to {', '.join(runs) or 'unnamed runs'}"
+    return f"{name}, fitted to {', '.join(str(run.get('run', '?')) for run in machine.runs) or 'unnamed runs'}"
 
 
 def prices_in_words(alpha_s: float, beta_s_per_byte: float) -> str:

@@ -13,7 +13,7 @@ from .. import __version__
 from .folder import RunFolder
 from .plan import Plan
 from .rows import RunError, csv_bytes
-from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, SUMMARY, Column, checked_json, checksum, first_link, names
+from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, Column, checked_json, checksum, first_link, names
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -190,18 +190,6 @@ class Recorder:
     def _write_facts(self) -> None:
         """All at once: others may read them at any time."""
         write_whole(Path(f"{self._stem}.json"), checked_json(self._facts), self._sync)
-
-
-def write_summary(folder: RunFolder, rows: Iterable[Mapping[str, object]]) -> None:
-    """Write summary.csv anew, all at once."""
-    from .atomic_write import write_atomically  # late, too
-
-    write_atomically(folder.summary_csv, csv_bytes(summary_lines(rows)).decode())
-
-
-def summary_lines(rows: Iterable[Mapping[str, object]]) -> list[list]:
-    """The lines of summary.csv: the names of SUMMARY, then the values of each row."""
-    return [names(SUMMARY), *(field_values(SUMMARY, row) for row in rows)]
 
 
 def mark_line(mark: Mapping[str, object]) -> tuple[bytes, str]:

@@ -13,11 +13,8 @@ from allreduce_bench.runs.recorder import (
     create_run,
     discard_run,
     is_taken,
-    summary_lines,
-    write_summary,
 )
 from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.schema import SUMMARY, names
 from allreduce_bench.runs.unfinished import mark_unfinished_cell
 
 PLAN = Plan(("ring",), (8,), (2,), launches=2, seed=1, floors=False)
@@ -104,13 +101,3 @@ def test_a_mark_joins_the_newest_attempt_unless_the_cell_has_ended(folder):
     recorder.cell({**COMMON, "state": "done"}, [])
     mark_unfinished_cell(folder, LAUNCH, {**COMMON, "state": "hung", "reason": "too late"})
     assert [row["reason"] for row in folder.marks()] == ["rank 1 is late", ""]
-
-
-def test_a_summary_has_every_column_and_flags_as_numbers(folder):
-    rows = [{"algorithm": "ring", "oversubscribed": True, "time_s": None}]
-    header, values = summary_lines(rows)
-    row = dict(zip(header, values))
-    assert header == names(SUMMARY)
-    assert (row["algorithm"], row["oversubscribed"], row["time_s"], row["op"]) == ("ring", 1, "", "")
-    write_summary(folder, rows)
-    assert folder.summary_csv.read_text().splitlines()[0] == ",".join(header)

@@ -23,9 +23,10 @@ from allreduce_bench.runs import kept
 from allreduce_bench.runs.folder import KEY, RunFolder, key_of
 from allreduce_bench.runs.kept import read_json
 from allreduce_bench.runs.plan import Cell, Launch, Plan
-from allreduce_bench.runs.recorder import Recorder, create_run, write_summary
+from allreduce_bench.runs.recorder import Recorder, create_run
 from allreduce_bench.runs.rows import RunError
 from allreduce_bench.runs.schema import SUMMARY, names
+from allreduce_bench.runs.summary_csv import write_summary
 from allreduce_bench.runs.unfinished import mark_unfinished_cell
 
 JOBS, CALLS = 4, 5
