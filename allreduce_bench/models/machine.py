@@ -77,7 +77,9 @@ def read_machine(path: Path) -> Machine:
         raise MachineError(f"{path}: not a machine file; expected the output of 'allreduce-bench fit'")
     if content.get("schema_version") != MACHINE_VERSION:
         version = content.get("schema_version")
-        raise MachineError(f"{path}: of schema {version}; this program reads {MACHINE_VERSION}: fit the runs again")
+        raise MachineError(
+            f"{path}: of schema {version!r:.40}; this program reads {MACHINE_VERSION}: fit the runs again"
+        )
     try:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
         machine = read_as(Machine, fields, exact=True)

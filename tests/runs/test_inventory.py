@@ -1,11 +1,11 @@
 """Which runs a folder holds: their order, how far they are, and whatever else lies there."""
 
-import json
 import os
 import shutil
 
 import pytest
 from made_runs import build_run
+from rechecked import change_json
 
 from allreduce_bench.evaluation.summary import record_summary
 from allreduce_bench.runs.inventory import Progress, kept_runs, launch_facts, newest_first, progress
@@ -14,8 +14,7 @@ from allreduce_bench.runs.inventory import Progress, kept_runs, launch_facts, ne
 def made(path, created="2026-11-21T10:00:00+00:00", **words):
     """A run that was begun then."""
     folder = build_run(path, **{"sizes": (8, 1024), "ranks": (2,), "launches": 2, **words})
-    run = json.loads(folder.run_json.read_text())
-    folder.run_json.write_text(json.dumps({**run, "created": created}))
+    change_json(folder.run_json, created=created)
     return folder
 
 
