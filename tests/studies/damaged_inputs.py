@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from click.testing import CliRunner
-from damaged_runs import DAMAGES
+from damaged_runs import OF_A_FILE
 from made_logs import nccl_json, result
 from places import DATA, JOBS, LOGS
 
@@ -91,7 +91,7 @@ def outcomes(draw: random.Random, path: Path, whole: bytes, words: Sequence[str]
     counted: Counter = Counter()
     for _ in range(damages):
         content = whole
-        for damage in draw.choices(DAMAGES, k=draw.randint(1, 3)):
+        for damage in draw.choices(OF_A_FILE, k=draw.randint(1, 3)):
             content = damage(draw, content) if content else content
         path.write_bytes(content)
         chosen = [*words, *draw.choice(IMPORTS)] if words[0] == "import" else words
