@@ -176,6 +176,12 @@ def left_behind(mark: str, patience_s: float) -> int:
     return len(left)
 
 
+def heed_signals() -> None:
+    """What shells and nohup have a process in the background ignore is heeded again."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def command(python: Path, folder: Path, ranks: int, launches: int, timeout: str) -> list[str]:
     """A run of about 2 seconds on quiet cores."""
     measured = ["-a", ",".join(ALGORITHMS), "--sizes", ",".join(SIZES), "--iters", "40", "--no-floors"]
@@ -197,6 +203,7 @@ def kill(draw: random.Random, python: Path, kind: Kind, place: Path) -> Outcome 
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
+            preexec_fn=heed_signals,
         )
         try:
             if not wait_for_moment(draw, cells, folder, process):
