@@ -246,7 +246,9 @@ def judge_words(outcome: Outcome, kind: Kind, rank: int, status: int, lines: lis
     if not (status == 0 or (status == 1 and has_said) or (by_signal and (has_said or not has_cells))):
         outcome.faults.append(f"status {status}: {last or 'nothing said'}")
     if kind.victim == "rank" and status:
-        outcome.rank_named = f"rank {rank} on " in last
+        outcome.rank_named = f"rank {rank} " in last
+        if has_cells and not outcome.rank_named:  # one that dies at the start may not have been heard of yet
+            outcome.faults.append(f"the rank is not named: {last}")
 
 
 def go_on(
