@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from ..runs.careful_reading import open_kept
 from ..runs.folder import KEY, RunFolder, run_names
 from ..runs.rows import Row, RunError
 from ..runs.schema import KINDS, REPETITIONS, SUMMARY, Column, names
@@ -42,7 +43,8 @@ def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
     if path.parent.parent != folder.launches or path.parent.name != f"{mark['launch']}.{mark['attempt']}.stamps":
         raise RunError(f"{path}: damaged: {expected}")
     try:
-        stamps = np.load(path, allow_pickle=False)
+        with open_kept(path) as file:
+            stamps = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise RunError(f"{path}: damaged: {error}; {expected}") from error
     if not isinstance(stamps, np.ndarray) or stamps.dtype != float or stamps.shape[::2] != (2, int(mark["ranks"])):

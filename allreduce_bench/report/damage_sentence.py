@@ -43,7 +43,7 @@ def damage_caveats(report: DamageReport) -> list[Caveat]:
     """The same as warnings of the page."""
     caveats = []
     if report.damages:
-        effect = "the cells that this is about count as missing"
+        effect = "the cells that this is about count as missing" if report.missing else ""
         caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
     if report.unchecked:
         caveats.append(Caveat("info", "files without checksums", (Note(report.unchecked),)))

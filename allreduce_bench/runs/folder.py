@@ -52,6 +52,9 @@ class RunFolder:
             raise
         if self.launches.is_symlink():
             raise RunError(f"{self.launches}: a symbolic link; a run folder holds its own files only: remove it")
+        command = run.get("command", [])
+        if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+            raise RunError(f"{self.run_json}: damaged: command is {command!r:.60}; restore it or measure anew")
         version = run.get("schema_version")
         if type(version) is not int:
             raise RunError(f"{self.run_json}: damaged: it names no schema version; expected {SCHEMA_VERSION}")

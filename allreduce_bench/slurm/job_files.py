@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+from ..runs.careful_reading import read_kept
 from ..runs.folder import RunFolder
 from ..runs.kept import read_json
 from ..runs.rows import RunError
@@ -115,7 +116,7 @@ def read_submissions(folder: Path) -> list[Submission]:
 def read_records(run: RunFolder) -> list[StartRecord]:
     """Those of all starts of all jobs that wrote into the run, in order. Raises RunError."""
     paths = (run.path / JOBS).glob("job-*.json")
-    whole = [path for path in paths if path.read_bytes().rstrip().endswith(b"}")]  # half: being written, or cut off
+    whole = [path for path in paths if read_kept(path).rstrip().endswith(b"}")]  # half: being written, or cut off
     records = [_typed(StartRecord, read_json(path), path) for path in whole]
     return sorted(records, key=lambda record: (record.started, record.id, record.restart))
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from html import unescape
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from made_runs import build_run, launch_facts
+from places import DATA
 from rechecked import change_json
 
 from allreduce_bench.cli import main
@@ -214,6 +216,21 @@ def test_other_schemas_imported_runs_and_damage_are_refused_and_nothing_is_left(
     change_json(b.run_json, **content)
     (tmp_path / "new" / "notes").mkdir(parents=True)
     assert "exists already" in collect(a.path, b.path, "-o", tmp_path / "new").stderr
+
+
+def test_runs_of_version_3_stay_unchecked_in_the_merged_run(tmp_path):
+    old = [RunFolder(shutil.copytree(DATA / "run_with_dissemination", tmp_path / name)) for name in "ab"]
+    new = merge(old, tmp_path / "new", [])
+    assert new.unchecked() == ["2r-1", "2r-2", "2r-3", "2r-4"] and not new.damages()
+    assert len(list(new.repetitions())) == 2 * len(list(old[0].repetitions()))
+
+
+def test_what_a_link_leads_to_is_not_merged(tmp_path):
+    a, b = build(tmp_path / "a"), build(tmp_path / "b")
+    path = b.launches / "4r-2.1.json"
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert "4r-2.1.json: damaged: a symbolic link" in refused(tmp_path, a, b)
 
 
 def test_an_imported_run_is_refused(tmp_path):

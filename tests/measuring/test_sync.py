@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from interpreters import interpreters
 from measured_runs import bench
+from rechecked import change_json
 
 from allreduce_bench.evaluation import frames
 from allreduce_bench.runs.folder import RunFolder, key_of
@@ -120,9 +121,7 @@ def test_a_later_launch_keeps_to_what_the_first_one_chose(tmp_path):
     assert bench(python, "run", *words).returncode == 0
     for path in folder.glob("launches/2r-2.*"):
         path.unlink()
-    first = facts(folder, "2r-1")
-    first["sync"] = {"way": "barrier", "why": "of old"}
-    (folder / "launches" / "2r-1.1.json").write_text(json.dumps(first))
+    change_json(folder / "launches" / "2r-1.1.json", sync={"way": "barrier", "why": "of old"})
     assert bench(python, "run", "--resume", "-o", folder).returncode == 0
     assert facts(folder, "2r-2")["sync"] == {"way": "barrier", "why": "as in launch 2r-1"}
     assert {row["time_definition"] for row in rows(folder, "2r-2")} == {"barrier_max_local"}

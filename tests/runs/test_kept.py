@@ -1,5 +1,6 @@
 """An attempt as it is read: one damaged file costs its own cells, said with file and cell; the others are whole."""
 
+import json
 import os
 import shutil
 
@@ -81,6 +82,14 @@ def test_links_and_pipes_in_a_run_are_not_read(folder, tmp_path, ending):
     os.mkfifo(path)
     assert [(name, words.split(";")[0]) for name, words in found(folder)] == [(path.name, "a FIFO")]
     assert missing(folder) == 6
+
+
+def test_a_command_that_is_none_is_refused(tmp_path):
+    folder = RunFolder(shutil.copytree(DATA / "run_with_dissemination", tmp_path / "run"))
+    text = json.dumps({**json.loads(folder.run_json.read_text()), "command": float("inf")})
+    folder.run_json.write_text(text)
+    with pytest.raises(RunError, match="damaged: command is inf"):
+        folder.open()
 
 
 def test_a_version_that_was_changed_is_noticed(folder):
