@@ -18,7 +18,7 @@ from allreduce_bench.runs.folder import RunFolder
 JOB = {"SLURM_JOB_ID": "12", "SLURM_JOB_NUM_NODES": "2", "SLURM_JOB_NODELIST": "n[1-2]"}
 TOPOLOGY = "SwitchName=s0 Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=s1\\nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-2]"
 FIELDS = ["job", "task", "restart", "only", "nodes", "switches", "started", "stage", "ended", "end", "why", "requeued"]
-SMALL = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 2, "--no-floors"]
+SMALL = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 2, "--no-reference-times"]
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
@@ -180,7 +180,7 @@ def test_what_a_job_refuses_stands_in_its_record(slurm, tmp_path):
 @needs_mpi
 def test_in_a_job_its_tasks_are_the_ranks(slurm, tmp_path):
     folder = tmp_path / "run"
-    words = ["--sizes", 8, "-a", "ring", "--iters", 2, "--no-floors", "--launches", 1, "-o", folder]
+    words = ["--sizes", 8, "-a", "ring", "--iters", 2, "--no-reference-times", "--launches", 1, "-o", folder]
     assert ended(start(interpreters()[0], *words, SLURM_NTASKS="3", SLURM_JOB_NUM_NODES="1")).returncode == 0
     assert RunFolder(folder).plan().ranks == (3,)
 

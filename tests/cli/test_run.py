@@ -48,7 +48,7 @@ def test_a_run_measures_every_cell_and_says_so(python, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_16_bit_types_are_measured_and_labelled(python, tmp_path, dtype):
-    folder, words = tmp_path / "run", ["-a", "native,ring,tree", "--launches", 1, "--iters", 2, "--no-floors"]
+    folder, words = tmp_path / "run", ["-a", "native,ring,tree", "--launches", 1, "--iters", 2, "--no-reference-times"]
     result = bench(python, "run", "-n", 3, "-d", dtype, "--op", "avg", "--sizes", "0,6,6K", *words, "-o", folder)
     assert result.returncode == 0, result.stderr
     label = "16-bit sums on a CPU: times measure the arithmetic more than the network"
@@ -81,7 +81,7 @@ def test_a_type_that_is_not_installed_is_refused_in_one_line(tmp_path):
 def test_iters_and_warmups_are_exact(python, tmp_path):
     folder = tmp_path / "run"
     words = ["-n", 2, "--sizes", 64, "-a", "ring", "--launches", 1, "--iters", 37, "--warmups", 4, "-o", folder]
-    assert bench(python, "run", "--no-floors", *words).returncode == 0
+    assert bench(python, "run", "--no-reference-times", *words).returncode == 0
     with open(folder / "launches" / "2r-1.1.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["warmup"] for row in rows] == ["1"] * 4 + ["0"] * 37

@@ -21,7 +21,7 @@ SCRIPT = """#!/bin/bash
 #SBATCH --nodes=2 --ntasks-per-node=1 --time=5 --requeue --open-mode=append
 export PYTHONPATH={package}
 exec {python} -m allreduce_bench run --ranks-per-node 1 --sizes 8,64K,256K -a native,ring,tree --min-time 1s \\
-    --no-floors --launches 1 --resume --requeue --output {folder}
+    --no-reference-times --launches 1 --resume --requeue --output {folder}
 """
 
 

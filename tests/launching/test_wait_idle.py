@@ -102,7 +102,7 @@ def busy_loops():
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tmp_path):
-    words = ["-n", 2, "--sizes", 8, "-a", "native", "--launches", 1, "--min-time", "1s", "--no-floors"]
+    words = ["-n", 2, "--sizes", 8, "-a", "native", "--launches", 1, "--min-time", "1s", "--no-reference-times"]
     result = bench(python, "run", *words, "--wait-idle", "2s", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     assert "waiting for an idle machine: " in result.stderr and "--wait-idle time is used up" in result.stderr

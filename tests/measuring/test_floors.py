@@ -67,7 +67,7 @@ def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path):
     rows = summarise(folder)
     assert all(row[column] is None for row in rows for column in COLUMNS.values())
     assert "floors:" not in text_of(folder, rows)
-    assert "not measured (--no-floors)" in write_report([folder], tmp_path / "report.html").read_text()
+    assert "not measured (--no-reference-times)" in write_report([folder], tmp_path / "report.html").read_text()
 
 
 def test_warm_and_cold_cells_do_not_compete(rows):
@@ -278,7 +278,7 @@ def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
 
 @needs_mpi
 def test_without_floors_only_all_reduces_are_measured(tmp_path):
-    words = ["-n", 2, "--sizes", "8", "-a", "native,ring", "--launches", 1, "--iters", 2, "--no-floors"]
+    words = ["-n", 2, "--sizes", "8", "-a", "native,ring", "--launches", 1, "--iters", 2, "--no-reference-times"]
     result = bench(interpreters()[0], "run", *words, "-o", tmp_path / "run")
     assert result.returncode == 0 and "floors" not in result.stdout
     assert {mark["algorithm"] for mark in marks(tmp_path / "run")} == {"native", "ring"}

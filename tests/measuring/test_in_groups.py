@@ -16,7 +16,7 @@ from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.groups import groups_of, parse_group_times
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
-QUICK = ["--launches", 1, "--iters", 5, "--warmups", 2, "--no-floors"]
+QUICK = ["--launches", 1, "--iters", 5, "--warmups", 2, "--no-reference-times"]
 
 LEAK = """
 import numpy as np
@@ -151,7 +151,7 @@ def mpirun_python(python: Path, ranks: int, program: str) -> subprocess.Complete
 def test_who_is_silent_sleeps(python, tmp_path):
     mine, kept = tmp_path / "mine.py", str(tmp_path / "asleep.")
     mine.write_text(ASLEEP.format(kept=kept))
-    words = ["-n", 4, "--sizes", "64K", "-a", f"native,{mine}", "--groups", "2", "--launches", 1, "--no-floors"]
+    words = ["-n", 4, "--sizes", "64K", "-a", f"native,{mine}", "--groups", "2", "--launches", 1, "--no-reference-times"]
     result = bench(python, "run", *words, "--min-time", "300ms", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     for rank in (2, 3):

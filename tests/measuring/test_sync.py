@@ -42,7 +42,7 @@ def test_every_way_at_every_number_of_ranks_gives_columns_that_fit_together(pyth
     folder, turn = tmp_path / "run", SYNCS.index(way) + interpreters().index(python)
     numbers = RANKS if FULL else RANKS[turn % 2 :: 2]
     words = ["--sizes", "8,4K", "-a", "native,ring", "--launches", 1, "--iters", 6, "--warmups", 2, "--record", "all"]
-    words += ["--no-floors", "--back-to-back", 3, "--sync", way, "-n", ",".join(map(str, numbers)), "-o", folder]
+    words += ["--no-reference-times", "--back-to-back", 3, "--sync", way, "-n", ",".join(map(str, numbers)), "-o", folder]
     result = bench(python, "run", *words)
     assert result.returncode == 0, result.stderr
     for mark in RunFolder(folder).marks():
@@ -91,7 +91,7 @@ def check_stamps(folder: RunFolder, mark: dict, calls: list[dict], error_s: floa
 def test_stamps_come_back_as_a_tidy_frame_and_damage_is_refused(tmp_path):
     folder, words = (
         tmp_path / "run",
-        ["-n", 2, "--sizes", "8,64", "-a", "ring", "--no-floors", "--launches", 1, "--iters", 3],
+        ["-n", 2, "--sizes", "8,64", "-a", "ring", "--no-reference-times", "--launches", 1, "--iters", 3],
     )
     assert bench(interpreters()[0], "run", *words, "--record", "all", "-o", folder).returncode == 0
     run = RunFolder(folder)

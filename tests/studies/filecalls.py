@@ -31,7 +31,7 @@ def rank_command(interpreter: str, folder: Path) -> list[str]:
 
     `interpreter` is an absolute path, as the run notes it.
     """
-    words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--no-floors", "--iters", "1", "--launches", "2"]
+    words = ["-n", "1", "--sizes", "8", "-a", "native,ring", "--no-reference-times", "--iters", "1", "--launches", "2"]
     run = [interpreter, "-m", "allreduce_bench", "run", *words, "-o", str(folder)]
     subprocess.run(run, env=environment(), capture_output=True, text=True, check=True, timeout=120)
     command = shlex.split(json.loads((folder / "launches" / "1r-2.1.json").read_text())["command"])

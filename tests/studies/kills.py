@@ -184,7 +184,7 @@ def heed_signals() -> None:
 
 def command(python: Path, folder: Path, ranks: int, launches: int, timeout: str) -> list[str]:
     """A run of about 2 seconds on quiet cores."""
-    measured = ["-a", ",".join(ALGORITHMS), "--sizes", ",".join(SIZES), "--iters", "40", "--no-floors"]
+    measured = ["-a", ",".join(ALGORITHMS), "--sizes", ",".join(SIZES), "--iters", "40", "--no-reference-times"]
     many = ["-n", str(ranks), "--launches", str(launches), "--timeout", timeout]
     return [str(python), "-m", "allreduce_bench", "run", "-o", str(folder), *many, *measured]
 

@@ -15,7 +15,7 @@ from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.summary_row import SummaryRow
 from allreduce_bench.runs.folder import RunFolder
 
-MEASURED = ["-n", "2", "--sizes", "8,1K,64K,1M", "--cell-time", "50ms", "--no-floors"]
+MEASURED = ["-n", "2", "--sizes", "8,1K,64K,1M", "--cell-time", "50ms", "--no-reference-times"]
 # ends by itself, too, where whoever started it was killed
 BUSY = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(100_000))"
 

@@ -24,7 +24,7 @@ def test_columns_of_a_csv_are_told_by_their_names(tmp_path):
 def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
     (row,) = read(log(tmp_path, f"ranks,nbytes,time_s,{name}\n4,1000,,1.5\n"))
     assert row.time_s == pytest.approx(1000 * 2 * 3 / 4 / rate)
-    with pytest.raises(LogError, match="line 2: a bus bandwidth without a number of ranks"):
+    with pytest.raises(LogError, match="line 2: a bus bandwidth needs a number of ranks"):
         read(log(tmp_path, f"nbytes,{name}\n1000,1.5\n"))
     (row,) = read(log(tmp_path, f"nbytes,{name}\n1000,1.5\n"), Asked(ranks=4))
     assert row.time_s == pytest.approx(1000 * 2 * 3 / 4 / rate)
@@ -33,17 +33,17 @@ def test_a_bus_bandwidth_is_a_time_of_its_ranks(tmp_path, name, rate):
 @pytest.mark.parametrize(
     "text, columns, words",
     [
-        ("ranks,nbytes,time\n4,8,2\n", {}, "line 1: no time in a unit that its name says"),
-        ("ranks,time_s\n4,2\n", {}, "line 1: no column of a size"),
+        ("ranks,nbytes,time\n4,8,2\n", {}, "line 1: no time with a unit in its name"),
+        ("ranks,time_s\n4,2\n", {}, "line 1: no column for the size"),
         ("ranks,nbytes,time_s\n4,8,fast\n", {}, "line 2: time_s is 'fast'"),
         ("ranks,nbytes,time_s\n4.5,8,1\n", {}, "line 2: the number of ranks is '4.5'"),
         ("ranks,nbytes,time_s\n4,8,1\n4,8\n4,8,1\n", {}, "line 3: 2 fields, expected 3"),
         ("ranks,nbytes,time_s\n", {}, "line 1: no row"),
         ("# by hand\nranks,nbytes,time_s\n4,x,1\n", {}, "line 3: nbytes is 'x'"),
         ("ranks,nbytes,time_s\n4,8,1\n", {"time_us": "speed"}, "no column 'speed'"),
-        ("ranks,nbytes,speed\n4,8,1\n", {"time": "speed"}, "of which unit"),
+        ("ranks,nbytes,speed\n4,8,1\n", {"time": "speed"}, "the unit is missing"),
         ("ranks,nbytes,speed\n4,8,1\n", {"mood": "speed"}, "unknown 'mood'"),
-        ("ranks,count,time_s\n4,8,1\n", {}, "line 2: a count of elements of which type"),
+        ("ranks,count,time_s\n4,8,1\n", {}, "line 2: the type of the elements is unknown"),
     ],
 )
 def test_a_csv_that_lacks_something_says_what(tmp_path, text, columns, words):
