@@ -52,15 +52,10 @@ def test_the_report_is_that_of_the_newest(here, monkeypatch):
 def test_the_newest_is_taken_and_named(here, command):
     made(here / "results" / "old", 20)
     made(here / "results" / "new", 21)
-    made(here / "results" / "example", 22)
+    made(here / "elsewhere" / "newer", 22)
     result = bench(command)
     assert result.exit_code == 0 and "the newest run: results/new\n" in result.stderr
     assert result.stdout == bench(command, "results/new").stdout
-
-
-def test_the_example_is_taken_where_there_is_no_other(here):
-    made(here / "results" / "example", 22)
-    assert "the newest run: results/example\n" in bench("show").stderr
 
 
 def test_compare_takes_the_newest_and_the_newest_before_it_with_cells_of_it(here):

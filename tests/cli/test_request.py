@@ -23,7 +23,17 @@ def test_what_is_not_said_is_the_default_of_plan_and_control():
 
 def test_what_is_said_is_in_the_plan_or_in_the_control():
     words = ["--sizes", "1K,8", "-a", "ring,native", "--segment", "64K", "--cell-time", "2s", "--min-time", "1s"]
-    words += ["--link-rate", "8Gbit", "--launches", "2", "--no-reference-times", "--hosts", "n1:8,n2", "--map-by", "core"]
+    words += [
+        "--link-rate",
+        "8Gbit",
+        "--launches",
+        "2",
+        "--no-reference-times",
+        "--hosts",
+        "n1:8,n2",
+        "--map-by",
+        "core",
+    ]
     words += ["--within", "2m", "--timeout", "5s", "--only", "4r", "--min-busbw", "1K:20", "--max-time", "8:15us"]
     words += ["--wait-idle", "10m"]
     request = asked("-n", "2,4", "--seed", "1", "-o", "x", *words, "--format", "csv", "--report", "--skip-hung")

@@ -19,7 +19,7 @@ from allreduce_bench.cli import main
 from allreduce_bench.cli.terminal import screen
 from allreduce_bench.cli.types import color_option
 
-EXAMPLE = ROOT / "results" / "example"
+EXAMPLE = ROOT / "docs" / "example"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 

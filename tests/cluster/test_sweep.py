@@ -12,7 +12,17 @@ from allreduce_bench.slurm import commands
 from allreduce_bench.slurm.job_files import read_submissions
 from allreduce_bench.slurm.nodelist import expand
 
-WHAT = ("--ranks-per-node", "1", "--sizes", "8,64K", "-a", "native,ring", "--cell-time", "100ms", "--no-reference-times")
+WHAT = (
+    "--ranks-per-node",
+    "1",
+    "--sizes",
+    "8,64K",
+    "-a",
+    "native,ring",
+    "--cell-time",
+    "100ms",
+    "--no-reference-times",
+)
 PATIENCE_S = 240.0
 
 

@@ -151,7 +151,19 @@ def mpirun_python(python: Path, ranks: int, program: str) -> subprocess.Complete
 def test_who_is_silent_sleeps(python, tmp_path):
     mine, kept = tmp_path / "mine.py", str(tmp_path / "asleep.")
     mine.write_text(ASLEEP.format(kept=kept))
-    words = ["-n", 4, "--sizes", "64K", "-a", f"native,{mine}", "--groups", "2", "--launches", 1, "--no-reference-times"]
+    words = [
+        "-n",
+        4,
+        "--sizes",
+        "64K",
+        "-a",
+        f"native,{mine}",
+        "--groups",
+        "2",
+        "--launches",
+        1,
+        "--no-reference-times",
+    ]
     result = bench(python, "run", *words, "--min-time", "300ms", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     for rank in (2, 3):

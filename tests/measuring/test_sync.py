@@ -42,7 +42,17 @@ def test_every_way_at_every_number_of_ranks_gives_columns_that_fit_together(pyth
     folder, turn = tmp_path / "run", SYNCS.index(way) + interpreters().index(python)
     numbers = RANKS if FULL else RANKS[turn % 2 :: 2]
     words = ["--sizes", "8,4K", "-a", "native,ring", "--launches", 1, "--iters", 6, "--warmups", 2, "--record", "all"]
-    words += ["--no-reference-times", "--back-to-back", 3, "--sync", way, "-n", ",".join(map(str, numbers)), "-o", folder]
+    words += [
+        "--no-reference-times",
+        "--back-to-back",
+        3,
+        "--sync",
+        way,
+        "-n",
+        ",".join(map(str, numbers)),
+        "-o",
+        folder,
+    ]
     result = bench(python, "run", *words)
     assert result.returncode == 0, result.stderr
     for mark in RunFolder(folder).marks():

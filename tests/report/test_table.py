@@ -65,7 +65,7 @@ def kept_runs(tmp_path_factory):
 
     path = tmp_path_factory.mktemp("kept") / "run"
     build_run(path, algorithms=("native", *builtin()), ranks=(4,), sizes=(8, 1024, 1 << 20), outcome=outcome)
-    folders = [path, ROOT / "results" / "example", TESTS / "data" / "run_with_dissemination"]
+    folders = [path, ROOT / "docs" / "example", TESTS / "data" / "run_with_dissemination"]
     return [(folder.plan(), summarise(folder)) for folder in map(RunFolder, folders)]
 
 

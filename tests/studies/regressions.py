@@ -29,7 +29,17 @@ from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.folder import RunFolder
 
 BENCH = ["-m", "allreduce_bench"]
-MEASURED = ["-a", "native,ring", "--cell-time", "50ms", "--no-reference-times", "--sync", "barrier", "--thread-level", "single"]
+MEASURED = [
+    "-a",
+    "native,ring",
+    "--cell-time",
+    "50ms",
+    "--no-reference-times",
+    "--sync",
+    "barrier",
+    "--thread-level",
+    "single",
+]
 SIZES_AA, SIZES_AB = "8,1K,16K,64K,256K,1M", "64K,256K,1M"
 SLOWDOWNS = (0.1, 0.2, 0.3)
 THRESHOLD = "10%"

@@ -11,7 +11,7 @@ from allreduce_bench.runs.json_schema.build import Format
 from allreduce_bench.runs.json_schema.check import document_violations, folder_violations
 
 # small runs that are kept with the program
-EXAMPLE = next(path for path in (ROOT / "docs" / "example", ROOT / "results" / "example") if path.is_dir())
+EXAMPLE = ROOT / "docs" / "example"
 KEPT_RUNS = [EXAMPLE, *(path.parent for path in DATA.glob("*/run.json"))]
 FORMATS = {format_.name: format_ for format_ in _formats()}
 

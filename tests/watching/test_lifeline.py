@@ -119,7 +119,21 @@ def test_a_warning_that_only_the_ranks_hear_ends_the_run_too(python, tmp_path):
 def test_a_warning_in_the_last_cell_leaves_nothing_to_be_done(tmp_path):
     folder, mine, begun = tmp_path / "run", tmp_path / "mine.py", tmp_path / "begun"
     mine.write_text(MINE.format(begun=str(begun)))
-    words = ["-n", 2, "--sizes", 8, "-a", mine, "--no-reference-times", "--launches", 1, "--min-time", "3s", "-o", folder]
+    words = [
+        "-n",
+        2,
+        "--sizes",
+        8,
+        "-a",
+        mine,
+        "--no-reference-times",
+        "--launches",
+        1,
+        "--min-time",
+        "3s",
+        "-o",
+        folder,
+    ]
     command = [str(interpreters()[0]), "-m", "allreduce_bench", "run", *map(str, words)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not begun.exists():
