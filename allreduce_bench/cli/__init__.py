@@ -22,16 +22,16 @@ from .sections import examples
 
 GROUPS = {  # title -> name of a command -> module, attribute, what it does; in the order a newcomer needs them
     "Measure": {
-        "doctor": ("doctor", "doctor", "Check this node and its MPI: what would disturb a measurement"),
+        "doctor": ("doctor", "doctor", "Check this node and its MPI for problems that disturb measurements"),
         "demo": ("demo", "demo", "Measure all algorithms on this machine and write the report"),
-        "run": ("run", "run", "Measure all-reduce algorithms beside the library's own"),
+        "run": ("run", "run", "Measure all-reduce algorithms and the library's own"),
     },
     "Read": {
         "runs": ("show", "runs", "List runs, the newest first"),
         "show": ("show", "show", "Print the table of a run again"),
-        "report": ("report", "report", "Write a web page about runs, with its figures"),
-        "compare": ("compare", "compare", "Say which cells of new runs are slower or faster than before"),
-        "import": ("import_", "import_", "Make a run of logs of OSU, IMB, nccl-tests and others"),
+        "report": ("report", "report", "Write a web page about runs, with figures"),
+        "compare": ("compare", "compare", "Find the cells of new runs that are slower or faster than before"),
+        "import": ("import_", "import_", "Make a run from logs of OSU, IMB, nccl-tests and others"),
         "schema": ("schema", "schema", "Print the JSON Schema of a file or an output, or check files against it"),
     },
     "Model": {
@@ -39,13 +39,13 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
         "predict": ("predict", "predict", "Predict times, from fitted models or from alpha and bandwidth"),
     },
     "On a cluster with Slurm": {
-        "submit": ("submit", "submit", "Submit a sweep: one job for each number of nodes"),
-        "status": ("status", "status", "Show where the jobs of a sweep are"),
-        "collect": ("collect", "collect", "Write summary and report of a sweep, and name what is missing"),
+        "submit": ("submit", "submit", "Submit a sweep: one job for each node count"),
+        "status": ("status", "status", "Show the state of the jobs of a sweep"),
+        "collect": ("collect", "collect", "Write summary and report of a sweep, and list missing cells"),
         "health": ("health", "health", "Find the node or the link that is slower than its peers"),
     },
     "Algorithms": {
-        "list": ("schedules", "list_", "List the algorithms, their cost, and what others call them"),
+        "list": ("schedules", "list_", "List the algorithms, their costs and their other names"),
         "explain": ("schedules", "explain", "Show an algorithm round by round"),
         "verify": ("schedules", "verify", "Prove that algorithms are all-reduces, without running them"),
     },
@@ -139,6 +139,6 @@ def _noted_interrupts() -> Iterator[list[int]]:
 def main() -> None:
     """Measure, prove, model and explain all-reduce algorithms over MPI.
 
-    Results go to stdout, progress to stderr. Exit status: 0 good, 1 a check failed or nothing was measured, 2 bad
+    Results go to stdout, progress to stderr. Exit status: 0 success, 1 a check failed or nothing was measured, 2 wrong
     usage, 130 interrupted.
     """

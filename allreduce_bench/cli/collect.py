@@ -1,4 +1,4 @@
-"""`collect`: what came back of a sweep; or several runs as one."""
+"""`collect`: summary and report of a sweep; or merge several runs into one."""
 
 import shlex
 from pathlib import Path
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="The page [default: report.html in SWEEP]; of several runs the new run's folder.",
+    help="Report file [default: report.html in SWEEP]; with several runs: folder of the new run.",
 )
 @errors_in_one_line
 def collect(runs: tuple[Path, ...], output: Path | None) -> None:
-    """Write summary and report of SWEEP, and name every missing cell with the reason and the command that measures it.
+    """Write summary and report of SWEEP, and list each missing cell with the reason and the command that measures it.
 
-    Of several RUNs of equal plans, such as those of jobs by hand, make one run. Exit status 1 where cells are missing
-    or a check failed.
+    Several RUNs with equal plans are merged into one run. Exit status 1 if cells are missing or a check failed.
     """
     if len(runs) > 1:
         _merge(runs, output)
@@ -44,9 +43,9 @@ def _merge(runs: tuple[Path, ...], output: Path | None) -> None:
     from ..slurm.job_files import runs_of
 
     if output is None:
-        raise OneLineError("collect of several runs makes a new one: name its folder with -o")
+        raise OneLineError("collect merges several runs into a new one: name its folder with -o")
     if is_taken(output):
-        raise RunError(f"{output}: exists already; choose another folder with -o")
+        raise RunError(f"{output}: already exists; choose another folder with -o")
     sources = [folder for path in runs for folder in runs_of(path)]
     folder = merge(sources, output, kept_command())
     tell_damages(sources)
@@ -64,7 +63,7 @@ def _collect(path: Path, output: Path | None) -> None:
     overview = read_sweep(path)
     tell_damages(run.folder for run in overview.runs)
     if overview.told.silence:
-        talk(f"{overview.told.silence}; what became of jobs is what they wrote of themselves")
+        talk(f"{overview.told.silence}; job states are taken from the files of the jobs")
     if overview.tasks:
         keep_states(overview.told, overview.sweep)
     missing = [overview.missing(run) for run in overview.runs]
@@ -77,15 +76,18 @@ def _collect(path: Path, output: Path | None) -> None:
         page = write_report(measured, output or path / "report.html", missing=list(map(missing_of_run, measured)))
         click.echo(f"report: {page}")
     else:
-        talk("no report: no cell was finished")
+        talk("no report: no cell is finished")
     if broken:
-        raise OneLineError(f"bits differ that a proved schedule fixes: {', '.join(dict.fromkeys(broken))}", 1)
+        raise OneLineError(
+            f"bits differ although the schedule determines them: {', '.join(dict.fromkeys(broken))}",
+            1,
+        )
     if any(missing):
         raise click.exceptions.Exit(1)
 
 
 def _summarise(run: "SweepRun", missing: "list[MissingCell]") -> list[str]:
-    """Write the summary of a run; return the algorithms that broke a promise of their schedule."""
+    """Write the summary of a run; return the algorithms whose results contradict their schedules."""
     from ..evaluation.agreement import broken_promise
     from ..evaluation.missing import explain_rows
     from ..evaluation.summary import record_summary

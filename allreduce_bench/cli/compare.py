@@ -1,4 +1,4 @@
-"""`compare`: the gate that lets no regression through."""
+"""`compare`: find the cells of new runs that are slower or faster than those of baseline runs."""
 
 from pathlib import Path
 
@@ -20,11 +20,11 @@ from .types import (
     tell_damages,
 )
 
-SEPARATOR = "\0--"  # stands for `--`, which click would drop; no path is called so
+SEPARATOR = "\0--"  # represents `--`, which click would drop; no path has this name
 
 
 class _CommandOfSides(click.Command):
-    """A command that is told where `--` stood among its arguments."""
+    """A command that receives the position of `--` among its arguments."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [SEPARATOR if word == "--" else word for word in args])
@@ -39,16 +39,16 @@ class _CommandOfSides(click.Command):
     ),
 )
 @click.argument("runs", nargs=-1, metavar="[BASELINE... [--] NEW...]")
-@click.option("--threshold", type=SHARE, default="5%", show_default=True, help="A difference that is smaller is none.")
-@click.option("-a", "--algorithms", type=NAMES, help="Compare these only [default: all].")
-@click.option("--sizes", type=SIZES, help="Compare these sizes in bytes only, e.g. 8,64K [default: all].")
+@click.option("--threshold", type=SHARE, default="5%", show_default=True, help="Smaller differences count as equal.")
+@click.option("-a", "--algorithms", type=NAMES, help="Compare only these algorithms [default: all].")
+@click.option("--sizes", type=SIZES, help="Compare only these sizes in bytes, e.g. 8,64K [default: all].")
 @click.option(
     "--despite",
     type=DESPITE,
     default=frozenset(),
     metavar="WORDS",
     help="Compare runs that differ in: time, library, thread-level, transport, machine, layout, binding, "
-    "oversubscribed, interface, groups; or all. library implies what each has of its own: thread-level, transport, "
+    "oversubscribed, interface, groups; or all. library includes what depends on it: thread-level, transport, "
     "binding.",
 )
 @click.option(
@@ -56,8 +56,8 @@ class _CommandOfSides(click.Command):
     type=click.Choice(("warn", "pass", "fail")),
     default="warn",
     show_default=True,
-    help="What undecided cells do: fail ends with 1; warn says how many they are, and ends with 1 only where no cell "
-    "was decided; pass lets them pass in silence.",
+    help="Undecided cells: fail exits with 1; warn prints their number, and exits with 1 only if no cell "
+    "was decided; pass ignores them.",
 )
 @click.option(
     "--format",
@@ -65,26 +65,26 @@ class _CommandOfSides(click.Command):
     type=click.Choice(("table", "markdown", "junit", "json")),
     default="table",
     show_default=True,
-    help="Of the result; junit: JUnit XML, what fails the gate is a failure, other undecided cells are skipped.",
+    help="Format of the result; junit: JUnit XML, where other undecided cells are skipped tests.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write the result there, and the table to stdout."
+    "-o", "--output", type=click.Path(path_type=Path), help="Write the result to this file, and the table to stdout."
 )
 @no_limit
 @color_option
 @errors_in_one_line
 def compare(runs, threshold, algorithms, sizes, despite, undecided, format_, output, no_limit) -> None:
-    """Hold NEW runs against BASELINE runs, cell by cell; exit status 1 where one is slower or failed.
+    """Compare NEW runs with BASELINE runs, cell by cell; exit status 1 if a cell is slower or failed.
 
-    Two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. Without any: the
-    newest run in results/ is NEW, and BASELINE the newest before it with the same type, operation, cache and groups
-    that shares an algorithm, a size and a number of ranks. A cell is the same
-    when the interval of new / baseline lies between 1 / (1 + threshold) and 1 + threshold, slower when above, faster
-    when below and that is sure for all cells at once, else undecided; how many more launches would decide is said. Of
-    cells that differ by more at most 5 % are called the same; a cell that differs by less is called slower or faster
-    in at most 5 % of comparisons. Intervals are over launches, and borrow the spread of launches from all cells; where
-    a side has several runs, over runs, so that the spread from day to day is in them. A cell that is wrong, refused or
-    hung on the new side alone has failed.
+    Give two runs, or any number on both sides of --, as in: compare results/nightly-* -- results/today. Default: the
+    newest run in results/ is NEW, and BASELINE is the newest run before it with the same type, operation, cache and
+    groups, and a common algorithm, size and rank count. A cell is the same if the interval of new / baseline is between
+    1 / (1 + threshold) and 1 + threshold; slower if it is above, faster if below, at the confidence level for all cells
+    together; else undecided, with the number of launches needed. Of the cells that differ by more, at most 5 % are
+    called the same; a cell that differs by less is called slower or faster in at most 5 % of comparisons.
+    Intervals are over launches, with the spread of launches estimated from all cells; if a side has several runs,
+    over runs, so that they include the spread between days. A cell that is wrong, refused or hung only on the new side
+    has failed.
     """
     from ..evaluation.comparison import FORMATS, read_sides, text
     from ..evaluation.comparison import compare as judge
@@ -116,15 +116,15 @@ def _sides(runs: tuple[str, ...]) -> tuple[list[Path], list[Path]]:
     """The folders of the baseline and the new ones."""
     arguments = list(runs)
     if arguments.count(SEPARATOR) > 1:
-        raise OneLineError("'--' stands once, between the baseline and the new runs")
+        raise OneLineError("use '--' only once, between the baseline and the new runs")
     if SEPARATOR not in arguments:
         if len(arguments) != 2:
             raise OneLineError(
-                f"compare takes two runs, found {len(arguments)}; for more put '--' between baseline and new ones"
+                f"compare takes two runs, found {len(arguments)}; for more, put '--' between baseline and new runs"
             )
         arguments.insert(1, SEPARATOR)
     separator = arguments.index(SEPARATOR)
     baselines, new_runs = arguments[:separator], arguments[separator + 1 :]
     if not baselines or not new_runs:
-        raise OneLineError(f"no run {'before' if not baselines else 'behind'} '--': expected BASELINE... -- NEW...")
+        raise OneLineError(f"no run {'before' if not baselines else 'after'} '--': expected BASELINE... -- NEW...")
     return [Path(path) for path in baselines], [Path(path) for path in new_runs]

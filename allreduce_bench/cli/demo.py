@@ -22,7 +22,7 @@ SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 @click.option("--within", type=DURATION, default="100s", show_default=True, help="Time for the measurements.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS].")
 @WAIT_IDLE
-@click.option("--here", is_flag=True, help="Measure even where a scheduler exists and no job runs (a login node).")
+@click.option("--here", is_flag=True, help="Also measure on a login node (a scheduler exists, not inside a job).")
 @no_limit
 @color_option
 @errors_in_one_line
@@ -35,8 +35,8 @@ def demo(ranks, within, output, wait_idle, here, no_limit) -> None:
     scheduler = idle_scheduler(os.environ)
     if scheduler and not here:
         raise OneLineError(
-            f"this looks like a login node ({scheduler} exists, no job runs): the demo would load it for minutes; "
-            "run it inside a job, or say --here"
+            f"this looks like a login node ({scheduler} exists, not inside a job): the demo would load it for minutes; "
+            "run it inside a job, or add --here"
         )
     plan = Plan(sizes=SIZES, ranks=ranks, **algorithm_fields())
     control = Control(output=output, within_s=within, wait_idle_s=wait_idle, no_limit=no_limit)

@@ -12,7 +12,7 @@ from .types import OneLineError, errors_in_one_line
 
 
 @click.command(epilog=examples("doctor", "doctor --slurm", "doctor --slurm -- -p debug -A project"))
-@click.option("--no-launch", is_flag=True, help="Start no ranks, anywhere.")
+@click.option("--no-launch", is_flag=True, help="Do not start any ranks.")
 @click.option("--slurm", is_flag=True, help="Check the site instead: Slurm, and each launcher on two of its nodes.")
 @click.argument("words", nargs=-1, metavar="[-- WORDS FOR salloc]")
 @errors_in_one_line
@@ -32,15 +32,13 @@ def doctor(no_launch, slurm, words) -> None:
     if under_launcher(os.environ):
         raise OneLineError("doctor starts its own ranks; run it without mpirun or srun")
     if words and not slurm:
-        raise OneLineError(f"doctor: '{words[0]}' is for salloc, which is asked with --slurm only")
+        raise OneLineError(f"doctor: '{words[0]}' is for salloc, which is used only with --slurm")
     if words and not words[0].startswith("-"):
         raise OneLineError(
-            f"doctor: '{words[0]}': expected an option of salloc, such as -p PARTITION: it would run this"
+            f"doctor: '{words[0]}': expected an option of salloc, such as -p PARTITION; salloc would run this"
         )
     if words and "SLURM_JOB_ID" in os.environ:
-        raise OneLineError(
-            f"doctor: '{words[0]}' is for salloc, which is not asked inside a job: its own nodes are taken"
-        )
+        raise OneLineError(f"doctor: '{words[0]}' is for salloc, which is not used inside a job")
     node, levels = node_of_this_process(), []
     launch = not no_launch
     for check in checks_of_slurm(words, launch, node) if slurm else chain(node_checks(node), mpi_checks(node, launch)):

@@ -1,4 +1,4 @@
-"""The end of a run: its summary is written and printed, and judged by the limits that were asked for."""
+"""The end of a run: write and print its summary, and check the limits of the user."""
 
 import shlex
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
 
 
 def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: bool) -> str:
-    """What failed, joined by `; `; with `skip_hung` a cell that hung did not."""
+    """The failures, joined by `; `; with `skip_hung` a hung cell is not a failure."""
     from ..evaluation.agreement import broken_promise
 
     failed_states = {"wrong", "refused"} if skip_hung else {"wrong", "refused", "hung"}
@@ -54,7 +54,7 @@ def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: b
     if not failures and not any(row["state"] == "done" for row in rows):
         failures.append(NOTHING_MEASURED)
     if broken := sorted({row["algorithm"] for row in rows if broken_promise(row)}):
-        failures.append(f"bits differ that a proved schedule fixes: {', '.join(broken)}")
+        failures.append(f"bits differ although the schedule determines them: {', '.join(broken)}")
     if unmet_cells:
         failures.append(f"not accepted: {'; '.join(unmet_cells)}")
     return "; ".join(failures)

@@ -18,24 +18,26 @@ from .sections import examples
 from .terminal import screen
 from .types import NAMES, OneLineError, errors_in_one_line, no_limit, own_files, talk, tell_damages
 
-OWN_FILE_REASON = "left out, of a file of your own; 'predict' knows the algorithms of 'list' only"
+OWN_FILE_REASON = "left out: algorithm from your own file; 'predict' supports only the algorithms of 'list'"
 FORMATS = ("table", "csv", "json")
 
 
 @click.command(epilog=examples("fit results/today", "fit results/today -a ring,native -o machine.json"))
 @click.argument("runs", nargs=-1, metavar="[RUN|LOG]...", type=click.Path(path_type=Path), callback=or_newest)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the machine file for 'predict' there.")
-@click.option("-a", "--algorithms", type=NAMES, help="Fit these names only; * stands for anything [default: all].")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write the machine file for 'predict' to this file."
+)
+@click.option("-a", "--algorithms", type=NAMES, help="Fit only these names; * matches anything [default: all].")
 @click.option(
     "--as",
     "priced_as",
     multiple=True,
     metavar="NAME=ALGORITHM",
-    help="NAME of a log sends the messages of ALGORITHM of 'list'; may be repeated.",
+    help="NAME in a log is ALGORITHM of 'list'; may be repeated.",
 )
 @own_files
 @click.option(
-    "--ranks-per-node", type=click.IntRange(1, MAX_RANKS), metavar="N", help="Where nothing says how many nodes."
+    "--ranks-per-node", type=click.IntRange(1, MAX_RANKS), metavar="N", help="For logs without a number of nodes."
 )
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @no_limit
@@ -88,9 +90,7 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
         frames = [points_of_log(path) for path in logs]
     for path, frame in zip(logs, frames):
         if len(frame) and frame["ranks"].isna().all():
-            raise OneLineError(
-                f"{path}: the log does not say of how many ranks; make a run of it by 'import -n N' first"
-            )
+            raise OneLineError(f"{path}: the number of ranks is not in the log; import it first: 'import -n N'")
     for warning in caught:
         talk(f"warning: {warning.message}")
     return pd.concat([*([points_of_runs(runs, floors=True)] if runs else []), *frames], ignore_index=True)
@@ -101,7 +101,7 @@ def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFr
     measured = sorted(set(points["algorithm"].dropna().astype(str)))
     for name in names or ():
         if not any(fnmatchcase(algorithm, name) for algorithm in measured):
-            raise OneLineError(f"-a {name}: not among the measured ones: {', '.join(measured) or 'there are none'}")
+            raise OneLineError(f"-a {name}: not measured; measured: {', '.join(measured) or 'none'}")
     if not names:
         return points.copy()
     is_named = [any(fnmatchcase(str(algorithm), name) for name in names) for algorithm in points["algorithm"]]
@@ -126,7 +126,7 @@ def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str
 def _reason_for_no_fit(unfit) -> str:
     """Why nothing could be fitted, as a sentence."""
     if not unfit:
-        return "nothing to fit: there is no all-reduce with a time above 0"
+        return "nothing to fit: no all-reduce has a time above 0"
     first, others = unfit[0], len(unfit) - 1
     return f"{first.algorithm}: {first.reason}" + (
         f" (and {others} more series that cannot be fitted)" if others else ""

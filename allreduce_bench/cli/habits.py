@@ -10,14 +10,14 @@ import re
 from ..runs.dtypes import DTYPES
 from ..runs.plan import OPS
 
-_SIZES = "sizes are -b 8 -e 1M -f 2, or --sizes 8,1K,1M"
-_ITERS = "timed calls are --iters 100"
-_WARMUPS = "untimed calls are --warmups 5, or -w 5"
-_RANKS = "ranks are -n 4, or -n 2,4,8 for one run of each"
-_CHECKED = "every result is checked, before and after its times"
-_FORMAT = "results go to stdout in --format json, csv, nccl or osu; -o is the run folder"
-_ALL_CALLS = "every call is kept in the run folder; --record all keeps entry and exit of every rank, too"
-_CPU = "buffers are in the memory of the host, and a rank has one"
+_SIZES = "set the sizes with -b 8 -e 1M -f 2, or --sizes 8,1K,1M"
+_ITERS = "set the number of timed calls with --iters 100"
+_WARMUPS = "set the number of untimed calls with --warmups 5, or -w 5"
+_RANKS = "set the number of ranks with -n 4, or -n 2,4,8 for several"
+_CHECKED = "every result is checked, before and after the timed calls"
+_FORMAT = "choose the format on stdout with --format json, csv, nccl or osu; -o is the run folder"
+_ALL_CALLS = "every call is kept in the run folder; --record all also keeps entry and exit of every rank"
+_CPU = "buffers are in host memory, one per rank"
 
 OPTION_HABITS = {
     # nccl-tests
@@ -29,18 +29,18 @@ OPTION_HABITS = {
     "--stepbytes": f"{_SIZES}",
     "--warmup_iters": _WARMUPS,
     "--warmup-iters": _WARMUPS,
-    "--agg_iters": "calls without a common start are --back-to-back 20",
-    "-N": "fresh starts are --launches 5; ranks on each node are --ranks-per-node 8; nodes are chosen by submit",
-    "--run_cycles": "fresh starts are --launches 5",
-    "--average": "a time is the maximum over ranks; --record all keeps those of every rank",
+    "--agg_iters": "time calls without a common start with --back-to-back 20",
+    "-N": "set the starts with --launches 5, the ranks on each node with --ranks-per-node 8, the nodes with submit",
+    "--run_cycles": "set the number of starts with --launches 5",
+    "--average": "a time is the maximum over ranks; --record all also keeps those of every rank",
     "-c": _CHECKED,
-    "--blocking": "every call is blocking; calls without a common start are --back-to-back 20",
-    "--datatype": "the element type is -d float32, or --dtype float32",
+    "--blocking": "every call is blocking; time calls without a common start with --back-to-back 20",
+    "--datatype": "set the element type with -d float32, or --dtype float32",
     "-J": _FORMAT,
     "--output_file": _FORMAT,
     "-I": _ALL_CALLS,
     "--per_iter_timing": _ALL_CALLS,
-    "-T": "a launch in which nothing moves ends after --timeout 60s; the element type is -d float32",
+    "-T": "set the time limit without progress with --timeout 60s, the element type with -d float32",
     "-r": "an all-reduce has no root",
     "--root": "an all-reduce has no root",
     # OSU Micro-Benchmarks
@@ -49,43 +49,45 @@ OPTION_HABITS = {
     "--iterations": _ITERS,
     "-m": f"{_SIZES}",
     "--message-size": f"{_SIZES}",
-    "-M": "vectors that do not fit are left out and named; the largest size is -e 16M",
-    "--mem-limit": "vectors that do not fit are left out and named; the largest size is -e 16M",
-    "--full": "the table has all columns in --format long; --format osu is the layout of osu_allreduce -f",
+    "-M": "sizes that do not fit into memory are skipped; set the largest size with -e 16M",
+    "--mem-limit": "sizes that do not fit into memory are skipped; set the largest size with -e 16M",
+    "--full": "print all columns with --format long; --format osu is the layout of osu_allreduce -f",
     "--validation": _CHECKED,
     "-u": _CHECKED,
-    "-z": f"percentiles stand in summary.csv and in the report; {_ALL_CALLS}",
-    "--tail-lat": f"percentiles stand in summary.csv and in the report; {_ALL_CALLS}",
-    "-G": "pictures are made by: allreduce-bench report RUN",
-    "--graph": "pictures are made by: allreduce-bench report RUN",
+    "-z": f"percentiles are in summary.csv and in the report; {_ALL_CALLS}",
+    "--tail-lat": f"percentiles are in summary.csv and in the report; {_ALL_CALLS}",
+    "-G": "make figures with: allreduce-bench report RUN",
+    "--graph": "make figures with: allreduce-bench report RUN",
     "-l": "results are out of place",
     # Intel MPI Benchmarks
     "-npmin": _RANKS,
     "--npmin": _RANKS,
-    "-msglog": "sizes 2^3 to 2^20 are -b 8 -e 1M -f 2",
-    "--msglog": "sizes 2^3 to 2^20 are -b 8 -e 1M -f 2",
+    "-msglog": "set sizes 2^3 to 2^20 with -b 8 -e 1M -f 2",
+    "--msglog": "set sizes 2^3 to 2^20 with -b 8 -e 1M -f 2",
     "-msglen": f"{_SIZES}",
     "-msgsize": f"{_SIZES}",
     "-iter": _ITERS,
-    "-iter_policy": "calls go on until --precision or --cell-time; a fixed number is --iters 100",
-    "-time": "the longest time of a cell is --cell-time 2s, that of the run --within 10m",
-    "-mem": "vectors that do not fit are left out and named; the largest size is -e 16M",
-    "-off_cache": "other buffers in each call are --cache cold",
-    "-multi": "groups at the same time are --groups 2, div:8 or mod:8",
-    "-red_data_type": "the element type is -d float32, or --dtype float32",
-    "-include": "algorithms are -a native,ring",
-    "-sync": "how ranks enter a call together is --sync round_time or --sync barrier",
+    "-iter_policy": "calls are repeated until --precision or --cell-time; set a fixed number with --iters 100",
+    "-time": "limit the time of a cell with --cell-time 2s, that of the run with --within 10m",
+    "-mem": "sizes that do not fit into memory are skipped; set the largest size with -e 16M",
+    "-off_cache": "use other buffers in each call with --cache cold",
+    "-multi": "measure groups at the same time with --groups 2, div:8 or mod:8",
+    "-red_data_type": "set the element type with -d float32, or --dtype float32",
+    "-include": "choose the algorithms with -a native,ring",
+    "-sync": "choose how ranks enter a call together with --sync round_time or --sync barrier",
     # mpirun
     "--np": _RANKS,
-    "--host": "hosts are --hosts n1:8,n2:8",
-    "-hosts": "hosts are --hosts n1:8,n2:8",
-    "-hostfile": "a file of hosts is --hostfile FILE",
-    "--machinefile": "a file of hosts is --hostfile FILE",
-    "-machinefile": "a file of hosts is --hostfile FILE",
-    "-ppn": "ranks on each node are --ranks-per-node 8",
-    "--ntasks-per-node": "ranks on each node are --ranks-per-node 8",
+    "--host": "name the hosts with --hosts n1:8,n2:8",
+    "-hosts": "name the hosts with --hosts n1:8,n2:8",
+    "-hostfile": "name a file of hosts with --hostfile FILE",
+    "--machinefile": "name a file of hosts with --hostfile FILE",
+    "-machinefile": "name a file of hosts with --hostfile FILE",
+    "-ppn": "set the ranks on each node with --ranks-per-node 8",
+    "--floors": "reference times are measured by default",
+    "--no-floors": "leave out the reference times with --no-reference-times",
+    "--ntasks-per-node": "set the ranks on each node with --ranks-per-node 8",
 }
-_MEASURE = "times are measured by: allreduce-bench run -n 4"
+_MEASURE = "measure with: allreduce-bench run -n 4"
 COMMAND_HABITS = {
     "osu_allreduce": f"{_MEASURE} --format osu;",
     "all_reduce_perf": f"{_MEASURE} --format nccl;",
@@ -94,7 +96,7 @@ COMMAND_HABITS = {
     "allreduce": f"{_MEASURE};",
     "bench": f"{_MEASURE};",
     "benchmark": f"{_MEASURE};",
-    "plot": "pictures are made by: allreduce-bench report RUN;",
+    "plot": "make figures with: allreduce-bench report RUN;",
     "help": "help is an option:",
     "version": "the version is an option: allreduce-bench --version;",
 }
@@ -120,10 +122,10 @@ def op_named(text: str) -> str:
 
 
 def size_habit(text: str) -> str:
-    """What is said of a size that other tools understand, such as `8:1M` or `1e6`; empty: of no other one."""
+    """The refusal of a size that other tools accept, such as `8:1M` or `1e6`; empty: no other tool does."""
     if match := re.fullmatch(rf"\s*({_NUMBER})\s*[:-]\s*({_NUMBER})\s*", text):
         bounds = f"-b {match[1]} -e {match[2]}"
-        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; as a range of run say {bounds}"
+        return f"'{text}' is a range; expected single sizes such as 8,1K,1M; with run use {bounds} for a range"
     if re.fullmatch(r"\s*\d+(?:\.\d+)?[eE]\+?\d{1,2}\s*", text) and (nbytes := float(text)) == int(nbytes):
-        return f"'{text}' is no size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
+        return f"'{text}' is not a size; expected {int(nbytes)}, or bytes with K, M or G (1024), such as 8, 4K or 16M"
     return ""

@@ -1,4 +1,4 @@
-"""`health`: pairs of nodes, held against each other."""
+"""`health`: compare pairs of nodes with each other."""
 
 import os
 import shlex
@@ -41,7 +41,7 @@ PLANNED = frozenset(  # options of `run` in which runs that are there must agree
     type=SHARE,
     default="20%",
     show_default=True,
-    help="Slower than the median by more in every launch is slow.",
+    help="A pair is slow if it is slower than the median by more than this in every launch.",
 )
 @click.option("--launches", type=click.IntRange(1), default=3, show_default=True, help="Fresh mpiruns per pair.")
 @click.option(
@@ -49,7 +49,7 @@ PLANNED = frozenset(  # options of `run` in which runs that are there must agree
     type=DURATION,
     default=f"{Control.timeout_s:g}s",
     show_default=True,
-    help="A pair that stands still so long hangs.",
+    help="A pair without progress for this time hangs.",
 )
 @click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run.")
 @click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
@@ -60,11 +60,11 @@ PLANNED = frozenset(  # options of `run` in which runs that are there must agree
 def health(hosts, output, threshold, launches, timeout, no_limit, **start_options) -> None:
     """Find the node or the link that is slower than its peers.
 
-    Pairs of nodes, one after the other, all-reduce with one rank on each: 8 bytes for the latency, 4 MiB for the
-    bandwidth. The nodes form a ring, so that a slow node shows in both its pairs and a slow link in one. Each pair is
-    held against the median over pairs, never against absolute numbers; it is slow where even its fastest launch is.
-    Exit status 1 where one is slow, fails or hangs; the others go on. Every pair is a run in -o, for report and
-    compare; with the same -o it goes on where it was.
+    Pairs of nodes run all-reduces in turn, with one rank per node: 8 bytes for the latency, 4 MiB for the
+    bandwidth. The nodes form a ring: a slow node slows both of its pairs, a slow link only one. Each pair is
+    compared with the median over pairs, never with absolute numbers; it is slow if even its fastest launch is slow.
+    Exit status 1 if a pair is slow, fails or hangs; the other pairs are still measured. Each pair is a run in -o, for
+    report and compare; the same -o continues an interrupted check.
     """
     from ..evaluation.node_pairs import judged_pairs, pair_table, pairs_of, slow_part_sentences, undecided_sentences
     from ..launching.find import find_launcher
@@ -84,15 +84,15 @@ def health(hosts, output, threshold, launches, timeout, no_limit, **start_option
         talk(f"{'+'.join(pair)}, pair {number} of {len(pairs)}")
         measured_pairs.append(_measure_pair(pair, folder, plan, timeout, warning))
         if warning.is_set and (number < len(pairs) or folder.pending(plan)):
-            left = f"{len(pairs) - number} of {len(pairs)} pairs not begun"
-            advice = f"go on with the same words and -o {shlex.quote(str(output))}"
-            raise OneLineError(f"warned of the end of its time: {left}; {advice}", 1)
+            left = f"{len(pairs) - number} of {len(pairs)} pairs not started"
+            advice = f"to continue, repeat the command with -o {shlex.quote(str(output))}"
+            raise OneLineError(f"the job is near its time limit: {left}; {advice}", 1)
     judged = judged_pairs(measured_pairs, threshold)
     accused = slow_part_sentences(judged)
-    all_clear = [] if accused else [f"nothing is slower than the median by more than {threshold:.0%} in every launch"]
+    all_clear = [] if accused else [f"no pair is slower than the median by more than {threshold:.0%} in every launch"]
     click.echo("\n".join([*pair_table(judged, screen()), ""]))
     echo_wrapped([*accused, *all_clear, *undecided_sentences(judged, threshold)])
-    talk(f"the runs of the pairs: {output}")
+    talk(f"runs of the pairs: {output}")
     if accused:
         raise click.exceptions.Exit(1)
 
@@ -102,7 +102,7 @@ def _nodes_to_check(hosts: tuple[str, ...] | None) -> list[str]:
     from ..slurm.nodelist import expand
 
     if not hosts and not os.environ.get(NODELIST):
-        raise OneLineError("which nodes? Name them by --hosts n1,n2,n3,n4, or run it inside a Slurm job")
+        raise OneLineError("no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job")
     return [slots_of(host)[0] for host in hosts] if hosts else expand(os.environ[NODELIST])
 
 
@@ -136,7 +136,7 @@ def _measure_pair(pair: tuple[str, str], folder: RunFolder, plan: Plan, timeout_
         if not is_taken(folder.path) or folder.pending(plan):
             _drive(folder, plan, timeout_s, warning)
         if warning.is_set and folder.pending(plan):
-            failure = "warned of the end of its time"
+            failure = "the job is near its time limit"
     except (LaunchError, LaunchRefused, LaunchFailed) as error:
         failure = str(error)
     if not failure:

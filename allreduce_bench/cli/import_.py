@@ -1,4 +1,4 @@
-"""`import`: logs of other tools as a run of ours."""
+"""`import`: logs of other tools as a run."""
 
 import warnings
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
             raise OneLineError(f"{param.opts[-1]} {value}: expected {param.metavar}")
     pairs = [value.partition("=")[::2] for value in values]
     if len(dict(pairs)) < len(pairs):
-        raise OneLineError(f"{param.opts[-1]}: one name is said twice")
+        raise OneLineError(f"{param.opts[-1]}: a name is given twice")
     return dict(pairs)
 
 
@@ -46,40 +46,51 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
     ),
 )
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The run's folder: new, or empty.")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the run: new or empty.")
 @click.option(
-    "-n", "--ranks", callback=_counts_of_logs, metavar="N[,N...]", help="Of all logs, or of each, if they do not say."
+    "-n",
+    "--ranks",
+    callback=_counts_of_logs,
+    metavar="N[,N...]",
+    help="For all logs, or for each log, if they do not contain it.",
 )
 @click.option(
-    "--nodes", callback=_counts_of_logs, metavar="N[,N...]", help="Of all logs, or of each, if they do not say."
+    "--nodes",
+    callback=_counts_of_logs,
+    metavar="N[,N...]",
+    help="For all logs, or for each log, if they do not contain it.",
 )
-@click.option("-d", "--dtype", help="Element type, e.g. float32, if the logs do not say.")
-@click.option("--op", type=click.Choice(("sum", "avg", "prod", "max", "min")), help="If the logs do not say.")
-@click.option("--in-place", is_flag=True, help="Take the in-place half of nccl-tests [default: out of place].")
-@click.option("--algorithm", metavar="NAME", help="What to call the library's own, e.g. native:ring [default: native].")
+@click.option("-d", "--dtype", help="Element type, e.g. float32, if the logs do not contain it.")
+@click.option(
+    "--op", type=click.Choice(("sum", "avg", "prod", "max", "min")), help="Operation, if the logs do not contain it."
+)
+@click.option("--in-place", is_flag=True, help="Use the in-place columns of nccl-tests [default: out of place].")
+@click.option(
+    "--algorithm", metavar="NAME", help="Name of the library's algorithm, e.g. native:ring [default: native]."
+)
 @click.option(
     "--column",
     "columns",
     multiple=True,
     callback=_named_values,
     metavar="NAME=COLUMN",
-    help="Column of a CSV that holds ranks, nbytes, time_us, busbw_GBps, ...; may be repeated.",
+    help="CSV column for ranks, nbytes, time_us, busbw_GBps, ...; may be repeated.",
 )
 @click.option(
     "--where",
     multiple=True,
     callback=_named_values,
     metavar="COLUMN=VALUE",
-    help="Take only rows with this value; * and ? stand for anything; may be repeated.",
+    help="Use only rows with this value; * and ? are wildcards; may be repeated.",
 )
 @no_limit
 @errors_in_one_line
 def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns, where, no_limit) -> None:
-    """Make a run of LOGS of other tools, told by their content; report, fit and compare read it as any other.
+    """Make a run from LOGS of other tools, recognised by their content; report, fit and compare read it like any run.
 
     OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text and JSON), result folders of PICO, and
-    any CSV with one row a cell. Only all-reduces are taken. What a log does not say stays missing, but for the ranks:
-    say them.
+    any CSV with one row per cell. Only all-reduces are read. Facts that a log does not contain stay unknown, except
+    the number of ranks: add it with -n.
     """
     from ..importers import Asked, LogWarning, keep, read
     from ..importers.values import ITEMSIZES, SPELLINGS
@@ -89,7 +100,7 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
     from .work_limit import refuse_long_logs
 
     if is_taken(output):
-        raise RunError(f"{output}: exists already; choose another folder with -o")
+        raise RunError(f"{output}: already exists; choose another folder with -o")
     refuse_long_logs("import", logs, no_limit)
     if dtype is not None and dtype.lower() not in (*ITEMSIZES, *SPELLINGS):
         raise OneLineError(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")
@@ -109,7 +120,7 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
 
 
 def _doubts(rows: "Sequence[SummaryRow]") -> list[str]:
-    """What to know of the imported times, in sentences: where results are wrong, and launches in two states."""
+    """Warnings about the imported times: wrong results, and launches in two states."""
     from ..report.launch_states_sentence import suspicion_sentences, told_sentences
     from ..report.wrong_clusters_sentence import cluster_sentences
 
@@ -128,12 +139,12 @@ def _without_empty(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _on_nodes(nodes: Sequence[int]) -> str:
-    """` on 1 node`, ` on 2, 4 nodes`; nothing where they are not said."""
+    """` on 1 node`, ` on 2, 4 nodes`; empty if they are unknown."""
     return f" on {', '.join(map(str, nodes))} node{'s' if nodes != [1] else ''}" if nodes else ""
 
 
 def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
-    """`19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype not said: osu.txt`."""
+    """`19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, dtype unknown: osu.txt`."""
     sizes = sorted({row.nbytes for row in rows})
     smallest_and_largest = dict.fromkeys(map(format_size, (sizes[0], sizes[-1])))
     nodes = sorted({row.nodes for row in rows if row.nodes})
@@ -148,6 +159,6 @@ def _sentence_of_log(log: Path, rows: "Sequence[Imported]") -> str:
         *([f"{len(launches)} launches"] if len(launches) > 1 else []),
         " to ".join(smallest_and_largest),
         " ".join([rows[0].tool, *versions]),
-        *([f"{', '.join(missing)} not said"] if missing else []),
+        *([f"{', '.join(missing)} unknown"] if missing else []),
     ]
     return f"{', '.join(facts)}: {log}"

@@ -1,4 +1,4 @@
-"""What `run` does for the Slurm job that it is in: refuses too small a one, keeps its record, has it go on later."""
+"""What `run` does inside a Slurm job: refuse a job that is too small, keep its record, requeue it."""
 
 import os
 import shlex
@@ -15,7 +15,7 @@ from .types import talk
 
 
 class InJob:
-    """The job around a run, if there is one. As a context it keeps how the run ended, whatever ended it."""
+    """The job that contains a run, if any. As a context manager it records how the run ended, whatever the cause."""
 
     def __init__(self, control: Control):
         self.control, self.allocation = control, allocation(os.environ)
@@ -38,7 +38,7 @@ class InJob:
         self.ends("refused" if is_refused else "stopped", "interrupted" if is_interrupted else str(error))
 
     def choose(self, folder: RunFolder, plan: Plan) -> None:
-        """Which launches of the run this start sees to. Raises PlanError; RunError where the job is too small."""
+        """Choose the launches for this start. Raises PlanError; RunError if the job is too small."""
         self.launches, skip_hung = chosen_launches(plan, self.control.only), self.control.skip_hung
         missing = {launch: folder.missing(plan, launch, skip_hung) for launch in self.launches}
         refuse_few_nodes(self.allocation, plan, [launch for launch, cells in missing.items() if cells])
@@ -63,15 +63,15 @@ class InJob:
             self.record.end(end, reason, requeued)
 
     def go_on(self, folder: RunFolder) -> str:
-        """`go on with: ...`, the command for what is left."""
+        """`to continue: ...`, the command."""
         only = f" --only {shlex.quote(self.control.only)}" if self.control.only else ""
-        return f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}{only}"
+        return f"to continue: allreduce-bench run --resume -o {shlex.quote(str(folder.path))}{only}"
 
     def end_warned(self, folder: RunFolder, plan: Plan) -> str:
-        """After the warning: what is left, and what comes of it, in a sentence; empty: nothing is left.
+        """After the warning: a sentence with the number of missing cells and what happens next; empty: none is missing.
 
-        With --requeue the job is sent back to the queue, if anything was finished since its start: one that comes no
-        further would be started for ever.
+        With --requeue the job is requeued if a cell was finished since its start; a job without progress would be
+        requeued forever.
         """
         left = sum(folder.missing(plan, launch, self.control.skip_hung) for launch in self.launches)
         if not left:
@@ -81,17 +81,17 @@ class InJob:
         if refusal is None:
             return f"job {self.allocation.name if self.allocation else ''} requeued: {cells}"
         sentence = (
-            f"warned of the end of its time: {cells}{refusal and f'; not requeued: {refusal}'}; {self.go_on(folder)}"
+            f"the job is near its time limit: {cells}{refusal and f'; not requeued: {refusal}'}; {self.go_on(folder)}"
         )
         self.ends("warned", sentence)
         return sentence
 
     def _requeue(self, left: int, cells: str) -> str | None:
-        """Requeue the job; why not, or None: it is requeued, and Slurm is about to end it."""
+        """Requeue the job; the reason if it was not requeued, or None: Slurm is about to end the job."""
         if self.allocation is None:
-            return "this is no Slurm job"
+            return "not inside a Slurm job"
         if left >= self._cells_left:
-            return "no cell was finished since this start: give it more time"
+            return "no cell was finished since this start; increase the time limit"
         from ..slurm.commands import SlurmError, requeue
 
         self.ends("warned", f"job {self.allocation.name} requeued: {cells}", requeued=True)
@@ -120,7 +120,7 @@ class InJob:
 
 
 def tell_switches() -> dict[str, str]:
-    """Ask Slurm for the switches above the nodes of this job, and tell rank 0; node -> path, empty: not known."""
+    """Ask Slurm for the switches above the nodes of this job, and tell rank 0; node -> path, empty: unknown."""
     from ..slurm.commands import switches
 
     job = allocation(os.environ)

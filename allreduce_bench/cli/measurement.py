@@ -20,12 +20,12 @@ MEASURED = (
         help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2].",
     ),
     click.option(
-        "-a", "--algorithms", type=NAMES, help="Names, native, or paths of own files [default: native and all]."
+        "-a", "--algorithms", type=NAMES, help="Names, native, or paths of your own files [default: native and all]."
     ),
     click.option("--sizes", type=SIZES, help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f."),
     click.option("-b", "--minbytes", type=SIZE, default="8", **SHOWN, help="Smallest size."),
     click.option("-e", "--maxbytes", type=SIZE, default="16M", **SHOWN, help="Largest size."),
-    click.option("-f", "--stepfactor", type=float, default=4.0, **SHOWN, help="Each size is so many times the last."),
+    click.option("-f", "--stepfactor", type=float, default=4.0, **SHOWN, help="Factor between sizes."),
     click.option("-d", "--dtype", type=DTYPE, default=Plan.dtype, **SHOWN, help=f"Element type: {', '.join(DTYPES)}."),
     click.option("--op", type=OP, default=Plan.op, **SHOWN, help=f"Operation: {', '.join(OPS)}."),
     click.option(
@@ -37,18 +37,20 @@ MEASURED = (
         "--pretend-ranks-per-node",
         type=click.IntRange(1),
         metavar="N",
-        help="Try the algorithms for several nodes on one: declare nodes of so many ranks; rows are marked.",
+        help="Try algorithms for several nodes on one node: declare nodes of N ranks; rows are marked.",
     ),
 )
 
 WAIT_IDLE = click.option(
     "--wait-idle",
     type=DURATION,
-    help="Before launches wait until nobody else is at work here, in all at most so long, and name who is.",
+    help="Before launches wait until the machine is idle, in total at most this time, and name busy processes.",
 )
 REPEATED = (
     click.option(
-        "--within", type=DURATION, help="Time for the whole run, e.g. 2m; what does not fit is left out and named."
+        "--within",
+        type=DURATION,
+        help="Time limit of the whole run, e.g. 2m; cells that do not fit are left out and named.",
     ),
     WAIT_IDLE,
     click.option(
@@ -70,7 +72,7 @@ REPEATED = (
         type=SHARE,
         default=f"{Plan.precision:.0%}",
         **SHOWN,
-        help="A cell stops when the 95 % interval of its median is within so much of it.",
+        help="A cell stops when the 95 % interval of its median is within this share of it.",
     ),
     click.option(
         "-w",
@@ -79,17 +81,21 @@ REPEATED = (
         default=Plan.warmups,
         metavar="N",
         **SHOWN,
-        help="Untimed calls before them.",
+        help="Untimed calls before the timed calls.",
     ),
     click.option(
         "--cell-time",
         type=DURATION,
         default=f"{Plan.cell_time_s * 1e3:g}ms",
         **SHOWN,
-        help="At the latest it stops then, e.g. 2s.",
+        help="A cell stops after this time at the latest, e.g. 2s.",
     ),
     click.option(
-        "--min-time", type=DURATION, default=f"{Plan.min_time_s:g}s", **SHOWN, help="Repeat each cell at least so long."
+        "--min-time",
+        type=DURATION,
+        default=f"{Plan.min_time_s:g}s",
+        **SHOWN,
+        help="Repeat each cell at least for this time.",
     ),
     click.option(
         "--seed",
@@ -105,14 +111,14 @@ DEFINED = (
         type=click.Choice(("auto", *SYNCS)),
         default=Plan.sync,
         **SHOWN,
-        help="How ranks enter a call together; auto: round_time where it holds, else barrier.",
+        help="How ranks enter a call together; auto: round_time if it is usable, else barrier.",
     ),
     click.option(
         "--record",
         type=click.Choice(("summary", "all")),
         default=Plan.record,
         **SHOWN,
-        help="Kept of each call: what sums it up, or also entry and exit of every rank.",
+        help="Data kept of each call: its summary, or also entry and exit of every rank.",
     ),
     click.option(
         "--back-to-back",
@@ -126,13 +132,14 @@ DEFINED = (
         type=click.Choice((*CACHES, "both")),
         default=Plan.cache,
         **SHOWN,
-        help="The same buffers in every call, others each time, or each cell both ways.",
+        help="warm: the same buffers in every call; cold: other buffers in every call; both: each cell both ways.",
     ),
     click.option(
-        "--floors/--no-floors",
+        "--reference-times/--no-reference-times",
+        "floors",
         default=Plan.floors,
         **SHOWN,
-        help="Also measure no call at all, a local copy and a reduction.",
+        help="Also measure an empty call, a local copy and a local reduction.",
     ),
     click.option(
         "--check",
@@ -146,6 +153,6 @@ DEFINED = (
         type=GROUPS,
         default=Plan.groups,
         metavar="N",
-        help="All-reduce in groups at the same time, and in one alone: 2 halves, mod:8, or div:8 (consecutive ranks).",
+        help="All-reduce in groups at the same time, and in one alone: 2 (halves), mod:8, div:8 (consecutive ranks).",
     ),
 )

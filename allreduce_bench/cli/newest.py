@@ -1,4 +1,4 @@
-"""Which runs a command takes where none is named: the newest of results/, and it says so."""
+"""The default runs of a command: the newest in results/. Their names go to stderr."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ RESULTS = Path("results")
 def newest_run() -> Path:
     """The newest run of RESULTS. Raises OneLineError where there is none."""
     path = _readable_runs(1, "a run")[0].folder.path
-    talk(f"the newest run: {path}")
+    talk(f"newest run: {path}")
     return path
 
 
@@ -29,9 +29,9 @@ def newest_two() -> tuple[Path, Path]:
     baseline = next((run.folder.path for run in older if run.is_like(new)), None)
     if baseline is None:
         raise OneLineError(
-            f"no run before {new.folder.path} has cells of it (algorithm, size, ranks, type); name BASELINE and NEW"
+            f"no run before {new.folder.path} has cells in common with it (algorithm, size, ...); name BASELINE and NEW"
         )
-    talk(f"baseline: {baseline}, new: {new.folder.path}: the newest two that have the same cells")
+    talk(f"baseline: {baseline}, new: {new.folder.path} (the newest two runs with common cells)")
     return baseline, new.folder.path
 
 
@@ -41,7 +41,7 @@ def _readable_runs(least: int, wanted: str) -> "list[KeptRun]":
     runs = newest_first(RESULTS) if RESULTS.is_dir() else []
     if len(runs) < least:
         found = f"{RESULTS}/: expected {wanted}, found {len(runs)}"
-        raise OneLineError(f"{found}; name it, or measure: allreduce-bench run")
+        raise OneLineError(f"{found}; name it, or measure one: allreduce-bench run")
     return runs
 
 

@@ -26,18 +26,18 @@ STARTED = (
         "--launcher-args",
         default=Start.launcher_args,
         metavar="WORDS",
-        help="Further options for it, in one string, e.g. '--display bind-to'.",
+        help="Further options of the launcher, in one string, e.g. '--display bind-to'.",
     ),
-    click.option("--hosts", type=HOSTS, help="Hosts to start ranks on, e.g. n1,n2 or n1:8,n2:8."),
+    click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8."),
     click.option(
-        "--hostfile", type=click.Path(path_type=Path), help="File of hosts, a line each: n1, n1:8 or n1 slots=8."
+        "--hostfile", type=click.Path(path_type=Path), help="File of hosts, one per line: n1, n1:8 or n1 slots=8."
     ),
     click.option(
         "--remote-shell",
         default=Start.remote_shell,
         metavar="PROGRAM",
         **SHOWN,
-        help="What reaches the hosts, called like ssh.",
+        help="Program that reaches the hosts, called like ssh.",
     ),
     click.option(
         "--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node [default: the launcher's]."
@@ -48,20 +48,20 @@ STARTED = (
         "--mapby",
         default=Start.map_by,
         metavar="WORD",
-        help="Where ranks go, in the MPI's own words, e.g. core, socket, ppr:4:node.",
+        help="Placement of ranks, in the syntax of the MPI, e.g. core, socket, ppr:4:node.",
     ),
     click.option(
         "--bind-to",
         "--bindto",
         default=Start.bind_to,
         metavar="WORD",
-        help="What ranks are bound to, in the MPI's own words, e.g. core, socket, none.",
+        help="Binding of ranks, in the syntax of the MPI, e.g. core, socket, none.",
     ),
     click.option(
         "--interface",
         default=Start.interface,
         metavar="IF",
-        help="Network interface that shall carry the messages, e.g. hsn0; under mpirun or srun, too.",
+        help="Network interface for the messages, e.g. hsn0; also under mpirun or srun.",
     ),
     click.option(
         "--stage",
@@ -83,24 +83,24 @@ JUDGED = (
         type=click.Choice(FORMATS),
         default=Control.format,
         **SHOWN,
-        help="Of the result on stdout; nccl and osu: the layouts of nccl-tests and osu_allreduce -f.",
+        help="Format on stdout; nccl and osu: the layouts of nccl-tests and osu_allreduce -f.",
     ),
     click.option(
         "--link-rate",
         type=RATE,
-        help="Rate of a node's link, e.g. 200Gbit, for 'of limit' [default: as the system says].",
+        help="Rate of a node's link, e.g. 200Gbit, for 'of limit' [default: from the system].",
     ),
     click.option(
         "--min-busbw",
         type=BUSBW_LIMITS,
         multiple=True,
-        help="Exit with 1 below so many GB/s at a size, e.g. 64M:20; of the fastest algorithm, or ring@64M:20.",
+        help="Exit with 1 below this busbw in GB/s at a size: 64M:20 for the fastest algorithm, or ring@64M:20.",
     ),
     click.option(
         "--max-time",
         type=TIME_LIMITS,
         multiple=True,
-        help="Exit with 1 above such a time at a size, e.g. 8:15us; of the fastest algorithm, or ring@8:15us.",
+        help="Exit with 1 above this time at a size: 8:15us for the fastest algorithm, or ring@8:15us.",
     ),
 )
 IN_JOBS = (
@@ -108,12 +108,12 @@ IN_JOBS = (
         "--only",
         default=Control.only,
         metavar="WORDS",
-        help="Of the planned launches only: 8r (all of 8 ranks), 8r-2 (one), -2 (the second of each), or several such.",
+        help="Only these planned launches: 8r (all of 8 ranks), 8r-2 (one), -2 (the second of each), or a list.",
     ),
     click.option(
         "--requeue",
         is_flag=True,
-        help="In a Slurm job that was warned of its time limit (SIGUSR1): have it go on later where it stopped.",
+        help="In a Slurm job near its time limit (SIGUSR1): requeue the job, to continue later.",
     ),
     click.option("--report", is_flag=True, help="Write the report at the end, unless the job is requeued."),
 )

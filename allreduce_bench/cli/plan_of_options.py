@@ -1,4 +1,4 @@
-"""Beginning a run, or going on with one: the plan that follows from the options."""
+"""The plan of a new or a resumed run, from the options."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -19,12 +19,12 @@ from .options import AT_THE_END, STARTED_NAMES
 from .request import OPTION_OF, Control, Request
 from .types import kept_command, tell_damages
 
-TEXTS = ("launcher", "launcher_args", "remote_shell")  # that are handed on as they are
-SHORTEST_TIMEOUT_S = 1.0  # a rank may wait so long for its turn where there are more ranks than cores
+TEXTS = ("launcher", "launcher_args", "remote_shell")  # that are passed on unchanged
+SHORTEST_TIMEOUT_S = 1.0  # with more ranks than cores a rank may wait this long for a core
 
 
 def open_run(request: Request) -> tuple[RunFolder, Plan]:
-    """Begin the run that is asked for, or go on with it.
+    """Create the requested run, or open it to continue it.
 
     Raises RunError, PlanError, DtypeError, StartError and AlgorithmError before anything is written.
     """
@@ -32,9 +32,9 @@ def open_run(request: Request) -> tuple[RunFolder, Plan]:
 
 
 def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolder, Plan]:
-    """Write the plan of a run that is new; one that is there already is left as it is. Raises as `open_run`.
+    """Write the plan of a new run; an existing run is not changed. Raises as `open_run`.
 
-    Returns the run and the plan that counts: that of another job, where --resume lets several begin the run at once.
+    Returns the run and its valid plan: that of another job if several jobs create the run at once with --resume.
     """
     if not is_taken(folder.path):
         try:
@@ -47,7 +47,7 @@ def begin_run(folder: RunFolder, plan: Plan, request: Request) -> tuple[RunFolde
 
 
 def planned_run(request: Request) -> tuple[RunFolder, Plan]:
-    """The folder and the plan of the run that is asked for; nothing is written. Raises as `open_run`."""
+    """The folder and the plan of the requested run; nothing is written. Raises as `open_run`."""
     from ..evaluation.acceptance import refuse_unplanned  # late: a rank that was started by us opens no run
     from .work_limit import refuse_long_run
 
@@ -55,7 +55,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     _refuse_contradictions(control)
     is_there = control.output is not None and is_taken(control.output)
     if is_there and not control.resume:
-        raise RunError(f"{control.output}: exists already; choose another folder with -o, or go on with it by --resume")
+        raise RunError(f"{control.output}: already exists; choose another folder with -o, or continue it with --resume")
     plan = request.make_plan()
     folder = RunFolder(control.output or _default_output(plan))
     if is_there:
@@ -71,17 +71,17 @@ def _refuse_contradictions(control: Control) -> None:
     if control.resume and not control.output:
         raise PlanError("--resume needs the folder of the run: -o FOLDER")
     if control.within_s is not None and control.within_s <= 0:
-        raise PlanError("--within needs some time, such as 90s or 2m")
+        raise PlanError("--within: expected a time above 0, such as 90s or 2m")
     if control.wait_idle_s is not None and control.wait_idle_s <= 0:
-        raise PlanError("--wait-idle needs some time, such as 10m; leave it out where nobody is to wait")
+        raise PlanError("--wait-idle: expected a time above 0, such as 10m; leave it out to start at once")
     if str(control.output) in OPS:
         raise PlanError(f"-o {control.output}: -o is the output folder; the operation is --op {control.output}")
 
 
 def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_limit: bool) -> Plan:
-    """The plan of a run that is resumed. Raises as `open_run` where it cannot be, or was to be another one."""
+    """The plan of a resumed run. Raises as `open_run` if it cannot be resumed or differs from the options."""
     if imported := folder.imported():
-        raise RunError(f"{folder.path}: imported from {imported['tool']}, so nothing of it is left to be measured")
+        raise RunError(f"{folder.path}: imported from {imported['tool']}: it cannot be continued")
     from .work_limit import refuse_long_run
 
     stored = folder.plan()
@@ -96,46 +96,46 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_lim
 
 
 def kept_plan(plan: Plan) -> Plan:
-    """The plan as run.json keeps it: without what looks like a secret in the words for a launcher."""
+    """The plan as stored in run.json: without possible secrets in the options of the launcher."""
     texts: dict[str, Any] = {name: " ".join(hide_secrets([getattr(plan.start, name)])) for name in TEXTS}
     return replace(plan, start=replace(plan.start, **texts))
 
 
 def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
-    """The stored plan, and what was not stored of it. Raises PlanError where that is not said again."""
+    """The stored plan with its secrets, which are not stored. Raises PlanError if they are not given again."""
     left_out = [name for name in TEXTS if NOT_STORED in getattr(stored.start, name)]
     for name in left_out:
         if getattr(kept_plan(wanted).start, name) != getattr(stored.start, name):
             option = f"--{name.replace('_', '-')}"
-            raise PlanError(f"{folder.path}: does not keep what looks like a secret in {option}; say {option} again")
+            raise PlanError(f"{folder.path}: {option} held a possible secret, which is not stored; add {option} again")
     return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
 
 
 def refuse_short_timeout(timeout_s: float) -> None:
-    """Raises PlanError for a time that launches may stand still which are well."""
+    """Raises PlanError for a timeout so short that it would end healthy launches."""
     if timeout_s < SHORTEST_TIMEOUT_S:
-        raise PlanError(f"--timeout: {timeout_s:g} s would end launches that are well; give it 1s at least")
+        raise PlanError(f"--timeout: {timeout_s:g} s would end healthy launches; use at least 1s")
 
 
 def refuse_under_launcher(asked: Collection[str]) -> None:
-    """Raises PlanError where the user asked for a way to start ranks that are started already."""
+    """Raises PlanError for options that start ranks, since the ranks are already started."""
     if given := [f"--{name.replace('_', '-')}" for name in STARTED_NAMES if name in asked]:
         raise PlanError(
-            f"{', '.join(given)} under a launcher: the ranks are started already; say it to mpirun or srun instead"
+            f"{', '.join(given)} under a launcher: the ranks are already started; use options of mpirun or srun"
         )
     if "wait_idle" in asked:
         raise PlanError(
-            "--wait-idle under a launcher: the ranks are started already; wait before mpirun or srun, or leave it out"
+            "--wait-idle under a launcher: the ranks are already started; wait before mpirun or srun, or leave it out"
         )
     if given := [f"--{name}" for name in AT_THE_END if name in asked]:
         raise PlanError(
-            f"{', '.join(given)} under a launcher: these ranks are one launch of a job that goes on after them; "
-            "say it to a run that starts its ranks itself"
+            f"{', '.join(given)} under a launcher: these ranks are only one launch of the job; "
+            "use it with a run that starts its own ranks"
         )
 
 
 def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Collection[str]) -> None:
-    """Raises PlanError where an option that the user gave differs from the plan of the run that is resumed."""
+    """Raises PlanError if an option of the user differs from the plan of the resumed run."""
     asked = {*asked}
     if asked & {"minbytes", "maxbytes", "stepfactor"}:
         asked.add("sizes")
@@ -146,17 +146,17 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Col
         other = wanted_fields[name]
         if OPTION_OF.get(name, name) in asked and other != value:
             raise PlanError(
-                f"{folder.path}: --resume keeps the run's {name} {value or 'none'}, found {other or 'none'}; "
-                "leave that option out"
+                f"{folder.path}: --resume uses the run's {name} {value or 'none'}, found {other or 'none'}; "
+                "leave out that option"
             )
 
 
 def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:
-    """Raises PlanError: the times of one run are of one definition, and new ones would be of another."""
+    """Raises PlanError if the run has a former definition of time: new times would have another one."""
     if plan.sync in FORMER_SYNCS:
         raise PlanError(
-            f"{folder.path}: --sync {plan.sync}, with which it was measured, is no longer there, so it stays as it is; "
-            "begin a new run, in another folder with -o and with --sync barrier"
+            f"{folder.path}: was measured with --sync {plan.sync}, which no longer exists, so it cannot be continued; "
+            "start a new run: another folder with -o, and --sync barrier"
         )
 
 

@@ -28,24 +28,24 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
     )
 )
 @click.argument("machine", required=False, type=click.Path(path_type=Path))
-@click.option("-n", "--ranks", type=RANKS, help="Numbers of ranks, e.g. 24576, 2,4,8 or 2-64.")
+@click.option("-n", "--ranks", type=RANKS, help="Rank counts, e.g. 24576, 2,4,8 or 2-64.")
 @click.option("--sizes", type=SIZES, default=DEFAULT_SIZES, show_default=True, help="Sizes in bytes.")
 @click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks that share a node.")
 @click.option("-a", "--algorithms", type=NAMES, default=(), help="Names [default: all, or all that were fitted].")
 @click.option(
     "--segment",
     type=SEGMENT,
-    help="Of pipelined algorithms: 64K, or best [default: as measured; best without MACHINE].",
+    help="Segment of pipelined algorithms: 64K, or best [default: as measured; best without MACHINE].",
 )
-@click.option("--alpha", type=PRICE, help="Without MACHINE: seconds of a message, e.g. 5us.")
+@click.option("--alpha", type=PRICE, help="Without MACHINE: seconds per message, e.g. 5us.")
 @click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 100Gbit.")
-@click.option("--beta", type=PRICE, help="Instead of --bandwidth: seconds of a byte, e.g. 8e-11.")
-@click.option("--gamma", type=PRICE, help="Seconds of reducing a byte [default: none].")
-@click.option("--alpha-within", type=PRICE, help="Seconds of a message within a node.")
+@click.option("--beta", type=PRICE, help="Instead of --bandwidth: seconds per byte, e.g. 8e-11.")
+@click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
+@click.option("--alpha-within", type=PRICE, help="Seconds per message within a node.")
 @click.option("--bandwidth-within", type=RATE, help="Rate within a node, e.g. 100GB/s.")
 @click.option("--beta-within", type=PRICE, help="Instead of --bandwidth-within.")
 @click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), help="[default: table]")
-@click.option("--map", "as_map", is_flag=True, help="Only who is fastest, ranks down and sizes across.")
+@click.option("--map", "as_map", is_flag=True, help="Only the fastest algorithms, ranks down and sizes across.")
 @no_limit
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt, .csv or .json file.")
 @errors_in_one_line
@@ -54,7 +54,7 @@ def predict(
 ) -> None:
     """Predict the times of all-reduces from MACHINE, a file that 'fit' wrote, or from --alpha and --bandwidth.
 
-    Below the times stand the sizes and the numbers of ranks at which one algorithm overtakes another. Beyond twice the
+    The lines below the times give the sizes and rank counts at which one algorithm overtakes another. Predictions
     ranks that were measured, all of it is marked as speculative.
     """
     from ..models.prediction import BEST, Layout, competing_models
@@ -83,17 +83,17 @@ def predict(
 
 def _refuse_extent(ranks, sizes, ranks_per_node, segment) -> None:
     if not ranks:
-        raise OneLineError("predict needs numbers of ranks, such as -n 1024 or -n 2-64")
+        raise OneLineError("predict needs rank counts, such as -n 1024 or -n 2-64")
     if ranks[0] < 2:
-        raise OneLineError("-n 1: one rank has nobody to reduce with; expected 2 ranks or more")
+        raise OneLineError("-n 1: expected 2 ranks or more")
     if ranks[-1] > MOST_RANKS:
-        raise OneLineError(f"-n {ranks[-1]}: at most {MOST_RANKS} ranks are predicted")
+        raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
     if sizes[0] < 1 or sizes[-1] > LARGEST:
         raise OneLineError(f"--sizes: {sizes[0] if sizes[0] < 1 else sizes[-1]} bytes; expected 1 B to 1 PiB")
     if segment == 0:
         raise OneLineError("--segment 0: a segment holds at least one element")
     if ranks_per_node and ranks_per_node > ranks[-1]:
-        raise OneLineError(f"--ranks-per-node {ranks_per_node}: there are {ranks[-1]} ranks in all")
+        raise OneLineError(f"--ranks-per-node {ranks_per_node}: more than the {ranks[-1]} ranks in total")
 
 
 def _format(layout, as_map, output) -> str:
@@ -107,7 +107,7 @@ def _format(layout, as_map, output) -> str:
     named = SUFFIXES[output.suffix]
     if (layout or named) != named or (as_map and named != "table"):
         raise OneLineError(
-            f"-o {output}: its name says {named}, but {'--map' if as_map else f'--format {layout}'} was asked"
+            f"-o {output}: the name means {named}, but {'--map' if as_map else f'--format {layout}'} was requested"
         )
     return named
 
@@ -118,7 +118,9 @@ def _from_file(path: Path, prices: dict):
     from ..report.forecast import source_of
 
     if given := [name for name, value in prices.items() if value is not None]:
-        raise OneLineError(f"{path} says what messages cost; leave out --{given[0].replace('_', '-')}, or the file")
+        raise OneLineError(
+            f"{path} contains the costs of messages; leave out --{given[0].replace('_', '-')}, or the file"
+        )
     machine = read_machine(path)
     return machine, source_of(machine, str(path))
 
@@ -143,11 +145,11 @@ def _from_prices(prices: dict, ranks_per_node: int | None):
     within = None
     if prices["alpha_within"] is not None or beta_within is not None:
         if ranks_per_node is None:
-            raise OneLineError("prices within a node need --ranks-per-node")
+            raise OneLineError("costs within a node need --ranks-per-node")
         within = Prices(prices["alpha_within"] or between.alpha_s, beta_within or between.beta_s_per_byte)
         source += f" between nodes; {prices_in_words(*within)} within"
     gamma = prices["gamma"] or 0.0
-    source += f"; reductions at {1 / gamma / 1e9:.3g} GB/s" if gamma else "; reductions cost nothing"
+    source += f"; reductions at {1 / gamma / 1e9:.3g} GB/s" if gamma else "; reductions without cost"
     return bare_machine(*between, gamma, within), source
 
 
@@ -156,5 +158,5 @@ def _beta(prices: dict, suffix: str) -> float | None:
     beta, bandwidth = prices[f"beta{suffix}"], prices[f"bandwidth{suffix}"]
     if beta is not None and bandwidth is not None:
         option = suffix.replace("_", "-")
-        raise OneLineError(f"--beta{option} and --bandwidth{option} say the same; give one of them")
+        raise OneLineError(f"--beta{option} and --bandwidth{option} have the same meaning; use only one of them")
     return 1 / bandwidth if bandwidth is not None else beta

@@ -1,4 +1,4 @@
-"""What is said of words that the command line cannot use: one line, once for all ranks."""
+"""Refusals of wrong words on the command line: one line, printed once for all ranks."""
 
 import re
 from collections.abc import Sequence
@@ -13,35 +13,35 @@ NO_CHOICE = re.compile(r"'(.*)' is not one of ", re.DOTALL)  # click's words, wh
 
 
 def say_refusal(error: click.ClickException, is_interrupted: bool) -> int:
-    """Say what is wrong; the exit status, which is INTERRUPTED where an interrupt `is_interrupted` came before."""
+    """Print the error; return the exit status, which is INTERRUPTED if `is_interrupted`."""
     refusal = error if isinstance(error, OneLineError) else OneLineError(_sentence(error), error.exit_code)
     refusal.show()
     return INTERRUPTED if is_interrupted else refusal.exit_code
 
 
 def interruption() -> OneLineError:
-    """What is said where the user ends the command."""
+    """The error of a command that the user interrupted."""
     return OneLineError("interrupted", INTERRUPTED)
 
 
 def unknown_command(name: str, known: Sequence[str]) -> OneLineError:
-    """The refusal of a command that is none of `known`."""
+    """The refusal of a command that is not one of `known`."""
     meant = COMMAND_HABITS.get(name.lower().partition(".")[0]) or nearest(name, known)
-    return OneLineError(f"no command '{name:.60}'; {_meant_or_help(meant, '')}")
+    return OneLineError(f"no such command: '{name:.60}'; {_meant_or_help(meant, '')}")
 
 
 def habit_of(words: Sequence[str]) -> str:
-    """What is said of the first of `words`, the words of a command, that is an option of another tool; empty: none."""
+    """The advice for the first option of another tool among `words`, the words of a command; empty: there is none."""
     for word in words:
         if word == "--":
             break
         if habit := OPTION_HABITS.get(word.partition("=")[0]):
-            return f"no option {word.partition('=')[0]} here; {habit}"
+            return f"no such option: {word.partition('=')[0]}; {habit}"
     return ""
 
 
 def _sentence(error: click.ClickException) -> str:
-    """What click says, in one line that begins with the command."""
+    """The message of click, in one line that begins with the command."""
     context = getattr(error, "ctx", None)
     command = context.command.name if context is not None and context.parent is not None else ""
     said = f"{command}: " if command else ""
@@ -55,19 +55,19 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _in_small(error: click.ClickException) -> str:
-    """What click says, without the capital and the full stop of a sentence."""
+    """The message of click, without the capital letter and the full stop."""
     message = " ".join(error.format_message().split()).rstrip(".")
     return f"{message[:1].lower()}{message[1:]}"
 
 
 def _no_option(error: click.NoSuchOption, command: str) -> str:
-    """`no option --withn; did you mean --within? …`."""
+    """`no such option: --withn; did you mean --within? …`."""
     name, options = error.option_name, error.ctx.command.params if error.ctx is not None else []
     if not command:
-        return f"no option {name} before a command; expected such as: allreduce-bench run -n 4"
+        return f"no such option before a command: {name}; expected for example: allreduce-bench run -n 4"
     known = [text for option in options if isinstance(option, click.Option) for text in option.opts]
     meant = nearest(name, [text for text in known if text.startswith("--")], "--") if name.startswith("--") else ""
-    return f"no option {name}; {_meant_or_help(meant, command)}"
+    return f"no such option: {name}; {_meant_or_help(meant, command)}"
 
 
 def _bad_value(message: str, parameter: click.Parameter) -> str:
@@ -78,11 +78,11 @@ def _bad_value(message: str, parameter: click.Parameter) -> str:
 
 
 def _name(parameter: click.Parameter) -> str:
-    """`--sync` of an option; of an argument what its help calls it."""
+    """`--sync` for an option; for an argument its name in the help."""
     return parameter.opts[-1] if isinstance(parameter, click.Option) else parameter.human_readable_name
 
 
 def _meant_or_help(meant: str, command: str) -> str:
-    """What was meant, and where all options or commands are shown."""
+    """The suggestion, and the help command that shows all options or commands."""
     words = " ".join(filter(None, ["allreduce-bench", command, "--help"]))
     return " ".join(filter(None, [meant, f"'{words}' shows all"]))

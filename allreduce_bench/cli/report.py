@@ -15,8 +15,8 @@ from .types import errors_in_one_line, own_files, tell_damages
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="The page [default: report.html in RUN, or of several runs in the working folder; report-2.html and so on "
-    "if that is a page about other runs].",
+    help="Report file [default: report.html in RUN; with several runs in the working folder; report-2.html and so on "
+    "if that file is a report of other runs].",
 )
 @own_files
 @errors_in_one_line

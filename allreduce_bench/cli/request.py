@@ -129,7 +129,7 @@ def _hosts(options: Mapping[str, Any]) -> tuple[str, ...]:
     if not options["hostfile"]:
         return options["hosts"] or ()
     if options["hosts"]:
-        raise PlanError("--hosts and --hostfile both name hosts; leave one of them out")
+        raise PlanError("--hosts and --hostfile both name hosts; use only one of them")
     try:
         return read_hostfile(options["hostfile"])
     except OSError as error:

@@ -25,23 +25,23 @@ from .types import DURATION, color_option, errors_in_one_line, given_options, no
 @color_option
 @job_options
 @click.option(
-    "--resume", is_flag=True, help="Go on with the missing cells of the run in -o; begin it if there is none."
+    "--resume", is_flag=True, help="Measure the missing cells of the run in -o; start a new run if there is none."
 )
 @click.option(
     "--timeout",
     type=DURATION,
     default=f"{Control.timeout_s:g}s",
     show_default=True,
-    help="End a launch in which nothing moves for so long, and name the rank that the others wait for.",
+    help="End a launch after this time without progress, and name the rank that the others wait for.",
 )
-@click.option("--skip-hung", is_flag=True, help="With --resume: leave out the cells that hung.")
+@click.option("--skip-hung", is_flag=True, help="With --resume: skip the cells that hung.")
 @no_limit
 @click.pass_context
 @errors_in_one_line
 def run(context: click.Context, **options) -> None:
     """Measure all-reduce algorithms beside the library's own.
 
-    Under mpirun or srun the ranks that were started measure. Otherwise mpirun is started for every value of --ranks and
+    Under mpirun or srun the started ranks measure. Otherwise run starts mpirun for every value of --ranks and every
     every launch. The table goes to stdout, the raw times to the run folder. To begin with: run -n 4 --within 1m
     """
     refuse_short_timeout(options["timeout"])

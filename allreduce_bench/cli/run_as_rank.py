@@ -1,4 +1,4 @@
-"""`run` under mpirun or srun: the ranks that were started measure one launch."""
+"""`run` under mpirun or srun: the started ranks measure one launch."""
 
 import os
 import shlex
@@ -41,7 +41,7 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
     `interface` and `level` are those of --interface and --thread-level. Raises OneLineError, PlanError.
     """
     if "ranks" in request.asked:
-        raise OneLineError("--ranks under a launcher: the ranks come from mpirun or srun; leave it out")
+        raise OneLineError("--ranks under a launcher: mpirun or srun sets the number of ranks; leave it out")
     refuse_under_launcher(request.asked)
     os.environ.update(interface_variables(interface, os.environ))  # before MPI reads them
     from ..watching.unattended import fuse
@@ -71,9 +71,9 @@ def run_as_rank(request: Request, interface: str, level: str) -> None:
 
 
 class LastWords:
-    """What is said when the launch is interrupted: by rank 0, in one line; then this process ends with INTERRUPTED.
+    """The message of an interrupted launch: rank 0 prints one line; then this process ends with INTERRUPTED.
 
-    A thread says it, since the main one may be inside of a call of MPI, where Python handles no signal. What is
+    A thread prints it, since the main thread may be inside an MPI call, where Python handles no signals. Finished
     finished is on the disk by then, as after any other end.
     """
 
@@ -121,7 +121,7 @@ def _task(
 
 
 def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[RunFolder, Plan, Launch | None]:
-    """The run that `ranks` ranks begin or go on with, and its launch that they measure; None: none is left."""
+    """The run that `ranks` ranks start or continue, and the launch that they measure; None: no launch is left."""
     one_launch = {} if "launches" in request.asked else {"launches": 1}  # the one of these ranks
     request = replace(request, make_plan=partial(request.make_plan, ranks=(ranks,), **one_launch))
     folder, plan = open_run(request)
@@ -131,32 +131,32 @@ def _open_as_rank(request: Request, ranks: int, last_words: LastWords) -> tuple[
     only, skip_hung = request.control.only, request.control.skip_hung
     launches = [launch for launch in chosen_launches(plan, only) if launch.ranks == ranks]
     if not launches:
-        raise PlanError(f"--only {only}: none of these launches has {ranks} ranks")
+        raise PlanError(f"--only {only}: no launch with {ranks} ranks")
     return folder, plan, next(iter(folder.pending(plan, skip_hung, launches)), None)
 
 
 def _finish_one_launch(control: Control, warning: WarningFlag, folder: RunFolder, plan: Plan) -> str:
-    """Finish the run as far as it is measured, and say which launches are left; what failed, empty: nothing."""
+    """Finish the run as far as it is measured, and print the launches that are left; the failures, empty: none."""
     failures = finish_or_warned(control, warning, folder, plan)
     if failures:
         talk(f"error: {failures}")
     if left := folder.pending(plan, control.skip_hung, chosen_launches(plan, control.only)):
         names = ", ".join(launch.name for launch in left)
-        reason = "warned of the end of its time" if warning.is_set else "each mpirun measures one launch"
+        reason = "the job is near its time limit" if warning.is_set else "each mpirun measures one launch"
         talk(f"{reason}; left: {names}; {go_on(folder.path)}")
     return failures or (f"left: {len(left)} launches" if warning.is_set and left else "")
 
 
 def go_on(folder: Path) -> str:
-    """`go on with: ...`, the command for what is left, behind mpirun or srun or without."""
-    return f"go on with: allreduce-bench run --resume -o {shlex.quote(str(folder))}"
+    """`to continue: ...`, the command that measures the missing cells, with or without mpirun or srun."""
+    return f"to continue: allreduce-bench run --resume -o {shlex.quote(str(folder))}"
 
 
 def _why_each_is_alone(environ: Mapping[str, str]) -> str:
-    """Why MPI sees each rank alone, and what to do."""
+    """Why MPI sees only one rank in each process, and what to do."""
     if "OMPI_COMM_WORLD_SIZE" in environ or "SLURM_STEP_NUM_TASKS" not in environ:
-        return "the mpirun or srun belongs to another MPI than mpi4py's; put the right one first in PATH"
+        return "this mpirun or srun belongs to another MPI than that of mpi4py; put the right one first in PATH"
     return (
-        "srun and mpi4py's MPI do not understand each other; say srun --mpi=pmix or --mpi=pmi2, or leave srun out; "
-        "allreduce-bench doctor --slurm says what works"
+        "srun does not support mpi4py's MPI this way; use srun --mpi=pmix or --mpi=pmi2, or run without srun; "
+        "allreduce-bench doctor --slurm shows what works"
     )

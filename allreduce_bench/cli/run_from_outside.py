@@ -1,4 +1,4 @@
-"""`run` outside of mpirun: every launch that is left is started, watched and ended."""
+"""`run` without mpirun: start and watch every missing launch."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ from .work_limit import refuse_many_ranks
 
 
 def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
-    """Start mpirun for every launch that is left, print the table; the folder of the run, and what went wrong.
+    """Start mpirun for every missing launch, print the table; returns the run folder and the error, if any.
 
     Raises as `planned_run`, LaunchError where there is no launcher, RunError where the Slurm job around is too small.
     """
@@ -70,18 +70,18 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
 
 
 def _idle_wait(control: Control, plan: Plan, launcher: Launcher) -> IdleWait | None:
-    """The waiting for a quiet machine, if it is asked for; what is not looked at is said."""
+    """The wait for an idle machine, if requested; prints which nodes it does not watch."""
     if control.wait_idle_s is None:
         return None
     if not on_one_node(launcher, max(plan.ranks), plan.start, os.environ):
-        talk(f"--wait-idle looks at {host()}, where ranks are started from, and at no other node")
+        talk(f"--wait-idle watches only {host()}, where the ranks are started, and no other node")
     return IdleWait(control.wait_idle_s, talk)
 
 
 def _drive_and_finish(
     run: SupervisedRun, idle_wait: IdleWait | None, control: Control, job: InJob
 ) -> OneLineError | None:
-    """Drive the run as far as it goes, and print what came of it; what went wrong."""
+    """Measure the launches, and print the result; returns the error, if any."""
     try:
         unstarted = drive(run, idle_wait)
     except (LaunchRefused, LaunchFailed, KeyboardInterrupt) as error:
@@ -89,7 +89,7 @@ def _drive_and_finish(
     folder, plan = run.folder, run.plan
     left_out = ""
     if unstarted and not run.warning.is_set:
-        left_out = f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within was used up"
+        left_out = f"left out: launches {', '.join(launch.name for launch in unstarted)}: --within is used up"
         talk(f"{left_out}; {job.go_on(folder)}")
     failures = NOTHING_MEASURED
     if run.warning.is_set or any(folder.launches.glob("*.cells.csv")):
@@ -101,7 +101,7 @@ def _drive_and_finish(
 
 
 def _stopped(run: SupervisedRun, control: Control, job: InJob, error: BaseException) -> OneLineError:
-    """What is said of a run that was refused, failed or was interrupted; what is finished of it is printed."""
+    """The error of a run that was refused, failed or was interrupted; prints the table of the finished cells."""
     folder, reason, is_refused = run.folder, str(error) or "interrupted", isinstance(error, LaunchRefused)
     status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else 2 if is_refused else 1
     job.ends("refused" if is_refused else "stopped", reason)

@@ -31,7 +31,7 @@ def list_() -> None:
             lines.append(f"    elsewhere: {algorithm.known_as}")
         echo_wrapped(lines)
     echo_wrapped(["native", "    The MPI library's own MPI_Allreduce, measured beside them"])
-    floors = "    Floors, measured with every run: no call at all, a local copy, a local reduction"
+    floors = "    Reference times, measured with every run: an empty call, a local copy, a local reduction"
     echo_wrapped([", ".join(FLOORS), floors])
 
 
@@ -61,7 +61,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, no_limit, out
     from .work_limit import refuse_long_text
 
     if len(ranks) != 1:
-        raise OneLineError(f"explain takes one number of ranks, found {','.join(map(str, ranks))}")
+        raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
     if output and not (output.suffix == ".txt" or is_stream(output)):
         raise OneLineError(f"-o {output}: explain writes text; expected a name that ends in .txt")
     (size,) = ranks
@@ -89,9 +89,7 @@ def explain(algorithm: str, ranks, count, segment, ranks_per_node, no_limit, out
 def _promises(proof: Proof) -> str:
     """What holds of every result, as a line below the rounds."""
     same, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
-    return (
-        f"same bits on all ranks: {same}, rank order: {order}, roundings on the way of an input: at most {proof.depth}"
-    )
+    return f"same bits on all ranks: {same}, rank order: {order}, roundings of an input: at most {proof.depth}"
 
 
 @click.command(epilog=examples("verify", "verify ring two_tree -n 1-64", "verify ./mine.py -n 2,4,8"))
@@ -137,7 +135,7 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
 
 def _refuse_too_many(ranks: Sequence[int]) -> None:
     if max(ranks) > MAX_ENUMERATED:
-        raise OneLineError(f"-n {max(ranks)}: the steps of at most {MAX_ENUMERATED} ranks can be enumerated")
+        raise OneLineError(f"-n {max(ranks)}: expected at most {MAX_ENUMERATED} ranks")
 
 
 def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:

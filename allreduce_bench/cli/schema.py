@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[NAME] | --check PATH...")
-@click.option("--check", is_flag=True, help="Check run folders and files; - is stdin. Exit 1 where one disobeys.")
-@click.option("--as", "as_", metavar="NAME", help="Check files against this schema [default: what each says it is].")
+@click.option("--check", is_flag=True, help="Check run folders and files; - is stdin. Exit 1 if one does not match.")
+@click.option(
+    "--as", "as_", metavar="NAME", help="Check files against this schema [default: the schema that each file names]."
+)
 @errors_in_one_line
 def schema(words, check, as_) -> None:
     """Print the JSON Schema of a file of a run folder, or of what a command prints with --format json.
@@ -29,7 +31,7 @@ def schema(words, check, as_) -> None:
     """
     formats = _formats()
     if as_ and not check:
-        raise OneLineError("--as says what --check compares with; add --check and a path")
+        raise OneLineError("--as needs --check and a path")
     if check:
         _check(formats, words, _named(formats, as_) if as_ else None)
     elif not words:
@@ -63,7 +65,7 @@ def _named(formats: "tuple[Format, ...]", name: str) -> "Format":
 def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Format | None") -> None:
     """Print every violation, or of each path that there is none. Raises Exit with status 1 where there is one."""
     if not words:
-        raise OneLineError("--check: which run folder or file? Name one, or - for stdin")
+        raise OneLineError("--check: name a run folder or a file, or - for stdin")
     failed = 0
     for word in words:
         number = 0
@@ -74,7 +76,7 @@ def _check(formats: "tuple[Format, ...]", words: tuple[str, ...], chosen: "Forma
                 click.echo("\n".join(map(str, violations)))
         talk(f"{word}: {number} file{'' if number == 1 else 's'} checked")
     if failed:
-        raise OneLineError(f"{failed} file{' is' if failed == 1 else 's are'} not as the schema says", 1)
+        raise OneLineError(f"{failed} file{' is' if failed == 1 else 's are'} not valid under the schema", 1)
 
 
 def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None") -> "Iterator[list[Violation]]":
@@ -87,12 +89,12 @@ def _violations(formats: "tuple[Format, ...]", word: str, chosen: "Format | None
         content = sys.stdin.buffer.read(MOST_NBYTES) if word == "-" else read_given(path)
         known = chosen or format_of(formats, path, content)
         if known is None:
-            raise OneLineError(f"{word}: it does not say which schema it follows; name one by --as NAME")
+            raise OneLineError(f"{word}: unknown schema; add --as NAME")
         yield list(document_violations(known, content, word))
         return
     folders = [path] if (path / "run.json").exists() else [path, *sorted(run.parent for run in path.glob("*/run.json"))]
     if folders == [path] and not (path / "run.json").exists():
-        raise OneLineError(f"{word}: holds no run.json, nor does a folder in it; expected a run or a sweep")
+        raise OneLineError(f"{word}: contains no run; expected a run or a sweep")
     for folder in folders:
         for _, violations in folder_violations((chosen,) if chosen else formats, folder):
             yield violations

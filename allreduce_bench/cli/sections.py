@@ -8,9 +8,9 @@ SECTIONS = {  # the option that begins a section of the help -> its title
     "nodes": "Jobs",
     "ranks": "What is measured",
     "within": "How long and how often",
-    "sync": "What a time is",
+    "sync": "Definition of a time",
     "launcher": "How ranks are started",
-    "output": "What comes of it",
+    "output": "Results",
     "only": "In a job",
     "resume": "When something goes wrong",
 }

@@ -1,4 +1,4 @@
-"""`show` and `runs`: the table of a run again, and which runs there are."""
+"""`show` and `runs`: print the table of a run again, and list runs."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ OF_OUR_TIMES = ("nccl", "osu")  # formats that say what a time is
     type=click.Choice(FORMATS),
     default=FORMATS[0],
     show_default=True,
-    help="As of run; long and csv have every column.",
+    help="As in run; long and csv have every column.",
 )
 @color_option
 @errors_in_one_line
@@ -29,7 +29,7 @@ def show(run: Path | None, format_: str) -> None:
     """Print the table of RUN again, finished or not.
 
     RUN is the newest one in results/ by default. On a terminal a table that is too wide is cut into parts below each
-    other, the sizes repeated. To have fewer parts it leaves out, in this order: the intervals (±), #wrong where it is 0
+    other, with the sizes repeated. To reduce the number of parts, these columns are left out, in this order: the
     everywhere, algbw; its last line says what. The width is COLUMNS, else that of the terminal; a pipe or a file gets
     the whole table, without intervals.
     """
@@ -39,7 +39,7 @@ def show(run: Path | None, format_: str) -> None:
 
     folder = RunFolder(run or newest_run())
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
-        raise OneLineError(f"--format {format_}: the times of {folder.path} are of {imported['tool']}; see its logs")
+        raise OneLineError(f"--format {format_}: the times of {folder.path} come from {imported['tool']}; see its logs")
     echo_result(Result.of(folder, summarise(folder)), format_)
 
 
@@ -49,14 +49,14 @@ def show(run: Path | None, format_: str) -> None:
 def runs(folder: Path) -> None:
     """List the runs of FOLDER [default: results], and of the sweeps in it, the newest first.
 
-    cells: those that are done, of all planned launches; grade: the worst of its numbers of ranks, - before its summary.
+    cells: finished / planned, over all launches; grade: the worst over its rank counts, - without a summary.
     """
     from ..report.run_list import run_lines
     from ..runs.inventory import kept_runs
 
     if not folder.is_dir():
-        raise OneLineError(f"{folder}: no such folder; expected one of runs, such as results")
+        raise OneLineError(f"{folder}: no such folder; expected a folder of runs, such as results")
     if found := kept_runs(folder):
         click.echo("\n".join(run_lines(found, folder, screen())))
     else:
-        talk(f"{folder}: no run; measure one: allreduce-bench run")
+        talk(f"{folder}: contains no run; measure one: allreduce-bench run")

@@ -19,9 +19,9 @@ RESULTS = Path("results")
 @click.argument("sweep", required=False, type=click.Path(path_type=Path))
 @errors_in_one_line
 def status(sweep: Path | None) -> None:
-    """Show where the jobs of SWEEP are, how far, or why they failed; and what to do next.
+    """Show the state and the progress of the jobs of SWEEP, why jobs failed, and the next step.
 
-    SWEEP is the newest one in results/ by default. Where Slurm cannot be asked, the states are those that the jobs
+    SWEEP is the newest one in results/ by default. If Slurm does not answer, the states are taken from the files of
     wrote of themselves.
     """
     from ..slurm.status import next_step, status_lines, status_text
@@ -30,9 +30,9 @@ def status(sweep: Path | None) -> None:
     overview = read_sweep(sweep or _newest_sweep())
     tell_damages(run.folder for run in overview.runs)
     if not overview.tasks:
-        raise OneLineError(f"{overview.sweep}: no job was ever submitted for it, nor wrote into it; expected a sweep")
+        raise OneLineError(f"{overview.sweep}: not a sweep: no job was submitted for it or wrote into it")
     if overview.told.silence:
-        talk(f"{overview.told.silence}; states are those that the jobs wrote of themselves")
+        talk(f"{overview.told.silence}; job states are taken from the files of the jobs")
     click.echo(status_text(status_lines(overview), screen()), nl=False)
     echo_wrapped([next_step(overview, _is_collected(overview))])
 
@@ -48,5 +48,5 @@ def _newest_sweep() -> Path:
     """The sweep in RESULTS whose jobs were submitted, or began, last."""
     jobs_folders = [path for path in RESULTS.glob("*/jobs") if path.is_dir()]
     if not jobs_folders:
-        raise OneLineError(f"no sweep in {RESULTS}/; name its folder")
+        raise OneLineError(f"no sweep in {RESULTS}/; name the folder of a sweep")
     return max(jobs_folders, key=lambda path: path.stat().st_mtime).parent

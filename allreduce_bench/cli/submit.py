@@ -30,36 +30,39 @@ from .sweep_of_options import SubmissionRequest, jobs_left, new_sweep, rendering
 from .types import DURATION, INTERRUPTED, RANKS, OneLineError, errors_in_one_line, given_options, no_limit, parsed, talk
 
 SENSELESS = {  # options of `run` that have none here -> why
-    "ranks": "ranks are nodes x ranks per node; say --nodes and --ranks-per-node",
-    "hosts": "Slurm chooses the nodes; for some of them say, behind --, --nodelist=n1,n2",
+    "ranks": "the number of ranks is nodes x ranks per node; use --nodes and --ranks-per-node",
+    "hosts": "Slurm chooses the nodes; to choose them, add -- --nodelist=n1,n2 at the end",
     "hostfile": "Slurm chooses the nodes",
-    "remote_shell": "inside a job Slurm reaches the nodes",
-    "format": "the results come later; allreduce-bench collect writes them",
+    "remote_shell": "inside a job the ranks are started by Slurm",
+    "format": "the results are printed later by allreduce-bench collect",
 }
 NODES = parsed("nodes", lambda text: tuple(parse_counts(text, "node")))
 PING_S = 15.0  # a controller that takes longer would take minutes for a sweep
 
 
 class SubmitCommand(Sectioned):
-    """The options of `run`, less those that have no sense here."""
+    """The options of `run`, without those that make no sense here."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         for parameter in self.params:
             if isinstance(parameter, click.Option) and parameter.name == "ranks_per_node":
-                parameter.type, parameter.help = RANKS, "On each node, e.g. 4 or 1,4 [default: the system's, else 1]."
+                parameter.type, parameter.help = (
+                    RANKS,
+                    "Ranks on each node, e.g. 4 or 1,4 [default: the system's, else 1].",
+                )
             elif isinstance(parameter, click.Option):
                 parameter.hidden = parameter.name in SENSELESS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Say where the options of sbatch go."""
+        """Explain where the options of sbatch belong."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             options = [name for option in self.params for name in option.opts if name.startswith("--")]
             meant = nearest(error.option_name, options, "--") if error.option_name.startswith("--") else ""
             sentence = " ".join(filter(None, [f"no such option: {error.option_name};", meant]))
-            raise OneLineError(f"{sentence} options of sbatch stand behind a --") from error
+            raise OneLineError(f"{sentence} put options of sbatch after --") from error
 
     def habit_of(self, words: Sequence[str]) -> str:
         """As of `run`, but for options of one letter: those may be of sbatch."""
@@ -74,15 +77,15 @@ class SubmitCommand(Sectioned):
         "submit --resume -o results/sweep",
     ),
 )
-@click.option("--nodes", type=NODES, help="Numbers of nodes, a job each, e.g. 1,2,4,8 or 1-4.")
+@click.option("--nodes", type=NODES, help="Node counts, one job each, e.g. 1,2,4,8 or 1-4.")
 @click.option("--system", help="Name of the site, or path of its .cfg file [default: generic].")
-@click.option("--job-name", metavar="NAME", help="Of the jobs, before -8n [default: allreduce].")
+@click.option("--job-name", metavar="NAME", help="Name of the jobs, before -8n [default: allreduce].")
 @click.option(
     "--time",
     type=parsed("time", parse_limit),
-    help="Limit of each job, as sbatch takes it, or 90m [default: the system's, else twice what the plan takes].",
+    help="Time limit of each job, in sbatch's format or as 90m [default: the system's, else twice the estimate].",
 )
-@click.option("--array/--no-array", default=None, help="Each launch as a task of its own.")
+@click.option("--array/--no-array", default=None, help="Each launch as a separate array task.")
 @click.option("--template", type=click.Path(path_type=Path), help="Your own job script [default: jobs/sweep.sbatch].")
 @click.option(
     "--max-node-hours",
@@ -90,22 +93,26 @@ class SubmitCommand(Sectioned):
     default=100.0,
     show_default=True,
     metavar="H",
-    help="Ask before the jobs may take more.",
+    help="Ask for confirmation if the jobs may take more.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Print what would be submitted; write nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Print the jobs; submit and write nothing.")
 @plan_options
-@click.option("--resume", is_flag=True, help="Submit what is left of the sweep in -o, as it was submitted before.")
-@click.option("--timeout", type=DURATION, help="As for run: end a launch in which nothing moves for so long.")
-@click.option("--skip-hung", is_flag=True, help="With --resume: leave out the cells that hung.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Submit the missing part of the sweep in -o, with the options of its last submission.",
+)
+@click.option("--timeout", type=DURATION, help="As in run: end a launch after this time without progress.")
+@click.option("--skip-hung", is_flag=True, help="With --resume: skip the cells that hung.")
 @no_limit
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- WORDS FOR SBATCH]...")
 @click.pass_context
 @errors_in_one_line
 def submit(context: click.Context, **options) -> None:
-    """Measure on a Slurm cluster: one job for each number of nodes, and one behind them that collects.
+    """Measure on a Slurm cluster: one job for each node count, and a final job that collects the results.
 
-    Takes the options of `run`; --within is the time of each job. Further words for every sbatch go behind --. All jobs
+    Accepts the options of `run`; --within is the time of each job. Put further options of sbatch after --. Either all
     are submitted or none. The scripts stay in jobs/ of the sweep's folder, with what the jobs say.
     """
     given = given_options(context)
@@ -115,13 +122,13 @@ def submit(context: click.Context, **options) -> None:
 
 
 def submit_sweep(asked: SubmissionRequest) -> None:
-    """Submit what is left of the sweep that is asked for, or say what would be submitted."""
+    """Submit the missing part of the requested sweep, or print it with --dry-run."""
     resuming = asked.run.control.resume
     sweep, choices, runs = resumed_sweep(asked) if resuming else new_sweep(asked)
     shared = rendering(sweep, choices)
     jobs = jobs_left(sweep, choices, runs, asked)
     if not jobs:
-        talk(f"nothing is left to be measured; next: allreduce-bench collect {shlex.quote(str(asked.output))}")
+        talk(f"nothing is left to measure; next: allreduce-bench collect {shlex.quote(str(asked.output))}")
         return
     scripts = [shared.script(job) for job in jobs]
     new_runs = [] if resuming else runs
@@ -153,7 +160,7 @@ def _refuse_queued_jobs(sweep: Path) -> None:
         states = [f"{names.get(id_parts(job.id)[0], 'job')} ({job.id}, {job.state.lower()})" for job in busy]
         numbers = " ".join(sorted({id_parts(job.id)[0] for job in busy}))
         sentence = f"{sweep}: jobs of the sweep are in the queue: {', '.join(states)}"
-        raise OneLineError(f"{sentence}; wait for them, or end them: scancel {numbers}")
+        raise OneLineError(f"{sentence}; wait for them, or cancel them: scancel {numbers}")
 
 
 def _refuse_many_node_hours(asked: SubmissionRequest, most_node_hours: float) -> None:
@@ -162,7 +169,7 @@ def _refuse_many_node_hours(asked: SubmissionRequest, most_node_hours: float) ->
         return
     sentence = f"the jobs may take {most_node_hours:.1f} node-hours, above --max-node-hours {asked.max_node_hours:g}"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise OneLineError(f"{sentence}; nothing was submitted; say --yes, or allow more")
+        raise OneLineError(f"{sentence}; nothing was submitted; add --yes, or increase --max-node-hours")
     with suppress(click.Abort):
         if click.confirm(f"{sentence}; submit them?", err=True):
             return

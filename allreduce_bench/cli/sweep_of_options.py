@@ -85,13 +85,13 @@ def submission_request(options: Mapping[str, Any], asked: set[str]) -> Submissio
 def new_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, list[tuple[RunFolder, Plan]]]:
     """The folder of a new sweep, what else was chosen, and the plans of its runs."""
     if not asked.nodes:
-        raise PlanError("--nodes: expected numbers of nodes, a job each, such as --nodes 1,2,4,8")
+        raise PlanError("--nodes: expected node counts, one job each, such as --nodes 1,2,4,8")
     system = find_system(asked.system or GENERIC)
     choices = _updated(SubmissionChoices(str(system.path.absolute()), JOB_NAME, stage=system.stage), asked)
     check_job_name(choices.job_name)
     sweep = check_folder(asked.output.absolute())
     if is_taken(sweep):
-        raise RunError(f"{asked.output}: exists already; choose another folder with -o, or go on by --resume")
+        raise RunError(f"{asked.output}: already exists; choose another folder with -o, or continue it with --resume")
     site = {name: getattr(system, name) for name in OF_THE_SITE if name not in asked.run.asked}
     site = {name: value for name, value in site.items() if value}
     rank_counts = asked.ranks_per_node or (system.ranks_per_node or 1,)
@@ -110,8 +110,8 @@ def _refuse_secrets(words: str, are_there: bool) -> None:
     """Raises PlanError: jobs start from what is kept, and a secret is not."""
     if are_there:
         raise PlanError(
-            f"{words}: one holds what looks like a secret, which a sweep would have to keep for its jobs; "
-            "export it as a variable, and name it without its value"
+            f"{words}: possible secret found; it would be stored in the files of the sweep; "
+            "export it as an environment variable, and name it without its value"
         )
 
 
@@ -122,7 +122,7 @@ def resumed_sweep(asked: SubmissionRequest) -> tuple[Path, SubmissionChoices, li
     last = submissions[-1].again if submissions else SubmissionChoices("", JOB_NAME)
     if last is None:
         path = sweep / JOBS / str(submissions[-1].number) / SUBMISSION
-        raise RunError(f"{path}: damaged: it does not say again; submit without --resume into a new folder")
+        raise RunError(f"{path}: damaged: the field again is missing; submit without --resume into a new folder")
     if asked.system is not None or not submissions:
         system = find_system(asked.system or GENERIC)
         last = replace(last, system=str(system.path.absolute()), stage=system.stage)
@@ -171,8 +171,8 @@ def _this_environment() -> str:
     """The Python environment that this runs in: its jobs run in it, too."""
     if not (Path(sys.prefix) / "bin" / "allreduce-bench").exists():
         raise OneLineError(
-            f"{sys.prefix}/bin: holds no allreduce-bench for the jobs; run submit from a virtual environment, "
-            "or name one as venv in the file of the system"
+            f"{sys.prefix}/bin: the jobs need allreduce-bench there; run submit from a virtual environment, "
+            "or set venv in the file of the system"
         )
     return sys.prefix
 
@@ -190,7 +190,7 @@ def jobs_left(
     ]
     if left and not wanted:
         names = ", ".join(f"{job.nodes} x {job.start.ranks_per_node}" for job in left)
-        raise PlanError(f"{sweep}: nothing is left there; left on nodes x ranks per node: {names}")
+        raise PlanError(f"{sweep}: nothing is left for these nodes; left (nodes x ranks per node): {names}")
     return wanted
 
 

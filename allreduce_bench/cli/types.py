@@ -64,7 +64,7 @@ def parse_names(text: str) -> tuple[str, ...]:
     """The names of `ring,./mine.py`. Raises ValueError where there is none."""
     names = tuple(word.strip() for word in text.split(",") if word.strip())
     if not names:
-        raise ValueError(f"'{text}' names no algorithm")
+        raise ValueError(f"'{text}': expected names of algorithms")
     return names
 
 
@@ -138,14 +138,14 @@ def _own_algorithms(ctx: click.Context, param: click.Parameter, paths: tuple[str
 
 
 no_limit = click.option(
-    "--no-limit", is_flag=True, help="Do it, however long it takes and however much it writes [default: refuse]."
+    "--no-limit", is_flag=True, help="Allow commands that take very long or write very much [default: refuse]."
 )
 own_files = click.option(  # a run names its files, but reading a run must not run what it names
     "--own",
     multiple=True,
     callback=_own_algorithms,
     metavar="FILE.py",
-    help="Your own algorithms among those measured, which have models then, too; may be repeated.",
+    help="File of your own measured algorithms, to model them too; may be repeated.",
 )
 
 
@@ -176,7 +176,7 @@ def errors_in_one_line(command: Callable) -> Callable:
         except KeyboardInterrupt as interrupt:
             raise OneLineError("interrupted", INTERRUPTED) from interrupt
         except MemoryError as error:
-            raise OneLineError("there is not enough memory for this; ask for less", 1) from error
+            raise OneLineError("not enough memory; reduce the request", 1) from error
         except (ValueError, OSError, RuntimeError, OverflowError) as error:
             raise OneLineError(_error_sentence(error), getattr(error, "exit_code", 2)) from error
 
@@ -184,14 +184,14 @@ def errors_in_one_line(command: Callable) -> Callable:
 
 
 def _error_sentence(error: Exception) -> str:
-    """`x.xml: no such file or directory` of what the system refused; else what the error says of itself."""
+    """`x.xml: no such file or directory` for an error of the system; else the message of the error."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
     return str(error)
 
 
 def kept_command() -> list[str]:
-    """The words of this command as they are kept: without what looks like a secret."""
+    """The words of this command as they are stored: without possible secrets."""
     return hide_secrets(["allreduce-bench", *sys.argv[1:]])
 
 
@@ -202,14 +202,14 @@ def given_options(context: click.Context) -> set[str]:
 
 
 def talk(sentence: str) -> None:
-    """Say something that is no result, on stderr."""
+    """Print something other than a result, on stderr."""
     click.echo(sentence, err=True)
 
 
 def tell_damages(folders: "Iterable[RunFolder]", missing: bool = False) -> None:
-    """Say on stderr what of runs was changed, cut off or lost since it was written, and of which nobody can tell.
+    """Print on stderr the damages of runs: changed, truncated or lost files, and launches without checksums.
 
-    With `missing` also which cells were not measured, where the command does not say so itself.
+    With `missing` also the cells that were not measured, for commands that do not list them themselves.
     """
     from ..report.damage_sentence import damage_report  # late: a rank says nothing of it
 

@@ -33,7 +33,7 @@ def refuse_above(
     if estimate > most and not no_limit:
         amount, limit = (f"{float(f'{number / divisor:.3g}'):,.0f}" for number in (estimate, most))
         bound = f"the limit is {limit} {unit.split()[0]}"
-        raise OneLineError(f"{what}: about {amount} {unit}, {bound}; {advice}, or lift the limit by --no-limit")
+        raise OneLineError(f"{what}: about {amount} {unit}, {bound}; {advice}, or add --no-limit")
 
 
 def refuse_long_run(plan: Plan, no_limit: bool) -> None:
@@ -43,9 +43,9 @@ def refuse_long_run(plan: Plan, no_limit: bool) -> None:
     cells = launches * kinds * len(plan.sizes) * (len(plan.algorithms) + 2 * plan.floors)
     calls = cells * ((plan.iters or 0) + plan.warmups + plan.back_to_back)
     options = "--launches or --ranks", "--sizes, --launches or --ranks", "--iters, --warmups or --back-to-back"
-    refuse_above("run", launches, MOST_LAUNCHES, "launches", f"take fewer by {options[0]}", no_limit)
-    refuse_above("run", cells, MOST_CELLS, "cells in all launches", f"take fewer by {options[1]}", no_limit)
-    refuse_above("run", calls, MOST_CALLS, "calls in all cells", f"take fewer by {options[2]}", no_limit)
+    refuse_above("run", launches, MOST_LAUNCHES, "launches", f"reduce {options[0]}", no_limit)
+    refuse_above("run", cells, MOST_CELLS, "cells in all launches", f"reduce {options[1]}", no_limit)
+    refuse_above("run", calls, MOST_CALLS, "calls in all cells", f"reduce {options[2]}", no_limit)
 
 
 def refuse_many_ranks(ranks: int, no_limit: bool) -> None:
@@ -71,8 +71,8 @@ def refuse_many_proofs(
             steps += sum(_steps(algorithm, case) for case in _cases(algorithm, size, counts, segments, ranks_per_node))
         if steps > MOST_STEPS and len(ranks) > 1:
             break  # it is more
-    what = f"verify -n {ranks[-1]}" if len(ranks) == 1 else f"verify, {len(ranks)} numbers of ranks up to {ranks[-1]}"
-    refuse_above(what, steps, MOST_STEPS, "steps to prove", "take fewer ranks, counts or segments", no_limit)
+    what = f"verify -n {ranks[-1]}" if len(ranks) == 1 else f"verify, {len(ranks)} rank counts up to {ranks[-1]}"
+    refuse_above(what, steps, MOST_STEPS, "steps to prove", "use fewer ranks, counts or segments", no_limit)
 
 
 def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segment: int, no_limit: bool) -> None:
@@ -81,7 +81,7 @@ def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segme
         return
     size = len(topology.node_of)
     what = f"explain {algorithm.name} -n {size}"
-    steps, advice = _steps(algorithm, (topology, count, segment)), "take fewer ranks or a longer segment"
+    steps, advice = _steps(algorithm, (topology, count, segment)), "use fewer ranks or a longer segment"
     refuse_above(what, steps, MOST_STEPS, "steps to draw", advice, no_limit)
     some = [algorithm.schedule(rank, size, topology, count, segment) for rank in {0, size // 2, size - 1}]
     messages = size * max(map(len, some))
@@ -92,16 +92,16 @@ def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segme
 
 def refuse_many_times(ranks: Sequence[int], sizes: int, algorithms: int, no_limit: bool) -> None:
     """Raises OneLineError where `predict` would price very many cells."""
-    what = f"predict, {len(ranks)} numbers of ranks times {sizes} sizes of {algorithms} algorithms"
+    what = f"predict, {len(ranks)} rank counts times {sizes} sizes of {algorithms} algorithms"
     searched = log2(ranks[-1])  # numbers of ranks, for those at which one overtakes another
     times = (len(ranks) + searched) * sizes * algorithms
-    refuse_above(what, times, MOST_TIMES, "times", "take fewer of them", no_limit)
+    refuse_above(what, times, MOST_TIMES, "times", "reduce their number", no_limit)
 
 
 def refuse_long_logs(command: str, paths: Iterable[Path], no_limit: bool) -> None:
     """Raises OneLineError where logs are very long, all together; of a folder all files count, of a pipe nothing."""
     nbytes = sum(map(_log_nbytes, paths)) if not no_limit else 0
-    refuse_above(command, nbytes, MOST_LOG_NBYTES, "MB of logs", "cut them", no_limit, divisor=1e6)
+    refuse_above(command, nbytes, MOST_LOG_NBYTES, "MB of logs", "shorten them", no_limit, divisor=1e6)
 
 
 def refuse_many_runs(command: str, runs: int, no_limit: bool) -> None:

@@ -1,4 +1,4 @@
-"""What of a run is not as it was written, and what to do: sentences and warnings. Reads the run's files."""
+"""Damaged and missing parts of a run, with advice: sentences and warnings. Reads the run's files."""
 
 import os
 import shlex
@@ -13,7 +13,7 @@ from ..units import format_size
 from .caveat import Caveat, Note
 
 MOST_NAMED = 8  # damages, one by one
-UNCHECKED = "written by layout 3, which holds no checksums: changes cannot be noticed"
+UNCHECKED = "written by layout 3, which holds no checksums: changes cannot be detected"
 
 
 class DamageReport(NamedTuple):
@@ -25,7 +25,7 @@ class DamageReport(NamedTuple):
 
 
 def damage_report(folder: RunFolder) -> DamageReport:
-    """What was found in the files of the run: nothing where it cannot be read at all, which others say."""
+    """The damages in the files of the run; empty if the run cannot be read at all, which other code reports."""
     try:
         damages, launches = folder.damages(), folder.unchecked()
         missing = _missing_cells(folder)
@@ -43,7 +43,7 @@ def damage_caveats(report: DamageReport) -> list[Caveat]:
     """The same as warnings of the page."""
     caveats = []
     if report.damages:
-        effect = "the cells that this is about count as missing" if report.missing else ""
+        effect = "the affected cells count as missing" if report.missing else ""
         caveats.append(Caveat("bad", "DAMAGED FILES", tuple(Note(text, effect) for text in report.damages)))
     if report.unchecked:
         caveats.append(Caveat("info", "files without checksums", (Note(report.unchecked),)))
@@ -51,7 +51,7 @@ def damage_caveats(report: DamageReport) -> list[Caveat]:
 
 
 def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
-    """How many planned cells of each launch no attempt has ended; of imported logs none is planned. Raises RunError."""
+    """The number of cells of each launch that no attempt has ended; imported logs have none. Raises RunError."""
     plan = folder.plan()
     if isinstance(plan, ImportedPlan):
         return {}
@@ -60,7 +60,7 @@ def _missing_cells(folder: RunFolder) -> dict[Launch, int]:
 
 
 def _is_begun(folder: RunFolder, missing: Mapping[Launch, int]) -> bool:
-    """Whether any planned cell has ended; a run without one is refused, and that is said."""
+    """Whether any planned cell has ended; other code refuses a run without one."""
     plan = folder.plan()
     return any(missing.get(launch, 0) < len(plan.cells(launch)) for launch in plan.planned_launches())
 
@@ -72,7 +72,7 @@ def _missing_sentence(folder: RunFolder, missing: Mapping[Launch, int]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     cells = "1 cell is" if sum(missing.values()) == 1 else f"{sum(missing.values())} cells are"
     launches = f"launch{'es' if len(names) > 1 else ''} {', '.join(names[:MOST_NAMED])}{more}"
-    return f"{folder.path}: {cells} not measured in {launches}; go on with: {_resume(folder)}"
+    return f"{folder.path}: {cells} not measured in {launches}; to continue: {_resume(folder)}"
 
 
 def _found(damage: Damage) -> str:
@@ -87,7 +87,7 @@ def _cell_text(mark: Row) -> str:
 
 
 def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:
-    """What to do about what is missing because of the damage; where nothing is, it is said."""
+    """How to replace the cells that the damage lost, or the sentence that none is missing."""
     if folder.imported():
         return "import the logs again"
     if damage.launch not in missing:

@@ -1,4 +1,4 @@
-"""The times of one rank count as columns: sizes down, algorithms across; what is left out first where room is short."""
+"""The times of one rank count as columns: sizes down, algorithms across; and the order in which columns are omitted."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,14 +13,14 @@ MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
 NO_MARK = "  "
 STYLE_OF = {FASTEST: "best", EQUAL: "equal"}
 FAILED = ("wrong", "refused", "hung")
-LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be told from it (95 %)"
+LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be distinguished from it (95 %)"
 WHOLE = "show RUN --format long"
-INTERVALS, WRONG, ALGBW = 1, 2, 3  # in this order they are left out
-OVER = {"launches": "over launches", "repetitions": "over the calls of a launch"}  # what an interval knows of
+INTERVALS, WRONG, ALGBW = 1, 2, 3  # the order in which they are left out
+OVER = {"launches": "over launches", "repetitions": "over the calls of a launch"}  # what an interval covers
 
 
 def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
-    """The columns of rows of one rank count and cache; intervals stand on a screen alone, where they fit."""
+    """The columns of rows of one rank count and cache; intervals only on a screen, and only if they fit."""
     rows_of: dict[int, dict[str, SummaryRow]] = {}
     for row in rows:
         rows_of.setdefault(row["nbytes"], {})[row["algorithm"]] = row
@@ -33,7 +33,7 @@ def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
 
 
 def interval_legend(columns: Sequence[Column], rows: Sequence[SummaryRow], screen: Screen) -> str:
-    """`   ± half of the 95 % interval over launches`, where such stand in the table; else nothing."""
+    """`   ± half of the 95 % interval over launches` if the table shows intervals, else nothing."""
     if not any(column.left_out == INTERVALS for column in shown(columns, screen)):
         return ""
     kinds = {row["interval"] for row in rows if row["time_s"] is not None}
@@ -67,7 +67,7 @@ def _time_text(row: SummaryRow | None, interval: str = "") -> str:
 
 
 def _interval_text(row: SummaryRow | None) -> str:
-    """`±3%`: half of the interval as a share of the time, `±>99%` of one that says little; empty: there is none."""
+    """`±3%`: half of the interval as a share of the time, `±>99%` if it is wider; empty: there is none."""
     if row is None or row["time_s"] is None or row["interval"] not in OVER:
         return ""
     share = (row["time_high_s"] - row["time_low_s"]) / 2 / row["time_s"]
@@ -75,7 +75,7 @@ def _interval_text(row: SummaryRow | None) -> str:
 
 
 def _style(row: SummaryRow | None) -> str:
-    """What its colour says: wrong, not ranked, or how it stands."""
+    """The style of a time: wrong, not ranked, or its standing."""
     if row is None:
         return ""
     if row["state"] in FAILED or row.get("wrong"):
@@ -109,18 +109,18 @@ def _wrong(line: dict[str, SummaryRow]) -> Field:
 
 
 def lowest_of(rows: Iterable[SummaryRow]) -> SummaryRow | None:
-    """The row of one size with the lowest time of those that nothing speaks against; None: there is none."""
+    """The row with the lowest time without a doubt, of the rows of one size; None: there is none."""
     return min((row for row in rows if row["time_s"] and not row.get("doubt")), key=time_of, default=None)
 
 
 def winner_of(lowest: SummaryRow) -> str:
-    """Its algorithm, or the mark that says why nobody is called the fastest."""
+    """Its algorithm if it is the fastest, else the mark of its standing."""
     standing = lowest.get("standing")
     return lowest["algorithm"] if standing == FASTEST else MARK.get(standing or "", "-").strip()
 
 
 def in_two_lines(name: str) -> tuple[str, str]:
-    """A long name cut at the underscore nearest to its middle; a short one stands in the second line."""
+    """A long name cut at the underscore nearest to its middle; a short name is in the second line."""
     cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
     cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
     return name[:cut], name[cut:]

@@ -47,7 +47,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("interval", _interval_text(done)),
         ("cache", _cache_text(plan, attempts)),
         *([("groups", _groups_text(plan))] if plan.groups else []),
-        ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-floors)"),
+        ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-reference-times)"),
         ("checks", _checks_text(plan, rows)),
         *([("bits", _bits_text(plan))] if plan.check == "bits" else []),
         (

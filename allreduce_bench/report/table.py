@@ -5,6 +5,7 @@ from operator import itemgetter
 
 from ..evaluation import agreement
 from ..evaluation.competitors import competing
+from ..evaluation.doubt import BELOW_FLOOR
 from ..evaluation.link_limit import passes_limit
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import verdicts
@@ -17,10 +18,11 @@ from . import grade_sentence, launch_states_sentence, traffic_sentence, verdict_
 from .grid import LEGEND, WHOLE, grid, interval_legend
 
 MOST_NAMED = 12  # cells in one note
+WORDS_OF = {BELOW_FLOOR: "shorter than a reference time"}  # doubt -> words, where they differ
 
 
 def table(plan: Plan, rows: Sequence[SummaryRow], library: str, screen: Screen = UNBOUNDED) -> str:
-    """The table of every rank count and cache with its verdict, and what was not measured and why; no line is wider
+    """The table of every rank count and cache with its verdict, the missing cells and their reasons; no line is wider
     than the screen."""
     rows_of_tables = [
         [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)]
@@ -48,7 +50,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
         *wrong_clusters_sentence.cluster_sentences(every),
         *launch_states_sentence.told_sentences(every),
         *launch_states_sentence.suspicion_sentences(every),
-        *_floors_line(rows),
+        *_reference_line(rows),
         *(_group_losses(every) if plan.groups else ()),
         *_notes(every),
         *agreement.bits_sentences(plan, rows),
@@ -58,12 +60,12 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
 
 
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
-    """What was measured, and what a time is."""
+    """The measured operation and its place, and the definition of a time."""
     if isinstance(plan, ImportedPlan):
         from .how_imported import definition  # late: not of what is measured
 
         done = [row for row in rows if row["time_s"] is not None]
-        operation = f"{plan.dtype or 'type not said'} {plan.op or 'operation not said'}"
+        operation = f"{plan.dtype or 'unknown type'} {plan.op or 'unknown operation'}"
         times = f"imported; time in us: {definition(done)}; median of launches"
         return [f"allreduce, {operation}, {where(rows)}, {library}", times]
     return [
@@ -87,7 +89,7 @@ def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
 
 
 def where(rows: Sequence[SummaryRow]) -> str:
-    """The ranks and nodes of rows of one rank count, and what a reader must know of them: `4 ranks on 1 node`."""
+    """The ranks and nodes of rows of one rank count, with their warnings: `4 ranks on 1 node`."""
     first = rows[0]
     nodes = next((row["nodes"] for row in rows if row.get("nodes")), None)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
@@ -104,12 +106,12 @@ def where(rows: Sequence[SummaryRow]) -> str:
 
 
 def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:
-    """Which times are not ranked, and what speaks against them."""
+    """The times that are not ranked, with the reason."""
     cells: dict[str, list[str]] = {}
     for row in rows:
         if doubt := row.get("doubt"):
             cells.setdefault(doubt, []).append(_cell_name(row))
-    return [f"not ranked, {doubt}: {_few(names)}" for doubt, names in cells.items()]
+    return [f"not ranked, {WORDS_OF.get(doubt, doubt)}: {_few(names)}" for doubt, names in cells.items()]
 
 
 def _few(names: Sequence[str]) -> str:
@@ -117,19 +119,19 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _floors_line(rows: Sequence[SummaryRow]) -> list[str]:
-    """What no call, and a local copy and reduction of the largest size that has them, take; in one line."""
+def _reference_line(rows: Sequence[SummaryRow]) -> list[str]:
+    """The reference times: an empty call, a local copy and a local reduction, both of the largest size; in one line."""
     floors = [
         (row["nbytes"], copy_s, reduce_s)
         for row in rows
         if (copy_s := row["copy_floor_s"]) and (reduce_s := row["reduce_floor_s"])
     ]
-    parts = [f"no call {format_time(call_s)}" for row in rows[:1] if (call_s := row["call_floor_s"])]
+    parts = [f"empty call {format_time(call_s)}" for row in rows[:1] if (call_s := row["call_floor_s"])]
     if floors:
         nbytes, copy_s, reduce_s = max(floors, key=itemgetter(0))
-        parts.append(f"a local copy of {format_size(nbytes)} {format_time(copy_s)}")
-        parts.append(f"its reduction {format_time(reduce_s)}")
-    return [f"floors: {', '.join(parts)}"] if parts else []
+        parts.append(f"local copy of {format_size(nbytes)} {format_time(copy_s)}")
+        parts.append(f"local reduction {format_time(reduce_s)}")
+    return [f"reference times: {', '.join(parts)}"] if parts else []
 
 
 def _counts_line(rows: Sequence[SummaryRow]) -> str:
@@ -140,7 +142,7 @@ def _counts_line(rows: Sequence[SummaryRow]) -> str:
         if state in states
     ]
     is_unchecked = "done" in states and all(row.get("wrong") is None for row in rows)
-    wrong = "results unchecked" if is_unchecked else f"{sum(row.get('wrong') or 0 for row in rows)} wrong elements"
+    wrong = "results not checked" if is_unchecked else f"{sum(row.get('wrong') or 0 for row in rows)} wrong elements"
     return ", ".join([f"{states.count('done')} of {len(rows)} cells done", wrong, *counts]) + "."
 
 
@@ -154,7 +156,7 @@ def _algorithm_of(row: SummaryRow) -> str:
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
-    """`all at 16 B, 32 B`, `ring 8 B`: the cells that share a reason, sizes that lack all `algorithms` first."""
+    """`all at 16 B, 32 B`, `ring 8 B`: cells that share a reason; sizes at which all `algorithms` are missing first."""
     complete_sizes = [format_size(nbytes) for nbytes, names in sizes.items() if len(names) == algorithms > 1]
     other_cells = [
         (name, nbytes) for nbytes, names in sizes.items() for name in names if not len(names) == algorithms > 1
@@ -165,7 +167,7 @@ def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
 
 
 def _notes(rows: Sequence[SummaryRow]) -> list[str]:
-    """Why cells are missing, once per reason, and whose replicas diverge."""
+    """The reasons why cells are missing, each once, and the algorithms with different bits on different ranks."""
     algorithms = {_algorithm_of(row) for row in rows}
     reasons: dict[tuple, dict[int, list[str]]] = {}
     for row in rows:

@@ -11,7 +11,7 @@ from .start import Start
 
 
 def repeat_command(plan: Plan) -> list[str]:
-    """The command that measures this plan anew, every choice said; it starts mpirun itself."""
+    """The command that measures this plan again, with all options; it starts mpirun itself."""
     names = [name for name in plan.algorithms if name == "native" or name in builtin()]
     by_default = plan.bounded and set(names) == {"native", *builtin()}  # to name them would lift their bound
     options: dict[str, object] = {
@@ -43,12 +43,12 @@ def repeat_command(plan: Plan) -> list[str]:
 
 
 def _definition_options(plan: Plan) -> dict[str, object]:
-    """The options that say what a time is, where they say other than usual, and something that can still be said."""
+    """The options that define a time, where they differ from the defaults and are still accepted."""
     names = ("sync", "record", "back_to_back", "cache", "check", "groups")
     defaults = {field.name: field.default for field in fields(Plan)}
     unusual = {name: value for name in names if (value := getattr(plan, name)) not in (defaults[name], *FORMER_SYNCS)}
     unusual = {f"--{name.replace('_', '-')}": value for name, value in unusual.items()}
-    return unusual if plan.floors else {**unusual, "--no-floors": True}
+    return unusual if plan.floors else {**unusual, "--no-reference-times": True}
 
 
 def _start_options(start: Start) -> dict[str, object]:

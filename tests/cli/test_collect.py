@@ -158,7 +158,10 @@ def test_bits_that_a_proved_schedule_fixes_and_that_differ_fail_a_check(tmp_path
     build_sweep(tmp_path / "s", outcome=lambda launch, cell: {"promised_same_bits": 1, "same_bits": False})
     submit(tmp_path / "s", {4: "103"})
     result = collect(tmp_path / "s")
-    assert result.exit_code == 1 and "error: bits differ that a proved schedule fixes: native, ring" in result.stderr
+    assert (
+        result.exit_code == 1
+        and "error: bits differ although the schedule determines them: native, ring" in result.stderr
+    )
     assert "report: " in result.stdout
 
 
@@ -189,7 +192,7 @@ def test_before_the_first_cell_there_is_no_report(tmp_path, slurm):
     submit(tmp_path / "s", {1: "101"})
     slurm.answer("sacct", "echo '101|FAILED|n1|5|30|2:0|None'")
     result = collect(tmp_path / "s")
-    assert result.exit_code == 1 and result.stderr == "no report: no cell was finished\n"
+    assert result.exit_code == 1 and result.stderr == "no report: no cell is finished\n"
     why = "job 101 ended with status 2 before it started to measure, see jobs/1/1n-101.out"
     assert result.stdout.splitlines()[:2] == [f"all 3 cells at 2 ranks: launches 1, 2: {why}", "0 of 6 cells complete"]
     assert not (tmp_path / "s" / "report.html").exists()

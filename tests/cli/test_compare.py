@@ -175,10 +175,10 @@ def test_many_runs_on_both_sides_of_two_dashes(base, tmp_path):
     ("words", "says"),
     [
         (("a",), "compare takes two runs, found 1"),
-        (("a", "b", "c"), "compare takes two runs, found 3; for more put '--' between"),
-        (("a", "--"), "no run behind '--'"),
+        (("a", "b", "c"), "compare takes two runs, found 3; for more, put '--' between"),
+        (("a", "--"), "no run after '--'"),
         (("--", "a"), "no run before '--'"),
-        (("a", "--", "b", "--", "c"), "'--' stands once"),
+        (("a", "--", "b", "--", "c"), "use '--' only once"),
         (
             ("a", "b", "--despite", "libary"),
             "--despite: unknown condition 'libary'; did you mean library? known: time, library",

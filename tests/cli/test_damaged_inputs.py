@@ -26,7 +26,7 @@ ODD = {
     f"submit --nodes 1 --dry-run --cell-time {NINES}": "is longer than 1e+09 s; expected such as 90s",
     f"submit --nodes 1 --dry-run --min-time {NINES}h": "is longer than 1e+09 s",
     "fit NOWHERE --ranks-per-node 99999999999999999999": "is not in the range 1<=x<=1000000",
-    "predict -n 4\n8": "'4\\n8' is no list of whole numbers",
+    "predict -n 4\n8": "'4\\n8' is not a list of whole numbers",
     "explain ring\x1b[31m -n 2": "unknown algorithm 'ring\\x1b[31m'",
 }
 

@@ -72,13 +72,13 @@ def test_a_name_of_a_log_is_told_what_it_is(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((PICO, "-a", "rign"), "-a rign: not among the measured ones"),
+        ((PICO, "-a", "rign"), "-a rign: not measured; measured: "),
         ((PICO, "--as", "ring_over"), "expected NAME=ALGORITHM"),
         ((PICO, "--as", "ring_over=rign"), "unknown algorithm 'rign'"),
         ((PICO, "--as", "nothing=ring"), "no points of 'nothing'"),
         (("nothing.csv",), "no such file"),
         ((DATA,), "expected a result folder of PICO"),
-        ((DATA / "logs" / "osu_v7.4_2ranks_case1.txt",), "the log does not say of how many ranks; make a run of it"),
+        ((DATA / "logs" / "osu_v7.4_2ranks_case1.txt",), "the number of ranks is not in the log; import it first"),
     ],
 )
 def test_errors_take_one_line(words, message):

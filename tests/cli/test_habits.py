@@ -11,7 +11,7 @@ from allreduce_bench.cli.habits import COMMAND_HABITS, OPTION_HABITS, dtype_name
 from allreduce_bench.cli.options import FORMATS
 from allreduce_bench.cli.run import run
 
-OPTIONS = {name: option for option in run.params for name in option.opts}
+OPTIONS = {name: option for option in run.params for name in (*option.opts, *option.secondary_opts)}
 
 
 def said(*words: str) -> str:
@@ -25,39 +25,48 @@ def said(*words: str) -> str:
     ("words", "line"),
     [
         # nccl-tests
-        ("run -b 8 -e 128M -f 2 -g 1", "no option -g here; buffers are in the memory of the host"),
-        ("run -i 20", "no option -i here; timed calls are --iters 100; sizes are -b 8 -e 1M -f 2"),
-        ("run --datatype float", "no option --datatype here; the element type is -d float32, or --dtype float32"),
-        ("run -c 1", "no option -c here; every result is checked"),
-        ("run -J out.json", "no option -J here; results go to stdout in --format json"),
+        ("run -b 8 -e 128M -f 2 -g 1", "no such option: -g; buffers are in host memory"),
+        (
+            "run -i 20",
+            "no such option: -i; set the number of timed calls with --iters 100; set the sizes with -b 8 -e 1M -f 2",
+        ),
+        (
+            "run --datatype float",
+            "no such option: --datatype; set the element type with -d float32, or --dtype float32",
+        ),
+        ("run -c 1", "no such option: -c; every result is checked"),
+        ("run -J out.json", "no such option: -J; choose the format on stdout with --format json"),
         # OSU Micro-Benchmarks
-        ("run -m 8:1M", "no option -m here; sizes are -b 8 -e 1M -f 2, or --sizes 8,1K,1M"),
-        ("run -x 200", "no option -x here; untimed calls are --warmups 5, or -w 5"),
-        ("run -f -m 8:1M", "no option -m here; sizes are"),
-        ("osu_allreduce -m 8:1M", "no command 'osu_allreduce'; times are measured by: allreduce-bench run -n 4"),
+        ("run -m 8:1M", "no such option: -m; set the sizes with -b 8 -e 1M -f 2, or --sizes 8,1K,1M"),
+        ("run -x 200", "no such option: -x; set the number of untimed calls with --warmups 5, or -w 5"),
+        ("run -f -m 8:1M", "no such option: -m; set the sizes with"),
+        ("osu_allreduce -m 8:1M", "no such command: 'osu_allreduce'; measure with: allreduce-bench run -n 4"),
         # Intel MPI Benchmarks
-        ("run -npmin 2", "no option -npmin here; ranks are -n 4, or -n 2,4,8"),
-        ("run -msglog 3:20", "no option -msglog here; sizes 2^3 to 2^20 are -b 8 -e 1M -f 2"),
-        ("run -iter 100", "no option -iter here; timed calls are --iters 100"),
-        ("IMB-MPI1 Allreduce", "no command 'IMB-MPI1'; times are measured by: allreduce-bench run -n 4"),
+        ("run -npmin 2", "no such option: -npmin; set the number of ranks with -n 4, or -n 2,4,8"),
+        ("run -msglog 3:20", "no such option: -msglog; set sizes 2^3 to 2^20 with -b 8 -e 1M -f 2"),
+        ("run -iter 100", "no such option: -iter; set the number of timed calls with --iters 100"),
+        ("IMB-MPI1 Allreduce", "no such command: 'IMB-MPI1'; measure with: allreduce-bench run -n 4"),
         # mpirun and Slurm
-        ("run --np 4", "no option --np here; ranks are -n 4"),
-        ("run -ppn 4", "no option -ppn here; ranks on each node are --ranks-per-node 8"),
-        ("submit --nodes 2 -p debug", "no such option: -p; options of sbatch stand behind a --"),
-        ("submit --nodes 2 -x n1", "no such option: -x; options of sbatch stand behind a --"),
-        ("submit --iterations 20", "no option --iterations here; timed calls are --iters 100"),
+        ("run --np 4", "no such option: --np; set the number of ranks with -n 4"),
+        ("run -ppn 4", "no such option: -ppn; set the ranks on each node with --ranks-per-node 8"),
+        ("submit --nodes 2 -p debug", "no such option: -p; put options of sbatch after --"),
+        ("submit --nodes 2 -x n1", "no such option: -x; put options of sbatch after --"),
+        ("submit --iterations 20", "no such option: --iterations; set the number of timed calls with --iters 100"),
         # values
         ("run --sizes 8-64", "--sizes: '8-64' is a range; expected single sizes such as 8,1K,1M"),
-        ("run --sizes 8:1M", "as a range of run say -b 8 -e 1M"),
-        ("run -e 1e6", "--maxbytes: '1e6' is no size; expected 1000000, or bytes with K, M or G (1024)"),
+        ("run --sizes 8:1M", "with run use -b 8 -e 1M for a range"),
+        ("run -e 1e6", "--maxbytes: '1e6' is not a size; expected 1000000, or bytes with K, M or G (1024)"),
         ("run -d MPI_CHAR", "unknown dtype 'MPI_CHAR'; known: float16"),
         # words that are nearly right
-        ("rnu", "no command 'rnu'; did you mean run? 'allreduce-bench --help' shows all"),
-        ("run --withn 2m", "run: no option --withn; did you mean --within? 'allreduce-bench run --help' shows all"),
-        ("run --bogus", "run: no option --bogus; 'allreduce-bench run --help' shows all"),
-        ("submit --nods 2", "did you mean --nodes? options of sbatch"),
+        ("rnu", "no such command: 'rnu'; did you mean run? 'allreduce-bench --help' shows all"),
+        (
+            "run --withn 2m",
+            "run: no such option: --withn; did you mean --within? 'allreduce-bench run --help' shows all",
+        ),
+        ("run --bogus", "run: no such option: --bogus; 'allreduce-bench run --help' shows all"),
+        ("submit --nods 2", "did you mean --nodes? put options of sbatch"),
         ("run --format tabel", "; did you mean table?"),
-        ("-n 4", "no option -n before a command; expected such as: allreduce-bench run -n 4"),
+        ("-n 4", "no such option before a command: -n; expected for example: allreduce-bench run -n 4"),
     ],
 )
 def test_habits_of_other_tools_are_answered_in_one_line(words, line):

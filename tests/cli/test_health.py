@@ -18,7 +18,7 @@ from allreduce_bench.runs.folder import RunFolder
 @pytest.mark.parametrize(
     "words, said",
     [
-        ([], "which nodes? Name them by --hosts n1,n2,n3,n4, or run it inside a Slurm job"),
+        ([], "no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job"),
         (["--hosts", "n1"], "expected two nodes or more, each once; found n1"),
         (["--hosts", "n1,$(touch x)"], "is no host"),
         (["--hosts", "n1,n2", "--timeout", "100ms"], "would end launches that are well"),

@@ -139,10 +139,11 @@ def test_a_warned_job_is_requeued_and_goes_on_where_it_stopped(python, slurm, tm
 def test_a_job_that_finished_nothing_is_not_requeued(slurm, tmp_path):
     folder = tmp_path / "run"
     result = warned(interpreters()[0], folder, 0, "--requeue", "--only", "2r-1,2r-2")
-    why = "24 of 24 cells left; not requeued: no cell was finished since this start: give it more time; go on with: "
+    why = "24 of 24 cells left; not requeued: no cell was finished since this start; increase the time limit"
+    why += "; to continue: "
     command = f"allreduce-bench run --resume -o {folder} --only 2r-1,2r-2"
     assert result.returncode == 1
-    assert result.stderr.splitlines()[-1] == f"error: warned of the end of its time: {why}{command}"
+    assert result.stderr.splitlines()[-1] == f"error: the job is near its time limit: {why}{command}"
     assert record(folder)["end"] == "warned" and record(folder)["why"].endswith(command)
     assert not record(folder)["requeued"] and not [call for call in slurm.calls("scontrol") if "requeue" in call]
 
@@ -153,7 +154,7 @@ def test_a_refused_requeue_is_said_in_slurms_words(slurm, tmp_path):
     slurm.answer("scontrol", f'[ "$1" != requeue ] || {{ {refusal}; }}')
     folder = tmp_path / "run"
     result = warned(interpreters()[0], folder, 2, "--requeue", "--report")
-    said = "cells left; not requeued: scontrol: Requested operation is presently disabled for job 12; go on with: "
+    said = "cells left; not requeued: scontrol: Requested operation is presently disabled for job 12; to continue: "
     assert result.returncode == 1 and said in result.stderr.splitlines()[-1], result.stderr
     assert record(folder)["end"] == "warned" and not record(folder)["requeued"] and said in record(folder)["why"]
     assert (folder / "report.html").is_file()
@@ -192,7 +193,7 @@ def test_outside_of_a_job_there_is_no_record_and_no_requeue(slurm, tmp_path):
     wait_for_cells(process, folder, 1)
     process.send_signal(signal.SIGUSR1)
     result = ended(process)
-    assert result.returncode == 1 and "not requeued: this is no Slurm job; go on with" in result.stderr
+    assert result.returncode == 1 and "not requeued: not inside a Slurm job; to continue" in result.stderr
     assert not (folder / "jobs").exists() and slurm.calls("scontrol") == []
 
 
@@ -201,4 +202,4 @@ def test_under_a_launcher_neither_a_report_nor_a_requeue_is_possible(tmp_path):
     environ = {**os.environ, "PMI_RANK": "0", "PMI_SIZE": "2"}
     command = [interpreters()[0], "-m", "allreduce_bench", "run", "--report", "--requeue", "-o", tmp_path / "run"]
     said = one_line_error(subprocess.run(command, env=environ, capture_output=True, text=True))
-    assert "--requeue, --report under a launcher: these ranks are one launch of a job" in said
+    assert "--requeue, --report under a launcher: these ranks are only one launch of the job" in said

@@ -147,13 +147,13 @@ def test_a_file_is_what_would_be_printed(tmp_path, suffix, form):
 
 
 BAD = {
-    "predict needs numbers of ranks, such as -n 1024": PRICES,
+    "predict needs rank counts, such as -n 1024": PRICES,
     "'0': at least 1 rank is needed, found 0": ("-n", "0", *PRICES),
-    "-n 1: one rank has nobody to reduce with": ("-n", "1-4", *PRICES),
-    "-n 1000000: at most 262144 ranks are predicted": ("-n", "1000000", *PRICES),
+    "-n 1: expected 2 ranks or more": ("-n", "1-4", *PRICES),
+    "-n 1000000: expected at most 262144 ranks": ("-n", "1000000", *PRICES),
     "--sizes: 0 bytes; expected 1 B to 1 PiB": ("-n", "4", "--sizes", "0,8", *PRICES),
     "--sizes: 1152921504606846976 bytes; expected 1 B": ("-n", "4", "--sizes", "8,1073741824G", *PRICES),
-    "predict, 262143 numbers of ranks times 10 sizes of 9 algorithms: about 23,600,000": ("-n", "2-262144", *PRICES),
+    "predict, 262143 rank counts times 10 sizes of 9 algorithms: about 23,600,000": ("-n", "2-262144", *PRICES),
     "needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth": ("-n", "4"),
     "or --alpha 5us --bandwidth 100Gbit (or --beta)": ("-n", "4", "--alpha", "5us"),
     "--alpha: '-5us' is not a price; expected seconds above 0": ("-n", "4", "--alpha", "-5us", "--beta", "1e-10"),
@@ -161,21 +161,21 @@ BAD = {
     "--beta 0.08: 0.08 s, more than 0.001 s": ("-n", "4", "--alpha", "5us", "--beta", "0.08"),
     "--alpha: '0us' is not a price": ("-n", "4", "--alpha", "0us", "--beta", "1e-10"),
     "--bandwidth: '0Gbit' is not a rate": ("-n", "4", "--alpha", "5us", "--bandwidth", "0Gbit"),
-    "--beta and --bandwidth say the same": ("-n", "4", *PRICES, "--beta", "8e-11"),
-    "--beta-within and --bandwidth-within say the same": (
+    "--beta and --bandwidth have the same meaning": ("-n", "4", *PRICES, "--beta", "8e-11"),
+    "--beta-within and --bandwidth-within have the same meaning": (
         *("-n", "4", *PRICES, "--beta-within", "8e-11", "--bandwidth-within", "1GB/s"),
     ),
-    "prices within a node need --ranks-per-node": ("-n", "4", *PRICES, "--alpha-within", "1us"),
-    "--ranks-per-node 5: there are 4 ranks in all": ("-n", "4", "--ranks-per-node", "5", *PRICES),
+    "costs within a node need --ranks-per-node": ("-n", "4", *PRICES, "--alpha-within", "1us"),
+    "--ranks-per-node 5: more than the 4 ranks in total": ("-n", "4", "--ranks-per-node", "5", *PRICES),
     "--segment: 'x' is not a size": ("-n", "4", "--segment", "x", *PRICES),
     "--segment 0: a segment holds at least one element": ("-n", "4", "--segment", "0", *PRICES),
     "unknown algorithm 'rign'; did you mean ring?": ("-n", "4", "-a", "ring,rign", *PRICES),
     "native: the library's algorithm is unknown": ("-n", "4", "-a", "native", *PRICES),
     "--map is a table; leave out --format csv": ("-n", "4", "--map", "--format", "csv", *PRICES),
     "expected a name that ends in .csv, .json, .txt": ("-n", "4", "-o", "x.png", *PRICES),
-    "its name says csv, but --format json was asked": ("-n", "4", "-o", "x.csv", "--format", "json", *PRICES),
+    "the name means csv, but --format json was requested": ("-n", "4", "-o", "x.csv", "--format", "json", *PRICES),
     "/nowhere/x.csv: no such file": ("-n", "4", "-o", "/nowhere/x.csv", *PRICES),
-    "says what messages cost; leave out --alpha, or the file": ("machine.json", "-n", "4", "--alpha", "5us"),
+    "contains the costs of messages; leave out --alpha, or the file": ("machine.json", "-n", "4", "--alpha", "5us"),
     "absent.json: No such file or directory; expected a machine file": ("absent.json", "-n", "4"),
 }
 

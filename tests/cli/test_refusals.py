@@ -25,7 +25,7 @@ from allreduce_bench.cli.refusals import habit_of, say_refusal
         ("run --iters 0", "error: --iters: 0 is not in the range x>=1"),
         ("run extra", "error: run: got unexpected extra argument (extra)"),
         ("run --sync brrier", "'barrier', 'round_time'; did you mean barrier?"),
-        ("fit x --form csv", "error: fit: no option --form; did you mean --format? 'allreduce-bench fit --help'"),
+        ("fit x --form csv", "error: fit: no such option: --form; did you mean --format? 'allreduce-bench fit --help'"),
     ],
 )
 def test_what_click_refuses_is_one_line(words, line):
@@ -35,7 +35,7 @@ def test_what_click_refuses_is_one_line(words, line):
 
 
 def test_habits_end_at_the_words_for_others():
-    assert habit_of(["-n", "4", "-i=20"]).startswith("no option -i here; ")
+    assert habit_of(["-n", "4", "-i=20"]).startswith("no such option: -i; ")
     assert habit_of(["-n", "4", "--", "-i", "20"]) == ""
 
 
@@ -49,10 +49,10 @@ def test_an_error_after_an_interrupt_ends_with_its_status(capsys):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("run --bogus", "error: run: no option --bogus; "),
+        ("run --bogus", "error: run: no such option: --bogus; "),
         ("run -a rign", "error: unknown algorithm 'rign'; "),
         ("run --hostfile absent", "error: --hostfile under a launcher: "),
-        ("rnu", "error: no command 'rnu'; "),
+        ("rnu", "error: no such command: 'rnu'; "),
     ],
 )
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
@@ -104,7 +104,7 @@ def test_interrupted_ranks_keep_what_is_finished(python, tmp_path):
     status, said = interrupted(mpirun(python, 2, "run", *LONG_RUN, "-o", folder), lambda pid: len(done(folder)) >= 2)
     assert status != 0 and "Traceback" not in said
     if "mpiexec" in said:  # Open MPI's mpirun passes nothing on after an interrupt
-        line = f"error: interrupted; finished cells are kept; go on with: allreduce-bench run --resume -o {folder}"
+        line = f"error: interrupted; finished cells are kept; to continue: allreduce-bench run --resume -o {folder}"
         assert [words for words in said.splitlines() if "error" in words] == [line] and status == 130
     kept = done(folder)
     resumed = bench(python, "run", "--resume", "-o", folder)

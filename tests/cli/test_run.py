@@ -109,7 +109,7 @@ def test_killing_loses_at_most_the_cell_in_progress(python, tmp_path, victim):
     assert 2 <= len(before) < 12
     if victim != "starter":
         assert starter.returncode == 1
-        assert "finished cells are kept; go on with: allreduce-bench run --resume" in said.splitlines()[-1]
+        assert "finished cells are kept; to continue: allreduce-bench run --resume" in said.splitlines()[-1]
     wait_until_nobody_measures(folder)
 
     before = done(folder)
@@ -137,7 +137,7 @@ def test_an_interrupt_keeps_what_was_measured(python, tmp_path):
     os.killpg(starter.pid, signal.SIGINT)
     table, said = starter.communicate(timeout=60)
     assert starter.returncode == 130 and "Traceback" not in said
-    assert "error: interrupted; finished cells are kept; go on with: allreduce-bench run --resume" in said
+    assert "error: interrupted; finished cells are kept; to continue: allreduce-bench run --resume" in said
     assert "left out" not in table and "missing" in table
     wait_until_nobody_measures(folder)
 
@@ -147,7 +147,7 @@ def test_within_bounds_the_run_and_names_what_it_left_out(python, tmp_path):
     words = ["-n", 2, "-b", 8, "-e", "4M", "-f", 2, "--launches", 2, "--within", "4s", "-o", tmp_path / "run"]
     result = bench(python, "run", *words)
     assert result.returncode == 0 and time.time() - start < 20
-    assert "2r-2: --within was used up" in result.stderr
+    assert "2r-2: --within is used up" in result.stderr
 
 
 def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
@@ -216,8 +216,8 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["-n", "0"], "at least 1 rank is needed"),
         (["-n", "4-2"], "the range 4-2 is empty"),
         (["--within", "5x"], "'5x' is not a duration"),
-        (["--within", "0"], "--within needs some time"),
-        (["-a", ","], "',' names no algorithm"),
+        (["--within", "0"], "--within: expected a time above 0"),
+        (["-a", ","], "',' expected names of algorithms"),
         (["--segment", "0"], "a segment holds at least one element"),
         (["--launcher-args", "'x"], "No closing quotation"),
         (["--resume"], "--resume needs the folder of the run"),
@@ -254,7 +254,7 @@ def test_resuming_keeps_the_plan(tmp_path):
     python, folder = interpreters()[0], tmp_path / "run"
     assert bench(python, "run", "-n", 2, "--sizes", 8, "-a", "ring", "--launches", 1, "-o", folder).returncode == 0
     said = one_line_error(bench(python, "run", "--resume", "-o", folder, "-d", "float64"))
-    assert "--resume keeps the run's dtype float32, found float64" in said
+    assert "--resume uses the run's dtype float32, found float64" in said
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")

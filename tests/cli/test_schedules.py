@@ -85,7 +85,7 @@ def test_explain_prints_rounds_and_cost():
     assert result.exit_code == 0 and not result.stderr
     assert "rank 1 (b) sends a1+b1 to rank 2 (c), which adds it" in result.stdout
     assert f"cost: {builtin()['ring'].formula} (exact)" in result.stdout
-    promises = "same bits on all ranks: yes, rank order: no, roundings on the way of an input: at most 3\n"
+    promises = "same bits on all ranks: yes, rank order: no, roundings of an input: at most 3\n"
     assert result.stdout.endswith(promises)
     assert "same bits on all ranks: no, rank order: no" in bench("explain", "naive", "-n", "3").stdout
 
@@ -137,7 +137,7 @@ def test_wrong_numbers_of_ranks_are_refused_in_words(command, ranks, words):
 
 
 def test_explain_shows_one_number_of_ranks():
-    assert "explain takes one number of ranks, found 2,3,4" in refused("explain", "ring", "-n", "2-4")
+    assert "explain takes a single rank count, found 2,3,4" in refused("explain", "ring", "-n", "2-4")
 
 
 @pytest.mark.parametrize("suffix", ["png", "html", "txt.bak", "TXT~"])

@@ -47,7 +47,7 @@ def test_each_violation_is_a_line_and_the_status_is_1(tmp_path):
         f'{run}/run.json, command: expected a list, found "run"',
         f"{run}/run.json, created: expected text, found 5",
     ]
-    assert said.stderr.splitlines()[-1] == "error: 2 files are not as the schema says"
+    assert said.stderr.splitlines()[-1] == "error: 2 files are not valid under the schema"
     assert "\x1b" not in said.output
 
 
@@ -56,12 +56,12 @@ def test_each_violation_is_a_line_and_the_status_is_1(tmp_path):
     [
         (["rum"], "unknown schema 'rum'; known: run, launch, "),
         (["run", "launch"], "one schema at a time, found 2 names; to check files add --check"),
-        (["--check"], "--check: which run folder or file?"),
-        (["--as", "run", "x"], "add --check and a path"),
+        (["--check"], "--check: name a run folder or a file"),
+        (["--as", "run", "x"], "--as needs --check and a path"),
         (["--check", "--as", "rum", "x"], "unknown schema 'rum'"),
-        (["--check", "/dev/null"], "/dev/null: it does not say which schema it follows; name one by --as NAME"),
+        (["--check", "/dev/null"], "/dev/null: unknown schema; add --as NAME"),
         (["--check", "no such file"], "no such file: no such file or directory"),
-        (["--check", str(ROOT / "tests")], "holds no run.json, nor does a folder in it; expected a run or a sweep"),
+        (["--check", str(ROOT / "tests")], "contains no run; expected a run or a sweep"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(words, sentence):

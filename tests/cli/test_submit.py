@@ -245,15 +245,15 @@ def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_pa
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([*SMALL], "--nodes: expected numbers of nodes, a job each, such as --nodes 1,2,4,8"),
+        ([*SMALL], "--nodes: expected node counts, one job each, such as --nodes 1,2,4,8"),
         (["--nodes", "0"], "--nodes: '0': at least 1 node is needed, found 0"),
-        (["--nodes", "two"], "--nodes: 'two' is no list of whole numbers"),
-        ([*ON_TWO, "-n", "4"], "--ranks for submit: ranks are nodes x ranks per node"),
+        (["--nodes", "two"], "--nodes: 'two' is not a list of whole numbers"),
+        ([*ON_TWO, "-n", "4"], "--ranks for submit: the number of ranks is nodes x ranks per node"),
         ([*ON_TWO, "--hosts", "n1"], "--hosts for submit: Slurm chooses the nodes"),
         ([*ON_TWO, "--hostfile", "x"], "--hostfile for submit: Slurm chooses the nodes"),
-        ([*ON_TWO, "--remote-shell", "rsh"], "--remote-shell for submit: inside a job Slurm reaches the nodes"),
-        ([*ON_TWO, "--format", "csv"], "--format for submit: the results come later"),
-        ([*ON_TWO, "--qos=high"], "no such option: --qos; options of sbatch stand behind a --"),
+        ([*ON_TWO, "--remote-shell", "rsh"], "--remote-shell for submit: inside a job the ranks are started by Slurm"),
+        ([*ON_TWO, "--format", "csv"], "--format for submit: the results are printed later"),
+        ([*ON_TWO, "--qos=high"], "no such option: --qos; put options of sbatch after --"),
         ([*ON_TWO, "--", "other.sbatch"], "'other.sbatch' after --: expected an option of sbatch"),
         ([*ON_TWO, "--", "--nodes=3"], "put it before the --: --nodes"),
         ([*ON_TWO, "--time", "0"], "--time: '0' is not a time limit"),
@@ -263,7 +263,7 @@ def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_pa
         ([*ON_TWO, "--system", "nowhere"], "unknown system 'nowhere'; known: generic"),
         ([*ON_TWO, "-o", "results\\x"], "sbatch cannot write to a folder with '\\\\' in its name"),
         ([*ON_TWO, "-o", "sum"], "-o sum: -o is the output folder"),
-        ([*ON_TWO, "-o", "bin"], "bin: exists already; choose another folder with -o"),
+        ([*ON_TWO, "-o", "bin"], "bin: already exists; choose another folder with -o"),
         ([*ON_TWO, "-a", "rign"], "unknown algorithm 'rign'"),
         ([*ON_TWO, "--min-busbw", "1G:5"], "--min-busbw: the run does not measure 1 GiB"),
         (["--resume"], "--resume needs the folder of the sweep: -o FOLDER"),
@@ -338,16 +338,16 @@ def test_what_is_left_is_submitted_again(slurm, tmp_path):
     assert [job["only"] for job in submission(tmp_path / "sweep")["jobs"]] == ["4r"]
     submit("--resume", "--array", "-o", "sweep")
     assert directives(tmp_path / "sweep" / "jobs" / "2" / "2n.sbatch")["array"] == "2-3"
-    assert "nothing is left there; left on nodes x ranks per node: 2 x 2" in refused(
+    assert "nothing is left for these nodes; left (nodes x ranks per node): 2 x 2" in refused(
         "--resume", "--nodes", "1", "-o", "sweep"
     )
-    assert "--resume keeps the run's sizes" in refused("--resume", "--sizes", "16", "-o", "sweep")
+    assert "--resume uses the run's sizes" in refused("--resume", "--sizes", "16", "-o", "sweep")
 
 
 def test_nothing_left_is_no_error_and_submits_nothing(slurm, tmp_path):
     build_run(tmp_path / "sweep", choices={"start": Start(ranks_per_node=2)})
     assert submit("--resume", "-o", "sweep").stderr == (
-        "nothing is left to be measured; next: allreduce-bench collect sweep\n"
+        "nothing is left to measure; next: allreduce-bench collect sweep\n"
     )
     assert not slurm.calls("sbatch")
 
@@ -379,7 +379,7 @@ def test_it_does_not_go_on_while_jobs_of_the_sweep_are_in_the_queue(slurm, tmp_p
     slurm.answer("squeue", "echo '101|PENDING||0:00|10:00|Priority'; echo '102|RUNNING|n[1-2]|1:00|10:00|None'")
     said = refused("--resume", "-o", "sweep")
     assert "jobs of the sweep are in the queue: 1n (101, pending), 2n (102, running)" in said
-    assert said.endswith("wait for them, or end them: scancel 101 102") and len(submitted(slurm)) == 3
+    assert said.endswith("wait for them, or cancel them: scancel 101 102") and len(submitted(slurm)) == 3
     slurm.answer("squeue", "echo '101|COMPLETED|n1|1:00|10:00|None'; echo '102|TIMEOUT|n[1-2]|10:00|10:00|TimeLimit'")
     submit("--resume", "-o", "sweep")
     assert len(submitted(slurm)) == 6

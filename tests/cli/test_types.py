@@ -29,7 +29,7 @@ def test_words_without_a_value_are_refused_with_their_option():
     option = click.Option(["--within"], type=types.DURATION)
     with pytest.raises(OneLineError, match="^--within: "):
         types.DURATION.convert("soon", option, None)
-    with pytest.raises(ValueError, match="',' names no algorithm"):
+    with pytest.raises(ValueError, match="',': expected names of algorithms"):
         parse_names(",")
 
 

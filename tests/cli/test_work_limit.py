@@ -13,7 +13,7 @@ MANY = ",".join(str(8 * number) for number in range(1, 20_001))
 RUN = "run -n 2 -a ring -o OUT"
 REFUSED = {
     f"{RUN} --launches 100000000000": "run: about 100,000,000,000 launches, the limit is 10,000 launches",
-    f"{RUN} --iters 100000000000": "calls in all cells, the limit is 1,000,000,000 calls; take fewer by --iters",
+    f"{RUN} --iters 100000000000": "calls in all cells, the limit is 1,000,000,000 calls; reduce --iters",
     f"{RUN} --warmups 100000000000": "calls in all cells",
     f"{RUN} --back-to-back 100000000000": "calls in all cells",
     f"{RUN} --sizes {MANY} --launches 50": "run: about 3,000,000 cells in all launches, the limit is 1,000,000 cells",
@@ -21,13 +21,13 @@ REFUSED = {
     "submit --nodes 1 --ranks-per-node 2 --launches 100000000000 -o OUT --dry-run": "about 100,000,000,000 launches",
     "health --hosts n1,n2 --launches 100000000000 -o OUT": "about 100,000,000,000 launches",
     "demo -n 2-14000 -o OUT --here": "launches, the limit is 10,000",
-    "explain ring -n 400": "explain ring -n 400: about 211 MB of text, the limit is 10 MB; take fewer ranks",
+    "explain ring -n 400": "explain ring -n 400: about 211 MB of text, the limit is 10 MB; use fewer ranks",
     "explain tree -n 64 --count 10000000 --segment 1": "steps to draw, the limit is 30,000,000 steps",
     "verify -n 2000": "verify -n 2000: about 135,000,000 steps to prove, the limit is 30,000,000 steps",
     "verify -n 1-4096": "steps to prove",
     "verify tree -n 64 --count 10000000 --segment 1": "about 2,560,000,000 steps to prove",
-    f"predict -n 4 --sizes {MANY} {PRICES}": "numbers of ranks times 20000 sizes of 9 algorithms: about 540,000 times",
-    f"predict -n 2-100000 {PRICES}": "predict, 99999 numbers of ranks times 10 sizes of 9 algorithms",
+    f"predict -n 4 --sizes {MANY} {PRICES}": "rank counts times 20000 sizes of 9 algorithms: about 540,000 times",
+    f"predict -n 2-100000 {PRICES}": "predict, 99999 rank counts times 10 sizes of 9 algorithms",
 }
 
 
@@ -35,7 +35,7 @@ REFUSED = {
 def test_it_is_refused_in_one_line(tmp_path, words):
     result = CliRunner().invoke(main, words.replace("OUT", str(tmp_path / "out")).split())
     assert result.exit_code == 2 and result.stdout == "" and result.stderr.count("\n") == 1, result.output[:300]
-    assert REFUSED[words] in result.stderr and result.stderr.endswith(", or lift the limit by --no-limit\n")
+    assert REFUSED[words] in result.stderr and result.stderr.endswith(", or add --no-limit\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -62,7 +62,7 @@ def test_long_logs_are_refused_and_read_where_there_is_no_limit(tmp_path, monkey
     log.write_text("algorithm,ranks,nodes,nbytes,time_us\n" + "".join(rows) + "\n" * 3_000_000)
     words = [*command.replace("OUT", str(tmp_path / "out")).split(), str(log)]
     result = CliRunner().invoke(main, words)
-    assert result.exit_code == 2 and "about 3 MB of logs, the limit is 2 MB; cut them" in result.stderr
+    assert result.exit_code == 2 and "about 3 MB of logs, the limit is 2 MB; shorten them" in result.stderr
     monkeypatch.setattr(work_limit, "MOST_LOG_NBYTES", 4e6)
     log.write_text(log.read_text().rstrip())
     assert CliRunner().invoke(main, words).exit_code == 0

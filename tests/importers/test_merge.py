@@ -152,7 +152,7 @@ def test_the_command_names_the_new_run(tmp_path):
     assert result.exit_code == 0 and result.stdout == f"{tmp_path}/x/new\n"
     assert result.stderr == f"next: allreduce-bench report {tmp_path}/x/new\n"
     assert collect(a.path, b.path).stderr == (
-        "error: collect of several runs makes a new one: name its folder with -o\n"
+        "error: collect merges several runs into a new one: name its folder with -o\n"
     )
 
 

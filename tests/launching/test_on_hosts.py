@@ -81,7 +81,7 @@ def test_ranks_per_node_and_resuming_on_the_same_hosts(hosts, python, tmp_path):
     assert run_on(hosts, python, *words).returncode == 0
     assert facts_of(tmp_path / "run", 2)["hosts"] == ["h1", "h2"]
     other = run_on(hosts, python, *words, "--hosts", "h2,h1")
-    assert other.returncode == 2 and "--resume keeps the run's hosts" in other.stderr
+    assert other.returncode == 2 and "--resume uses the run's hosts" in other.stderr
 
 
 def test_a_host_that_does_not_answer_is_named_before_anything_is_written(hosts, tmp_path):

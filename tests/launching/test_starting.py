@@ -114,7 +114,7 @@ def test_under_a_launcher_the_ranks_set_the_interface_and_refuse_what_is_too_lat
 
     refused = under("--hosts", "a", "--map-by", "core")
     assert refused.returncode == 2
-    assert refused.stderr.count("error: --hosts, --map-by under a launcher: the ranks are started already") == 1
+    assert refused.stderr.count("error: --hosts, --map-by under a launcher: the ranks are already started") == 1
     assert under("--interface", LO, "-o", str(tmp_path / "run")).returncode == 0
     facts = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())
     assert facts["variables"]["UCX_NET_DEVICES"] == LO

@@ -119,5 +119,7 @@ def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tm
 def test_what_cannot_be_waited_for_is_refused(tmp_path):
     words = ["-n", 2, "--sizes", 8, "--wait-idle", "0s", "-o", tmp_path / "run"]
     result = bench(interpreters()[0], "run", *words)
-    assert result.returncode == 2 and result.stderr.startswith("error: --wait-idle needs some time, such as 10m")
+    assert result.returncode == 2 and result.stderr.startswith(
+        "error: --wait-idle: expected a time above 0, such as 10m"
+    )
     assert not (tmp_path / "run").exists()

@@ -66,7 +66,7 @@ def test_without_floors_their_columns_are_missing_and_not_zero(tmp_path):
     folder = build_run(tmp_path / "run", launches=1)
     rows = summarise(folder)
     assert all(row[column] is None for row in rows for column in COLUMNS.values())
-    assert "floors:" not in text_of(folder, rows)
+    assert "reference times:" not in text_of(folder, rows)
     assert "not measured (--no-reference-times)" in write_report([folder], tmp_path / "report.html").read_text()
 
 
@@ -87,9 +87,9 @@ def test_the_closing_table_shows_cold_cells_apart_and_floors_in_one_line(folder,
     titles = [line for line in text.splitlines() if line.startswith("allreduce, ")]
     assert ["cold cache" in title for title in titles] == [False, True, False, True]
     assert text.count("15 of 15 cells done") == 4
-    lines = [line for line in text.splitlines() if line.startswith("floors: ")]
+    lines = [line for line in text.splitlines() if line.startswith("reference times: ")]
     assert len(lines) == 4 and max(map(len, lines)) <= 100
-    assert lines[0].startswith("floors: no call 0.0") and "a local copy of 4 MiB" in lines[0]
+    assert lines[0].startswith("reference times: empty call 0.0") and "local copy of 4 MiB" in lines[0]
 
 
 def test_the_verdict_is_about_a_warm_cache_unless_only_a_cold_one_was_measured(tmp_path, rows):
@@ -130,7 +130,7 @@ def test_the_report_has_floors_beside_the_times_and_a_table_for_each_state(folde
     assert page.count("<h3>4 ranks (oversubscribed)</h3>") == 1
     verdict_table = page.split('<table class="verdict">')[1].split("</table>")[0]
     assert verdict_table.count("<th ") == 2  # one for each rank count, of the warm cache
-    assert "Thin grey lines: floors" in page and "Hollow and dashed: cold cache" in page
+    assert "Thin grey lines: reference times" in page and "Hollow and dashed: cold cache" in page
     assert "warm: every call uses the same buffers; cold: between two uses" in page
 
 
@@ -175,7 +175,10 @@ def test_what_is_missing_says_whether_it_was_cold(tmp_path):
 
 
 def test_list_names_the_floors():
-    assert f"{', '.join(FLOORS)}\n    Floors, measured with every run" in CliRunner().invoke(main, ["list"]).output
+    assert (
+        f"{', '.join(FLOORS)}\n    Reference times, measured with every run"
+        in CliRunner().invoke(main, ["list"]).output
+    )
 
 
 @pytest.mark.parametrize("name", FLOORS)
@@ -232,7 +235,7 @@ def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
     result = bench(python, "run", *words, "--warmups", 1, "--cache", "both", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("6 of 6 cells done, 0 wrong elements.") == 2 * len(numbers)
-    assert result.stdout.count("floors: no call ") == 2 * len(numbers)
+    assert result.stdout.count("reference times: empty call ") == 2 * len(numbers)
     found = marks(tmp_path / "run")
     assert len(found) == len(numbers) * 2 * (2 * 3 + 1 + 3 + 3) and {mark["state"] for mark in found} == {"done"}
     for mark in found:
@@ -280,7 +283,7 @@ def test_floors_that_are_missing_are_resumed_and_nothing_else(tmp_path):
 def test_without_floors_only_all_reduces_are_measured(tmp_path):
     words = ["-n", 2, "--sizes", "8", "-a", "native,ring", "--launches", 1, "--iters", 2, "--no-reference-times"]
     result = bench(interpreters()[0], "run", *words, "-o", tmp_path / "run")
-    assert result.returncode == 0 and "floors" not in result.stdout
+    assert result.returncode == 0 and "reference times" not in result.stdout
     assert {mark["algorithm"] for mark in marks(tmp_path / "run")} == {"native", "ring"}
 
 

@@ -22,7 +22,7 @@ def test_a_damage_is_one_line_of_fit_and_a_warning_of_the_page(tmp_path):
         f"measure it again: allreduce-bench run --resume -o {folder.path}"
     )
     found = damage_report(folder)
-    assert found.damages == [line] and "1 cell is not measured in launch 2r-1; go on with: " in found.missing
+    assert found.damages == [line] and "1 cell is not measured in launch 2r-1; to continue: " in found.missing
     (caveat,) = damage_caveats(found)
     assert caveat.badge == "DAMAGED FILES" and caveat.notes[0].text == line
     result = CliRunner().invoke(main, ["fit", str(folder.path)])
@@ -44,6 +44,6 @@ def test_version_3_is_said_once_and_plain(tmp_path):
     folder = RunFolder(shutil.copytree(DATA / "run_with_dissemination", tmp_path / "run"))
     found = damage_report(folder)
     assert found.damages == [] and found.unchecked == (
-        f"{folder.path}: 2 launches were written by layout 3, which holds no checksums: changes cannot be noticed"
+        f"{folder.path}: 2 launches were written by layout 3, which holds no checksums: changes cannot be detected"
     )
     assert [caveat.level for caveat in damage_caveats(found)] == ["info"]

@@ -32,7 +32,7 @@ def folder(tmp_path) -> RunFolder:
 
 def test_a_run_is_created_once_and_holds_its_plan(folder):
     assert folder.plan() == PLAN
-    with pytest.raises(RunError, match="exists already; choose another folder with -o, or go on with it by --resume"):
+    with pytest.raises(RunError, match="already exists; choose another folder with -o, or continue it with --resume"):
         create_run(folder, PLAN, [])
     assert [path.name for path in folder.path.parent.iterdir()] == ["run"]
 

@@ -81,7 +81,7 @@ def test_of_several_that_begin_a_run_one_does_and_it_is_whole(tmp_path):
     for number in range(10):
         path = tmp_path / f"run {number}"
         said = Counter(together(begin, *[(path,)] * JOBS))
-        refusal = f"{path}: exists already; choose another folder with -o, or go on with it by --resume"
+        refusal = f"{path}: already exists; choose another folder with -o, or continue it with --resume"
         assert said == {"began it": 1, refusal: JOBS - 1}
         assert RunFolder(path).plan() == PLAN and (path / "launches").is_dir()
     assert {path.name for path in tmp_path.iterdir()} == {f"run {number}" for number in range(10)}

@@ -175,7 +175,7 @@ def test_several_runs_are_told_apart(tmp_path, no_slurm):
 def test_the_newest_sweep_in_results_is_taken_where_none_is_named(tmp_path, no_slurm, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = status()
-    assert result.exit_code == 2 and result.stderr == "error: no sweep in results/; name its folder\n"
+    assert result.exit_code == 2 and result.stderr == "error: no sweep in results/; name the folder of a sweep\n"
     for age, name in enumerate(("new", "old")):
         build_run(tmp_path / "results" / name, ranks=(2,), sizes=(8,), launches=1)
         record(tmp_path / "results" / name, "7", "", end="done")

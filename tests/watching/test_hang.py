@@ -67,7 +67,7 @@ def test_a_rank_that_stops_or_dies_is_named_and_resuming_completes(python, tmp_p
     sentence = said.splitlines()[-1]
     assert status == 1
     assert re.match(rf"error: \w+ \d+ \w+, {ranks} ranks: .*rank {victim} on \S+ {what}", sentence), said
-    assert "finished cells are kept; go on with: allreduce-bench run --resume" in sentence and "Traceback" not in said
+    assert "finished cells are kept; to continue: allreduce-bench run --resume" in sentence and "Traceback" not in said
     kept = done(folder)
     assert 2 <= len(kept) < 12
     resumed = bench(python, "run", "--resume", "-o", folder)
@@ -182,7 +182,7 @@ def test_a_timeout_of_nothing_is_refused(tmp_path):
     result = bench(interpreters()[0], "run", "--timeout", "0", "-o", tmp_path / "run")
     assert result.returncode == 2 and result.stderr.count("\n") == 1
     assert (
-        "--timeout: 0 s would end launches that are well; give it 1s at least" in result.stderr
+        "--timeout: 0 s would end healthy launches; use at least 1s" in result.stderr
         and not (tmp_path / "run").exists()
     )
 
@@ -204,7 +204,7 @@ def test_a_starter_that_is_asked_to_end_says_what_is_kept(python, tmp_path):
     process.terminate()
     table, said = process.communicate(timeout=60)
     assert process.returncode == 130 and "cells done" in table
-    assert "error: interrupted; finished cells are kept; go on with" in said.splitlines()[-1]
+    assert "error: interrupted; finished cells are kept; to continue" in said.splitlines()[-1]
     nobody_is_left(folder)
 
 

@@ -21,7 +21,7 @@ def mine(rank, size, topology, count, segment):
     Path({begun!r}).touch()
     yield from find(["ring"])["ring"].generate(rank, size, topology, count, segment)
 """
-LEFT = r"warned of the end of its time: (\d+) of 24 cells left"
+LEFT = r"the job is near its time limit: (\d+) of 24 cells left"
 
 needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
@@ -77,7 +77,7 @@ def test_a_warned_run_ends_after_its_cell_and_goes_on_where_it_stopped(python, t
     table, said = process.communicate(timeout=60)
     kept = done(folder)
     assert process.returncode == 1 and 2 <= len(kept) < 12, said
-    (left,) = re.findall(rf"error: {LEFT}; go on with: allreduce-bench run --resume -o {folder}$", said, re.MULTILINE)
+    (left,) = re.findall(rf"error: {LEFT}; to continue: allreduce-bench run --resume -o {folder}$", said, re.MULTILINE)
     assert int(left) == 24 - len(kept) and "cells done" in table and (folder / "summary.csv").is_file()
     assert {launch for launch, *_ in kept} == {"2r-1"} and "left out" not in table
     facts = json.loads((folder / "launches" / "2r-1.1.json").read_text())
@@ -98,7 +98,7 @@ def test_a_warning_while_mpi_starts_counts(python, tmp_path):
         assert said
     process.send_signal(signal.SIGUSR1)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 1 and "error: warned of the end of its time: 24 of 24 cells left" in said, said
+    assert process.returncode == 1 and "error: the job is near its time limit: 24 of 24 cells left" in said, said
     assert done(folder) == [] and "Traceback" not in said and not list(folder.glob("launches/2r-2*"))
     wait_until_nobody_measures(folder)
 
@@ -154,7 +154,7 @@ def test_ranks_under_mpirun_end_after_their_cell(python, tmp_path):
     table, said = process.communicate(timeout=60)
     kept = done(folder)
     assert process.returncode == 1 and 2 <= len(kept) < 12 and "cells done" in table, said
-    assert said.count("warned of the end of its time; left: 2r-1; go on with: allreduce-bench run --resume") == 1
+    assert said.count("the job is near its time limit; left: 2r-1; to continue: allreduce-bench run --resume") == 1
     again = subprocess.run(mpirun(python, 2, "run", "--resume", "-o", folder), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert len(done(folder)) == len(set(done(folder))) == 12 and set(kept) <= set(done(folder))
