@@ -21,7 +21,7 @@ from ..runs.schema import CELLS, CHECKED, REPETITIONS, names
 from ..runs.spans import blocks_of_cell
 from ..units import in_ranks
 
-ANEW = ("schema_version", "launch", "attempt", "marks", "last_mark_crc32", "crc32")  # of a launch's copy
+ANEW = ("schema_version", "run_crc32", "launch", "attempt", "marks", "last_mark_crc32", "crc32")  # of a launch's copy
 OWN = ("ranks", "seed", "launches")  # what runs of one measurement may say each for itself
 SAME = {  # what launches of as many ranks have in common
     "MPI library": lambda fact: fact["mpi"].get("library"),
@@ -207,7 +207,7 @@ def _copy_unchecked(source: Source, attempt: Attempt, into: RunFolder, seed: int
     copy = attempt._replace(launch=new, launches=into.launches)
     old_stem, new_stem = attempt.path(".stamps").name, copy.path(".stamps").name
     facts = {**_facts_of_copy(source, attempt), "attempt": attempt.number, "launch": new.name}
-    facts["schema_version"] = attempt.facts["schema_version"]
+    facts |= {"schema_version": attempt.facts["schema_version"], "run_crc32": into.run_crc32}
     copy.path(".json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
     def changed(block: Block) -> Block:

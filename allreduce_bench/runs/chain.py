@@ -75,13 +75,13 @@ class _Line(NamedTuple):
     crc32: str | None  # None: it does not fit
 
 
-def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | None) -> Marks:
+def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | None, run_crc32: str) -> Marks:
     """The marks in `body`, the lines after the header, and what is wrong with them.
 
     `first`: what the first of them follows, None: not known. `last`: the checksum of the last one where the attempt
     came to its end; then also lines that were cut off are damage, which who was killed leaves behind.
     """
-    lines = list(_lines_of(body))
+    lines = list(_lines_of(body, run_crc32))
     cells: list[Row] = []
     damages: list[tuple[str, Row | None]] = []
     known = {first, *(line.crc32 for line in lines)}
@@ -114,7 +114,7 @@ def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | 
     return Marks(cells, damages)
 
 
-def end_of_marks(cells: Path, rows: Path) -> EndOfMarks | None:
+def end_of_marks(cells: Path, rows: Path, run_crc32: str) -> EndOfMarks | None:
     """What follows the last mark in the file `cells`; None: its ranks were killed before they wrote its header.
 
     None, too, where the header is damaged. `rows`: the file of its raw times. Raises OSError, RunError.
@@ -131,9 +131,9 @@ def end_of_marks(cells: Path, rows: Path) -> EndOfMarks | None:
         return EndOfMarks(columns, None, 0, not content.endswith(b"\n"))
     header_of_rows = first_line(rows)
     launch, _, attempt = rows.stem.partition(".")
-    first = first_link(header_of_rows + header + newline, launch, int(attempt))
+    first = first_link(header_of_rows + header + newline, launch, int(attempt), run_crc32)
     end = EndOfMarks(columns, first, len(header_of_rows), not content.endswith(b"\n"))
-    for line, crc32 in _lines_of(body):
+    for line, crc32 in _lines_of(body, run_crc32):
         if crc32 is not None:
             row = _row_of(columns, line)
             end_nbytes = int(row["rows_begin_nbytes"] or 0) + int(row["rows_nbytes"] or 0)
@@ -157,13 +157,13 @@ def first_line(path: Path) -> bytes:
         return b""  # it is said when the rows are read
 
 
-def _lines_of(body: bytes) -> Iterator[_Line]:
+def _lines_of(body: bytes, run_crc32: str) -> Iterator[_Line]:
     """The lines of marks; quoted text may go over several lines of the file."""
     parts, i = io.BytesIO(body).readlines(), 0
     while i < len(parts):
         for number in range(1, MOST_LINES + 1 if b'"' in parts[i] else 2):
             content = b"".join(parts[i : i + number])
-            if content.endswith(f"{checksum(content[:-9])}\n".encode()):
+            if content.endswith(f"{checksum(content[:-9], run_crc32)}\n".encode()):
                 yield _Line(content, content[-9:-1].decode())
                 break
         else:

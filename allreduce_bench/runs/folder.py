@@ -37,6 +37,7 @@ class RunFolder:
         self.run_json = path / "run.json"
         self.launches = path / "launches"
         self.summary_csv = path / "summary.csv"
+        self._run_crc32: str | None = None  # until it is asked for
 
     def open(self) -> dict:
         """The content of run.json. Raises RunError: absent, damaged, or of another schema version."""
@@ -68,7 +69,15 @@ class RunFolder:
             )
         if version > UNCHECKED_VERSION and "crc32" not in run:
             raise RunError(f"{self.run_json}: damaged: its checksum is gone; restore it or measure anew")
+        self._run_crc32 = str(run.get("crc32", ""))
         return run
+
+    @property
+    def run_crc32(self) -> str:
+        """The checksum of run.json, which tells the files of this run from others'; empty: it has none. RunError."""
+        if self._run_crc32 is None:
+            self.open()
+        return self._run_crc32 or ""
 
     def plan(self) -> Plan:
         """The plan of the run. Raises RunError."""
@@ -98,7 +107,9 @@ class RunFolder:
         found = [(launch, number) for launch, numbers in self.attempt_numbers().items() for number in numbers]
         found.sort(key=lambda attempt: f"{attempt[0].name}.{attempt[1]}")
         return [
-            read_attempt(self.launches, launch, number, with_rows, typed) for launch, number in found if wanted(launch)
+            read_attempt(self.launches, launch, number, self.run_crc32, with_rows, typed)
+            for launch, number in found
+            if wanted(launch)
         ]
 
     def attempts(self, typed: bool = True) -> list[dict]:

@@ -21,19 +21,21 @@ from .schema import CELLS, CHECKED, REPETITIONS, UNCHECKED_VERSION, first_link, 
 LOOK_AGAIN_S = (0.01, 0.1, 0.5)  # at a file that was replaced
 
 
-def read_attempt(launches: Path, launch: Launch, number: int, with_rows: bool = True, typed: bool = True) -> Attempt:
+def read_attempt(
+    launches: Path, launch: Launch, number: int, run_crc32: str, with_rows: bool = True, typed: bool = True
+) -> Attempt:
     """The attempt; without `with_rows` its marks are believed: neither its raw times nor its stamps are read.
 
     Not `typed`: nor is looked at the types of its facts where a checksum vouches for them.
     """
     attempt = Attempt(launch, number, launches, {}, [], [])
     try:
-        attempt = attempt._replace(facts=_facts(attempt, typed))
+        attempt = attempt._replace(facts=_facts(attempt, run_crc32, typed))
     except (RunError, OSError) as error:
         begun = _size(attempt.path(".cells.csv")) or _size(attempt.path(".csv"))
         return attempt.without(".json", phrase(error)) if begun else attempt
     try:
-        attempt = _with_marks(attempt, with_rows)
+        attempt = _with_marks(attempt, run_crc32, with_rows)
     except (RunError, OSError) as error:
         return attempt.without(".cells.csv", phrase(error))
     if with_rows and attempt.cells:
@@ -86,7 +88,7 @@ def _read(path: Path) -> bytes:
     return read_kept(path)
 
 
-def _facts(attempt: Attempt, typed: bool) -> dict:
+def _facts(attempt: Attempt, run_crc32: str, typed: bool) -> dict:
     """The content of its JSON file. Raises RunError, OSError."""
     facts = _object_in(attempt.path(".json"))
     if typed or "crc32" not in facts:
@@ -97,6 +99,8 @@ def _facts(attempt: Attempt, typed: bool) -> dict:
         raise RunError(f"it is of launch {facts['launch']}, attempt {facts['attempt']}")
     if facts["schema_version"] != UNCHECKED_VERSION and "crc32" not in facts:
         raise RunError("it was changed, since its checksum is gone")
+    if facts.get("run_crc32", "") != run_crc32:
+        raise RunError("it is of another run")
     return facts
 
 
@@ -108,7 +112,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _with_marks(attempt: Attempt, with_rows: bool) -> Attempt:
+def _with_marks(attempt: Attempt, run_crc32: str, with_rows: bool) -> Attempt:
     """The attempt with its marks. Raises RunError, OSError."""
     path, rows_path = attempt.path(".cells.csv"), attempt.path(".csv")
     content = b""
@@ -127,8 +131,8 @@ def _with_marks(attempt: Attempt, with_rows: bool) -> Attempt:
         with suppress(RunError):  # it is said when the rows are read
             header_of_rows = first_line(rows_path)
             checked_header(header_of_rows[:-1], names(REPETITIONS))
-            start = first_link(header_of_rows + header + newline, attempt.launch.name, attempt.number)
+            start = first_link(header_of_rows + header + newline, attempt.launch.name, attempt.number, run_crc32)
     columns = checked_header(header, names(CELLS), CHECKED)
-    marks = whole_marks(columns, body, start, attempt.facts.get("last_mark_crc32"))
+    marks = whole_marks(columns, body, start, attempt.facts.get("last_mark_crc32"), run_crc32)
     damages = [Damage(path, found, attempt.launch, cell) for found, cell in marks.damages]
     return attempt._replace(cells=marks.cells, damages=damages)

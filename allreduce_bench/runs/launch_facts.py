@@ -150,6 +150,7 @@ class _LaunchFacts:
     counted: tuple[_Counted, ...] | None = None
     groups: _Groups | None = None
     ranks_from: str | None = None
+    run_crc32: str = ""
     marks: Natural | None = None
     last_mark_crc32: str | None = None
 

@@ -88,18 +88,18 @@ class Recorder:
 
         Without `sync` nobody waits for the disk: for what can be made again at any time.
         """
-        self.launch, self.attempt, self._sync = launch, 1, sync
+        self.launch, self.attempt, self._sync, self._run_crc32 = launch, 1, sync, folder.run_crc32
         self._kept_stamps, self._stamps_crc32 = 0, ""
         while not self._claim(folder.launches / f"{launch}.{self.attempt}"):
             self.attempt += 1
-        head = {"schema_version": SCHEMA_VERSION, "launch": launch, "attempt": self.attempt, "started": now()}
-        self._facts = {**head, **facts}
+        head = {"schema_version": SCHEMA_VERSION, "run_crc32": folder.run_crc32, "launch": launch}
+        self._facts = {**head, "attempt": self.attempt, "started": now(), **facts}
         self._write_facts()
         headers = [csv_bytes([names(columns)]) for columns in (REPETITIONS, CELLS)]
         for file, header in zip((self._repetitions, self._cells), headers):
             append_to(file, header, sync=False)
         self._mark_count, self._rows_end_nbytes = 0, len(headers[0])
-        self._last_crc32 = first_link(b"".join(headers), launch, self.attempt)
+        self._last_crc32 = first_link(b"".join(headers), launch, self.attempt, folder.run_crc32)
 
     def _claim(self, stem: Path) -> bool:
         """Make the files of an attempt; whether none of them was there: several processes may try at once."""
@@ -133,7 +133,7 @@ class Recorder:
             append_to(self._repetitions, content, self._sync)
         kept = {"rows": rows, "rows_nbytes": len(content), "rows_crc32": checksum(content)}
         mark = {**common, **kept, "rows_begin_nbytes": self._rows_end_nbytes, "follows": self._last_crc32}
-        line, self._last_crc32 = mark_line(mark)
+        line, self._last_crc32 = mark_line(mark, self._run_crc32)
         append_to(self._cells, line, self._sync)
         self._rows_end_nbytes += len(content)
         self._mark_count += 1
@@ -192,10 +192,10 @@ class Recorder:
         write_whole(Path(f"{self._stem}.json"), checked_json(self._facts), self._sync)
 
 
-def mark_line(mark: Mapping[str, object]) -> tuple[bytes, str]:
+def mark_line(mark: Mapping[str, object], run_crc32: str) -> tuple[bytes, str]:
     """A line of CELLS, and the checksum at its end."""
     content = csv_bytes([field_values(CELLS, {**mark, "crc32": ""})]).removesuffix(b"\n")
-    crc32 = checksum(content)
+    crc32 = checksum(content, run_crc32)
     return content + f"{crc32}\n".encode(), crc32
 
 

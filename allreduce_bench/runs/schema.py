@@ -93,8 +93,8 @@ _CHECKED = (
     Column("rows_nbytes", "bytes", "whole", "their length in it"),
     Column("rows_crc32", "", "text", "CRC-32 of these bytes: eight hexadecimal digits, as every CRC-32 here"),
     Column("stamps_crc32", "", "text", "CRC-32 of the file that stamps names; empty: none"),
-    Column("follows", "", "text", "crc32 of the row before; in the first row CRC-32 of the header lines of both files, launch and attempt"),
-    Column("crc32", "", "text", "CRC-32 of the row up to here, its last comma included"),
+    Column("follows", "", "text", "crc32 of the row before; in the first row CRC-32 of the header lines of both files, launch and attempt, begun with run_crc32"),
+    Column("crc32", "", "text", "CRC-32 of the row up to here, its last comma included, begun with run_crc32"),
 )
 
 REPETITIONS = (
@@ -216,16 +216,16 @@ def names(columns: tuple[Column, ...]) -> list[str]:
     return [column.name for column in columns]
 
 
-def checksum(content: bytes) -> str:
+def checksum(content: bytes, run_crc32: str = "") -> str:
     """Its CRC-32 (IEEE 802.3), as eight hexadecimal digits: of bit errors in fewer than 32 neighbouring bits it misses
-    none, of other damages one in 2**32.
+    none, of other damages one in 2**32. With `run_crc32`, that of run.json, it continues it: of another run it differs.
     """
-    return f"{crc32(content):08x}"
+    return f"{crc32(content, int(run_crc32 or '0', 16)):08x}"
 
 
-def first_link(headers: bytes, launch: str, attempt: int) -> str:
+def first_link(headers: bytes, launch: str, attempt: int, run_crc32: str) -> str:
     """What the first mark of an attempt follows; `headers`: the first lines of its raw times and of its cells."""
-    return checksum(headers + f"{launch},{attempt}\n".encode())
+    return checksum(headers + f"{launch},{attempt}\n".encode(), run_crc32)
 
 
 def checked_json(values: Mapping[str, Any]) -> bytes:

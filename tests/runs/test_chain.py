@@ -11,17 +11,17 @@ from allreduce_bench.runs.schema import CELLS, first_link, names
 
 
 @pytest.fixture(scope="module")
-def marks(tmp_path_factory) -> tuple[list[bytes], str, str]:
-    """The lines of six cells, what the first follows, and the checksum of the last."""
+def marks(tmp_path_factory) -> tuple[list[bytes], str, str, str]:
+    """The lines of six cells, what the first follows, the checksums of the last and of run.json."""
     folder = build_run(tmp_path_factory.mktemp("chain") / "run", sizes=(8, 1024), ranks=(2,), launches=1)
     header, *lines = (folder.launches / "2r-1.1.cells.csv").read_bytes().splitlines(keepends=True)
-    first = first_link(first_line(folder.launches / "2r-1.1.csv") + header, "2r-1", 1)
-    return lines, first, lines[-1][-9:-1].decode()
+    first = first_link(first_line(folder.launches / "2r-1.1.csv") + header, "2r-1", 1, folder.run_crc32)
+    return lines, first, lines[-1][-9:-1].decode(), folder.run_crc32
 
 
-def found(lines: list[bytes], first: str | None, last: str | None) -> tuple[int, list[str]]:
+def found(lines: list[bytes], first: str | None, last: str | None, run_crc32: str) -> tuple[int, list[str]]:
     """How many cells are whole, and what is wrong."""
-    read = whole_marks(names(CELLS), b"".join(lines), first, last)
+    read = whole_marks(names(CELLS), b"".join(lines), first, last, run_crc32)
     return len(read.cells), [found for found, _ in read.damages]
 
 
@@ -38,32 +38,37 @@ CHANGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int, list[str]]] 
 }
 
 
+def test_the_marks_of_another_run_do_not_fit(marks):
+    lines, first, last, _ = marks
+    assert found(lines, first, last, "") == (0, ["a row was changed"] * 6)
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_each_damage_is_told_from_the_others_and_costs_its_own_cell_alone(marks, change):
-    lines, first, last = marks
+    lines, first, last, run_crc32 = marks
     do, cells, words = CHANGES[change]
-    assert found(do(lines), first, last) == (cells, words)
+    assert found(do(lines), first, last, run_crc32) == (cells, words)
 
 
 def test_of_an_attempt_that_was_killed_a_torn_last_line_is_no_damage(marks):
-    lines, first, _ = marks
-    assert found([*lines[:-1], lines[-1][:30]], first, None) == (5, [])
-    assert found([*lines[:-1], b"\0" * 30 + b"\n"], first, None) == (5, [])
-    assert found(lines[:-1] + [lines[-1].replace(b",", b";", 1)], first, None) == (5, ["a row was changed"])
+    lines, first, _, run_crc32 = marks
+    assert found([*lines[:-1], lines[-1][:30]], first, None, run_crc32) == (5, [])
+    assert found([*lines[:-1], b"\0" * 30 + b"\n"], first, None, run_crc32) == (5, [])
+    assert found(lines[:-1] + [lines[-1].replace(b",", b";", 1)], first, None, run_crc32) == (5, ["a row was changed"])
 
 
 def test_a_torn_line_that_nobody_followed_is_no_damage(marks):
-    lines, first, last = marks
-    assert found([*lines[:3], lines[3][:20] + b"\n", *lines[3:]], first, last) == (6, [])
+    lines, first, last, run_crc32 = marks
+    assert found([*lines[:3], lines[3][:20] + b"\n", *lines[3:]], first, last, run_crc32) == (6, [])
 
 
 def test_the_end_of_marks_is_that_of_the_last_whole_one(tmp_path):
     folder: RunFolder = build_run(tmp_path / "run", sizes=(8,), ranks=(2,), launches=1)
     path, rows = folder.launches / "2r-1.1.cells.csv", folder.launches / "2r-1.1.csv"
-    whole = end_of_marks(path, rows)
+    whole = end_of_marks(path, rows, folder.run_crc32)
     assert whole is not None and not whole.is_torn and whole.rows_end_nbytes == rows.stat().st_size
     with open(path, "a") as file:
         file.write("2r-1,1,ri")
-    assert end_of_marks(path, rows) == whole._replace(is_torn=True)
+    assert end_of_marks(path, rows, folder.run_crc32) == whole._replace(is_torn=True)
     path.write_text("laun")
-    assert end_of_marks(path, rows) is None and end_of_marks(tmp_path / "none", rows) is None
+    assert end_of_marks(path, rows, folder.run_crc32) is None and end_of_marks(tmp_path / "none", rows, "") is None

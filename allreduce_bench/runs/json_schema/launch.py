@@ -205,6 +205,7 @@ MEASURED = {
     "counted": items(COUNTED, "each node while the launch ran; absent: the launch did not end"),
 }
 END = {
+    "run_crc32": text("crc32 of run.json, which files of other runs do not have; empty or absent: it is of layout 3"),
     "marks": whole("cells in the .cells.csv of a launch that came to its end; absent: layout 3, or it did not"),
     "last_mark_crc32": crc32("crc32 of the last of these rows; absent likewise"),
 }
