@@ -60,7 +60,7 @@ def refuse_special(path: Path) -> None:
     """Raises OSError where something is at `path` that is no regular file."""
     if kind := kind_of_file(_mode(path)):
         number = EISDIR if kind == "a folder" else EEXIST
-        raise OSError(number, f"{kind}, which is never replaced; name a new file or a regular one", str(path))
+        raise OSError(number, f"{kind}, which is never replaced; name a new or a regular file", str(path))
 
 
 def unique_name() -> str:
@@ -94,7 +94,7 @@ def _opened(path: Path) -> int:
         handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
         if error.errno == ENXIO and stat.S_ISFIFO(_mode(path)):
-            raise OSError(ENXIO, "a FIFO that nobody reads; start its reader first", str(path)) from error
+            raise OSError(ENXIO, "a FIFO without a reader; start its reader first", str(path)) from error
         raise
     os.set_blocking(handle, True)
     return handle

@@ -61,7 +61,7 @@ def read_given_text(path: Path, most_nbytes: int) -> str:
 def _at_most(file: BufferedReader, path: Path, most_nbytes: int) -> bytes:
     content = file.read(most_nbytes + 1)
     if len(content) > most_nbytes:
-        raise OSError(EFBIG, f"more than {most_nbytes:,} bytes, the most that are read of such a file", str(path))
+        raise OSError(EFBIG, f"more than {most_nbytes:,} bytes, the largest size that is read", str(path))
     return content
 
 

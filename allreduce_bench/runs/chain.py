@@ -95,12 +95,12 @@ def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | 
             continue
         row = _row_of(columns, content)
         if crc32 in seen:
-            damages.append(("its row stands there twice", row))
+            damages.append(("its row is there twice", row))
             continue
         if row["follows"] not in possible and (first or seen):
             damages += [("a row was changed", _perhaps_row_of(columns, line)) for line in unfit]
             if not unfit and row["follows"] not in known:
-                damages.append(("one or more rows before this cell's are lost", row))
+                damages.append(("one or more rows before this cell are lost", row))
             is_moved |= row["follows"] in known
         unfit = []  # where none is missed, the lines between were cut off: nobody followed them
         seen.add(crc32)
@@ -108,7 +108,7 @@ def whole_marks(columns: list[str], body: bytes, first: str | None, last: str | 
         cells.append(row)
     damages += [("a row was changed", _perhaps_row_of(columns, line)) for line in unfit if last or _was_whole(line)]
     if is_moved:
-        damages.append(("rows are not in the order in which they were written", None))
+        damages.append(("rows are in the wrong order", None))
     if last is not None and not damages and last not in {first, *seen}:
         damages.append(("the last rows are lost", None))
     return Marks(cells, damages)
@@ -144,7 +144,7 @@ def end_of_marks(cells: Path, rows: Path, run_crc32: str) -> EndOfMarks | None:
 def phrase(error: Exception) -> str:
     """What an error says, without the path."""
     if isinstance(error, FileNotFoundError):
-        return "it is missing"
+        return "the file is missing"
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
@@ -177,7 +177,7 @@ def _row_of(columns: list[str], line: bytes) -> Row:
     try:
         (fields,) = csv.reader([line.decode()])
     except (ValueError, csv.Error) as error:
-        raise RunError(f"a row is no CSV: {error}") from error
+        raise RunError(f"a row is not CSV: {error}") from error
     return {**dict.fromkeys(names(CELLS), ""), **checked_row(columns, fields)}
 
 

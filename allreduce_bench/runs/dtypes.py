@@ -40,7 +40,7 @@ def arithmetic_note(dtype: str) -> str | None:
     if not narrow(dtype):
         return None
     adder = "by numpy here, by MPI's own code in native" if dtype == "float16" else "by numpy; MPI has no such type"
-    return f"16-bit sums on a CPU: times measure the arithmetic more than the network ({dtype} is added {adder})"
+    return f"16-bit sums on a CPU: the times show the arithmetic more than the network ({dtype} is added {adder})"
 
 
 def arithmetic_findings(dtype: str) -> list[dict]:
@@ -52,7 +52,7 @@ def arithmetic_findings(dtype: str) -> list[dict]:
             "code": "arithmetic",
             "level": "caution",
             "text": note,
-            "effect": "reducing an element takes ten to a hundred times as long as with float32, in native the longest",
-            "advice": "to see the network measure float32 at the same numbers of bytes",
+            "effect": "a reduction takes ten to a hundred times as long as with float32, longest in native",
+            "advice": "to measure the network, use float32 at the same sizes in bytes",
         }
     ]

@@ -49,7 +49,9 @@ class RunFolder:
             if not self.path.is_dir():
                 raise RunError(f"{self.path}: no such folder; expected a run made by 'allreduce-bench run'") from None
             if not os.path.lexists(self.run_json):
-                raise RunError(f"{self.path}: holds no run.json, so it is no run; name the folder of one run") from None
+                raise RunError(
+                    f"{self.path}: contains no run.json, so it is not a run; name the folder of a run"
+                ) from None
             raise
         if self.launches.is_symlink():
             raise RunError(f"{self.launches}: a symbolic link; a run folder holds its own files only: remove it")
@@ -58,17 +60,17 @@ class RunFolder:
             raise RunError(f"{self.run_json}: damaged: command is {command!r:.60}; restore it or measure anew")
         version = run.get("schema_version")
         if type(version) is not int:
-            raise RunError(f"{self.run_json}: damaged: it names no schema version; expected {SCHEMA_VERSION}")
+            raise RunError(f"{self.run_json}: damaged: no schema version; expected {SCHEMA_VERSION}")
         if version > SCHEMA_VERSION:
             raise RunError(
-                f"{self.run_json}: of a newer schema, {version}; this program reads up to {SCHEMA_VERSION}: update it"
+                f"{self.run_json}: schema version {version}; this program reads up to {SCHEMA_VERSION}: update it"
             )
         if version < UNCHECKED_VERSION:
             raise RunError(
-                f"{self.run_json}: of an older schema, {version}, that is no longer read; expected {SCHEMA_VERSION}"
+                f"{self.run_json}: schema version {version} is no longer supported; expected {SCHEMA_VERSION}"
             )
         if version > UNCHECKED_VERSION and "crc32" not in run:
-            raise RunError(f"{self.run_json}: damaged: its checksum is gone; restore it or measure anew")
+            raise RunError(f"{self.run_json}: damaged: its checksum is missing; restore it or measure again")
         self._run_crc32 = str(run.get("crc32", ""))
         return run
 
@@ -85,7 +87,7 @@ class RunFolder:
         try:
             return (ImportedPlan if run.get("imported") else Plan).from_json(run.get("plan"))
         except PlanError as error:
-            raise RunError(f"{self.run_json}: damaged: {error}; restore it or measure anew") from error
+            raise RunError(f"{self.run_json}: damaged: {error}; restore it or measure again") from error
 
     def imported(self) -> dict | None:
         """Where the times come from: tool, version, files with name and sha256, and what options said of them (`said`).
@@ -95,7 +97,7 @@ class RunFolder:
         imported = self.open().get("imported")
         kinds = {"tool": str, "files": list, "said": dict}
         if imported and not (isinstance(imported, dict) and all(type(imported.get(k)) is v for k, v in kinds.items())):
-            raise RunError(f"{self.run_json}: damaged: imported is {imported!r:.60}; import the logs anew")
+            raise RunError(f"{self.run_json}: damaged: imported is {imported!r:.60}; import the logs again")
         return imported or None
 
     def kept(
@@ -159,9 +161,9 @@ class RunFolder:
         """What `marks` returns of these attempts. Raises RunError."""
         rows = [row for attempt in kept for row in attempt.cells]
         if not rows:
-            way = f"go on with 'run --resume -o {self.path}'"
+            way = f"to continue: 'run --resume -o {self.path}'"
             if any(attempt.damages for attempt in kept):
-                raise RunError(f"{self.path}: damaged: no whole cell is left; {way}")
+                raise RunError(f"{self.path}: damaged: no intact cell is left; {way}")
             raise RunError(f"{self.path}: half-written: no cell was finished; {way}")
         first_attempts: dict[tuple[str, ...], int] = {}
         for row in rows:

@@ -19,7 +19,7 @@ def parse_groups(text: str) -> str:
     """`text` as it is kept: `2`, `div:8` or `mod:8`. Raises ValueError."""
     match = re.fullmatch(r"(?:(div|mod):)?0*([1-9]\d{0,6})", text.strip().lower())
     if not match:
-        raise ValueError(f"'{text}' makes no groups; expected a number of groups such as 2, or div:8 or mod:8")
+        raise ValueError(f"'{text}' is not a grouping; expected a number of groups such as 2, or div:8 or mod:8")
     return f"{match[1]}:{match[2]}" if match[1] else match[2]
 
 

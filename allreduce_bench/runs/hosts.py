@@ -27,7 +27,7 @@ def read_hostfile(path: Path) -> tuple[str, ...]:
         if entry:
             hosts.append(_checked_host(re.sub(r"\s+slots\s*=\s*(?=\d+$)", ":", entry), f"{path}, line {number}"))
     if not hosts:
-        raise ValueError(f"{path}: names no host; expected lines such as n1, n1:8 or n1 slots=8")
+        raise ValueError(f"{path}: no host found; expected lines such as n1, n1:8 or n1 slots=8")
     return _unique_hosts(hosts)
 
 
@@ -74,5 +74,5 @@ def _unique_hosts(hosts: Iterable[str]) -> tuple[str, ...]:
 def _checked_host(word: str, source: str) -> str:
     match = HOST.fullmatch(word)
     if not match or match[2] and int(match[2]) == 0:
-        raise ValueError(f"{source}: '{word}' is no host; expected such as n1 or n1:8")
+        raise ValueError(f"{source}: '{word}' is not a host; expected for example n1 or n1:8")
     return word

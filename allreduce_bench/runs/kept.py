@@ -70,9 +70,9 @@ def _object_in(path: Path) -> dict:
     except (ValueError, RecursionError) as error:
         raise RunError(str(error) if content else "it is empty") from error
     if not isinstance(value, dict):
-        raise RunError(f"it is no object, but {type(value).__name__}")
+        raise RunError(f"not an object, but {type(value).__name__}")
     if "crc32" in value and not is_json_whole(content):
-        raise RunError("it was changed, since its checksum does not fit")
+        raise RunError("its checksum does not match: the file was changed")
     return value
 
 
@@ -96,11 +96,11 @@ def _facts(attempt: Attempt, run_crc32: str, typed: bool) -> dict:
 
         check_facts(facts)
     if (facts["launch"], facts["attempt"]) != (attempt.launch.name, attempt.number):
-        raise RunError(f"it is of launch {facts['launch']}, attempt {facts['attempt']}")
+        raise RunError(f"it belongs to launch {facts['launch']}, attempt {facts['attempt']}")
     if facts["schema_version"] != UNCHECKED_VERSION and "crc32" not in facts:
-        raise RunError("it was changed, since its checksum is gone")
+        raise RunError("its checksum is missing: the file was changed")
     if facts.get("run_crc32", "") != run_crc32:
-        raise RunError("it is of another run")
+        raise RunError("it belongs to another run")
     return facts
 
 

@@ -17,7 +17,7 @@ def parse_only(text: str) -> dict[str, Choice]:
     for word in filter(None, map(str.strip, text.split(","))):
         match = WORD.fullmatch(word)
         if not match:
-            raise PlanError(f"--only {word}: expected such as 8r, 8r-2 or -2")
+            raise PlanError(f"--only {word}: expected for example 8r, 8r-2 or -2")
         ranks, number = (None if digits is None else int(digits) for digits in match.groups())
         choices[word] = ranks, number
     return choices

@@ -70,7 +70,7 @@ class _Counted:
 
     def __post_init__(self) -> None:
         if self.cpus and None in (self.worked_s, self.stolen_s, self.own_s):
-            raise JsonError("it says cpus, but not worked_s, stolen_s and own_s")
+            raise JsonError("cpus is there, but worked_s, stolen_s or own_s is missing")
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class _Clock:
 
     def __post_init__(self) -> None:
         if self.error_start_s is not None and self.method is None:
-            raise JsonError("it does not say method")
+            raise JsonError("method is missing")
         if self.drift_ppm is not None and self.drift_error_ppm is None:
-            raise JsonError("it does not say drift_error_ppm")
+            raise JsonError("drift_error_ppm is missing")
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def check_facts(facts: dict[str, Any]) -> None:
         raise RunError(str(error)) from error
     for name in ("sync", "clock", "groups"):  # absent, or an object
         if name in facts and facts[name] is None:
-            raise RunError(f"{name}: it says None, expected an object")
+            raise RunError(f"{name}: found None, expected an object")
     for name, kinds, expected in (("command", (str, list), "text or a list"), ("source", (dict,), "an object")):
         if name in facts and not isinstance(facts[name], kinds):
             raise RunError(f"{name}: {refusal(facts[name], expected)}")

@@ -26,4 +26,4 @@ def merged_sources_sentence(merged: Sequence[dict[str, Any]]) -> str:
         renamed = [f"{old} as {new}" for old, new in source["launches"].items() if old != new]
         details = [f"sha256 {source['sha256'][:16]}", f"seed {source['seed']}", *renamed]
         descriptions.append(f"{source['name']} ({', '.join(details)})")
-    return "; ".join([*descriptions, "the order of cells is that of each source's own seed and launch"])
+    return "; ".join([*descriptions, "the cells are in the order of the seed and the launch of each source"])

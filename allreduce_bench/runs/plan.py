@@ -22,7 +22,7 @@ MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 OPS = ("sum", "avg", "prod", "max", "min")
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
-TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
+TIME_USED_UP = "the time of --within is used up"  # the reason of a cell that had no time left
 
 
 class PlanError(ValueError):
@@ -69,7 +69,7 @@ class Launch(NamedTuple):
         """The launch whose `name` this is. Raises ValueError for any other text."""
         match = LAUNCH_NAME.fullmatch(text)
         if match is None:
-            raise ValueError(f"'{text}' is no name of a launch; expected such as 4r-2")
+            raise ValueError(f"'{text}' is not the name of a launch; expected for example 4r-2")
         return cls(*map(int, match.groups()))
 
 
@@ -133,13 +133,13 @@ class Plan:
         itemsize = self.itemsize
         for nbytes in (*self.sizes, self.segment_nbytes):
             if nbytes % itemsize:
-                raise PlanError(f"{nbytes} bytes are no whole number of {self.dtype} elements of {itemsize} bytes")
+                raise PlanError(f"{nbytes} bytes are not a whole number of {self.dtype} elements of {itemsize} bytes")
 
     def _refuse_repeating(self) -> None:
         if not 0 < self.precision < 1:
             raise PlanError(f"a precision of {self.precision:g} cannot be reached; use more than 0 and less than 1")
         if self.cell_time_s <= 0:
-            raise PlanError("--cell-time needs some time, such as 100ms or 2s")
+            raise PlanError("--cell-time: expected a time above 0, such as 100ms or 2s")
         if self.segment_nbytes < 1:
             raise PlanError("a segment holds at least one element, found 0 bytes")
 
@@ -147,7 +147,9 @@ class Plan:
         if self.groups:
             self._refuse_groups()
         if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
-            raise PlanError(f"{self.pretend_ranks_per_node} ranks a node make one node of {max(self.ranks)} ranks")
+            raise PlanError(
+                f"{self.pretend_ranks_per_node} ranks per node give a single node for {max(self.ranks)} ranks"
+            )
 
     def _refuse_groups(self) -> None:
         for size in self.ranks:

@@ -59,8 +59,8 @@ def create_run(
         if error.errno not in (EEXIST, ENOTEMPTY, ENOTDIR):
             raise
         raise RunError(
-            f"{folder.path}: exists already; choose another folder with -o"
-            + ("" if imported else ", or go on with it by --resume")
+            f"{folder.path}: already exists; choose another folder with -o"
+            + ("" if imported else ", or continue it with --resume")
         ) from None
 
 

@@ -53,7 +53,7 @@ def checked_header(header: bytes, columns: list[str], needed: Collection[str] = 
     found = header.decode(errors="replace").split(",")
     lacks = LATER.difference(found, needed)
     if found != [name for name in columns if name not in lacks]:
-        raise RunError("its first line does not name the columns of this schema version")
+        raise RunError("the first line is not the header of this schema version")
     return found
 
 

@@ -73,7 +73,7 @@ def _with_whole_rows(attempt: Attempt) -> Attempt:
             cells.append(mark)
         surplus_nbytes = _surplus_nbytes(attempt, cells, len(header), os.fstat(file.fileno()).st_size)
     if surplus_nbytes and not damages and not attempt.damages:  # which it would be a part of
-        damages.append(Damage(path, f"{surplus_nbytes:,} bytes belong to no cell", attempt.launch))
+        damages.append(Damage(path, f"{surplus_nbytes:,} bytes do not belong to any cell", attempt.launch))
     return attempt._replace(cells=cells, damages=[*attempt.damages, *damages])
 
 
@@ -130,7 +130,9 @@ def _with_whole_stamps(attempt: Attempt) -> Attempt:
         try:
             with open_kept(path) as file:
                 found = (
-                    "" if _checksum(file, os.fstat(file.fileno()).st_size) == mark["stamps_crc32"] else "it was changed"
+                    ""
+                    if _checksum(file, os.fstat(file.fileno()).st_size) == mark["stamps_crc32"]
+                    else "the file was changed"
                 )
         except OSError as error:
             found = phrase(error)

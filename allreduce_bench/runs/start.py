@@ -40,7 +40,7 @@ class Start:
             raise StartError("the remote shell is empty; expected a program that is called like ssh")
         for host in self.hosts:
             if not HOST.fullmatch(host):  # from a file, it could be an option
-                raise StartError(f"'{host}' is no host; expected such as n1 or n1:8")
+                raise StartError(f"'{host}' is not a host; expected for example n1 or n1:8")
 
 
 def _check_shell_words(name: str, text: str) -> None:
@@ -58,7 +58,7 @@ def _check_template(template: str) -> None:
     try:
         parsed = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
-        raise StartError(f"launcher template '{template}': {error}; a brace that is meant is doubled") from error
+        raise StartError(f"launcher template '{template}': {error}; write a literal brace twice") from error
     fields = [
         f"{{{name}{'!' if conversion else ''}{conversion or ''}{':' if format_spec else ''}{format_spec}}}"
         for _, name, format_spec, conversion in parsed

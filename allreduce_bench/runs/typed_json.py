@@ -32,7 +32,7 @@ def printable(text: str) -> str:
 
 def refusal(value: Any, expected: str) -> JsonError:
     """The error for a value that is not what was `expected`."""
-    return JsonError(f"it says {_short.repr(value):.60}, expected {expected}")
+    return JsonError(f"found {_short.repr(value):.60}, expected {expected}")
 
 
 class Rule:
@@ -113,11 +113,11 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
     if isinstance(value, list | tuple) and not is_dataclass(kind) and len(value) <= len(all_names):
         value, exact = dict(zip(all_names, value)), False
     if not isinstance(value, dict):
-        raise refusal(value, f"an object that says {', '.join(required_names or all_names)}")
+        raise refusal(value, f"an object with {', '.join(required_names or all_names)}")
     if missing := sorted(set(all_names if exact else required_names) - set(value)):
-        raise JsonError(f"it does not say {', '.join(missing)}")
+        raise JsonError(f"missing: {', '.join(missing)}")
     if exact and (unknown := sorted(set(value) - set(all_names))):
-        raise JsonError(f"it says {', '.join(unknown):.60}, which this version does not know")
+        raise JsonError(f"unknown to this version: {', '.join(unknown):.60}")
     return kind(**{name: _read_field(name, hints[name], value[name], exact) for name in all_names if name in value})
 
 

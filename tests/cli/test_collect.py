@@ -239,7 +239,7 @@ def test_a_damaged_record_is_one_line(sweep, slurm):
     path = sweep / "jobs" / "job-103.0.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "nodes": "n1"}))
     result = collect(sweep)
-    assert result.exit_code == 2 and "job-103.0.json: damaged: nodes: it says 'n1'" in result.stderr
+    assert result.exit_code == 2 and "job-103.0.json: damaged: nodes: found 'n1'" in result.stderr
 
 
 def test_what_is_no_sweep_is_refused_in_one_line(tmp_path):

@@ -158,7 +158,7 @@ def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
     again = subprocess.run(
         mpirun(python, 3, "run", "--sizes", "8", "-o", tmp_path / "run"), capture_output=True, text=True
     )
-    assert again.returncode == 2 and again.stderr.count("exists already") == 1
+    assert again.returncode == 2 and again.stderr.count("already exists") == 1
 
 
 def test_under_mpirun_ranks_are_refused_once(python):
@@ -206,7 +206,7 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["-a", "rign"], "unknown algorithm 'rign'; did you mean ring? 'allreduce-bench list' shows all"),
         (["-a", "./none.py"], "none.py: no such file"),
         (["--sizes", "8,x"], "'x' is not a size"),
-        (["--sizes", "3"], "3 bytes are no whole number of float32 elements"),
+        (["--sizes", "3"], "3 bytes are not a whole number of float32 elements"),
         (["-b", "1M", "-e", "8"], "the smallest size, 1048576 bytes, is above the largest, 8 bytes"),
         (["-f", "1"], "the step factor must be above 1"),
         (["-d", "float8"], "unknown dtype 'float8'; known: float16, bfloat16, float32, float64, int32, int64"),
@@ -224,7 +224,7 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["-f", "nan"], "the step factor must be above 1"),
         (["-f", "1.0000001"], "makes more than 1000 sizes"),
         (["--sizes", "9" * 400], "is not a size"),
-        (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks a node make one node of 2 ranks"),
+        (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks per node give a single node for 2 ranks"),
     ],
 )
 def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):
@@ -236,8 +236,8 @@ def test_an_existing_folder_is_never_overwritten(tmp_path):
     python = interpreters()[0]
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "notes.txt").touch()
-    assert "exists already" in one_line_error(bench(python, "run", "-o", tmp_path / "run"))
-    assert "holds no run.json" in one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run"))
+    assert "already exists" in one_line_error(bench(python, "run", "-o", tmp_path / "run"))
+    assert "contains no run.json" in one_line_error(bench(python, "run", "--resume", "-o", tmp_path / "run"))
 
 
 @pytest.mark.parametrize("resume", [(), ("--resume",)])

@@ -390,7 +390,7 @@ def test_a_damaged_submission_is_refused(slurm, tmp_path):
     path = tmp_path / "sweep" / "jobs" / "1" / "submission.json"
     kept = json.loads(path.read_text())
     odd_name = {**kept["again"], "job_name": 5}
-    said = ((odd_name, "again: job_name: it says 5"), ("x", "again: it says 'x'"), (None, "it does not say again"))
+    said = ((odd_name, "again: job_name: found 5"), ("x", "again: found 'x'"), (None, "missing: again"))
     for odd, why in said:
         path.write_text(json.dumps({**kept, "again": odd}))
         assert f"submission.json: damaged: {why}" in refused("--resume", "-o", "sweep")

@@ -53,5 +53,5 @@ def test_runs_with_one_name_are_told_apart(tmp_path):
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path):
-    with pytest.raises(RunError, match="holds no run.json"):
+    with pytest.raises(RunError, match="contains no run.json"):
         frames.summary([RunFolder(tmp_path)])

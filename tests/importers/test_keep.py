@@ -150,7 +150,7 @@ def test_bad_options_are_one_line(tmp_path, words):
 def test_bad_logs_and_folders_are_one_line(tmp_path):
     for path in (tmp_path / "none", write(tmp_path / "empty", ""), write(tmp_path / "text", "hello\n")):
         assert run("import", path, "-o", tmp_path / "run", status=2).count("\n") == 1
-    assert "exists already" in run("import", FLUX, "-o", tmp_path, status=2)
+    assert "already exists" in run("import", FLUX, "-o", tmp_path, status=2)
     assert not (tmp_path / "run").exists()
 
 

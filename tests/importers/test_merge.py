@@ -212,10 +212,10 @@ def test_other_schemas_imported_runs_and_damage_are_refused_and_nothing_is_left(
     path.write_text(text)
     content = json.loads(b.run_json.read_text())
     change_json(b.run_json, schema_version=2)
-    assert "of an older schema, 2" in refused(tmp_path, a, b)
+    assert "schema version 2 is no longer" in refused(tmp_path, a, b)
     change_json(b.run_json, **content)
     (tmp_path / "new" / "notes").mkdir(parents=True)
-    assert "exists already" in collect(a.path, b.path, "-o", tmp_path / "new").stderr
+    assert "already exists" in collect(a.path, b.path, "-o", tmp_path / "new").stderr
 
 
 def test_runs_of_version_3_stay_unchecked_in_the_merged_run(tmp_path):

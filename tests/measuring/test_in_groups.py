@@ -210,7 +210,7 @@ def test_resuming_measures_what_is_missing_of_either_kind(python, tmp_path):
         (4, "mod:4", "groups of one rank out of 4"),
         (4, "div:8", "a single group of 4 ranks"),
         ("8,6", "div:4", "unequal groups, of 2 and 4 ranks, out of 6"),
-        (4, "half", "makes no groups"),
+        (4, "half", "is not a grouping"),
     ],
 )
 def test_groups_that_make_no_sense_are_refused_before_a_folder_exists(python, tmp_path, ranks, groups, says):

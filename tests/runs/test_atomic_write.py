@@ -44,7 +44,7 @@ def test_a_user_may_not_name_it_either(tmp_path, kind):
 def test_a_fifo_is_written_through_and_one_that_nobody_reads_is_refused(tmp_path):
     path, read = tmp_path / "fifo", []
     os.mkfifo(path)
-    with pytest.raises(OSError, match="a FIFO that nobody reads; start its reader first"):
+    with pytest.raises(OSError, match="a FIFO without a reader; start its reader first"):
         write_given(path, "text")
     reader = threading.Thread(target=lambda: read.append(path.read_bytes()))
     reader.start()

@@ -28,12 +28,12 @@ def found(lines: list[bytes], first: str | None, last: str | None, run_crc32: st
 CHANGES: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int, list[str]]] = {
     "nothing": (lambda m: m, 6, []),
     "changed": (lambda m: [*m[:2], m[2].replace(b",8,", b",9,"), *m[3:]], 5, ["a row was changed"]),
-    "lost": (lambda m: [*m[:2], *m[3:]], 5, ["one or more rows before this cell's are lost"]),
-    "first lost": (lambda m: m[1:], 5, ["one or more rows before this cell's are lost"]),
+    "lost": (lambda m: [*m[:2], *m[3:]], 5, ["one or more rows before this cell are lost"]),
+    "first lost": (lambda m: m[1:], 5, ["one or more rows before this cell are lost"]),
     "last lost": (lambda m: m[:-1], 5, ["the last rows are lost"]),
     "all lost": (lambda m: [], 0, ["the last rows are lost"]),
-    "doubled": (lambda m: [*m[:3], *m[2:]], 6, ["its row stands there twice"]),
-    "moved": (lambda m: [m[0], m[2], m[1], *m[3:]], 6, ["rows are not in the order in which they were written"]),
+    "doubled": (lambda m: [*m[:3], *m[2:]], 6, ["its row is there twice"]),
+    "moved": (lambda m: [m[0], m[2], m[1], *m[3:]], 6, ["rows are in the wrong order"]),
     "last cut off": (lambda m: [*m[:-1], m[-1][:30]], 5, ["a row was changed"]),
 }
 

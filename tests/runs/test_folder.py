@@ -33,9 +33,9 @@ def test_damaged_newer_older_absent_and_half_written_are_told_apart(folder, tmp_
     assert "damaged" in refusal(folder)
     folder.run_json.write_text(good)
     change_json(folder.run_json, schema_version=SCHEMA_VERSION + 1)
-    assert f"of a newer schema, {SCHEMA_VERSION + 1}" in refusal(folder)
+    assert f"schema version {SCHEMA_VERSION + 1}" in refusal(folder)
     change_json(folder.run_json, schema_version=0)
-    assert "of an older schema, 0" in refusal(folder)
+    assert "schema version 0 is no longer" in refusal(folder)
     change_json(folder.run_json, schema_version=SCHEMA_VERSION, plan={"sizes": [8]})
     assert "damaged: the plan" in refusal(folder)
     folder.run_json.write_text(good)
@@ -44,7 +44,7 @@ def test_damaged_newer_older_absent_and_half_written_are_told_apart(folder, tmp_
     recheck(folder)
     assert "half-written: no cell was finished" in refusal(folder)
     folder.run_json.unlink()
-    assert "holds no run.json" in refusal(folder)
+    assert "contains no run.json" in refusal(folder)
     assert "no such folder" in refusal(RunFolder(tmp_path / "nothing"))
 
 

@@ -57,7 +57,7 @@ def test_a_damaged_launch_costs_that_launch_and_is_measured_again(folder, conten
 
 def test_a_missing_file_costs_that_launch(folder):
     (folder.launches / "2r-1.1.csv").unlink()
-    assert found(folder) == [("2r-1.1.csv", "it is missing")] and missing(folder) == 6
+    assert found(folder) == [("2r-1.1.csv", "the file is missing")] and missing(folder) == 6
     (folder.launches / "2r-1.1.cells.csv").unlink()
     assert [name for name, _ in found(folder)] == ["2r-1.1.cells.csv"]
     (folder.launches / "2r-1.1.json").unlink()
@@ -69,7 +69,7 @@ def test_an_attempt_that_is_gone_before_another_is_named(folder):
         other = path.with_name(path.name.replace("2r-1.1.", "2r-1.2."))
         path.rename(other)
     assert ("2r-1.1.json", "all files of this attempt are lost") in found(folder)
-    assert ("2r-1.2.json", "it is of launch 2r-1, attempt 1") in found(folder)
+    assert ("2r-1.2.json", "it belongs to launch 2r-1, attempt 1") in found(folder)
 
 
 @pytest.mark.parametrize("ending", [".json", ".csv", ".cells.csv"])
@@ -95,7 +95,7 @@ def test_a_command_that_is_none_is_refused(tmp_path):
 def test_a_version_that_was_changed_is_noticed(folder):
     path = folder.launches / "2r-1.1.json"
     path.write_bytes(path.read_bytes().replace(b'"schema_version": 4', b'"schema_version": 3'))
-    assert found(folder) == [("2r-1.1.json", "it was changed, since its checksum does not fit")]
+    assert found(folder) == [("2r-1.1.json", "its checksum does not match: the file was changed")]
     change_json(path, schema_version=3)
     assert [name for name, _ in found(folder)] == ["2r-1.1.cells.csv"]
 

@@ -38,5 +38,5 @@ def test_a_word_that_chooses_nothing_names_what_there_is(text):
     "text", ["8", "r", "8r-", "8r-1-2", "8r 2", "all", "8r;rm", "²r", "-", "8r-\n1", "1" * 10 + "r"]
 )
 def test_other_words_are_refused(text):
-    with pytest.raises(PlanError, match="expected such as 8r, 8r-2 or -2"):
+    with pytest.raises(PlanError, match="expected for example 8r, 8r-2 or -2"):
         parse_only(text)

@@ -20,10 +20,10 @@ CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks"
         ({"op": "avg", "dtype": "int64"}, "op avg has no exact result for int64"),
         ({"dtype": "bfloat16", "ranks": (2, 1025)}, "sum of bfloat16 over 1025 ranks: .* exactly up to 1024 ranks"),
         ({"dtype": "float16", "op": "avg", "ranks": (2049,)}, "avg of float16 over 2049 ranks"),
-        ({"sizes": (8, 6)}, "6 bytes are no whole number of float32 elements of 4 bytes"),
-        ({"sizes": (12,), "dtype": "float64"}, "12 bytes are no whole number of float64 elements of 8 bytes"),
-        ({"segment_nbytes": 1022}, "1022 bytes are no whole number"),
-        ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are no whole number of float64 elements of 8 bytes"),
+        ({"sizes": (8, 6)}, "6 bytes are not a whole number of float32 elements of 4 bytes"),
+        ({"sizes": (12,), "dtype": "float64"}, "12 bytes are not a whole number of float64 elements of 8 bytes"),
+        ({"segment_nbytes": 1022}, "1022 bytes are not a whole number"),
+        ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are not a whole number of float64 elements of 8 bytes"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused_in_words(wrong, words):
@@ -46,7 +46,7 @@ def test_a_launch_is_found_again_by_its_name(ranks, number):
     "text", ["", "4", "4r", "r-2", "-2", "4r-0", "0r-2", "04r-2", "4r-2.1", "4r--2", " 4r-2", "4r-2\n"]
 )
 def test_what_is_no_name_of_a_launch_is_refused(text):
-    with pytest.raises(ValueError, match="is no name of a launch; expected such as 4r-2"):
+    with pytest.raises(ValueError, match="is not the name of a launch; expected for example 4r-2"):
         Launch.named(text)
 
 

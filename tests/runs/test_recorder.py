@@ -47,7 +47,7 @@ def test_a_run_may_take_the_place_of_an_empty_folder_and_of_nothing_else(tmp_pat
     create_run(RunFolder(empty), PLAN, [])
     assert RunFolder(empty).plan() == PLAN
     for path in (empty, file, link, full):
-        with pytest.raises(RunError, match="exists already"):
+        with pytest.raises(RunError, match="already exists"):
             create_run(RunFolder(path), PLAN, [])
     assert list(full.iterdir()) == [full / "a"]
     (tmp_path / "here").mkdir()

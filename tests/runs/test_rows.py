@@ -62,5 +62,5 @@ def test_a_column_that_came_later_is_empty_where_a_file_lacks_it(tmp_path):
 
 
 def test_other_columns_are_refused(tmp_path):
-    with pytest.raises(RunError, match="its first line does not name the columns of this schema version"):
+    with pytest.raises(RunError, match="the first line is not the header of this schema version"):
         read_rows(written(tmp_path, GOOD), COLUMNS[1:])

@@ -52,7 +52,7 @@ def test_rows_of_no_cell_are_noticed_but_not_those_of_a_cell_that_was_interrupte
     path = folder.launches / "2r-1.1.csv"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines, lines[-1]]))
-    assert damaged(folder) == [("", f"{len(lines[-1])} bytes belong to no cell")]
+    assert damaged(folder) == [("", f"{len(lines[-1])} bytes do not belong to any cell")]
     killed = build_run(folder.path / "killed", sizes=(8,), ranks=(2,), launches=1, unsealed=True)
     with open(killed.launches / "2r-1.1.csv", "a") as file:
         file.write(lines[-1] * 3 + lines[-1][:20])
@@ -61,9 +61,7 @@ def test_rows_of_no_cell_are_noticed_but_not_those_of_a_cell_that_was_interrupte
 
 def test_another_header_costs_the_launch(folder):
     change(folder, 0, 1, "launch,attempt\n")
-    assert [found for _, found in damaged(folder)] == [
-        "its first line does not name the columns of this schema version"
-    ]
+    assert [found for _, found in damaged(folder)] == ["the first line is not the header of this schema version"]
     assert folder.missing(folder.plan(), FIRST) == 6
 
 
@@ -71,5 +69,5 @@ def test_changed_and_missing_stamps_cost_their_cells(folder):
     first, second, *_ = sorted((folder.launches / "2r-1.1.stamps").iterdir())
     first.write_bytes(first.read_bytes()[:-1] + b"\1")
     second.unlink()
-    assert [found for _, found in damaged(folder)] == ["it was changed", "it is missing"]
+    assert [found for _, found in damaged(folder)] == ["the file was changed", "the file is missing"]
     assert folder.missing(folder.plan(), FIRST) == 2

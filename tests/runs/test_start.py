@@ -24,10 +24,10 @@ def test_known_launchers_and_templates(launcher):
         ({"launcher": "start {ranks} {cores}"}, "unknown field {cores}; known: {ranks}, {nodes}"),
         ({"launcher": "start {ranks:3}"}, "unknown field {ranks:3}"),
         ({"launcher": "start {ranks!r}"}, "unknown field {ranks!r}"),
-        ({"launcher": "start {ranks"}, "a brace that is meant is doubled"),
+        ({"launcher": "start {ranks"}, "write a literal brace twice"),
         ({"launcher_args": "--tag 'x"}, "launcher arguments '--tag 'x': No closing quotation"),
         ({"remote_shell": " "}, "the remote shell is empty"),
-        ({"hosts": ("n1", "--evil")}, "'--evil' is no host; expected such as n1 or n1:8"),
+        ({"hosts": ("n1", "--evil")}, "'--evil' is not a host; expected for example n1 or n1:8"),
     ],
 )
 def test_what_makes_no_sense_is_refused(choices, words):

@@ -33,13 +33,13 @@ def test_submissions_come_in_order_and_one_that_is_being_made_is_left_out(sweep)
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda said: said.pop("system"), "it does not say system"),
-        (lambda said: said.update(jobs="none"), "jobs: it says 'none'"),
-        (lambda said: said["jobs"][0].update(nodes="2"), "jobs: nodes: it says '2'"),
-        (lambda said: said["jobs"][0].update(limit_s=True), "jobs: limit_s: it says True"),
+        (lambda said: said.pop("system"), "missing: system"),
+        (lambda said: said.update(jobs="none"), "jobs: found 'none'"),
+        (lambda said: said["jobs"][0].update(nodes="2"), "jobs: nodes: found '2'"),
+        (lambda said: said["jobs"][0].update(limit_s=True), "jobs: limit_s: found True"),
         (lambda said: said["jobs"][0].update(array="1-x"), "job 1n has the array '1-x'"),
         (lambda said: said["jobs"][0].update(array="1-99999999"), "job 1n has the array '1-99999999'"),
-        (lambda said: said.update(collect=["1"]), r"collect: it says \['1'\]"),
+        (lambda said: said.update(collect=["1"]), r"collect: found \['1'\]"),
     ],
 )
 def test_a_damaged_submission_is_refused_with_its_place(sweep, change, why):
@@ -61,7 +61,7 @@ def test_records_of_all_starts_but_no_half_written_one(sweep):
     assert (second.end, second.why) == ("done", " [2Jfine")  # nothing moves the cursor of a terminal
     assert (task.id, task.nodes) == ("102_2", ("n1", "n2"))
     record(sweep, "104", "4r", restart="0")
-    with pytest.raises(RunError, match=r"job-104.0.json: damaged: restart: it says '0'"):
+    with pytest.raises(RunError, match=r"job-104.0.json: damaged: restart: found '0'"):
         read_records(RunFolder(sweep))
 
 

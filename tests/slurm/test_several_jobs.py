@@ -95,7 +95,7 @@ def test_what_is_there_is_never_replaced_by_a_new_run(tmp_path, there):
         (path / "notes.txt").touch()
     else:
         path.write_text("mine")
-    assert "exists already" in begin(path)
+    assert "already exists" in begin(path)
     assert [one.name for one in tmp_path.iterdir()] == ["run"] and not (path / "run.json").exists()
 
 
@@ -108,7 +108,7 @@ def test_who_comes_too_late_to_begin_a_run_takes_the_plan_of_the_other(tmp_path,
     monkeypatch.setattr(plan_of_options, "is_taken", lambda path: next(answers, True))
     assert plan_of_options.begin_run(folder, mine, Request(lambda: mine, Control(resume=True))) == (folder, other)
     answers = iter([False, True])
-    with pytest.raises(RunError, match="exists already"):
+    with pytest.raises(RunError, match="already exists"):
         plan_of_options.begin_run(folder, mine, Request(lambda: mine, Control()))
 
 

@@ -216,7 +216,7 @@ def test_a_folder_that_appears_meanwhile_is_somebody_elses(slurm, monkeypatch):
         make(run, plan, command)
 
     monkeypatch.setattr(submit, "create_run", too_late)
-    assert "sweep: exists already" in fails(*WORDS, "-o", "sweep")
+    assert "sweep: already exists" in fails(*WORDS, "-o", "sweep")
     assert [path.name for path in Path("sweep").iterdir()] == ["theirs"]
 
 

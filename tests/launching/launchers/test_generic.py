@@ -35,5 +35,5 @@ def test_a_template_that_cannot_be_filled_is_refused(launcher):
 
 
 def test_a_host_from_a_file_cannot_be_an_option():
-    with pytest.raises(StartError, match="'-oProxyCommand=x' is no host"):
+    with pytest.raises(StartError, match="'-oProxyCommand=x' is not a host"):
         Start(hosts=("-oProxyCommand=x",))
