@@ -22,7 +22,7 @@ MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 OPS = ("sum", "avg", "prod", "max", "min")
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
-TIME_USED_UP = "the time of --within is used up"  # the reason of a cell that had no time left
+TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
 
 
 class PlanError(ValueError):
@@ -147,9 +147,7 @@ class Plan:
         if self.groups:
             self._refuse_groups()
         if self.pretend_ranks_per_node and self.pretend_ranks_per_node >= max(self.ranks):
-            raise PlanError(
-                f"{self.pretend_ranks_per_node} ranks per node give a single node for {max(self.ranks)} ranks"
-            )
+            raise PlanError(f"{self.pretend_ranks_per_node} ranks per node: one node holds all {max(self.ranks)} ranks")
 
     def _refuse_groups(self) -> None:
         for size in self.ranks:

@@ -21,7 +21,7 @@ from allreduce_bench.runs.folder import RunFolder
         ([], "no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job"),
         (["--hosts", "n1"], "expected two nodes or more, each once; found n1"),
         (["--hosts", "n1,$(touch x)"], "is not a host"),
-        (["--hosts", "n1,n2", "--timeout", "100ms"], "would end launches that are well"),
+        (["--hosts", "n1,n2", "--timeout", "100ms"], "would end healthy launches"),
         (["--hosts", "n1,n2", "--launcher", "nobody"], "unknown launcher 'nobody'"),
     ],
 )

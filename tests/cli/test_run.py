@@ -224,7 +224,7 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["-f", "nan"], "the step factor must be above 1"),
         (["-f", "1.0000001"], "makes more than 1000 sizes"),
         (["--sizes", "9" * 400], "is not a size"),
-        (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks per node give a single node for 2 ranks"),
+        (["-n", "2", "--pretend-ranks-per-node", "2"], "2 ranks per node: one node holds all 2 ranks"),
     ],
 )
 def test_bad_usage_is_one_line_and_leaves_nothing_behind(tmp_path, words, says):

@@ -89,7 +89,7 @@ def test_what_is_too_long_for_the_time_left_is_left_out_and_can_be_resumed(conte
     assert reason(context._replace(deadline=time.time() + 600), MIB) is None
     assert reason(context._replace(deadline=time.time() - 1), MIB) == (
         "left out",
-        "the time of --within is used up",
+        "the time of --within was used up",
     )
 
 

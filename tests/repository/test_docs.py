@@ -127,7 +127,7 @@ def test_the_hang_is_named_in_the_words_that_are_said():
 
     reports = {0: waiting(0, 3, "h1"), 1: waiting(1, 0, "h1"), 2: Report("h2", "silent"), 3: waiting(3, 2, "h2")}
     text = " ".join((DOCS / "troubleshooting.md").read_text().split())
-    assert f"nothing for 60 s (--timeout); {blame(reports)}; finished cells are kept" in text
+    assert f"no progress for 60 s (--timeout); {blame(reports)}; finished cells are kept" in text
 
 
 def test_what_is_shown_as_predicted_is_what_is_predicted(desk):
