@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .sections import examples
 from .types import OneLineError, errors_in_one_line, talk
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..runs.json_schema.check import Violation
 
 
-@click.command()
+@click.command(epilog=examples("schema", "schema run", "schema --check results/today"))
 @click.argument("words", nargs=-1, metavar="[NAME] | --check PATH...")
 @click.option("--check", is_flag=True, help="Check run folders and files; - is stdin. Exit 1 if one does not match.")
 @click.option(

@@ -8,7 +8,7 @@ from .newest import RESULTS, newest_run
 from .options import FORMATS
 from .sections import examples
 from .terminal import echo_result, screen
-from .types import OneLineError, color_option, errors_in_one_line, talk
+from .types import OneLineError, color_option, errors_in_one_line, talk, tell_damages
 
 OF_OUR_TIMES = ("nccl", "osu")  # formats that say what a time is
 
@@ -40,6 +40,7 @@ def show(run: Path | None, format_: str) -> None:
     folder = RunFolder(run or newest_run())
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
         raise OneLineError(f"--format {format_}: the times of {folder.path} come from {imported['tool']}; see its logs")
+    tell_damages([folder], missing=True)
     echo_result(Result.of(folder, summarise(folder)), format_)
 
 

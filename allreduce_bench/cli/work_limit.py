@@ -17,6 +17,7 @@ from ..schedule.verify_all import layouts
 from .types import OneLineError
 
 MOST_LAUNCHES, MOST_CELLS, MOST_CALLS = 10_000, 1_000_000, 1_000_000_000  # of a run, in all
+MOST_SIZES = 1000  # of a run, as of one that -b, -e and -f make
 MOST_RANKS_HERE, RANKS_OF_A_CORE = 256, 16  # of a launch on this node
 MOST_STEPS = 30_000_000  # proved at 20 us each
 MOST_TEXT_NBYTES = 10_000_000
@@ -44,6 +45,7 @@ def refuse_long_run(plan: Plan, no_limit: bool) -> None:
     calls = cells * ((plan.iters or 0) + plan.warmups + plan.back_to_back)
     options = "--launches or --ranks", "--sizes, --launches or --ranks", "--iters, --warmups or --back-to-back"
     refuse_above("run", launches, MOST_LAUNCHES, "launches", f"reduce {options[0]}", no_limit)
+    refuse_above("run", len(plan.sizes), MOST_SIZES, "sizes", "reduce --sizes", no_limit)
     refuse_above("run", cells, MOST_CELLS, "cells in all launches", f"reduce {options[1]}", no_limit)
     refuse_above("run", calls, MOST_CALLS, "calls in all cells", f"reduce {options[2]}", no_limit)
 

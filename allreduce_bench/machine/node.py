@@ -33,14 +33,15 @@ VARIABLE_NAMES = frozenset(
 )
 NOT_STORED = "(not stored: looks like a secret)"
 SECRET_NAMES = {  # what a variable or an option is called -> what it may be set to all the same
-    r"token|secret|passw|passphrase|credential|cookie|(?:api|access|private|ssh|signing)_?key": r"[01]?",
+    r"token|secret|passw|passphrase|pwd|cred|cookie|(?:api|access|private|ssh|signing)_?key": r"[01]?",
+    r"(?:^|[_.-])(?:pass|sig)(?:$|[_.-])|_pin$": r"[+-]?[\d.]{0,3}|[a-z]{1,8}",  # a switch, a way of pinning
     r"precondition_transports": r"",  # the key of PSM's connections
     r"(?:^|[_.-])(?:key|auth)(?:$|[_.-])": r"[+-]?[\d.]*|0x[0-9a-f]{1,16}|[a-z]{1,12}",  # a switch, a method
 }
 SECRET_VALUE = (  # of GitHub, GitLab, Slack, AWS, Google, OpenAI, Hugging Face; JWT; PEM; in a URL; in a header
     r"gh[pousr]_\w{16,}|github_pat_\w+|glpat-[\w-]+|xox[abeprs]-[\w-]+|(?:AKIA|ASIA)[0-9A-Z]{12,}|AIza[\w-]{30,}"
-    r"|\bsk-[\w-]{20,}|hf_\w{20,}|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN[\s\S]*|\w+://[^\s/:@]*:[^\s/@]+@\S*"
-    r"|\b(?:Bearer|Basic)\s+\S+"
+    r"|\bsk-[\w-]{20,}|hf_\w{20,}|npm_\w{16,}|[rs]k_(?:live|test)_\w{8,}|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN[\s\S]*|\w+://[^\s/:@]*:[^\s/@]+@\S*"
+    r"|\b(?:[Bb]earer|[Bb]asic)\s+\S{6,}|(?:^|[?&;,\s])(?:access_token|token|sig|signature|pwd|password|secret)=[^&;\s]+"
 )
 
 

@@ -33,7 +33,8 @@ def damage_report(folder: RunFolder) -> DamageReport:
     except (OSError, ValueError):
         return DamageReport([], "", "")
     if len(damages) > MOST_NAMED:
-        named.append(f"{folder.path}: and {len(damages) - MOST_NAMED} more damages")
+        more = len(damages) - MOST_NAMED
+        named.append(f"{folder.path}: and {more} more damage{'s' if more > 1 else ''}")
     are = "1 launch was" if len(launches) == 1 else f"{len(launches)} launches were"
     unchecked = f"{folder.path}: {are} {UNCHECKED}" if launches else ""
     return DamageReport(named, unchecked, _missing_sentence(folder, missing))
@@ -91,7 +92,7 @@ def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) ->
     if folder.imported():
         return "import the logs again"
     if damage.launch not in missing:
-        return f"no cell of launch {damage.launch.name} is missing"
+        return f"launch {damage.launch.name} was measured again since and is complete"
     return f"measure it again: {_resume(folder)}"
 
 

@@ -5,6 +5,7 @@ from outside (host names, commands, file names, reasons).
 """
 
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,6 +46,8 @@ from .grid import LEGEND, MARK, lowest_of, winner_of
 from .page_place import fingerprints
 from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
 
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
 
 def write_report(
     folders: Sequence[RunFolder],
@@ -77,10 +80,16 @@ def write_report(
     return output
 
 
+def _without_controls(value: object) -> object:
+    """A text of outside without the characters that steer a terminal."""
+    return type(value)(CONTROLS.sub("\N{REPLACEMENT CHARACTER}", value)) if isinstance(value, str) else value
+
+
 def _template():
     engine = Environment(
         loader=PackageLoader("allreduce_bench.report"),
         autoescape=True,
+        finalize=_without_controls,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -37,6 +37,7 @@ def create_run(
         "schema_version": SCHEMA_VERSION,
         "program": f"allreduce-bench {__version__}",
         "created": now(),
+        "id": os.urandom(8).hex(),  # two runs of one second differ, too
         "command": list(command),
         **({"imported": imported} if imported else {}),
         **({"merged": merged} if merged else {}),

@@ -19,7 +19,7 @@ from allreduce_bench.cli.refusals import habit_of, say_refusal
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("compare", "error: compare: missing argument 'BASELINE... [--] NEW...'; 'allreduce-bench compare --help'"),
+        ("import", "error: import: missing argument 'LOG...'; 'allreduce-bench import --help'"),
         ("explain ring", "error: explain: missing option '-n' / '--ranks'; 'allreduce-bench explain --help' shows all"),
         ("run --hosts", "error: option '--hosts' requires an argument"),
         ("run --iters 0", "error: --iters: 0 is not in the range x>=1"),
@@ -91,7 +91,9 @@ def at_work(pid: int) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("words", ["verify -n 1-2000", "explain ring -n 1500", "fit .", "report ."])
+@pytest.mark.parametrize(
+    "words", ["verify -n 1-2000 --no-limit", "explain ring -n 1500 --no-limit", "fit .", "report ."]
+)
 def test_an_interrupt_is_one_line(words):
     status, said = interrupted([sys.executable, "-m", "allreduce_bench", *words.split()], at_work)
     assert (status, said) == (130, "error: interrupted\n")

@@ -257,7 +257,7 @@ def test_a_template_of_ones_own_needs_no_variable_that_is_not_used(slurm, tmp_pa
         ([*ON_TWO, "--", "other.sbatch"], "'other.sbatch' after --: expected an option of sbatch"),
         ([*ON_TWO, "--", "--nodes=3"], "put it before the --: --nodes"),
         ([*ON_TWO, "--time", "0"], "--time: '0' is not a time limit"),
-        ([*ON_TWO, "--timeout", "1ms"], "--timeout: 0.001 s would end launches that are well"),
+        ([*ON_TWO, "--timeout", "1ms"], "--timeout: 0.001 s would end healthy launches"),
         ([*ON_TWO, "--job-name", "a b"], "job name 'a b': expected letters"),
         ([*ON_TWO, "--job-name", "a\nb"], "job name 'a\\nb': expected letters"),
         ([*ON_TWO, "--system", "nowhere"], "unknown system 'nowhere'; known: generic"),
@@ -354,7 +354,7 @@ def test_nothing_left_is_no_error_and_submits_nothing(slurm, tmp_path):
 
 def test_a_run_that_does_not_say_its_nodes_is_refused(slurm, tmp_path):
     build_run(tmp_path / "sweep", outcome=lambda launch, cell: None if cell.algorithm == "ring" else {})
-    assert "a plan without --ranks-per-node: no whole number of nodes" in refused("--resume", "-o", "sweep")
+    assert "a plan without --ranks-per-node: not a whole number of nodes" in refused("--resume", "-o", "sweep")
 
 
 def test_it_goes_on_as_it_was_submitted_unless_told_otherwise(slurm, tmp_path):

@@ -108,3 +108,32 @@ def test_version_3_is_read_unchecked_and_goes_on_in_version_4(tmp_path):
     recorder = Recorder(folder, "2r-1", facts)
     recorder.seal()
     assert recorder.attempt == 2 and found(folder) == [] and len(folder.marks()) == before
+
+
+@pytest.mark.parametrize("endings", [(".json", ".csv", ".cells.csv"), (".csv", ".cells.csv"), (".json",)])
+def test_the_files_of_another_run_are_noticed(tmp_path, endings):
+    run, other = (
+        build_run(tmp_path / name, sizes=(8,), ranks=(2,), launches=2, seed=len(name)) for name in ("a", "bb")
+    )
+    for ending in endings:
+        shutil.copy(other.launches / f"2r-1.1{ending}", run.launches)
+    assert {damage.launch.name for damage in run.damages()} == {"2r-1"}
+    plan = run.plan()
+    assert [launch.name for launch in run.pending(plan)] == ["2r-1"]
+    assert {row["launch"] for row in run.marks()} == {"2r-2"}
+
+
+def test_the_run_json_of_another_run_is_noticed(tmp_path):
+    run, other = (
+        build_run(tmp_path / name, sizes=(8,), ranks=(2,), launches=2, seed=len(name)) for name in ("a", "bb")
+    )
+    shutil.copy(other.run_json, run.run_json)
+    run = RunFolder(run.path)
+    assert len(run.damages()) == 2 and len(run.pending(run.plan())) == 2
+
+
+def test_a_launch_without_checksums_in_a_run_with_them_is_of_another(tmp_path):
+    run = build_run(tmp_path / "run", sizes=(8,), ranks=(2,), launches=1)
+    for path in (DATA / "run_with_dissemination" / "launches").glob("2r-1.1.*"):
+        shutil.copy(path, run.launches)
+    assert [damage.found for damage in run.damages()] == ["it belongs to another run"]

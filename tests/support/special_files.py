@@ -35,10 +35,15 @@ def make_zero(path: Path) -> None:
     os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 5))
 
 
+def make_folder(path: Path) -> None:
+    """One that holds something: an empty one is a fine place for a run."""
+    (path / "inner").mkdir(parents=True)
+
+
 MAKERS: dict[str, Callable[[Path], None]] = {
     "a FIFO": os.mkfifo,
     "a socket": make_socket,
-    "a folder": Path.mkdir,
+    "a folder": make_folder,
     "a symbolic link": make_link,
     "dead link": make_dead_link,
     **({"a character device": make_null} if os.getuid() == 0 else {}),

@@ -88,6 +88,7 @@ RUN = kept_file(
     {
         "program": text("program and version that made the run"),
         "created": text("when it was made, ISO 8601 with the zone"),
+        "id": text("a random number in hexadecimal digits, of this run alone"),
         "command": items(text(), "command that made it, word by word"),
         "plan": PLAN,
     },
