@@ -88,11 +88,10 @@ RUN = kept_file(
     {
         "program": text("program and version that made the run"),
         "created": text("when it was made, ISO 8601 with the zone"),
-        "id": text("a random number in hexadecimal digits, of this run alone"),
         "command": items(text(), "command that made it, word by word"),
         "plan": PLAN,
     },
-    {"imported": IMPORTED, "merged": MERGED},
+    {"id": text("a random number in hexadecimal digits; absent: layout 3"), "imported": IMPORTED, "merged": MERGED},
 )
 FORMATS = (
     Format(schema_id("run", SCHEMA_VERSION), "run.json: what was planned, and by which command", RUN, ("run.json",)),
