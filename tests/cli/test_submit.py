@@ -290,7 +290,7 @@ def test_a_dry_run_prints_and_writes_nothing_and_needs_no_slurm(tmp_path, monkey
 def test_above_its_node_hours_it_asks_on_a_terminal_and_elsewhere_refuses(slurm, tmp_path):
     many = (*ON_TWO, "--time", "2:00:00", "--max-node-hours", "5", "-o", "sweep")
     said = refused(*many)
-    assert "the jobs may take 6.2 node-hours, above --max-node-hours 5; nothing was submitted; say --yes" in said
+    assert "the jobs may take 6.2 node-hours, above --max-node-hours 5; nothing was submitted; add --yes" in said
     assert not submitted(slurm) and not (tmp_path / "sweep").exists()
     assert on_a_terminal("n\n", *many) == 1 and not submitted(slurm) and not (tmp_path / "sweep").exists()
     assert on_a_terminal("y\n", *many) == 0 and len(submitted(slurm)) == 3
@@ -390,7 +390,7 @@ def test_a_damaged_submission_is_refused(slurm, tmp_path):
     path = tmp_path / "sweep" / "jobs" / "1" / "submission.json"
     kept = json.loads(path.read_text())
     odd_name = {**kept["again"], "job_name": 5}
-    said = ((odd_name, "again: job_name: found 5"), ("x", "again: found 'x'"), (None, "missing: again"))
+    said = ((odd_name, "again: job_name: found 5"), ("x", "again: found 'x'"), (None, "the field again is missing"))
     for odd, why in said:
         path.write_text(json.dumps({**kept, "again": odd}))
         assert f"submission.json: damaged: {why}" in refused("--resume", "-o", "sweep")

@@ -53,7 +53,7 @@ def write(path: Path, text: str) -> Path:
 
 def test_the_command_says_what_was_imported_and_keeps_where_it_came_from(tmp_path):
     said = run("import", OSU, "-n", 64, "--dtype", "float32", "-o", tmp_path / "run")
-    assert f"19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, nodes not said: {OSU}\n" in said
+    assert f"19 rows, 64 ranks, 4 B to 1 MiB, OSU Micro-Benchmarks 5.6.3, nodes unknown: {OSU}\n" in said
     folder = RunFolder(tmp_path / "run")
     imported = folder.imported()
     assert (imported["tool"], imported["version"]) == ("OSU Micro-Benchmarks", "5.6.3")

@@ -45,5 +45,5 @@ def test_ranks_that_fill_no_whole_nodes_are_refused(tmp_path):
     odd = Plan(("ring",), (8,), (3,), 1, 1, start=Start(ranks_per_node=2))
     with pytest.raises(PlanError, match="3 ranks, 2 on each node: not a whole number of nodes; continue it with run"):
         jobs_of(tmp_path, [(RunFolder(tmp_path), odd)])
-    with pytest.raises(PlanError, match="a plan without --ranks-per-node: no whole number of nodes"):
+    with pytest.raises(PlanError, match="a plan without --ranks-per-node: not a whole number of nodes"):
         jobs_of(tmp_path, [(RunFolder(tmp_path), Plan(("ring",), (8,), (2,), 1, 1))])
