@@ -89,7 +89,7 @@ def fitted(columns: Sequence[Column], screen: Screen = UNBOUNDED, whole: str = S
     lines = [line for part in parts for line in ("", *_lines(part, screen))][1:]
     absent = sorted((column.left_out, column.name) for column in columns if 0 < column.left_out <= level)
     names = dict.fromkeys(name for _, name in absent)
-    said = [f"left out: {', '.join(names)}"] * bool(names) + [f"in {len(parts)} parts"] * (len(parts) > 1)
+    said = [f"columns left out: {', '.join(names)}"] * bool(names) + [f"in {len(parts)} parts"] * (len(parts) > 1)
     return [*lines, *wrapped([f"({'; '.join(said)}; all: {whole})"] * bool(said), screen)]
 
 

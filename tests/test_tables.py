@@ -27,12 +27,12 @@ def test_without_an_end_the_columns_are_those_of_before():
 def test_what_fits_is_left_as_it_is():
     natural = max(map(len, aligned(ROWS)))
     assert lines(natural) == aligned(ROWS)
-    assert lines(natural - 1) == [*aligned([row[:5] for row in ROWS]), "(left out: wrong; all: more)"]
+    assert lines(natural - 1) == [*aligned([row[:5] for row in ROWS]), "(columns left out: wrong; all: more)"]
 
 
 def test_columns_are_left_out_in_their_order_before_the_table_is_folded():
     natural = max(map(len, aligned([row[:4] for row in ROWS])))
-    assert " ".join(lines(natural)[3:]).replace("   ", " ") == "(left out: wrong, algbw; all: more)"
+    assert " ".join(lines(natural)[3:]).replace("   ", " ") == "(columns left out: wrong, algbw; all: more)"
     folded = lines(natural - 1)
     assert folded.count("") == 1 and folded[-1].startswith("(in 2 parts") and "size" in folded[4]
 
@@ -56,7 +56,7 @@ def test_what_stands_instead_of_a_column_is_no_part_of_its_own():
     columns = [Column(("size",), (Field("8 B"),)), wide, wide]
     assert fitted(columns, Screen(40))[1] == " 8 B  2.57 ±3%  2.57 ±3%"
     assert shown(columns, Screen(40)) == columns and shown(columns, Screen(20)) == columns[:1]
-    assert fitted(columns, Screen(20), "more")[1:] == [" 8 B  2.57  2.57", "(left out: ±; all:", "  more)"]
+    assert fitted(columns, Screen(20), "more")[1:] == [" 8 B  2.57  2.57", "(columns left out:", "  ±; all: more)"]
 
 
 STATES = [

@@ -14,6 +14,9 @@ NO_CHOICE = re.compile(r"'(.*)' is not one of ", re.DOTALL)  # click's words, wh
 
 def say_refusal(error: click.ClickException, is_interrupted: bool) -> int:
     """Print the error; return the exit status, which is INTERRUPTED if `is_interrupted`."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return error.exit_code
     refusal = error if isinstance(error, OneLineError) else OneLineError(_sentence(error), error.exit_code)
     refusal.show()
     return INTERRUPTED if is_interrupted else refusal.exit_code

@@ -167,7 +167,7 @@ def _size_lines(forecast: Forecast, group: CompetingModels, ranks: int, screen: 
         ends = [_interval_text(fastest)] if interval else []
         limits = [three_digits(bound * 1e6) if bound else "-" for bound in least]
         lines.append([format_size(nbytes), *cells, fastest.series if fastest else "-", *ends, *limits])
-    secondary = range(len(lower) - 1, len(lower) - 3 - interval, -1)  # the bounds, then the interval
+    secondary = range(len(lower) - 1, len(lower) - 3, -1)  # the bounds
     return fitted(columns_of(lines, left_out=secondary, heads=2), screen, WHOLE)
 
 

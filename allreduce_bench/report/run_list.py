@@ -14,13 +14,14 @@ HEADER = ("run", "created", "hosts", "ranks", "nodes", "MPI", "algorithms", "siz
 TO_THE_LEFT = (0, 1, 2, 5, 6, 7, 9)
 LEFT_OUT = (4, 7, 5, 6, 2, 1)  # in this order, where the line is too long
 DAMAGED = "damaged"
+WHOLE = "COLUMNS=200 allreduce-bench runs"
 MOST_NAMED = 2  # algorithms
 
 
 def run_lines(runs: Sequence[KeptRun], folder: Path, screen: Screen = UNBOUNDED) -> list[str]:
     """The table of runs in `folder`; a line is cut nowhere, columns that do not fit are left out."""
     rows = [HEADER, *(_fields(run, folder) for run in runs)]
-    return fitted(columns_of(rows, left=TO_THE_LEFT, left_out=LEFT_OUT, styles={DAMAGED: "bad"}), screen)
+    return fitted(columns_of(rows, left=TO_THE_LEFT, left_out=LEFT_OUT, styles={DAMAGED: "bad"}), screen, WHOLE)
 
 
 def _fields(run: KeptRun, folder: Path) -> Sequence[str]:

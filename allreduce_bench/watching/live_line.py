@@ -3,12 +3,14 @@
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn
+from rich.table import Column
 from rich.text import Text
 
 from ..units import format_duration
 from .progress import LaunchPosition, ProgressLines
 
+WIDE = 110  # columns, from which there is room for a bar
 REFRESHES_PER_S = 2  # the ranks may need this processor
 
 
@@ -18,13 +20,8 @@ class LiveLine(ProgressLines):
     def __init__(self, position: LaunchPosition, console: Console):
         super().__init__(position)
         self.cells_ended = 0, 0  # cells, of all cells of the launch
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            TaskProgressColumn(),
-            _Elapsed(self),
-            TextColumn("now {task.fields[now]}   last {task.fields[result]}", markup=False),
-        )
+        bar = (BarColumn(bar_width=24),) if console.width >= WIDE else ()
+        columns = (*bar, TaskProgressColumn(), _Sentence(self))
         self.progress = Progress(*columns, console=console, transient=True, refresh_per_second=REFRESHES_PER_S)
         self.task = self.progress.add_task(self.where(), total=None, now="starting", result="-")
         self.progress.start()
@@ -51,16 +48,17 @@ class LiveLine(ProgressLines):
         self.progress.stop()
 
 
-class _Elapsed(ProgressColumn):
-    """The elapsed and remaining time, computed whenever the line is drawn."""
+class _Sentence(ProgressColumn):
+    """The launch, the times and the cell, as far as they fit on the line; computed whenever it is drawn."""
 
     def __init__(self, live: LiveLine):
         self.live = live
-        super().__init__()
+        super().__init__(Column(no_wrap=True, overflow="ellipsis"))
 
     def render(self, task: Task) -> Text:
-        """`1:12 elapsed, about 0:46 remaining`; the remaining time is unknown until the first cell has ended."""
+        """`launch 2/3  1:12 elapsed, about 0:46 remaining  now ring 8 B`; no estimate before a cell has ended."""
         done, cells = self.live.cells_ended
-        if not done:
-            return Text(f"{format_duration(time.time() - self.live.position.started)} elapsed")
-        return Text(self.live.times(done, cells))
+        elapsed = f"{format_duration(time.time() - self.live.position.started)} elapsed"
+        times = self.live.times(done, cells) if done else elapsed
+        words = (task.description, times, f"now {task.fields['now']}", f"last {task.fields['result']}")
+        return Text("  ".join(words), no_wrap=True, overflow="ellipsis")

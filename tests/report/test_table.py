@@ -87,7 +87,7 @@ def test_no_line_is_wider_than_the_screen_and_no_number_is_lost(kept_runs, width
         for sentence in whole.split("\n\n")[-1].splitlines():  # what stands below the last table
             assert " ".join(sentence.split()) in said
         if max(map(len, grids(whole))) > width:
-            assert "(left out: " in text or "(in " in text
+            assert "(columns left out: " in text or "(in " in text
         assert "±" in text
 
 

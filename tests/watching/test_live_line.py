@@ -29,6 +29,18 @@ def test_the_live_line_shows_what_is_measured_now_and_leaves_nothing_behind():
     assert text.rstrip("\n").endswith(("\x1b[2K", "\x1b[?25h", "\x1b[1A\x1b[2K"))
 
 
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_live_line_is_one_line_on_any_terminal(width):
+    screen = io.StringIO()
+    live = LiveLine(LaunchPosition(2, 3, time.time() - 72, 4), Console(file=screen, force_terminal=True, width=width))
+    live.begin("parameter_server_sharded 128 KiB")
+    live.cell(10, 20, "left out: the time of --within was used up", False)
+    live.progress.refresh()
+    drawn = live.progress.get_renderable()
+    live.close()
+    assert len(Console(width=width).render_lines(drawn)) == 1
+
+
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 def test_on_a_terminal_the_line_lives_on_stderr_and_the_table_is_clean(tmp_path):
     ours, theirs = pty.openpty()

@@ -86,7 +86,8 @@ class Comparison(NamedTuple):
         count = Counter(cell.verdict for cell in self.cells)
         counts = [f"{count['failed']} failed"] if count["failed"] else []
         counts += [f"{count[kind]} {kind}" for kind in VERDICTS]
-        return f"{len(self.cells)} cells: {', '.join(counts)}{_more_sentence(self.cells_with('undecided'))}"
+        cells = "1 cell" if len(self.cells) == 1 else f"{len(self.cells)} cells"
+        return f"{cells}: {', '.join(counts)}{_more_sentence(self.cells_with('undecided'))}"
 
 
 def compare(
