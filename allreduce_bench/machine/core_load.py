@@ -11,8 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from . import kernel
-from .finding import finding, on_nodes
+from . import finding, kernel, on_nodes
 from .node import host
 
 SHORTEST_S = 0.5  # the kernel counts in ticks of 10 ms: over less, one tick of a core is a share of some per cent

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..units import three_digits
-from .finding import LEVELS, finding, on_nodes
+from . import LEVELS, finding, on_nodes
 
 SLOW_CLOCK_S = 1e-6
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ..units import format_size
-from .finding import finding, first_hosts
+from . import finding, first_hosts
 
 SAME_MEMORY = 1.05  # nodes of one kind differ by what their firmware keeps
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from itertools import combinations
 
-from .finding import finding, first_hosts, on_nodes
+from . import finding, first_hosts, on_nodes
 
 BRIDGE = re.compile(r"docker|virbr|br-|lxcbr|cni|podman")  # what container engines and virtual machines make
 

@@ -8,8 +8,7 @@ differences that are not 0. Standard library only; one rank of a node loads this
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from . import kernel
-from .finding import finding, on_nodes
+from . import finding, kernel, on_nodes
 from .traffic import VIRTUAL_INTERFACE
 
 PORTS = "sys/class/infiniband/*/ports/*"

@@ -121,7 +121,7 @@ def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> lis
     """What a reader must know of how the calls of a cell were timed."""
     if not (backwards or unsteady or fell_back):
         return []
-    from ..machine.finding import finding  # late: most cells have nothing to tell
+    from ..machine import finding  # late: most cells have nothing to tell
 
     findings = []
     if backwards:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..evaluation.agreement import BUG, broken_promise
 from ..evaluation.summary_row import SummaryRow
-from ..machine.finding import LEVELS
+from ..machine import LEVELS
 from ..units import format_size, in_ranks
 from .caveat import FAILED, Caveat, Note, cell_size, gaps
 from .time_caveats import find_time_caveats

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ..evaluation.competitors import competing
 from ..evaluation.link_limit import passes_limit, refutes_limit
 from ..evaluation.summary_row import SummaryRow, time_of
-from ..machine.finding import finding
+from ..machine import finding
 from ..units import three_digits
 from .caveat import cells_text
 

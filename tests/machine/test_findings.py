@@ -3,7 +3,7 @@
 import pytest
 from made_nodes import QUIET, codes, found, node
 
-from allreduce_bench.machine.finding import LEVELS
+from allreduce_bench.machine import LEVELS
 from allreduce_bench.machine.findings import findings, oversubscribed, singletons
 
 

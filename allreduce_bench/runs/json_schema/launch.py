@@ -4,7 +4,7 @@ Required is what every launch says, also one that was imported from a log; the o
 measured here, but for those that say when.
 """
 
-from ...machine.finding import LEVELS
+from ...machine import LEVELS
 from ...machine.interfaces import Interface
 from ..schema import FORMER_SYNCS, SCHEMA_VERSION, SYNCS
 from .build import (

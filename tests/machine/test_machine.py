@@ -1,6 +1,6 @@
 """A finding, and the nodes that it names."""
 
-from allreduce_bench.machine.finding import finding, first_hosts, on_nodes
+from allreduce_bench.machine import finding, first_hosts, on_nodes
 
 NODES = [{"host": f"n{number}"} for number in range(1, 7)]
 
