@@ -115,7 +115,9 @@ def test_without_slurm_states_come_from_what_the_jobs_wrote_and_that_is_said(tmp
     ]
     assert last == f"101 of 108 cells done; next, when all jobs have ended: allreduce-bench collect {tmp_path}/s"
     said = status(tmp_path / "s").stderr
-    assert said.startswith("scontrol not found in PATH") and said.endswith("that the jobs wrote of themselves\n")
+    assert said.startswith("scontrol not found in PATH") and said.endswith(
+        "; job states are taken from the files of the jobs\n"
+    )
 
 
 def test_a_controller_that_does_not_answer_is_said_in_its_own_words(tmp_path, slurm):
@@ -123,7 +125,7 @@ def test_a_controller_that_does_not_answer_is_said_in_its_own_words(tmp_path, sl
     submit(tmp_path / "s", {1: "101"})
     slurm.answer("scontrol", "echo 'slurm_ping: error: Unable to contact slurm controller' >&2; exit 1")
     result = status(tmp_path / "s")
-    assert result.exit_code == 0 and "Unable to contact slurm controller; states are" in result.stderr
+    assert result.exit_code == 0 and "Unable to contact slurm controller; job states are" in result.stderr
 
 
 def test_jobs_by_hand_in_one_allocation_measure_all_rank_counts(tmp_path, no_slurm):
@@ -186,7 +188,7 @@ def test_the_newest_sweep_in_results_is_taken_where_none_is_named(tmp_path, no_s
 
 def test_what_is_no_sweep_is_refused_in_one_line(tmp_path, no_slurm):
     build_run(tmp_path / "run", ranks=(2,), sizes=(8,), launches=1)
-    for path, why in {"run": "no job was ever submitted for it", ".": "contains no run", "x": "no such folder"}.items():
+    for path, why in {"run": "no job was submitted for it", ".": "contains no run", "x": "no such folder"}.items():
         if path == ".":
             (tmp_path / "empty").mkdir()
             path = "empty"

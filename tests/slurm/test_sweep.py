@@ -37,5 +37,5 @@ def test_of_a_run_that_no_job_measured_nothing_is_said_to_be_missing(tmp_path):
 
 
 def test_what_is_no_sweep_is_refused(tmp_path):
-    with pytest.raises(RunError, match="holds no run"):
+    with pytest.raises(RunError, match="contains no run"):
         read_sweep(tmp_path, ask_slurm=False)
