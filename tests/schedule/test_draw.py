@@ -77,5 +77,5 @@ def test_totals_agree_with_the_proof_and_the_price(name, size):
 
 def test_what_waits_for_ever_is_not_drawn():
     stuck = [[Step(1, (range(1),), None, ())], [Step(0, (range(1),), None, ())]]
-    with pytest.raises(Refusal, match="waits for ever"):
+    with pytest.raises(Refusal, match="waits forever"):
         rounds("stuck", stuck, 1, "")

@@ -79,7 +79,7 @@ def test_which_path_is_critical_depends_on_the_prices():
 
 
 def test_a_schedule_that_waits_for_ever_has_no_price():
-    with pytest.raises(Refusal, match="waits for ever"):
+    with pytest.raises(Refusal, match="waits forever"):
         price([[send(1, 1)], [send(0, 1)]], alpha=1, beta=1)
 
 
