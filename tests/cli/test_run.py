@@ -51,7 +51,7 @@ def test_16_bit_types_are_measured_and_labelled(python, tmp_path, dtype):
     folder, words = tmp_path / "run", ["-a", "native,ring,tree", "--launches", 1, "--iters", 2, "--no-reference-times"]
     result = bench(python, "run", "-n", 3, "-d", dtype, "--op", "avg", "--sizes", "0,6,6K", *words, "-o", folder)
     assert result.returncode == 0, result.stderr
-    label = "16-bit sums on a CPU: times measure the arithmetic more than the network"
+    label = "16-bit sums on a CPU: the times show the arithmetic more than the network"
     assert label in result.stdout and f"warning: {label}" in result.stderr
     launch = json.loads((folder / "launches" / "3r-1.1.json").read_text())
     finding = next(finding for finding in launch["findings"] if finding["code"] == "arithmetic")
