@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 ENDING = (signal.SIGINT, signal.SIGTERM)
 SPEAKING_S = 1.0  # within which rank 0 has spoken
+WAKING_S = 0.1  # within which a rank 0 that was stopped knows that another rank has named it, and is silent
 
 
 def run_as_rank(request: Request, interface: str, level: str) -> None:
@@ -74,7 +75,7 @@ class LastWords:
     """The message of an interrupted launch: rank 0 prints one line; then this process ends with INTERRUPTED.
 
     A thread prints it, since the main thread may be inside an MPI call, where Python handles no signals. Finished
-    finished is on the disk by then, as after any other end.
+    cells are on the disk by then, as after any other end.
     """
 
     def __init__(self) -> None:
@@ -93,6 +94,7 @@ class LastWords:
         while (byte := os.read(self._woken, 1)) and byte[0] not in ENDING:
             pass
         if rank_of(os.environ) == 0:
+            time.sleep(WAKING_S)
             kept = f"; finished cells are kept; {go_on(self.folder)}" if self.folder else ""
             os.write(2, f"error: interrupted{kept}\n".encode())
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # that other ranks are gone need not be said

@@ -8,6 +8,7 @@ import contextlib
 import hmac
 import json
 import math
+import os
 import resource
 import secrets
 import selectors
@@ -54,7 +55,7 @@ class Supervisor:
         pulse: Callable[[], object] = lambda: None,
         in_rank_0: bool = False,
     ):
-        self.timeout_s, self.in_rank_0 = timeout_s, in_rank_0
+        self.timeout_s, self.in_rank_0, self._local = timeout_s, in_rank_0, local
         self.on_message, self.on_trouble = on_message, on_trouble
         grace_s = 0.0 if in_rank_0 else ANSWER_S  # its launcher ends rank 0 too, so it must be quick
         self.patience = Patience(
@@ -64,7 +65,6 @@ class Supervisor:
         self.trouble: Trouble | None = None
         self._warned = False
         self._listener = socket.create_server(("127.0.0.1" if local else "", 0), backlog=4096)
-        self._local = local
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._peers: list[_Peer] = []  # that are ranks
@@ -122,7 +122,8 @@ class Supervisor:
             is_calm = self._listens and not self._strangers
             events = self._selector.select(min(self.patience.pause_s, math.inf if is_calm else CROWDED_S / 2))
             if self.in_rank_0 and time.monotonic() - asleep_since > self.timeout_s:
-                break  # rank 0 was stopped: the others have said so, and ended
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+                break  # rank 0 was stopped: the others have said so, and ended; rank 0 says nothing more
             for key, _ in events:
                 if key.fileobj is self._waked:
                     self._waked.recv(1)
@@ -239,8 +240,9 @@ def is_stopped_here(rank: Rank) -> bool:
 
 def names_of_this_node() -> list[str]:
     """Names by which other nodes may reach this one: its addresses, those of hardware first, and its host name."""
-    hardware_first = sorted(interfaces(), key=lambda interface: interface.virtual)
-    addresses = [interface.address for interface in hardware_first if interface.up and interface.address]
+    addresses = [
+        port.address for port in sorted(interfaces(), key=lambda port: port.virtual) if port.up and port.address
+    ]
     return [*(address for address in addresses if not address.startswith("127.")), socket.gethostname()]
 
 

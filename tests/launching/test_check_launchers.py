@@ -71,7 +71,7 @@ def test_each_launcher_is_tried_and_one_that_works_is_chosen(launchers):
     assert found[1].text.endswith("s from start to end")
     assert found[3].text == "started, and exit status 1: srun: error: can not load PMIx library"
     assert found[3].effect == "a run with --launcher srun --launcher-args --mpi=pmix would fail"
-    assert found[4].text.startswith("auto takes mpirun, which works")
+    assert found[4].text.startswith("auto selects mpirun, which works")
 
 
 def test_a_choice_of_auto_that_does_not_work_is_severe(launchers):
@@ -84,14 +84,14 @@ def test_a_choice_of_auto_that_does_not_work_is_severe(launchers):
         "launcher": "severe",
     }
     assert found[1].text == "2 ranks were started, but MPI sees 1"
-    assert found[4].text == "auto takes mpirun, which does not work here; srun pmi2 does"
+    assert found[4].text == "auto selects mpirun, which does not work here; srun pmi2 works"
     assert found[4].advice == "say --launcher srun --launcher-args --mpi=pmi2"
 
 
 def test_where_auto_takes_srun_it_is_known_by_its_kind(launchers):
     found = launchers(ALONE, auto="srun")
     assert dict(levels(found))["mpirun"] == "caution"
-    assert found[4][:3] == ("ok", "launcher", "auto takes srun pmi2, which works")
+    assert found[4][:3] == ("ok", "launcher", "auto selects srun pmi2, which works")
 
 
 def test_two_ranks_on_one_node_are_no_success(launchers):

@@ -30,7 +30,7 @@ def test_what_the_user_decided_is_not_overridden():
     for name in ("FI_TCP_IFACE", "OMPI_MCA_btl_tcp_if_exclude"):
         with pytest.raises(InterfaceError, match=f"--interface {LO}, but {name}=other in the environment"):
             interface_variables(LO, {name: "other"})
-    with pytest.raises(InterfaceError, match=f"no such interface; it has: .*{LO}"):
+    with pytest.raises(InterfaceError, match=f"no such interface on this node; available: .*{LO}"):
         interface_variables("nope0", {})
 
 

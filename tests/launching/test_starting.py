@@ -69,7 +69,7 @@ def test_a_run_by_a_template_carries_the_interface(tmp_path):
         (["--launcher", "x -n {ranks"], "expected '}' before end of string; write a literal brace twice"),
         (["--launcher", "no-such-program -n {ranks}"], "program 'no-such-program' not found in PATH"),
         (["--launcher", "env -n {ranks}", "--hosts", "a"], "--hosts: not supported with a launcher template"),
-        (["--launcher", "env -n {ranks} {nodes}"], "the number of nodes is unknown; say --ranks-per-node"),
+        (["--launcher", "env -n {ranks} {nodes}"], "the number of nodes is unknown; add --ranks-per-node"),
         (["--interface", "nope0"], "--interface nope0: no such interface on this node; available: "),
         (["--hosts", "a,b", "--hostfile", "x"], "--hosts and --hostfile both name hosts"),
         (["--hosts", "a,,b"], "'' is not a host; expected for example n1 or n1:8"),

@@ -82,5 +82,5 @@ def test_an_interrupt_in_the_moment_of_the_fork_ends_the_run(tmp_path):
     words = ["run", "-n", "2", "-a", "ring", "--sizes", "8", "--launches", "1", "-o", str(tmp_path / "run")]
     command = [sys.executable, "-c", STRUCK_AFTER_FORK, *words]
     struck = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=120, check=False)
-    assert struck.returncode == 1 and struck.stderr.splitlines()[-1].startswith("error: interrupted"), struck.stderr
+    assert struck.returncode == 130 and struck.stderr.splitlines()[-1].startswith("error: interrupted"), struck.stderr
     assert "Traceback" not in struck.stderr

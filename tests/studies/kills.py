@@ -32,6 +32,7 @@ from allreduce_bench.runs.folder import RunFolder, key_of
 LEFT_S = 5.0  # after the starter's end nobody may be there
 END_S = 60.0  # in which a struck run must end
 MARK = "ALLREDUCE_BENCH_KILL"  # the variable by which the processes of one run are found
+INTERRUPTED = 130  # the status of a starter that was asked to end
 ALGORITHMS, SIZES = ("native", "ring"), ("8", "1K", "16K", "128K")
 
 
@@ -243,7 +244,8 @@ def judge_words(outcome: Outcome, kind: Kind, rank: int, status: int, lines: lis
         return
     by_signal = status == -kind.number and kind.victim != "rank"
     has_said = last.startswith("error: ")
-    if not (status == 0 or (status == 1 and has_said) or (by_signal and (has_said or not has_cells))):
+    interrupted = status == INTERRUPTED and kind.victim != "rank" and last.startswith("error: interrupted")
+    if not (status == 0 or interrupted or (status == 1 and has_said) or (by_signal and (has_said or not has_cells))):
         outcome.faults.append(f"status {status}: {last or 'nothing said'}")
     if kind.victim == "rank" and status:
         outcome.rank_named = f"rank {rank} " in last
