@@ -135,9 +135,8 @@ class Supervisor:
             self._turn_away(time.monotonic())
             if self.trouble is None:
                 self._judge(time.monotonic())
-        for peer in (*self._peers, *self._strangers):
-            peer.connection.close()
-        self._listener.close()
+        for end in (*(peer.connection for peer in (*self._peers, *self._strangers)), self._listener):
+            end.close()
 
     def _accept(self) -> None:
         try:
@@ -240,9 +239,8 @@ def is_stopped_here(rank: Rank) -> bool:
 
 def names_of_this_node() -> list[str]:
     """Names by which other nodes may reach this one: its addresses, those of hardware first, and its host name."""
-    addresses = [
-        port.address for port in sorted(interfaces(), key=lambda port: port.virtual) if port.up and port.address
-    ]
+    hardware_first = sorted(interfaces(), key=lambda port: port.virtual)
+    addresses = [port.address for port in hardware_first if port.up and port.address]
     return [*(address for address in addresses if not address.startswith("127.")), socket.gethostname()]
 
 
