@@ -85,7 +85,7 @@ def test_a_choice_of_auto_that_does_not_work_is_severe(launchers):
     }
     assert found[1].text == "2 ranks were started, but MPI sees 1"
     assert found[4].text == "auto selects mpirun, which does not work here; srun pmi2 works"
-    assert found[4].advice == "say --launcher srun --launcher-args --mpi=pmi2"
+    assert found[4].advice == "use --launcher srun --launcher-args --mpi=pmi2"
 
 
 def test_where_auto_takes_srun_it_is_known_by_its_kind(launchers):
