@@ -164,7 +164,7 @@ def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
 def test_under_mpirun_ranks_are_refused_once(python):
     result = subprocess.run(mpirun(python, 2, "run", "--ranks", 2), capture_output=True, text=True, timeout=60)
     assert result.returncode == 2
-    assert result.stderr.count("error: --ranks under a launcher: the ranks come from mpirun or srun") == 1
+    assert result.stderr.count("error: --ranks under a launcher: mpirun or srun sets the number of ranks") == 1
 
 
 def test_a_wrong_algorithm_is_refused_and_the_others_are_measured(python, tmp_path):
@@ -217,7 +217,7 @@ def test_sizes_above_the_free_memory_are_refused(python, tmp_path):
         (["-n", "4-2"], "the range 4-2 is empty"),
         (["--within", "5x"], "'5x' is not a duration"),
         (["--within", "0"], "--within: expected a time above 0"),
-        (["-a", ","], "',' expected names of algorithms"),
+        (["-a", ","], "',': expected names of algorithms"),
         (["--segment", "0"], "a segment holds at least one element"),
         (["--launcher-args", "'x"], "No closing quotation"),
         (["--resume"], "--resume needs the folder of the run"),
