@@ -40,7 +40,7 @@ def show(run: Path | None, format_: str) -> None:
     folder = RunFolder(run or newest_run())
     if format_ in OF_OUR_TIMES and (imported := folder.imported()):
         raise OneLineError(f"--format {format_}: the times of {folder.path} come from {imported['tool']}; see its logs")
-    tell_damages([folder], missing=True)
+    tell_damages([folder])
     echo_result(Result.of(folder, summarise(folder)), format_)
 
 
