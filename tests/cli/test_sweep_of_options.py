@@ -32,7 +32,7 @@ def test_a_new_sweep_has_a_run_for_each_number_of_ranks_per_node(tmp_path):
 
 
 def test_a_sweep_without_nodes_and_one_without_a_folder_are_refused():
-    with pytest.raises(PlanError, match="--nodes: expected numbers of nodes"):
+    with pytest.raises(PlanError, match="--nodes: expected node counts"):
         new_sweep(requested("--sizes", "8", given=set()))
     with pytest.raises(PlanError, match="--resume needs the folder of the sweep"):
         _ = requested("--resume", given={"resume"}).output
