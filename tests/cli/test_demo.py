@@ -30,7 +30,7 @@ def login_node(tmp_path) -> str:
 
 def test_it_refuses_to_load_a_login_node(login_node, tmp_path):
     result = demo("-o", tmp_path / "run", path=login_node)
-    assert result.returncode == 2 and "looks like a login node (sbatch exists, no job runs)" in result.stderr
+    assert result.returncode == 2 and "looks like a login node (sbatch exists, not inside a job)" in result.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -54,7 +54,7 @@ def test_resume_of_an_unfinished_one_says_what_to_do(folder):
         result = call("run", "--resume", "-o", folder, *more)
         assert result.exit_code == 2 and "Traceback" not in result.output
         said = result.stderr.splitlines()[-1]
-        assert said.startswith(f"error: {folder}: --sync dissemination") and "begin a new run" in said
+        assert said.startswith(f"error: {folder}: was measured with --sync dissemination") and "start a new run" in said
     assert sorted(path.name for path in folder.rglob("*")) == before
 
 

@@ -382,7 +382,7 @@ def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
     ("variables", "advice"),
     [
         ({"OMPI_COMM_WORLD_SIZE": "4"}, "put the right one first in PATH"),
-        ({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4"}, "say srun --mpi=pmix or --mpi=pmi2"),
+        ({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "4"}, "use srun --mpi=pmix or --mpi=pmi2"),
     ],
 )
 def test_ranks_that_are_alone_say_why(tmp_path, variables, advice):

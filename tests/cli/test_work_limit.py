@@ -10,13 +10,15 @@ from allreduce_bench.runs.plan import Plan
 
 PRICES = "--alpha 5us --bandwidth 100Gbit"
 MANY = ",".join(str(8 * number) for number in range(1, 20_001))
+SOME = ",".join(str(8 * number) for number in range(1, 1001))
 RUN = "run -n 2 -a ring -o OUT"
 REFUSED = {
     f"{RUN} --launches 100000000000": "run: about 100,000,000,000 launches, the limit is 10,000 launches",
     f"{RUN} --iters 100000000000": "calls in all cells, the limit is 1,000,000,000 calls; reduce --iters",
     f"{RUN} --warmups 100000000000": "calls in all cells",
     f"{RUN} --back-to-back 100000000000": "calls in all cells",
-    f"{RUN} --sizes {MANY} --launches 50": "run: about 3,000,000 cells in all launches, the limit is 1,000,000 cells",
+    f"{RUN} --sizes {MANY}": "run: about 20,000 sizes, the limit is 1,000 sizes; reduce --sizes",
+    f"{RUN} --sizes {SOME} --launches 500": "run: about 1,500,000 cells in all launches, the limit is 1,000,000 cells",
     "run -n 1-15000 -a ring -o OUT": "run: about 75,000 launches, the limit is 10,000",
     "submit --nodes 1 --ranks-per-node 2 --launches 100000000000 -o OUT --dry-run": "about 100,000,000,000 launches",
     "health --hosts n1,n2 --launches 100000000000 -o OUT": "about 100,000,000,000 launches",

@@ -131,7 +131,11 @@ def test_together_competes_and_alone_is_what_it_is_held_against(python, tmp_path
     page = tmp_path / "report.html"
     assert bench(python, "report", folder, "-o", page).returncode == 0
     text = page.read_text()
-    assert "<h2>Groups</h2>" in text and "the models do not cover that" in text and "2 groups of 2 ranks (consecutive)" in text
+    assert (
+        "<h2>Groups</h2>" in text
+        and "the models do not cover that" in text
+        and "2 groups of 2 ranks (consecutive)" in text
+    )
 
 
 @needs_mpi
