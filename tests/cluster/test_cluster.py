@@ -84,7 +84,7 @@ def test_the_doctor_on_the_login_node_and_in_a_job(cluster, python, tmp_path):
         lines = {line[9:19].strip(): (line[:8].strip(), line[21:]) for line in said.splitlines() if line[0] != " "}
         level, text = lines["mpirun"]
         assert level == "ok" and text.startswith(f"2 ranks on {hosts} communicate over "), said
-        assert lines["launcher"][1].startswith("auto takes mpirun, which works")
+        assert lines["launcher"][1].startswith("auto selects mpirun, which works")
         if "MPICH" in lines["PMI"][1]:
             assert lines["srun pmi2"][0] == "ok" and f"2 ranks on {hosts}" in lines["srun pmi2"][1]
         assert lines["topology"][1] == "4 nodes, 2 on each of 2 switches, 2 levels"
