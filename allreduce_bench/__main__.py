@@ -13,7 +13,7 @@ def program() -> None:
     """The command `allreduce-bench`: like `cli.main`, but Ctrl-C is one line even while its modules are imported."""
     import signal  # late, as the next: a rank that measures needs neither so soon
 
-    from allreduce_bench.measuring.launcher_variables import rank_of
+    from allreduce_bench.measuring.startup import rank_of
 
     def leave(number: int, frame: object) -> None:
         if rank_of(os.environ) == 0:

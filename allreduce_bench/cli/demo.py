@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from ..launching.scheduler import idle_scheduler
-from ..measuring.launcher_variables import under_launcher
+from ..measuring.startup import under_launcher
 from ..runs.plan import Plan
 from .measurement import WAIT_IDLE
 from .request import Control, Request, algorithm_fields

@@ -6,7 +6,7 @@ from itertools import chain
 
 import click
 
-from ..measuring.launcher_variables import under_launcher
+from ..measuring.startup import under_launcher
 from .sections import examples
 from .types import OneLineError, errors_in_one_line
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from ..measuring.launcher_variables import under_launcher
+from ..measuring.startup import under_launcher
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..runs.recorder import create_run, discard_run, is_taken

@@ -4,7 +4,7 @@ import os
 
 import click
 
-from ..measuring.launcher_variables import under_launcher
+from ..measuring.startup import under_launcher
 from .options import job_options, plan_options
 from .plan_of_options import refuse_short_timeout
 from .request import Control, request_of

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..launching.interface_variables import interface_variables
 from ..machine.node import hide_secrets
-from ..measuring.launcher_variables import rank_of, ranks_on_this_node, size_of, thread_level
-from ..measuring.startup import hold_back_mpi, start_mpi
+from ..measuring.startup import hold_back_mpi, rank_of, ranks_on_this_node, size_of, start_mpi, thread_level
 from ..measuring.transport import asked_transport
 from ..runs.folder import RunFolder
 from ..runs.launch_choice import chosen_launches

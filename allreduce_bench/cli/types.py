@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..machine.node import hide_secrets
-from ..measuring.launcher_variables import rank_of
+from ..measuring.startup import rank_of
 from ..runs.dtypes import DTYPES
 from ..runs.groups import parse_groups
 from ..runs.hosts import parse_hosts

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 
 from ..machine.node import hide_secrets
 from ..measuring.command import RankArguments
-from ..measuring.launcher_variables import thread_level
+from ..measuring.startup import thread_level
 from ..runs.folder import RunFolder
 from ..runs.plan import TIME_USED_UP, Launch, Plan
 from ..runs.unfinished import mark_unfinished_cell

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from ..executing import EXECUTORS, Place, Prepared, Unsupported, floor, native
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..runs.schema import FLOOR
@@ -20,7 +21,6 @@ from . import repeat, same_bits
 from .budget import share
 from .calls import CellTimes
 from .context import Context, after_first_call, reason_to_skip
-from .execute import EXECUTORS, Place, Prepared, Unsupported, floor, native
 from .schedules import proved_steps
 
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]

@@ -12,7 +12,7 @@ from types import CodeType, ModuleType
 
 import numpy as np
 
-from .execute import Place, Prepared
+from ..executing import Place, Prepared
 
 MOST_PLACES = 64
 MOST_STEPS = 100_000  # bound over all places of a rank: beyond, binding takes longer than measuring

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from ..watching.lifeline import COMMAND_VARIABLE, KILL, MONITOR_VARIABLE, WarningFlag, end_with_parent
 from ..watching.watch import Watch
-from .launcher_variables import rank_of
-from .startup import hold_back_mpi, start_mpi
+from .startup import hold_back_mpi, rank_of, start_mpi
 from .transport import asked_transport
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from ..machine.node import host
-from .launcher_variables import size_of
+from .startup import size_of
 from .transport import asked_transport
 
 MARK = "allreduce-bench hello: "  # begins the line, among whatever else a launcher prints

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
+from ..executing import Place
 from ..runs.shuffle import splitmix64
 from ..watching.whereabouts import doing
 from .budget import SINGLE, Ahead, Budget, ahead, warmups_left
 from .calls import CellTimes, FurtherColumns, TimedCalls, no_columns
 from .clock import Clock
-from .execute import Place
 from .sync import Barrier, Sync
 from .vectors import Check, calls_for_all, exact_inputs, poison
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import perf_counter
 
-from .launcher_variables import rank_of, size_of
+from .startup import rank_of, size_of
 
 MOST_RANKS = 512  # Open MPI connects all pairs of nodes for its answer: beyond, that takes longer than it is worth
 # To Open MPI from 5.0 on, and to MPICH; each passes over the other's. Open MPI 4 has no answer.

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from .start import HOST
+
 LONGEST_HOSTFILE = 16 * 2**20  # bytes
-HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,6}))?")
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:

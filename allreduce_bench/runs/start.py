@@ -1,15 +1,16 @@
 """How the ranks of a run are started: decided once, kept with the plan."""
 
+import re
 from dataclasses import dataclass
 
 from ..units import unknown_word
-from .hosts import HOST
 from .typed_json import Positive
 
 AUTO = "auto"
 LAUNCHERS = (AUTO, "openmpi", "mpich", "srun")
 FIELDS = ("{ranks}", "{nodes}")  # of a template
 SSH = "ssh"
+HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,6}))?")  # and slots
 
 
 class StartError(ValueError):

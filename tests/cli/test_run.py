@@ -366,7 +366,7 @@ def test_a_shell_keeps_its_standard_input(tmp_path):
 
 def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
     program = (
-        "import numpy; from mpi4py import MPI; from allreduce_bench.measuring.execute import Unsupported, native\n"
+        "import numpy; from mpi4py import MPI; from allreduce_bench.executing import Unsupported, native\n"
         "vector = numpy.empty(2**31, 'f')  # never touched, so it takes no memory\n"
         "try: native(vector, vector, MPI.COMM_SELF, 'sum'); print(MPI.Get_version() >= (4, 0))\n"
         "except Unsupported as error: print(MPI.Get_version() < (4, 0), error)\n"

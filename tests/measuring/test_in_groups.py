@@ -21,7 +21,7 @@ QUICK = ["--launches", 1, "--iters", 5, "--warmups", 2, "--no-reference-times"]
 LEAK = """
 import numpy as np
 from mpi4py import MPI
-from allreduce_bench.measuring.execute import Place, sendrecv
+from allreduce_bench.executing import Place, sendrecv
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.measuring.repeat import Checks
 from allreduce_bench.schedule.topology import Topology

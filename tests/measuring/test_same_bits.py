@@ -34,10 +34,11 @@ def doubling(rank, size, topology, count, segment):
         yield Step(rank ^ distance, (range(count),), rank ^ distance, (range(count),), reduce=True)
         distance *= 2
 
-if "allreduce_bench.measuring.execute" in sys.modules:  # in a rank
+if "allreduce_bench.executing" in sys.modules:  # in a rank
     import numpy as np
-    from allreduce_bench.measuring import execute, same_bits
-    sound, compared, calls = execute.EXECUTORS["sendrecv"], same_bits._fingerprint_of_call, [0]
+    from allreduce_bench import executing
+    from allreduce_bench.measuring import same_bits
+    sound, compared, calls = executing.EXECUTORS["sendrecv"], same_bits._fingerprint_of_call, [0]
 
     def comparing(run, recvbuf, op):
         comparing.active = True
@@ -57,9 +58,9 @@ if "allreduce_bench.measuring.execute" in sys.modules:  # in a rank
                 calls[0] += 1
                 FAULT
 
-        return execute.Prepared(run, call.close)
+        return executing.Prepared(run, call.close)
 
-    execute.EXECUTORS["sendrecv"] = broken
+    executing.EXECUTORS["sendrecv"] = broken
 '''
 
 

@@ -1,4 +1,4 @@
-"""The start of a rank: it is timed phase by phase, and it makes few file-system calls."""
+"""The start of a rank: what launchers tell it, its phases, and how few file-system calls it makes."""
 
 import json
 import os
@@ -13,7 +13,17 @@ import pytest
 from interpreters import interpreters
 from places import STUDIES
 
-from allreduce_bench.measuring.startup import Startup, age_of_process, slowest
+from allreduce_bench.machine.node import cores
+from allreduce_bench.measuring.startup import (
+    Startup,
+    age_of_process,
+    rank_of,
+    ranks_on_this_node,
+    size_of,
+    slowest,
+    thread_level,
+    under_launcher,
+)
 
 PHASES = ("python_s", "import_s", "init_s", "first_collective_s")
 FILECALLS = STUDIES / "filecalls.py"
@@ -113,3 +123,37 @@ def test_a_rank_starts_with_few_more_file_system_calls_than_mpi4py_and_numpy(pyt
     assert counts, counted.stderr
     bare, rank = map(int, counts.groups())
     assert bare > 500 and bare < rank <= 1.3 * bare, counted.stdout
+
+
+OPEN_MPI = {"OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}
+MPICH = {"PMI_SIZE": "8", "PMI_RANK": "3", "MPI_LOCALNRANKS": "4"}
+SLURM = {
+    "SLURM_STEP_ID": "0",
+    "SLURM_STEP_NUM_TASKS": "8",
+    "SLURM_PROCID": "3",
+    "SLURM_STEP_TASKS_PER_NODE": "4(x2)",
+}
+
+
+@pytest.mark.parametrize("environ", [OPEN_MPI, MPICH, SLURM], ids=["openmpi", "mpich", "slurm"])
+def test_every_launcher_tells_rank_size_and_ranks_of_this_node(environ):
+    assert under_launcher(environ)
+    assert (size_of(environ), rank_of(environ), ranks_on_this_node(environ)) == (8, 3, 4)
+
+
+def test_without_a_launcher_the_rank_is_0_and_the_size_unknown():
+    assert not under_launcher({})
+    assert (size_of({}), rank_of({}), ranks_on_this_node({})) == (None, 0, None)
+    assert size_of({"PMI_SIZE": "many"}) is ranks_on_this_node({"PMI_SIZE": "many"}) is None
+
+
+@pytest.mark.parametrize("step", ["", "4294967290", "4294967291"])
+def test_a_batch_script_or_a_shell_of_slurm_is_no_rank(step):
+    assert not under_launcher({"SLURM_STEP_ID": step, "SLURM_STEP_NUM_TASKS": "8"})
+    assert not under_launcher({"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "1"})
+
+
+def test_the_thread_level_is_multiple_only_where_ranks_outnumber_cores():
+    assert thread_level("auto", None) == thread_level("auto", cores()) == "single"
+    assert thread_level("auto", cores() + 1) == "multiple"
+    assert thread_level("funneled", cores() + 1) == "funneled"

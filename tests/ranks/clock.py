@@ -17,7 +17,7 @@ from functools import partial
 
 import mpi4py
 
-from allreduce_bench.measuring.launcher_variables import ranks_on_this_node, thread_level
+from allreduce_bench.measuring.startup import ranks_on_this_node, thread_level
 
 mpi4py.rc.thread_level = thread_level("auto", ranks_on_this_node(os.environ))  # as the suite does
 

@@ -15,8 +15,9 @@ from itertools import product
 from mpi4py import MPI
 from wrong_calls import FAULTS, Fault, Run, faulty, one_call_of, sound, timed_calls_are_known
 
+from allreduce_bench import executing
 from allreduce_bench.algorithms import builtin
-from allreduce_bench.measuring import cell, execute
+from allreduce_bench.measuring import cell
 from allreduce_bench.measuring.clock import Clock
 from allreduce_bench.measuring.context import Context
 from allreduce_bench.measuring.sync import Barrier
@@ -42,7 +43,7 @@ def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: floa
 
 def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str = "warm") -> cell.CellOutcome:
     """A cell of native or of a schedule whose every call has this fault."""
-    native, sendrecv = execute.native, execute.sendrecv
+    native, sendrecv = executing.native, executing.sendrecv
     cell.native = lambda *place: faulty(fault, native(*place), *place)
     cell.EXECUTORS["sendrecv"] = lambda steps, *place: faulty(fault, sendrecv(steps, *place), *place)
     executor = "native" if algorithm == "native" else "sendrecv"

@@ -15,7 +15,7 @@ SLOWED_VARIABLE = "ALLREDUCE_BENCH_SLOWED"
 
 
 def slowed(prepare: Callable, sendbuf_at: int, delays_s: dict[int, float]) -> Callable:
-    """`prepare` of execute.py, whose calls wait for the delay of their bytes; argument `sendbuf_at` is the input."""
+    """`prepare` of executing, whose calls wait for the delay of their bytes; argument `sendbuf_at` is the input."""
 
     def prepared(*arguments):
         found = prepare(*arguments)
@@ -35,15 +35,15 @@ def slowed(prepare: Callable, sendbuf_at: int, delays_s: dict[int, float]) -> Ca
 def main() -> None:
     """Slow the executors before anything imports them, then do as the command does."""
     hold_back_mpi()
+    from allreduce_bench import executing
     from allreduce_bench.cli import main as command
-    from allreduce_bench.measuring import execute
 
     delays: dict[str, dict[int, float]] = {"native": {}, "sendrecv": {}}
     for name, delay_s in json.loads(os.environ[SLOWED_VARIABLE]).items():
         executor, nbytes = name.split()
         delays[executor][int(nbytes)] = delay_s
-    execute.native = slowed(execute.native, 0, delays["native"])
-    execute.EXECUTORS["sendrecv"] = slowed(execute.sendrecv, 1, delays["sendrecv"])
+    executing.native = slowed(executing.native, 0, delays["native"])
+    executing.EXECUTORS["sendrecv"] = slowed(executing.sendrecv, 1, delays["sendrecv"])
     command()
 
 

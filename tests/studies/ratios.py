@@ -38,7 +38,7 @@ def measure_ratios() -> None:
     from plain_ring import plain_ring
 
     from allreduce_bench.algorithms import builtin
-    from allreduce_bench.measuring.execute import native, sendrecv
+    from allreduce_bench.executing import native, sendrecv
     from allreduce_bench.schedule.topology import Topology
     from allreduce_bench.watching.lifeline import MONITOR_VARIABLE
     from allreduce_bench.watching.watch import Watch
@@ -77,9 +77,9 @@ def measure_definition() -> None:
     import numpy as np
     from mpi4py import MPI
 
+    from allreduce_bench.executing import native
     from allreduce_bench.measuring.budget import Budget
     from allreduce_bench.measuring.clock import Clock
-    from allreduce_bench.measuring.execute import native
     from allreduce_bench.measuring.repeat import repeat
     from allreduce_bench.measuring.sync import Barrier
 

@@ -1,8 +1,7 @@
-"""Binds a schedule to memory and a communicator once; what is timed afterwards is a flat loop over bound calls.
+"""How steps become MPI calls: a schedule is bound to memory and a communicator once, and called many times.
 
-Out of place like MPI_Allreduce: the input stays untouched, the output ends right. A range of the output that nothing
-was written to yet is sent straight from the input, and what arrives to be reduced into it lands in it and is reduced
-with the input there, so that no copy of the whole vector is needed.
+In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (what a
+rank does, in order, without MPI), this file (each operation a call from Python, and the library's own all-reduce).
 
 MPI reduces with `MPI_Reduce_local`. 16-bit elements travel as integers, since no MPI standard has them, and are reduced
 with numpy: it adds 2^20 of float16 in 5.7 ms, where the MPI libraries from PyPI take 18 ms, and knows bfloat16.
@@ -16,8 +15,9 @@ import numpy as np
 from mpi4py import MPI
 
 from ..machine.mpi import library_name
-from ..schedule import Parts, Ranges, Step, elements
+from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
+from .program import INPUT, OUTPUT, Copy, Exchange, Operation, Program, Reduce, View, exchanges
 
 TAG = 0  # one tag on a communicator of its own: MPI keeps the order of messages between two ranks
 DATATYPES = {"float32": MPI.FLOAT, "float64": MPI.DOUBLE, "int32": MPI.INT32_T, "int64": MPI.INT64_T}
@@ -89,7 +89,7 @@ def sendrecv(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, co
     `sendbuf` and `recvbuf` are 1-d arrays of one dtype of DATATYPES or CARRIERS, `op` is a name of OPERATIONS.
     Raises Unsupported.
     """
-    binding = _Binding(steps, sendbuf, recvbuf, comm, op)
+    binding = _Binding(exchanges(steps, sendbuf.size), sendbuf, recvbuf, comm, op)
     calls = [*binding.calls(), *_division(recvbuf, comm, op)]
     return Prepared(_in_turn(calls), binding.close)
 
@@ -105,8 +105,9 @@ def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepa
         calls = [partial(np.copyto, recvbuf, sendbuf)]
     elif name == "reduce":
         _refuse_above_limit(sendbuf.size)
-        vector = range(sendbuf.size)
-        calls = [_Binding([], sendbuf, recvbuf, MPI.COMM_SELF, op).reduction(sendbuf, vector, vector)]
+        vector = (range(sendbuf.size),)
+        binding = _Binding(Program([], 0), sendbuf, recvbuf, MPI.COMM_SELF, op)
+        calls = [binding.reduction(Reduce(View(INPUT, vector), View(OUTPUT, vector)))]
     return Prepared(_in_turn(calls), lambda: None)
 
 
@@ -147,85 +148,54 @@ def _library() -> str:
 
 
 class _Binding:
-    """Turns steps into bound calls, keeping track of what of the output has been written."""
+    """Turns the operations of a program into bound calls."""
 
-    def __init__(self, steps: Sequence[Step], sendbuf, recvbuf, comm: MPI.Comm, op: str):
-        self.steps, self.sendbuf, self.recvbuf, self.comm = steps, sendbuf, recvbuf, comm
+    def __init__(self, program: Program, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str):
         carrier = CARRIERS.get(sendbuf.dtype.name)
+        self.program, self.comm = program, comm
+        self.buffers = sendbuf, recvbuf, np.empty(program.scratch, sendbuf.dtype)  # INPUT, OUTPUT, SCRATCH
         self.datatype = carrier or DATATYPES[sendbuf.dtype.name]
         self.op, self.ufunc = OPERATIONS[op], UFUNCS[op] if carrier else None
-        self.parts = Parts([steps], sendbuf.size)
-        self.written = [False] * len(self.parts)
         self.indexed: list[MPI.Datatype] = []  # types of messages of several ranges
-        scratch = max((elements(step.recv) for step in steps if step.reduce), default=0)
-        self.scratch = np.empty(scratch, sendbuf.dtype)
 
     def calls(self) -> list[Callable[[], object]]:
-        calls: list[Callable[[], object]] = []
-        for step in self.steps:
-            calls += self._calls_of_step(step)
-        return calls + self._copies((range(self.sendbuf.size),) if self.sendbuf.size else ())
+        return [self._call_of(operation) for operation in self.program.operations]
 
     def close(self) -> None:
         for datatype in self.indexed:
             datatype.Free()
         self.indexed.clear()
 
-    def _calls_of_step(self, step: Step) -> list[Callable[[], object]]:
-        before: list[Callable[[], object]] = []
-        after: list[Callable[[], object]] = []
-        send = recv = None
-        if step.send:
-            from_input = step.original or not any(self.written[i] for i in self._parts_of(step.send))
-            if not from_input:
-                before += self._copies(step.send)
-            send = self._message(self.sendbuf if from_input else self.recvbuf, step.send)
-        if step.recv and step.reduce and any(self.written[i] for i in self._parts_of(step.recv)):
-            before += self._copies(step.recv)
-            recv = self._message(self.scratch, (range(elements(step.recv)),))
-            after += self._reductions_of_scratch(step.recv)
-        elif step.recv:
-            recv = self._message(self.recvbuf, step.recv)
-            if step.reduce:
-                after += [self.reduction(self.sendbuf, span, span) for span in step.recv]
-        for part in self._parts_of(step.recv):
-            self.written[part] = True
-        dest = MPI.PROC_NULL if step.dest is None else step.dest
-        source = MPI.PROC_NULL if step.source is None else step.source
-        return [*before, partial(self.comm.Sendrecv, *_Sendrecv(send, dest, TAG, recv, source, TAG)), *after]
+    def _call_of(self, operation: Operation) -> Callable[[], object]:
+        if isinstance(operation, Exchange):
+            return self._sendrecv(operation)
+        if isinstance(operation, Copy):
+            return partial(np.copyto, self._array(operation.into), self._array(operation.view))
+        assert isinstance(operation, Reduce)
+        return self.reduction(operation)
 
-    def _parts_of(self, ranges: Ranges) -> list[int]:
-        return [part for span in ranges for part in range(*self.parts.of.get(span, (0, len(self.parts))))]
+    def _sendrecv(self, exchange: Exchange) -> Callable[[], object]:
+        send, recv = (self._message(view) if view else None for view in (exchange.send, exchange.recv))
+        dest = MPI.PROC_NULL if exchange.dest is None else exchange.dest
+        source = MPI.PROC_NULL if exchange.source is None else exchange.source
+        return partial(self.comm.Sendrecv, *_Sendrecv(send, dest, TAG, recv, source, TAG))
 
-    def _copies(self, ranges: Ranges) -> list[Callable[[], object]]:
-        """Copy what of `ranges` was not written yet from the input to the output."""
-        unwritten = [part for part in self._parts_of(ranges) if not self.written[part]]
-        for part in unwritten:
-            self.written[part] = True
-        spans = [slice(self.parts.cuts[part], self.parts.cuts[part + 1]) for part in unwritten]
-        return [partial(np.copyto, self.recvbuf[span], self.sendbuf[span]) for span in spans]
-
-    def _message(self, array: np.ndarray, ranges: Ranges) -> list:
-        _refuse_above_limit(elements(ranges))
-        if len(ranges) == 1:
-            return self._buffer(array, ranges[0])
-        datatype = self.datatype.Create_indexed([len(span) for span in ranges], [span.start for span in ranges])
-        self.indexed.append(datatype.Commit())
-        return [MPI.buffer(array), 1, datatype]
-
-    def _buffer(self, array: np.ndarray, span: range) -> list:
-        return [MPI.buffer(array[span.start : span.stop]), len(span), self.datatype]
-
-    def reduction(self, array: np.ndarray, span: range, into: range) -> Callable[[], object]:
-        """Reduce `span` of `array` into `into` of the output."""
+    def reduction(self, operation: Reduce) -> Callable[[], object]:
+        """Bind one reduction."""
         if self.ufunc is not None:
-            total = self.recvbuf[into.start : into.stop]
-            return partial(self.ufunc, array[span.start : span.stop], total, total)
-        return partial(self.op.Reduce_local, self._buffer(array, span), self._buffer(self.recvbuf, into))
+            total = self._array(operation.into)
+            return partial(self.ufunc, self._array(operation.view), total, total)
+        return partial(self.op.Reduce_local, self._message(operation.view), self._message(operation.into))
 
-    def _reductions_of_scratch(self, ranges: Ranges) -> list[Callable[[], object]]:
-        calls, start = [], 0
-        for span in ranges:
-            calls.append(self.reduction(self.scratch, range(start, start + len(span)), span))
-            start += len(span)
-        return calls
+    def _array(self, view: View) -> np.ndarray:
+        (span,) = view.ranges
+        return self.buffers[view.buffer][span.start : span.stop]
+
+    def _message(self, view: View) -> list:
+        _refuse_above_limit(elements(view.ranges))
+        if len(view.ranges) == 1:
+            array = self._array(view)
+            return [MPI.buffer(array), array.size, self.datatype]
+        lengths, starts = ([len(span) for span in view.ranges], [span.start for span in view.ranges])
+        self.indexed.append(self.datatype.Create_indexed(lengths, starts).Commit())
+        return [MPI.buffer(self.buffers[view.buffer]), 1, self.indexed[-1]]

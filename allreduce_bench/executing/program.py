@@ -1,0 +1,143 @@
+"""What a rank does with its buffers to follow its steps: messages, copies and reductions, in order, without MPI.
+
+Out of place like MPI_Allreduce: the input stays untouched, the output ends right. A range of the output that nothing
+was written to yet is sent straight from the input, and what arrives to be reduced into it lands in it and is reduced
+with the input there, so that no copy of the whole vector is needed.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..schedule import Parts, Ranges, Step, elements
+
+INPUT, OUTPUT, SCRATCH = range(3)  # the buffers of a rank
+
+
+class View(NamedTuple):
+    """Elements of a buffer."""
+
+    buffer: int
+    ranges: Ranges
+
+
+class Exchange(NamedTuple):
+    """One MPI_Sendrecv; a partner of None is MPI_PROC_NULL, and has no view."""
+
+    dest: int | None
+    send: View | None
+    source: int | None
+    recv: View | None
+
+
+class Copy(NamedTuple):
+    """Copy one range onto another one of its length."""
+
+    view: View
+    into: View
+
+
+class Reduce(NamedTuple):
+    """Combine one range with another one of its length, and leave the result in that."""
+
+    view: View
+    into: View
+
+
+class PostReceive(NamedTuple):
+    """One MPI_Irecv; `request` is a number below `Program.requests`."""
+
+    source: int
+    recv: View
+    request: int
+
+
+class PostSend(NamedTuple):
+    """One MPI_Isend."""
+
+    dest: int
+    send: View
+    request: int
+
+
+class Wait(NamedTuple):
+    """One MPI_Wait."""
+
+    request: int
+
+
+Operation = Exchange | Copy | Reduce | PostReceive | PostSend | Wait
+
+
+class Program(NamedTuple):
+    """The operations of a rank, and what they need."""
+
+    operations: list[Operation]
+    scratch: int  # elements
+    requests: int = 0
+
+
+def exchanges(steps: Sequence[Step], count: int) -> Program:
+    """`steps` of a vector of `count` elements as exactly one blocking exchange each."""
+    scratch = max((elements(step.recv) for step in steps if step.reduce), default=0)
+    output, operations = Output(steps, count), list[Operation]()
+    for step in steps:
+        operations += _operations_of(step, output)
+    return Program(operations + output.copies((range(count),) if count else ()), scratch)
+
+
+def _operations_of(step: Step, output: "Output") -> list[Operation]:
+    before: list[Operation] = []
+    after: list[Operation] = []
+    send = recv = None
+    if step.send:
+        is_input = step.original or output.is_unwritten(step.send)
+        if not is_input:
+            before += output.copies(step.send)
+        send = View(INPUT if is_input else OUTPUT, step.send)
+    if step.recv and step.reduce and not output.is_unwritten(step.recv):
+        before += output.copies(step.recv)
+        recv = View(SCRATCH, (range(elements(step.recv)),))
+        after += reductions_of_scratch(step.recv, 0)
+    elif step.recv:
+        recv = View(OUTPUT, step.recv)
+        if step.reduce:
+            after += [Reduce(View(INPUT, (span,)), View(OUTPUT, (span,))) for span in step.recv]
+    output.write(step.recv)
+    return [*before, Exchange(step.dest, send, step.source, recv), *after]
+
+
+def reductions_of_scratch(ranges: Ranges, start: int) -> list[Operation]:
+    """Reduce the elements of the scratch from `start` on into `ranges` of the output, in their order."""
+    operations: list[Operation] = []
+    for span in ranges:
+        arrived = View(SCRATCH, (range(start, start + len(span)),))
+        operations.append(Reduce(arrived, View(OUTPUT, (span,))))
+        start += len(span)
+    return operations
+
+
+class Output:
+    """Which parts of the output something was written to, while operations are made one after the other."""
+
+    def __init__(self, steps: Sequence[Step], count: int):
+        self._parts = Parts([steps], count)
+        self._written = [False] * len(self._parts)
+
+    def is_unwritten(self, ranges: Ranges) -> bool:
+        """Whether nothing was written to any element of them."""
+        return not any(self._written[part] for part in self._parts_of(ranges))
+
+    def write(self, ranges: Ranges) -> None:
+        """From here on they are written."""
+        for part in self._parts_of(ranges):
+            self._written[part] = True
+
+    def copies(self, ranges: Ranges) -> list[Operation]:
+        """Copy what of them is unwritten from the input; from here on they are written."""
+        unwritten = [part for part in self._parts_of(ranges) if not self._written[part]]
+        self.write(ranges)
+        spans = [(self._parts.span(part),) for part in unwritten]
+        return [Copy(View(INPUT, span), View(OUTPUT, span)) for span in spans]
+
+    def _parts_of(self, ranges: Ranges) -> list[int]:
+        return [part for span in ranges for part in range(*self._parts.of.get(span, (0, len(self._parts))))]
