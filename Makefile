@@ -11,11 +11,12 @@ STUDIES = error_rates two_states mutations damaged_runs damaged_inputs regressio
 demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
 
+# Two workers: tests over MPI are one's alone, see tests/conftest.py
 test: .venv/test.stamp .venv-mpich/test.stamp
-	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest
+	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2 --dist loadgroup
 
 test-full: .venv/test.stamp .venv-mpich/test.stamp
-	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest
+	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2 --dist loadgroup
 
 # On a Slurm cluster of four virtual hosts that lives as long as the tests; skipped by name where none can be started
 slurm-test: .venv/test.stamp .venv-mpich/test.stamp
