@@ -229,11 +229,6 @@ def sync_folder(path: Path) -> None:
             os.close(handle)
 
 
-def _create(path: Path) -> int:
-    """Open a new file to append to. Raises FileExistsError."""
-    return os.open(path, NEW_FILE | os.O_APPEND, 0o666)
-
-
 def append_to(handle: int, content: bytes, sync: bool = True) -> None:
     """Write all of it to an open file; with `sync` wait until it is on disk."""
     left = memoryview(content)
