@@ -1,5 +1,6 @@
 """The options that decide what is measured, how often, and what a time is; their defaults are those of the plan."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -7,7 +8,7 @@ import click
 from ..runs.dtypes import DTYPES
 from ..runs.plan import LARGEST_SEED, OPS, Plan
 from ..runs.schema import CACHES, SYNCS
-from .types import DTYPE, DURATION, GROUPS, NAMES, OP, RANKS, SHARE, SIZE, SIZES
+from .types import DTYPE, DURATION, EXECUTOR_NAMES, GROUPS, NAMES, OP, RANKS, SHARE, SIZE, SIZES
 
 SHOWN: dict[str, Any] = {"show_default": True}
 
@@ -31,7 +32,28 @@ MEASURED = (
     click.option(
         "--segment",
         type=SIZE,
-        help=f"Segment of pipelined algorithms, e.g. 64K [default: {Plan.segment_nbytes >> 10}K].",
+        help=f"Segment of pipelined algorithms, e.g. 64K [default: {Plan.segment_nbytes >> 10}K]; with a pipelined "
+        "executor also the length at which it cuts the steps [default: chosen from alpha, beta and gamma].",
+    ),
+    click.option(
+        "--executor",
+        type=EXECUTOR_NAMES,
+        metavar="NAMES",
+        help="How steps run [default: sendrecv], one or a list: sendrecv, one blocking MPI_Sendrecv per step; "
+        "pipelined, steps cut into segments, receives posted ahead; compiled, sendrecv in a compiled kernel; "
+        "compiled-pipelined, pipelined in that kernel; auto, compiled where numba is installed, else sendrecv.",
+    ),
+    click.option(
+        "--window",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Messages that a pipelined executor posts ahead [default: 4].",
+    ),
+    click.option(
+        "--machine",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="File that 'fit -o' wrote: a pipelined executor takes its segment from its prices [default: nominal].",
     ),
     click.option(
         "--pretend-ranks-per-node",

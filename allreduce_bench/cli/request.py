@@ -13,7 +13,7 @@ from ..launching.layout import ranks_of_job
 from ..machine.node import cores
 from ..runs.dtypes import DTYPES
 from ..runs.hosts import read_hostfile
-from ..runs.plan import Plan, PlanError, geometric_sizes
+from ..runs.plan import Plan, PlanError
 from ..runs.start import Start
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ OPTION_OF = {  # where a field of the plan has another name
     "min_time_s": "min_time",
     "segment_nbytes": "segment",
     "link_rate_bytes_per_s": "link_rate",
+    "executors": "executor",
+    "cut_prices": "machine",
 }
 IN_PLAN = (
     *("dtype", "op", "launches", "iters", "precision", "warmups", "cell_time_s", "min_time_s", "seed"),
@@ -88,18 +90,25 @@ def request_of(options: Mapping[str, Any], asked: set[str]) -> Request:
 
 def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
     options = {**options, **decided}
+    from ..runs.sizes import geometric_sizes  # late: a rank that was started by us is given a plan
+
     itemsize = DTYPES.get(options["dtype"], 1)
     sizes = options["sizes"] or geometric_sizes(
         options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
     )
-    values = {name: options[OPTION_OF.get(name, name)] for name in IN_PLAN}
-    return Plan(
+    values: dict[str, Any] = {name: options[OPTION_OF.get(name, name)] for name in IN_PLAN}
+    plan = Plan(
         sizes=tuple(sorted(set(sizes))),
         ranks=tuple(options["ranks"] or default_ranks(options["ranks_per_node"])),
         start=Start(hosts=_hosts(options), **{name: options[name] for name in IN_START}),
         **algorithm_fields(options["algorithms"]),
         **{name: value for name, value in values.items() if value is not None},  # None: the plan's default
     )
+    if not any(options[name] for name in ("executor", "window", "machine")):
+        return plan
+    from .executors import with_executors  # late: few runs ask
+
+    return with_executors(plan, options)
 
 
 def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:

@@ -11,16 +11,18 @@ import click
 
 from ..machine.node import hide_secrets
 from ..measuring.startup import rank_of
+from ..runs.cell import EXECUTORS
 from ..runs.dtypes import DTYPES
 from ..runs.groups import parse_groups
 from ..runs.hosts import parse_hosts
 from ..runs.plan import OPS
-from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size
+from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size, unknown_word
 from ..watching.progress import LaunchPosition, ProgressLines
 
 if TYPE_CHECKING:
     from ..runs.folder import RunFolder
 
+AUTO = "auto"  # the executor that is decided before the plan is made
 INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 + SIGINT
 
 
@@ -65,6 +67,14 @@ def parse_names(text: str) -> tuple[str, ...]:
     names = tuple(word.strip() for word in text.split(",") if word.strip())
     if not names:
         raise ValueError(f"'{text}': expected names of algorithms")
+    return names
+
+
+def parse_executors(text: str) -> tuple[str, ...]:
+    """The executors of `sendrecv,pipelined`, or AUTO. Raises ValueError."""
+    names = tuple(word.strip() for word in text.split(","))
+    if unknown := [name for name in names if name not in (*EXECUTORS, AUTO)]:
+        raise ValueError(unknown_word("executor", unknown[0], (*EXECUTORS, AUTO)))
     return names
 
 
@@ -115,6 +125,7 @@ OP = _Parsed("name", _parse_op)
 DURATION = _Parsed("duration", parse_duration)
 RANKS = _Parsed("ranks", lambda text: tuple(parse_counts(text)))
 NAMES = _Parsed("names", parse_names)
+EXECUTOR_NAMES = _Parsed("names", parse_executors)
 HOSTS = _Parsed("hosts", parse_hosts)
 RATE = _Parsed("rate", parse_rate)
 SHARE = _Parsed("share", parse_share)

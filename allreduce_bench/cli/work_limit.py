@@ -41,7 +41,8 @@ def refuse_long_run(plan: Plan, no_limit: bool) -> None:
     """Raises OneLineError where the launches, cells or calls of a plan are very many."""
     launches = plan.launches * len(plan.ranks)
     kinds = len(plan.caches) * len(plan.group_kinds)
-    cells = launches * kinds * len(plan.sizes) * (len(plan.algorithms) + 2 * plan.floors)
+    ways = sum(len(plan.executors_of(name)) for name in plan.algorithms)
+    cells = launches * kinds * len(plan.sizes) * (ways + 2 * plan.floors)
     calls = cells * ((plan.iters or 0) + plan.warmups + plan.back_to_back)
     options = "--launches or --ranks", "--sizes, --launches or --ranks", "--iters, --warmups or --back-to-back"
     refuse_above("run", launches, MOST_LAUNCHES, "launches", f"reduce {options[0]}", no_limit)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..runs.cell import splitmix64
 from ..runs.dtypes import PRECISION
-from ..runs.shuffle import splitmix64
 from .ulp import SMALLEST, distance, nearest
 from .vectors import random_numbers
 

@@ -11,10 +11,10 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import EXECUTORS, Place, Prepared, Unsupported, floor, native
+from ..runs.cell import splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..runs.schema import FLOOR
-from ..runs.shuffle import splitmix64
 from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits

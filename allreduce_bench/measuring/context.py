@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mpi4py import MPI
 
+from ..runs.cell import NATIVE, competitor_name
 from ..runs.plan import BOUNDED_RANKS, TIME_USED_UP, Cell, Launch, Plan
 from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
@@ -40,7 +41,7 @@ class Context(NamedTuple):
     memory_per_rank: int | None  # bytes free on the fullest node, for each of its ranks
     deadline: float | None  # seconds since the epoch; None: none
     counters: Callable[[], dict[str, int] | None]  # of the interfaces of this node; None on all but one of its ranks
-    first_calls: dict[str, tuple[int, float]]  # algorithm -> nbytes and seconds of its first call at the largest size
+    first_calls: dict[str, tuple[int, float]]  # competitor -> nbytes and seconds of its first call at the largest size
     clock: Clock  # of all ranks
     sync: Sync  # how they enter a call together
     cold_nbytes: int = 0  # what a rank touches between two uses of a buffer, where calls are cold
@@ -83,7 +84,7 @@ def reason_to_skip(context: Context, cell: Cell) -> dict | None:
         return {"state": "left out", "reason": TIME_USED_UP}
     if reason := unfit(context, cell):
         return {"state": "skipped", "reason": reason}
-    nbytes, time_s = context.first_calls.get(cell.algorithm, (0, 0.0))
+    nbytes, time_s = context.first_calls.get(competitor_name(cell.algorithm, cell.executor), (0, 0.0))
     call_s = time_s * cell.count * context.plan.itemsize / nbytes if nbytes >= SCALES_FROM else 0.0
     if call_s > time_s:
         return _too_long(context, call_s, f"a call would take about {format_time(call_s)} by {format_size(nbytes)}")
@@ -100,7 +101,7 @@ def unfit(context: Context, cell: Cell) -> str | None:
         return f"needs {format_size(need)} of buffers a rank, more than half of the {format_size(free)} that are free"
     if cell.segment and cell.count > MAX_SEGMENTS * cell.segment:
         return f"{cell.count // cell.segment} segments are more than {MAX_SEGMENTS}; use a larger --segment"
-    if cell.executor in ("native", FLOOR):
+    if cell.algorithm == NATIVE or cell.executor == FLOOR:
         return None
     layouts = dict.fromkeys(layout for _, layout in context.parties)
     return next(filter(None, (context.algorithms[cell.algorithm].unmet(size, layout) for layout in layouts)), None)
@@ -133,6 +134,7 @@ def _too_long(context: Context, call_s: float, estimate: str) -> dict | None:
 def after_first_call(context: Context, cell: Cell, time_s: float) -> dict | None:
     """State and reason of a cell that is not repeated; its first call, of `time_s`, is noted for larger sizes."""
     nbytes = cell.count * context.plan.itemsize
-    if nbytes > context.first_calls.get(cell.algorithm, (0, 0.0))[0]:
-        context.first_calls[cell.algorithm] = nbytes, time_s
+    name = competitor_name(cell.algorithm, cell.executor)
+    if nbytes > context.first_calls.get(name, (0, 0.0))[0]:
+        context.first_calls[name] = nbytes, time_s
     return _too_long(context, time_s, f"its first call took {format_time(time_s)}")

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from typing import Protocol
 
+from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
@@ -44,7 +45,7 @@ def measure_cells(
         if context.comm.bcast(listener.is_warned()):
             break
         facts = _facts_before(context, cell)
-        label = f"{cell.algorithm} {format_size(facts['nbytes'])}"
+        label = f"{competitor_name(cell.algorithm, cell.executor)} {format_size(facts['nbytes'])}"
         label += f" {cell.groups}" if cell.groups else ""
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
@@ -89,6 +90,7 @@ def _facts_before(context: Context, cell: Cell) -> dict:
         "algorithm": cell.algorithm,
         "executor": cell.executor,
         "segment": cell.segment,
+        "window": cell.window,
         "ranks": context.comm.size,
         "nodes": len(context.real.nodes),
         "nodes_declared": len(context.topology.nodes) if plan.pretend_ranks_per_node else None,

@@ -8,7 +8,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import Place
-from ..runs.shuffle import splitmix64
+from ..runs.cell import splitmix64
 from ..watching.whereabouts import doing
 from .budget import SINGLE, Ahead, Budget, ahead, warmups_left
 from .calls import CellTimes, FurtherColumns, TimedCalls, no_columns

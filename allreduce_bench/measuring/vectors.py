@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..runs.cell import splitmix64
 from ..runs.dtypes import PRECISION, is_float, narrow
-from ..runs.shuffle import splitmix64
 
 PERIODS = (4093, 4091, 4079)  # elements, primes, in turn: no two elements have the same place in all checks
 LEAST_CYCLE = 8  # places, so that few of the elements are zero

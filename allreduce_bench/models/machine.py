@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from ..algorithms import builtin
 from ..runs.atomic_write import write_given
 from ..runs.careful_reading import read_given_text
+from ..runs.cell import EXECUTORS, CutPrices
+from ..runs.cuts import NOMINAL
 from ..runs.typed_json import read_as
 from .forms import Form, meanings
 from .model import Model, ModelPart, Parameter
@@ -89,6 +91,23 @@ def read_machine(path: Path) -> Machine:
     except ValueError as error:
         raise MachineError(f"{path}: damaged: {error}; fit the runs again") from error
     return machine
+
+
+def cut_prices(machine: Machine, source: str) -> CutPrices:
+    """What a message, a byte and its reduction cost on `machine`, for long messages between ranks that are far apart.
+
+    Of the ring where it was fitted, else of the first algorithm of ours. Where gamma was not told from beta, it is the
+    nominal one. `source` names the file. Raises MachineError: it has no such model.
+    """
+    own = [model for model in machine.models if model.executor in ("", *EXECUTORS) and len(model.parts) == 1]
+    if not own:
+        raise MachineError(f"{source}: contains no algorithm of 'allreduce-bench list'; fit a run that includes ring")
+    model = min(own, key=lambda model: (model.algorithm != "ring", model.executor not in ("", EXECUTORS[0])))
+    far = [parameter for parameter in model.parts[0].parameters if parameter.link != "within"]
+    alphas, betas = ([one.value for one in far if one.name == name] for name in ("alpha_s", "beta_s_per_byte"))
+    gamma = next((one.value for one in far if one.name == "gamma_s_per_byte" and one.identified), 0.0)
+    # a long message pays the jumps at all knots, and nearly all of its bytes the slope behind the last one
+    return CutPrices(sum(alphas), betas[-1], gamma or NOMINAL.gamma_s_per_byte, source)
 
 
 def _refuse_odd(part: ModelPart) -> None:

@@ -5,6 +5,8 @@ from decimal import Decimal
 from itertools import chain
 
 from ..algorithms import builtin
+from .cell import EXECUTORS
+from .cuts import NOMINAL
 from .plan import Plan
 from .schema import FORMER_SYNCS
 from .start import Start
@@ -26,7 +28,7 @@ def repeat_command(plan: Plan) -> list[str]:
         "--precision": _exact_digits(plan.precision),
         "--cell-time": f"{_exact_digits(plan.cell_time_s)}s",
         "--min-time": f"{_exact_digits(plan.min_time_s)}s" if plan.min_time_s else None,
-        "--segment": plan.segment_nbytes,
+        **_executor_options(plan),
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
         **_definition_options(plan),
@@ -40,6 +42,17 @@ def repeat_command(plan: Plan) -> list[str]:
         (name,) if value is True else (name, str(value)) for name, value in options.items() if value is not None
     ]
     return ["allreduce-bench", "run", *chain.from_iterable(arguments)]
+
+
+def _executor_options(plan: Plan) -> dict[str, object]:
+    """How steps are run; a segment that was chosen by prices is chosen again."""
+    prices = plan.cut_prices
+    return {
+        "--segment": None if prices else plan.segment_nbytes,
+        "--executor": ",".join(plan.executors) if plan.executors != EXECUTORS[:1] else None,
+        "--window": plan.window,
+        "--machine": prices.source if prices and prices != NOMINAL else None,
+    }
 
 
 def _definition_options(plan: Plan) -> dict[str, object]:

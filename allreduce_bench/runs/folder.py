@@ -22,6 +22,7 @@ KEY = (
     "executor",
     "count",
     "segment",
+    "window",
     "cache",
     "groups",
 )  # what tells a cell from the others of its launch

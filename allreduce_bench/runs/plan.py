@@ -1,76 +1,29 @@
 """What a run shall measure: decided once, written to run.json, never changed."""
 
-import re
 from dataclasses import asdict, dataclass, field
-from math import log
-from typing import Annotated, NamedTuple
+from typing import Annotated
 from zlib import crc32
 
 import numpy as np
 
 from ..units import unknown_word
+from .cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Cell, Cut, CutPrices, Launch, splitmix64
 from .dtypes import DTYPES, MOST_RANKS, is_float
 from .schema import ALONE, CACHES, FLOOR, FLOORS, FORMER_SYNCS, NO_GROUPS, SYNCS, TOGETHER
-from .shuffle import splitmix64
 from .start import Start
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
-MAX_SIZES = 1000
 DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 OPS = ("sum", "avg", "prod", "max", "min")
-LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
+LATER_FIELDS = {"executors": [EXECUTORS[0]], "window": None, "cuts": [], "cut_prices": None}  # plans may lack them
 TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
 
 
 class PlanError(ValueError):
     """A plan that makes no sense, in words."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What is measured within a launch; the launch adds the ranks and the nodes."""
-
-    algorithm: str
-    executor: str
-    count: int
-    segment: int | None  # elements; None: the algorithm has none
-    cache: str = "warm"  # or cold
-    groups: str = ""  # or together, alone
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What tells the cell from the others of its launch, as it stands in files; see `folder.key_of`."""
-        segment = "" if self.segment is None else str(self.segment)
-        return self.algorithm, self.executor, str(self.count), segment, self.cache, self.groups
-
-    @classmethod
-    def from_key(cls, key: tuple[str, ...]) -> "Cell":
-        """The cell whose `key` this is."""
-        algorithm, executor, count, segment, cache, groups = key
-        return cls(algorithm, executor, int(count), int(segment) if segment else None, cache, groups)
-
-
-class Launch(NamedTuple):
-    """One planned mpirun."""
-
-    ranks: int
-    number: int
-
-    @property
-    def name(self) -> str:
-        """The name in files and columns: `4r-2`."""
-        return f"{self.ranks}r-{self.number}"
-
-    @classmethod
-    def named(cls, text: str) -> "Launch":
-        """The launch whose `name` this is. Raises ValueError for any other text."""
-        match = LAUNCH_NAME.fullmatch(text)
-        if match is None:
-            raise ValueError(f"'{text}' is not the name of a launch; expected for example 4r-2")
-        return cls(*map(int, match.groups()))
 
 
 def random_seed() -> int:
@@ -112,11 +65,16 @@ class Plan:
     groups: str = ""  # as parsed by `groups`; empty: none
     link_rate_bytes_per_s: Annotated[float, at_least(1)] | None = None  # of a node's link, as the user says; else None
     start: Start = field(default_factory=Start)
+    executors: Annotated[tuple[str, ...], not_empty] = (EXECUTORS[0],)
+    window: Positive | None = None  # messages posted ahead by pipelined executors; None: none of them is planned
+    cuts: tuple[Cut, ...] = ()  # of pipelined executors; where there is none, messages go whole
+    cut_prices: CutPrices | None = None  # None: nothing was chosen by prices
 
     def __post_init__(self) -> None:
         self._refuse_layout()
         self._refuse_arithmetic()
         self._refuse_repeating()
+        self._refuse_executors()
 
     def _refuse_arithmetic(self) -> None:
         for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):
@@ -142,6 +100,12 @@ class Plan:
             raise PlanError("--cell-time: expected a time above 0, such as 100ms or 2s")
         if self.segment_nbytes < 1:
             raise PlanError("a segment holds at least one element, found 0 bytes")
+
+    def _refuse_executors(self) -> None:
+        if unknown := [name for name in self.executors if name not in EXECUTORS]:
+            raise PlanError(unknown_word("executor", unknown[0], EXECUTORS))
+        if self.window is not None and not self.pipelined:
+            raise PlanError(f"a window belongs to the executors {' and '.join(PIPELINED)}; name one with --executor")
 
     def _refuse_layout(self) -> None:
         if self.groups:
@@ -179,6 +143,17 @@ class Plan:
         """What a cell may say of groups; the first is what competes."""
         return (TOGETHER, ALONE) if self.groups else (NO_GROUPS,)
 
+    @property
+    def pipelined(self) -> tuple[str, ...]:
+        """Those of the executors that post messages ahead."""
+        return tuple(name for name in self.executors if name in PIPELINED)
+
+    def executors_of(self, algorithm: str) -> tuple[str, ...]:
+        """What runs `algorithm`; the library's own is called from Python, compiled, or both, as the others are."""
+        if algorithm != NATIVE:
+            return self.executors
+        return tuple(dict.fromkeys(COMPILED[0] if name in COMPILED else NATIVE for name in self.executors))
+
     def planned_launches(self) -> list[Launch]:
         """All launches; the rank counts take turns, so that a drift of the machine touches all of them."""
         return [Launch(ranks, number) for number in range(1, self.launches + 1) for ranks in self.ranks]
@@ -189,13 +164,18 @@ class Plan:
         Among them the floors; the one of no call does not depend on the size: it has one, the smallest.
         """
         cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
+        ways = [(name, executor) for name in self.algorithms for executor in self.executors_of(name)]
+        cuts = {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == launch.ranks}
         for cache in self.caches:
-            for name in self.algorithms:
-                executor = "native" if name == "native" else "sendrecv"
-                segment = self.segment_nbytes // self.itemsize if name in self.segmented else None
-                cells += [
-                    Cell(name, executor, count, segment, cache, kind) for count in counts for kind in self.group_kinds
-                ]
+            for name, executor in ways:
+                window = self.window if executor in PIPELINED else None
+                segments = cuts if window else {}
+                if name in self.segmented:
+                    segments = dict.fromkeys(self.sizes, self.segment_nbytes)
+                for count in counts:
+                    nbytes = segments.get(count * self.itemsize)
+                    segment = nbytes // self.itemsize if nbytes else None
+                    cells += [Cell(name, executor, count, segment, cache, kind, window) for kind in self.group_kinds]
             for name in FLOORS if self.floors else ():
                 floor_counts = counts if name != "null" else [min(counts)]
                 cells += [Cell(name, FLOOR, count, None, cache, self.group_kinds[0]) for count in floor_counts]
@@ -210,7 +190,7 @@ class Plan:
     def from_json(cls, values: object) -> "Plan":
         """The plan that `to_json` gave. Raises PlanError for missing, unknown or odd fields."""
         try:
-            return read_as(cls, values, exact=True)
+            return read_as(cls, {**LATER_FIELDS, **values} if isinstance(values, dict) else values, exact=True)
         except JsonError as error:
             raise PlanError(f"the plan: {error}") from error
 
@@ -229,21 +209,3 @@ class ImportedPlan(Plan):
     def cells(self, launch: Launch) -> list[Cell]:
         """None: nothing is left to be measured."""
         return []
-
-
-def geometric_sizes(first: int, last: int, factor: float, itemsize: int = 1) -> tuple[int, ...]:
-    """Sizes in bytes from `first` up to `last`, each `factor` times the one before, in whole elements.
-
-    Raises PlanError.
-    """
-    if first > last:
-        raise PlanError(f"the smallest size, {first} bytes, is above the largest, {last} bytes")
-    if not 1 < factor < float("inf"):
-        raise PlanError(f"the step factor must be above 1, found {factor:g}")
-    if first < 1:
-        raise PlanError("a geometric sweep starts at 1 byte or more; --sizes takes 0 too")
-    if log(last / first) / log(factor) > MAX_SIZES:
-        raise PlanError(f"a step factor of {factor:g} makes more than {MAX_SIZES} sizes; use a larger one")
-    exact = [first * factor**i for i in range(int(log(last / first) / log(factor) + 1e-9) + 1)]
-    sizes = [first, *(round(size / itemsize) * itemsize for size in exact[1:])]
-    return tuple(dict.fromkeys(sizes))

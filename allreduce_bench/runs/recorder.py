@@ -193,9 +193,9 @@ class Recorder:
         write_whole(Path(f"{self._stem}.json"), checked_json(self._facts), self._sync)
 
 
-def mark_line(mark: Mapping[str, object], run_crc32: str) -> tuple[bytes, str]:
-    """A line of CELLS, and the checksum at its end."""
-    content = csv_bytes([field_values(CELLS, {**mark, "crc32": ""})]).removesuffix(b"\n")
+def mark_line(mark: Mapping[str, object], run_crc32: str, columns: Iterable[Column] = CELLS) -> tuple[bytes, str]:
+    """A line of CELLS, or of those of its `columns` that a file has, and the checksum at its end."""
+    content = csv_bytes([field_values(columns, {**mark, "crc32": ""})]).removesuffix(b"\n")
     crc32 = checksum(content, run_crc32)
     return content + f"{crc32}\n".encode(), crc32
 

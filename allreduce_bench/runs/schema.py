@@ -56,8 +56,9 @@ _CELL = (
     Column("launch", "", "text", "the planned launch (one mpirun): ranks and number, such as 4r-2"),
     Column("attempt", "", "whole", "1, or more after --resume: each start of a launch writes files of its own"),
     Column("algorithm", "", "text", "name of the algorithm; native is the library's MPI_Allreduce; reference times: null, copy, reduce"),
-    Column("executor", "", "text", "what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; native, the library; floor, a reference time without steps; imported, another program"),
-    Column("segment", "elements", "whole", "segment of a pipelined algorithm; empty for other algorithms"),
+    Column("executor", "", "text", "what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; floor, a reference time without steps; imported, another program"),
+    Column("segment", "elements", "whole", "segment of a pipelined algorithm, or at which a pipelined executor cuts the steps; empty: whole messages"),
+    Column("window", "messages", "whole", "messages posted ahead by a pipelined executor; empty: other executors"),
     Column("ranks", "", "whole", "number of ranks p"),
     Column("nodes", "", "whole", "number of nodes, as reported by MPI"),
     Column("nodes_declared", "", "whole", "number of nodes declared by --pretend-ranks-per-node; empty: none"),
@@ -71,6 +72,7 @@ _CELL = (
 _DEFINITION = Column("time_definition", "", "text", "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; other starts likewise; imported: see below")
 _DIGEST = Column("schedule_digest", "", "text", "fingerprint of the steps of all ranks; empty for native")
 _INTERNODE = Column("internode_nbytes", "bytes", "whole", "bytes that the schedule sends between nodes in one call; empty for native")
+_RUN_WHOLE = Column("run_whole", "", "text", "why a pipelined executor ran the steps without cutting them; empty: it cut them, or had not to")
 _SAME_BITS = Column("same_bits", "", "flag", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared")
 _BITS = (
     Column("same_bits_calls", "", "flag", "1: repeated calls gave the same bits; empty: not compared, see --check bits"),
@@ -132,6 +134,7 @@ CELLS = (
     _OTHERS[2],
     Column("clock_error_s", "s", "real", "bound of the error of the common clock during the cell"),
     Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; empty: not kept"),
+    _RUN_WHOLE,
     Column("proved", "", "flag", "1: the schedule was proved before it ran; 0: too many ranks; empty for native"),
     Column("steps", "", "whole", "largest number of steps of one rank"),
     Column("sent_nbytes", "bytes", "whole", "largest number of bytes sent by one rank"),
@@ -147,6 +150,7 @@ SUMMARY = (
     *(column for column in _CELL if column.name not in ("launch", "attempt")),
     Column("state", "", "text", "done; else the reason why no launch finished it: wrong, refused, hung, skipped, left out or missing"),
     Column("reason", "", "text", "why a cell was refused or skipped, or which rank blocked it"),
+    _RUN_WHOLE,
     _DEFINITION,
     Column("launches", "", "whole", "launches that finished the cell"),
     Column("repetitions", "", "whole", "timed calls over all launches, without warm-ups and invalid ones"),
@@ -205,7 +209,11 @@ SUMMARY = (
 # fmt: on
 
 CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
-LATER = CHECKED | {"checks"}  # columns that files may lack, since they came after the first of them
+LATER = CHECKED | {
+    "checks",
+    "window",
+    "run_whole",
+}  # columns that files may lack, since they came after the first of them
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}

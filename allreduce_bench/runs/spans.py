@@ -57,14 +57,15 @@ def _with_whole_rows(attempt: Attempt) -> Attempt:
     damages: list[Damage] = []
     with open_kept(path) as file:
         header = _header(file)
-        checked_header(header.removesuffix(b"\n"), names(REPETITIONS))
+        present = checked_header(header.removesuffix(b"\n"), names(REPETITIONS))
+        common = [name for name in COMMON if name in present]
         if not attempt.is_checked:
             return attempt
         begins: dict[bytes, int] | None = None  # of the rows of each cell
         for mark in attempt.cells:
             if not _is_whole(file, mark, int(mark["rows_begin_nbytes"])):
-                begins = _begins(file) if begins is None else begins
-                begin = begins.get(_beginning(csv_bytes([[mark[name] for name in COMMON] + [""]])), 0)
+                begins = _begins(file, len(common)) if begins is None else begins
+                begin = begins.get(_beginning(csv_bytes([[mark[name] for name in common] + [""]]), len(common)), 0)
                 if not _is_whole(file, mark, begin):
                     found = "the rows of a cell were changed" if begin else "the rows of a cell are lost"
                     damages.append(Damage(path, found, attempt.launch, mark))
@@ -92,20 +93,20 @@ def _checksum(file: BufferedReader, nbytes: int) -> str:
     return f"{value:08x}"
 
 
-def _begins(file: BufferedReader) -> dict[bytes, int]:
-    """Where the rows of each cell begin, by what its rows begin with."""
+def _begins(file: BufferedReader, fields: int) -> dict[bytes, int]:
+    """Where the rows of each cell begin, by the first `fields` of its rows."""
     begins: dict[bytes, int] = {}
     position = 0
     file.seek(0)
     for line in file:
-        begins.setdefault(_beginning(line), position)
+        begins.setdefault(_beginning(line, fields), position)
         position += len(line)
     return begins
 
 
-def _beginning(line: bytes) -> bytes:
-    """The fields that tell a cell from the others."""
-    return b",".join(line.split(b",", len(COMMON))[: len(COMMON)])
+def _beginning(line: bytes, fields: int) -> bytes:
+    """The first `fields` of a row, which tell a cell from the others."""
+    return b",".join(line.split(b",", fields)[:fields])
 
 
 def _surplus_nbytes(attempt: Attempt, cells: list[Row], begin: int, end: int) -> int:

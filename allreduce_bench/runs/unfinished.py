@@ -24,11 +24,12 @@ def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None
     end = end_of_marks(path, folder.launches / f"{launch.name}.{row['attempt']}.csv", folder.run_crc32)
     if end is None:  # killed before it wrote a header
         return
+    columns = [column for column in CELLS if column.name in end.columns]
     if end.last_crc32 is None:
-        line = csv_bytes([field_values([column for column in CELLS if column.name in end.columns], row)])
+        line = csv_bytes([field_values(columns, row)])
     else:
         kept = {"rows": 0, "rows_nbytes": 0, "rows_crc32": checksum(b""), "rows_begin_nbytes": end.rows_end_nbytes}
-        line, _ = mark_line({**row, **kept, "follows": end.last_crc32}, folder.run_crc32)
+        line, _ = mark_line({**row, **kept, "follows": end.last_crc32}, folder.run_crc32, columns)
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
     try:
         append_to(handle, b"\n" * end.is_torn + line)

@@ -6,7 +6,8 @@ import pytest
 
 from allreduce_bench.cli.request import Control, Request, algorithm_fields, request_of
 from allreduce_bench.cli.run import run
-from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError, geometric_sizes
+from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError
+from allreduce_bench.runs.sizes import geometric_sizes
 from allreduce_bench.runs.start import Start
 
 

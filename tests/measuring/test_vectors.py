@@ -20,8 +20,8 @@ from allreduce_bench.measuring.vectors import (
     random_numbers,
     random_operand,
 )
+from allreduce_bench.runs.cell import splitmix64
 from allreduce_bench.runs.dtypes import DTYPES, MOST_RANKS, PRECISION, is_float, narrow, teach_numpy
-from allreduce_bench.runs.shuffle import splitmix64
 
 FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 teach_numpy("bfloat16")

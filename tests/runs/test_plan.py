@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allreduce_bench.runs.plan import Cell, Launch, Plan, PlanError, geometric_sizes
+from allreduce_bench.runs.cell import Cut, CutPrices
+from allreduce_bench.runs.plan import LATER_FIELDS, Cell, Launch, Plan, PlanError
 
 CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks": (2, 4), "launches": 3, "seed": 7}
 
@@ -22,6 +23,8 @@ CHOICES = {"algorithms": ("ring", "tree", "native"), "sizes": (8, 1024), "ranks"
         ({"dtype": "float16", "op": "avg", "ranks": (2049,)}, "avg of float16 over 2049 ranks"),
         ({"sizes": (8, 6)}, "6 bytes are not a whole number of float32 elements of 4 bytes"),
         ({"sizes": (12,), "dtype": "float64"}, "12 bytes are not a whole number of float64 elements of 8 bytes"),
+        ({"executors": ("sendrcv",)}, "unknown executor .sendrcv.; did you mean sendrecv?"),
+        ({"window": 4}, "a window belongs to the executors pipelined and compiled-pipelined"),
         ({"segment_nbytes": 1022}, "1022 bytes are not a whole number"),
         ({"segment_nbytes": 4, "dtype": "float64"}, "4 bytes are not a whole number of float64 elements of 8 bytes"),
     ],
@@ -63,8 +66,8 @@ def test_cells_are_every_algorithm_at_every_size_in_elements():
         ]
     )
     assert {cell.key for cell in cells} >= {
-        ("ring", "sendrecv", "2", "", "warm", ""),
-        ("tree", "sendrecv", "256", "64", "warm", ""),
+        ("ring", "sendrecv", "2", "", "", "warm", ""),
+        ("tree", "sendrecv", "256", "64", "", "warm", ""),
     }
 
 
@@ -111,26 +114,42 @@ def test_a_plan_with_missing_or_unknown_fields_is_refused():
         Plan.from_json(values)
 
 
-@given(st.integers(1, 10**6), st.integers(0, 10**9), st.sampled_from([1.3, 2, 4, 10]))
-def test_geometric_sizes_grow_by_the_factor_up_to_the_last(first, more, factor):
-    last = first + more
-    sizes = geometric_sizes(first, last, factor)
-    assert sizes[0] == first
-    assert sizes == tuple(sorted(set(sizes)))
-    assert sizes[-1] <= last < sizes[-1] * factor + factor
-    assert all(large <= small * factor + factor for small, large in zip(sizes, sizes[1:]))
-
-
-def test_geometric_sizes_reach_the_last_in_spite_of_rounding():
-    assert geometric_sizes(8, 128, 2) == (8, 16, 32, 64, 128)
-    assert geometric_sizes(1000, 10**9, 10)[-1] == 10**9
-    assert geometric_sizes(4, 4, 2) == (4,)
+def test_an_algorithm_runs_by_every_executor_and_native_is_called_from_python_and_compiled():
+    choices = CHOICES | {"ranks": (2,), "segmented": ("tree",), "segment_nbytes": 256, "floors": False}
+    executors = {"executors": ("sendrecv", "compiled-pipelined"), "window": 3, "cuts": (Cut(2, 1024, 64),)}
+    cells = Plan(**choices, **executors).cells(Launch(2, 1))
+    assert Counter(cell for cell in cells if cell.count == 256) == Counter(
+        [
+            Cell("ring", "sendrecv", 256, None),
+            Cell("ring", "compiled-pipelined", 256, 16, window=3),
+            Cell("tree", "sendrecv", 256, 64),
+            Cell("tree", "compiled-pipelined", 256, 64, window=3),  # cut already: its own segment
+            Cell("native", "native", 256, None),
+            Cell("native", "compiled", 256, None),
+        ]
+    )
+    assert Cell("ring", "compiled-pipelined", 2, None, window=3) in cells  # no cut at this size
+    assert all(Cell.from_key(cell.key) == cell for cell in cells) and len({cell.key for cell in cells}) == len(cells)
 
 
 @pytest.mark.parametrize(
-    "first, last, factor, words",
-    [(64, 8, 2, "64 bytes, is above the largest, 8"), (8, 64, 1, "must be above 1"), (0, 64, 2, "--sizes takes 0 too")],
+    "executors, expected",
+    [
+        (("sendrecv",), ("native",)),
+        (("pipelined", "sendrecv"), ("native",)),
+        (("compiled", "compiled-pipelined"), ("compiled",)),
+        (("pipelined", "compiled"), ("native", "compiled")),
+    ],
 )
-def test_a_sweep_that_never_ends_or_never_starts_is_refused(first, last, factor, words):
-    with pytest.raises(PlanError, match=words):
-        geometric_sizes(first, last, factor)
+def test_native_is_called_as_the_executors_beside_it(executors, expected):
+    assert Plan(**CHOICES, executors=executors).executors_of("native") == expected
+
+
+def test_executors_and_cuts_survive_json_and_plans_before_them_had_sendrecv_alone():
+    prices = CutPrices(1e-6, 1e-10, 2e-10, "machine.json")
+    plan = Plan(**CHOICES, executors=("pipelined",), window=2, cuts=(Cut(2, 8, 4),), cut_prices=prices)
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    former = Plan(**CHOICES).to_json()
+    for name in LATER_FIELDS:
+        del former[name]
+    assert Plan.from_json(former) == Plan(**CHOICES)

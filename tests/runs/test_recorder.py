@@ -19,7 +19,15 @@ from allreduce_bench.runs.unfinished import mark_unfinished_cell
 
 PLAN = Plan(("ring",), (8,), (2,), launches=2, seed=1, floors=False)
 LAUNCH = Launch(2, 1)
-CELL = {"algorithm": "ring", "executor": "sendrecv", "count": 2, "segment": None, "cache": "warm", "groups": ""}
+CELL = {
+    "algorithm": "ring",
+    "executor": "sendrecv",
+    "count": 2,
+    "segment": None,
+    "window": None,
+    "cache": "warm",
+    "groups": "",
+}
 COMMON = {**CELL, "ranks": 2, "nbytes": 8}
 
 

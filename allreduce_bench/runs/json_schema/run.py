@@ -1,6 +1,7 @@
 """run.json: what was planned, by which command, and where imported and merged times are from."""
 
-from ..plan import OPS, Plan
+from ..cell import EXECUTORS
+from ..plan import LATER_FIELDS, OPS, Plan
 from ..schema import SCHEMA_VERSION
 from .build import Format, by_name, fields, flag, items, kept_file, of_type, or_null, schema_id, text, whole
 
@@ -14,7 +15,7 @@ PLAN_MEANINGS = {
     "file_digests": "SHA-256 of each of these files when the run was planned",
     "segmented": "those of the algorithms that cut vectors into segments",
     "bounded": "those of the algorithms that nobody named: they stop at 64 ranks",
-    "segment_nbytes": "length of a segment; unit: bytes",
+    "segment_nbytes": "length of a segment of pipelined algorithms; unit: bytes",
     "dtype": "type of an element, such as float32; empty: a log does not say",
     "op": f"reduction: {', '.join(OPS)}; empty: a log does not say",
     "iters": "timed calls of a cell in a launch; null: until precision or time stop it",
@@ -32,6 +33,10 @@ PLAN_MEANINGS = {
     "check": "bits: calls are compared bit by bit with each other, too",
     "groups": "groups that all-reduce at the same time: 2, div:8, mod:8; empty: none",
     "link_rate_bytes_per_s": "rate of the links of a node, as the user says; unit: bytes/s",
+    "executors": f"the ways to run the steps: {', '.join(EXECUTORS)}",
+    "window": "messages posted ahead by pipelined executors; null: none is planned",
+    "cuts": "where pipelined executors cut steps; without an entry messages go whole",
+    "cut_prices": "prices by which these were chosen; null: they were given, or there are none",
     "start": "how ranks are started, as asked for; empty: left to the launcher",
 }
 START_MEANINGS = {
@@ -46,7 +51,17 @@ START_MEANINGS = {
 }
 MEANINGS = {f"Plan.{name}": meaning for name, meaning in PLAN_MEANINGS.items()}
 MEANINGS |= {f"Start.{name}": meaning for name, meaning in START_MEANINGS.items()}
+MEANINGS |= {
+    "Cut.ranks": "number of ranks",
+    "Cut.nbytes": "length of the vector; unit: bytes",
+    "Cut.segment_nbytes": "length of a segment; unit: bytes",
+    "CutPrices.alpha_s": "of a message; unit: s",
+    "CutPrices.beta_s_per_byte": "of a byte moved; unit: s/byte",
+    "CutPrices.gamma_s_per_byte": "of a byte reduced; unit: s/byte",
+    "CutPrices.source": "nominal, or the path of a machine file",
+}
 PLAN = {"description": "every choice that decides what is measured", **of_type(Plan, MEANINGS)}
+PLAN["required"] = [name for name in PLAN["required"] if name not in LATER_FIELDS]
 SAID = fields(
     {},
     {

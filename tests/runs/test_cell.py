@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from allreduce_bench.runs.shuffle import splitmix64
+from allreduce_bench.runs.cell import splitmix64
 
 PUBLISHED = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821]
 

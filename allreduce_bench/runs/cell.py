@@ -1,0 +1,98 @@
+"""What a launch measures, the launch, and the generator of numbers that orders cells and draws random floats."""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .typed_json import Natural, NotNegative, Positive
+
+EXECUTORS = (
+    "sendrecv",
+    "pipelined",
+    "compiled",
+    "compiled-pipelined",
+)  # of the same steps; the first is the default
+PIPELINED = ("pipelined", "compiled-pipelined")  # those that cut steps, and post messages ahead
+COMPILED = ("compiled", "compiled-pipelined")  # those that call MPI without the interpreter
+NATIVE = "native"  # the library's own all-reduce, and the executor that calls it from Python
+LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is measured within a launch; the launch adds the ranks and the nodes."""
+
+    algorithm: str
+    executor: str
+    count: int
+    segment: int | None  # elements: of a pipelined algorithm, or at which steps are cut; None: whole messages
+    cache: str = "warm"  # or cold
+    groups: str = ""  # or together, alone
+    window: int | None = None  # messages posted ahead; None: the executor has no window
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells the cell from the others of its launch, as it stands in files; see `folder.key_of`."""
+        segment, window = ("" if value is None else str(value) for value in (self.segment, self.window))
+        return self.algorithm, self.executor, str(self.count), segment, window, self.cache, self.groups
+
+    @classmethod
+    def from_key(cls, key: tuple[str, ...]) -> "Cell":
+        """The cell whose `key` this is."""
+        algorithm, executor, count, *numbers, cache, groups = key
+        segment, window = (int(text) if text else None for text in numbers)
+        return cls(algorithm, executor, int(count), segment, cache, groups, window)
+
+
+class Launch(NamedTuple):
+    """One planned mpirun."""
+
+    ranks: int
+    number: int
+
+    @property
+    def name(self) -> str:
+        """The name in files and columns: `4r-2`."""
+        return f"{self.ranks}r-{self.number}"
+
+    @classmethod
+    def named(cls, text: str) -> "Launch":
+        """The launch whose `name` this is. Raises ValueError for any other text."""
+        match = LAUNCH_NAME.fullmatch(text)
+        if match is None:
+            raise ValueError(f"'{text}' is not the name of a launch; expected for example 4r-2")
+        return cls(*map(int, match.groups()))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Where pipelined executors cut the steps of one size at one number of ranks."""
+
+    ranks: Positive
+    nbytes: Natural  # of the vector
+    segment_nbytes: Positive
+
+
+@dataclass(frozen=True)
+class CutPrices:
+    """The prices by which cuts were chosen, and where they came from."""
+
+    alpha_s: NotNegative
+    beta_s_per_byte: NotNegative
+    gamma_s_per_byte: NotNegative
+    source: str  # nominal, or the path of a machine file
+
+
+def competitor_name(algorithm: str, executor: str | None) -> str:
+    """What readers call an algorithm run one way: `ring`, `ring pipelined`, `native`, `native compiled`."""
+    return f"{algorithm} {executor}" if executor in EXECUTORS[1:] else algorithm
+
+
+def splitmix64(start: int, places: np.ndarray) -> np.ndarray:
+    """The numbers at `places`, int64, of the generator that begins at `start`: uint64 [place]."""
+    bits = np.uint64(start) + (places + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ bits >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ bits >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return bits ^ bits >> np.uint64(31)

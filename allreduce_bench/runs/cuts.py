@@ -1,0 +1,43 @@
+"""Where the pipelined executors cut steps: as asked for, or by what a message, a byte and its reduction cost.
+
+A message of m bytes is cut into pieces of g bytes, so that the next piece is received while the last one is reduced.
+That takes about max(beta, gamma) m for the longer of the two activities, min(beta, gamma) g for the piece that nothing
+overlaps with, and alpha for each of m / g pieces. The sum is smallest at g = sqrt(m alpha / min(beta, gamma)): the
+optimum of a pipeline with two stages, as in Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication:
+theory, practice, and experience" (2007), for pipelined trees. m is the block of a rank, 1/p of the vector.
+"""
+
+from math import inf, sqrt
+
+from .cell import Cut, CutPrices
+from .plan import Plan
+
+SHORTEST_NBYTES, LONGEST_NBYTES = 64 * 1024, 4 * 1024 * 1024  # of a chosen segment: below, messages cost too much
+FEWEST_PIECES = 2
+STEP_NBYTES = 1024  # a chosen segment is a whole number of these, so that it holds whole elements of every type
+DEFAULT_WINDOW = 4  # messages
+NOMINAL = CutPrices(2e-6, 1e-10, 1e-10, "nominal")  # two ranks on one node: 2 us, 10 GB/s both ways
+
+
+def chosen_segment_nbytes(message_nbytes: float, prices: CutPrices) -> int | None:
+    """Bytes of a segment of messages of `message_nbytes`; None: they go whole, fewer than FEWEST_PIECES are best."""
+    per_byte = min(prices.beta_s_per_byte, prices.gamma_s_per_byte)
+    best = sqrt(message_nbytes * prices.alpha_s / per_byte) if per_byte > 0 else inf
+    nbytes = int(min(max(best, SHORTEST_NBYTES), LONGEST_NBYTES))
+    nbytes -= nbytes % STEP_NBYTES
+    return nbytes if message_nbytes >= FEWEST_PIECES * nbytes else None
+
+
+def chosen_cuts(plan: Plan, prices: CutPrices) -> tuple[Cut, ...]:
+    """The cuts of every size and number of ranks of the plan by these prices; messages without one go whole."""
+    cuts = []
+    for ranks in plan.ranks:
+        for nbytes in plan.sizes:
+            if segment_nbytes := chosen_segment_nbytes(nbytes / plan.group_size(ranks), prices):
+                cuts.append(Cut(ranks, nbytes, segment_nbytes))
+    return tuple(cuts)
+
+
+def given_cuts(plan: Plan, segment_nbytes: int) -> tuple[Cut, ...]:
+    """The same segment at every size and number of ranks of the plan."""
+    return tuple(Cut(ranks, nbytes, segment_nbytes) for ranks in plan.ranks for nbytes in plan.sizes)
