@@ -11,6 +11,7 @@ import pandas as pd
 
 from .. import __version__
 from ..algorithms import builtin, find
+from ..runs.cell import parts_of
 from ..runs.schema import FLOOR
 from ..units import MAX_RANKS
 from .newest import or_newest
@@ -98,14 +99,22 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
 
 def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
     """The points of these algorithms. Raises OneLineError where there is none of a name."""
-    measured = sorted(set(points["algorithm"].dropna().astype(str)))
+    from ..evaluation.frames import competitors
+
+    competing = competitors(points[points["algorithm"].notna()])
+    measured = sorted(set(competing))
     for name in names or ():
-        if not any(fnmatchcase(algorithm, name) for algorithm in measured):
+        if not any(_is_named(competitor, name) for competitor in measured):
             raise OneLineError(f"-a {name}: not measured; measured: {', '.join(measured) or 'none'}")
     if not names:
         return points.copy()
-    is_named = [any(fnmatchcase(str(algorithm), name) for name in names) for algorithm in points["algorithm"]]
+    is_named = [any(_is_named(competitor, name) for name in names) for competitor in competitors(points)]
     return points[is_named].copy()
+
+
+def _is_named(competitor: str, name: str) -> bool:
+    """Whether `name`, in which * matches anything, is that of the competitor or of its algorithm."""
+    return fnmatchcase(competitor, name) or fnmatchcase(parts_of(competitor)[0], name)
 
 
 def _priced_as(words: tuple[str, ...], points: pd.DataFrame) -> Mapping[str, str]:
@@ -128,7 +137,7 @@ def _reason_for_no_fit(unfit) -> str:
     if not unfit:
         return "nothing to fit: no all-reduce has a time above 0"
     first, others = unfit[0], len(unfit) - 1
-    return f"{first.algorithm}: {first.reason}" + (
+    return f"{first.competitor}: {first.reason}" + (
         f" (and {others} more series that cannot be fitted)" if others else ""
     )
 
@@ -141,17 +150,17 @@ def _write_machine_file(path: Path, points: pd.DataFrame, listing) -> list[str]:
     for run, rows in points.groupby("run", sort=False, dropna=False):
         counts = {name: sorted({int(value) for value in rows[name].dropna()}) for name in ("ranks", "nodes")}
         runs.append({"run": str(run), **counts})
-    notes = [f"not fitted: {series.algorithm}: {series.reason}" for series in listing.unfit]
+    notes = [f"not fitted: {one.competitor}: {one.reason}" for one in listing.unfit]
     notes += [f"no gamma: {reason}" for reason in listing.refused]
     for joint in listing.joint:
         gamma = joint.gamma
         notes.append(
-            f"gamma {gamma.value:.3g} s/byte ({gamma.low:.2g} to {gamma.high:.2g}): {', '.join(joint.algorithms)}"
+            f"gamma {gamma.value:.3g} s/byte ({gamma.low:.2g} to {gamma.high:.2g}): {', '.join(joint.competitors)}"
         )
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     models = tuple(series.model for series in listing.fitted if series.model.parts[0].priced_as in builtin())
     left_out = [
-        f"{series.model.algorithm}: {OWN_FILE_REASON}" for series in listing.fitted if series.model not in models
+        f"{series.model.competitor}: {OWN_FILE_REASON}" for series in listing.fitted if series.model not in models
     ]
     notes += [f"not fitted: {reason}" for reason in left_out]
     write_machine(Machine(models, f"allreduce-bench {__version__}", created, tuple(runs), notes=tuple(notes)), path)

@@ -10,7 +10,7 @@ from .competitors import competing
 from .doubt import STATES
 from .grade import NOT_RELIABLE
 from .link_limit import passes_limit
-from .summary_row import SummaryRow, time_of
+from .summary_row import SummaryRow, competitor_of, time_of
 
 LIMIT_FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
 EXPECTED = {
@@ -82,9 +82,9 @@ def refuse_unplanned(limits: Iterable[AcceptanceLimit], plan: Plan) -> None:
                 f"{option}: the run does not measure {format_size(limit.nbytes)} "
                 f"(nearest size: {format_size(nearest)}); add it to --sizes"
             )
-        if limit.algorithm not in (None, *plan.algorithms):
+        if limit.algorithm not in (None, *plan.algorithms, *plan.competitors):
             raise PlanError(
-                f"{option}: '{limit.algorithm}' is not measured; the run's algorithms: {', '.join(plan.algorithms)}"
+                f"{option}: '{limit.algorithm}' is not measured; the run's algorithms: {', '.join(plan.competitors)}"
             )
         if max(plan.ranks) < 2:
             raise PlanError(f"{option}: a single rank sends no messages; use 2 ranks or more")
@@ -105,7 +105,7 @@ def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryR
 
 def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Judgement:
     cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
-    cells = [row for row in cells if limit.algorithm in (None, row["algorithm"])]
+    cells = [row for row in cells if limit.algorithm in (None, row["algorithm"], competitor_of(row))]
     measured = [row for row in cells if row["time_s"] is not None]
     trusted = [row for row in measured if row.get("doubt") in (None, STATES)]  # two states: judged by the slow one
     measured = trusted or measured
@@ -115,7 +115,7 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
         states = ", ".join(dict.fromkeys(f"{row['state']} ({row['reason']})" for row in cells))
         return Judgement(False, cell, f"FAILED: {cell}: {states}; required {_required(limit)}")
     best = min(measured, key=_held_time_s)
-    cell = f"{best['algorithm']} {where}"
+    cell = f"{competitor_of(best)} {where}"
     met, measurement = _hold_against(limit, best)
     judged = f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
     if best.get("grade") == NOT_RELIABLE:

@@ -10,7 +10,7 @@ from ..runs.dtypes import is_float
 from ..runs.plan import Plan
 from ..units import format_size, format_time, spans, three_digits
 from .competitors import competing
-from .summary_row import SummaryRow, time_of
+from .summary_row import SummaryRow, competitor_of, time_of
 
 EXACT = {"sum": "exactly rounded sum", "avg": "exactly rounded average", "max": "exact maximum", "min": "exact minimum"}
 Between = Literal["same_bits", "same_bits_calls", "same_bits_launches"]
@@ -81,7 +81,7 @@ def broken_promise(row: SummaryRow) -> str | None:
 
 def _series_key(row: SummaryRow) -> tuple:
     """Rank count, cache and algorithm: the key of a table line."""
-    return row["ranks"], row["cache"], row["algorithm"]
+    return row["ranks"], row["cache"], competitor_of(row)
 
 
 def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], sharing: str) -> Agreement:
@@ -90,7 +90,7 @@ def _agreement_of(alike: Sequence[SummaryRow], compared: Sequence[SummaryRow], s
     return Agreement(
         first["ranks"],
         first["cache"],
-        first["algorithm"],
+        competitor_of(first),
         _format_sizes(alike, [row for row in compared if _series_key(row)[:2] == _series_key(first)[:2]]),
         {name: first.get(name) for name in PROMISED},
         {name: first.get(name) for name in BETWEEN},
@@ -105,7 +105,7 @@ def _describe_sharing(row: SummaryRow, compared: Iterable[SummaryRow]) -> str:
     """The other algorithms with the same bits as this row: `ring, tree`, or `all others` of three or more."""
     cell = row["ranks"], row["cache"], row["nbytes"]
     rivals = [other for other in compared if (other["ranks"], other["cache"], other["nbytes"]) == cell]
-    others = {other["algorithm"]: other["bits"] for other in rivals if other["algorithm"] != row["algorithm"]}
+    others = {competitor_of(other): other["bits"] for other in rivals if competitor_of(other) != competitor_of(row)}
     names = [name for name, bits in others.items() if bits is not None and bits == row["bits"]]
     return "all others" if len(names) == len(others) > 2 else ", ".join(names)
 
@@ -125,7 +125,7 @@ def _equality_sentence(compared: Sequence[SummaryRow]) -> str:
     """`ring, tree: equal on all ranks, calls and launches; naive differs between ranks at 8 B`."""
     differing = _differing(compared)
     unstable = {name for name, _ in differing}
-    stable = [name for name in dict.fromkeys(row["algorithm"] for row in compared) if name not in unstable]
+    stable = [name for name in dict.fromkeys(competitor_of(row) for row in compared) if name not in unstable]
     all_compared = [over for column, over in BETWEEN.items() if any(row.get(column) is not None for row in compared)]
     everywhere = " and ".join(
         [", ".join(all_compared[:-1]), all_compared[-1]] if len(all_compared) > 1 else all_compared
@@ -139,9 +139,9 @@ def _differing(compared: Sequence[SummaryRow]) -> list[tuple[str, str]]:
     differing = []
     for column, over in BETWEEN.items():
         rows = [row for row in compared if row.get(column) == 0]
-        for name in dict.fromkeys(row["algorithm"] for row in rows):
-            own = [row for row in rows if row["algorithm"] == name]
-            sizes = _format_sizes(own, [row for row in compared if row["algorithm"] == name], every_size="all sizes")
+        for name in dict.fromkeys(competitor_of(row) for row in rows):
+            own = [row for row in rows if competitor_of(row) == name]
+            sizes = _format_sizes(own, [row for row in compared if competitor_of(row) == name], every_size="all sizes")
             differing.append((name, f"{name} differs between {over} at {sizes}"))
     return differing
 
@@ -150,7 +150,7 @@ def _same_result_sentence(compared: Sequence[SummaryRow]) -> str:
     """`ring = native` for algorithms with the same results at every size."""
     bits_of: dict[str, dict[int, str | None]] = {}
     for row in compared:
-        bits_of.setdefault(row["algorithm"], {})[row["nbytes"]] = row["bits"]
+        bits_of.setdefault(competitor_of(row), {})[row["nbytes"]] = row["bits"]
     classes: dict[tuple, list[str]] = {}
     for name, bits in bits_of.items():
         if None not in bits.values():
@@ -169,9 +169,9 @@ def _distance_sentence(plan: Plan, compared: Sequence[SummaryRow]) -> str:
     ulp_distance, worst = max(with_distance, key=lambda pair: pair[0])
     if ulp_distance == 0:
         return f"every compared result is the {EXACT[plan.op]}"
-    where = f"{worst['algorithm']}, {format_size(worst['nbytes'])}"
+    where = f"{competitor_of(worst)}, {format_size(worst['nbytes'])}"
     largest = max(row["nbytes"] for _, row in with_distance)
-    means = [(row["mean_ulp"] or 0.0, row["algorithm"]) for _, row in with_distance if row["nbytes"] == largest]
+    means = [(row["mean_ulp"] or 0.0, competitor_of(row)) for _, row in with_distance if row["nbytes"] == largest]
     ends = [f"{ulps(mean)} ({name})" for mean, name in sorted(means, key=lambda pair: pair[0])]
     average = " to ".join(dict.fromkeys((ends[0], ends[-1]))) + f" at {format_size(largest)}"
     return f"at most {ulps(ulp_distance)} ULP from the {EXACT[plan.op]} ({where}), mean {average}"

@@ -14,4 +14,5 @@ def qualifiers(cache: str, groups: str) -> list[str]:
 
 def cell_of(row: SummaryRow) -> Cell:
     """The cell that the row sums up."""
-    return Cell(row["algorithm"], row["executor"], row["count"], row["segment"], row["cache"], row["groups"])
+    same = row["algorithm"], row["executor"], row["count"], row["segment"], row["cache"], row["groups"]
+    return Cell(*same, row.get("window"))

@@ -1,15 +1,21 @@
 """Which rows compete with each other: those of one size, and the sizes of one table."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..runs.schema import ALONE
-from .summary_row import SummaryRow
+from .summary_row import SummaryRow, competitor_of
 
 
 def competing(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
     """All rows except those of one group alone, which are the reference for the others."""
     return [row for row in rows if row["groups"] != ALONE]
+
+
+def competitor_names(rows: Iterable[SummaryRow], algorithms: Sequence[str]) -> list[str]:
+    """The names of those that compete, in the order of `algorithms`."""
+    ordered = sorted(competing(rows), key=lambda row: algorithms.index(row["algorithm"]))
+    return list(dict.fromkeys(map(competitor_of, ordered)))
 
 
 def by_size(rows: Iterable[SummaryRow]) -> dict[tuple, list[SummaryRow]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..stats import LEAST_FOR_INTERVAL
 from .grade import NOT_RELIABLE
-from .summary_row import SummaryRow, time_of
+from .summary_row import SummaryRow, competitor_of, time_of
 from .telling import Difference, differences, drawn_in, launch_ratios
 
 IMPORTED = "imported"  # the executor of rows whose repetitions are means of many calls
@@ -32,13 +32,13 @@ class Contest(NamedTuple):
 
 def contest_of(rows: Sequence[SummaryRow]) -> Contest | None:
     """The contest between the measured rows of one size; None: fewer than two can be ranked."""
-    ranked = {row["algorithm"]: row for row in rows if row["doubt"] is None}
+    ranked = {competitor_of(row): row for row in rows if row["doubt"] is None}
     if len(ranked) < 2:
         return None
     lowest = min(ranked.values(), key=time_of)
     doubted = [row for row in rows if row["doubt"] is not None]
     is_lowest = all(min(row["launch_medians"].values()) > time_of(lowest) for row in doubted)
-    return Contest(ranked, lowest["algorithm"], is_lowest and lowest["grade"] != NOT_RELIABLE)
+    return Contest(ranked, competitor_of(lowest), is_lowest and lowest["grade"] != NOT_RELIABLE)
 
 
 def has_enough_calls(row: SummaryRow) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..runs.careful_reading import open_kept
+from ..runs.cell import competitor_name
 from ..runs.folder import KEY, RunFolder, run_names
 from ..runs.rows import Row, RunError
 from ..runs.schema import KINDS, REPETITIONS, SUMMARY, Column, names
@@ -80,6 +81,12 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
 def summary_frame(rows: Iterable[SummaryRow], run: str) -> pd.DataFrame:
     """The rows that `summarise` gave for one run, as `summary` returns them."""
     return _typed_frame(rows, SUMMARY, run)
+
+
+def competitors(rows: pd.DataFrame) -> pd.Series:
+    """What competes in each of `rows`, which have the columns algorithm and executor: see `cell.competitor_name`."""
+    names = [competitor_name(*pair) for pair in rows[["algorithm", "executor"]].itertuples(index=False)]
+    return pd.Series(names, index=rows.index, name="competitor", dtype=object)
 
 
 def _calls_frame(folder: RunFolder, run: str) -> pd.DataFrame:

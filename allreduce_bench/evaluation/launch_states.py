@@ -80,7 +80,9 @@ def add_states(rows: Sequence[SummaryRow]) -> None:
 
 
 def _series_of(row: SummaryRow) -> Series:
-    return row["ranks"], replace(cell_of(row), count=0).key
+    cell = cell_of(row)
+    segment = None if cell.window else cell.segment  # pipelined executors may cut each size in another way
+    return row["ranks"], replace(cell, count=0, segment=segment).key
 
 
 class StatesOfSeries(NamedTuple):

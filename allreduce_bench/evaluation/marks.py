@@ -58,6 +58,7 @@ def _described_columns(mark: Row) -> SummaryRow:
         "nodes_declared": _whole_or_none(mark["nodes_declared"]),
         "state": mark["state"],
         "reason": mark["reason"] or None,
+        "run_whole": mark.get("run_whole") or None,
         "internode_nbytes": _whole_or_none(mark["internode_nbytes"]),
         "path_messages": _whole_or_none(mark["path_messages"]),
         "path_nbytes": _whole_or_none(mark["path_nbytes"]),

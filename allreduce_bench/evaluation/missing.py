@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell, Launch, Plan
 from ..runs.schema import FLOORS
@@ -100,8 +101,9 @@ def _describe_cells(plan: Plan, cells: set[Cell]) -> str:
     for cell in planned:
         if cell in cells:
             qualifier = "".join(f" {word}" for word in qualifiers(cell.cache, cell.groups))
-            sizes_of.setdefault((cell.algorithm, qualifier), []).append(sizes.index(cell.count))
-    order = (*plan.algorithms, *FLOORS)
+            name = competitor_name(cell.algorithm, cell.executor)
+            sizes_of.setdefault((name, qualifier), []).append(sizes.index(cell.count))
+    order = (*plan.competitors, *FLOORS)
     names_of: dict[str, list[str]] = {}
     for name, qualifier in sorted(sizes_of, key=lambda key: order.index(key[0])):
         sizes_text = _format_spans(sizes_of[name, qualifier], lambda index: format_size(plan.sizes[index]))

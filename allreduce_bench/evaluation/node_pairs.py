@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..tables import UNBOUNDED, Screen, columns_of, fitted
 from ..units import format_size, three_digits
-from .summary_row import SummaryRow, time_of
+from .summary_row import SummaryRow, competitor_of, time_of
 
 SMALL, LARGE = 8, 4 << 20  # bytes, for the latency and the bandwidth
 METRICS = {SMALL: "latency", LARGE: "bandwidth"}
@@ -61,7 +61,7 @@ def pairs_of(nodes: Sequence[str]) -> list[Pair]:
 def measured_pair(pair: Pair, rows: Sequence[SummaryRow]) -> MeasuredPair:
     """The pair by the summary of its run, rows as `summary.summarise` gives them."""
     for row in rows:
-        cell = f"{row['algorithm']} {format_size(row['nbytes'])}"
+        cell = f"{competitor_of(row)} {format_size(row['nbytes'])}"
         if row["state"] != "done":
             return MeasuredPair(pair, {}, f"{cell}: {row['state']}, {row['reason'] or 'reason unknown'}")
         if row["nodes"] != len(pair):

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
+from ..runs.cell import EXECUTORS, NATIVE, native_beside
 from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.plan import Cell, ImportedPlan, Plan
 from ..runs.rows import Row
@@ -17,7 +18,7 @@ from .doubt import add_doubts
 from .grade import add_grades
 from .link_limit import least_s, link_of, share_of_limit
 from .standing import add_standings
-from .summary_row import SummaryRow, time_of
+from .summary_row import SummaryRow, competitor_of, time_of
 
 
 def summarise(folder: RunFolder) -> list[SummaryRow]:
@@ -83,13 +84,14 @@ def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
 
 
 def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
-    """By size, the plan's order of algorithms, cache, and kind of groups."""
+    """By size, the plan's order of algorithms, executor, cache, and kind of groups."""
     order = {name: i for i, name in enumerate(plan.algorithms)}
     return sorted(
         cells,
         key=lambda cell: (
             cell.count,
             order[cell.algorithm],
+            EXECUTORS.index(cell.executor) if cell.executor in EXECUTORS else -1,
             CACHES.index(cell.cache),
             plan.group_kinds.index(cell.groups),
         ),
@@ -117,6 +119,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "algorithm": cell.algorithm,
         "executor": cell.executor,
         "segment": cell.segment,
+        "window": cell.window,
         "cache": cell.cache,
         "groups": cell.groups,
         "ranks": ranks,
@@ -139,10 +142,11 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
 
 
 def _add_speedups(rows_of_size: Sequence[SummaryRow]) -> None:
-    """Give the rows of one size their speed-up over native, if neither time is doubted."""
+    """Give the rows of one size their speed-up over native called the same way, if neither time is doubted."""
     trusted = [row for row in rows_of_size if row["doubt"] is None]
-    native = next((row for row in trusted if row["algorithm"] == "native"), None)
+    natives = {competitor_of(row): row for row in trusted if row["algorithm"] == NATIVE}
     for row in rows_of_size:
+        native = natives.get(native_beside(row["executor"]))
         row["speedup"] = time_of(native) / time_of(row) if native and row["doubt"] is None else None
 
 

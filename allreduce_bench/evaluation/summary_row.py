@@ -5,6 +5,8 @@ The columns are those of `schema.SUMMARY`, which documents them; a test compares
 
 from typing import Literal, NamedTuple, TypedDict
 
+from ..runs.cell import competitor_name
+
 RealColumn = Literal[  # the columns of numbers that are not whole, for those who choose one by its name
     "time_s",
     "time_low_s",
@@ -116,6 +118,7 @@ class SummaryRow(SummaryFacts, total=False):
     algorithm: str
     executor: str
     segment: int | None
+    window: int | None
     ranks: int
     nodes: int | None
     nodes_declared: int | None
@@ -127,6 +130,7 @@ class SummaryRow(SummaryFacts, total=False):
     groups: str
     state: str
     reason: str | None
+    run_whole: str | None
     time_definition: str
     launches: int
     repetitions: int
@@ -192,8 +196,13 @@ class SummaryRow(SummaryFacts, total=False):
     grade_reasons: str | None
 
 
+def competitor_of(row: SummaryRow) -> str:
+    """What competes: an algorithm run one way, as `cell.competitor_name` calls it."""
+    return competitor_name(row["algorithm"], row.get("executor"))
+
+
 def time_of(row: SummaryRow) -> float:
     """The time of a cell that has one, seconds. Raises ValueError: it has none."""
     if (time_s := row["time_s"]) is None:
-        raise ValueError(f"{row['algorithm']} of {row['nbytes']} bytes has no time")
+        raise ValueError(f"{competitor_of(row)} of {row['nbytes']} bytes has no time")
     return time_s

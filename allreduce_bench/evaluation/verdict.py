@@ -8,6 +8,7 @@ that is shown; undecided sizes in between are its exceptions. An algorithm witho
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ..runs.cell import native_beside
 from ..stats import geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES
 from .competitors import tables
@@ -15,10 +16,9 @@ from .contest import Contest, contest_of, has_enough_calls, told_means
 from .grade import NOT_RELIABLE
 from .hand_over import HandOver, hand_over
 from .standing import EQUAL, FASTEST, SLOWER, UNCLEAR
-from .summary_row import SummaryRow, time_of
+from .summary_row import SummaryRow, competitor_of, time_of
 from .telling import ERROR_SHARE, NEGLIGIBLE, launch_ratios
 
-NATIVE = "native"
 LEAST_TOGETHER = 4  # sizes: fewer say little more together than alone
 ONE = "one algorithm"  # at most one was ranked at any size
 FEW_LAUNCHES, FEW_CALLS = "few launches", "few calls"
@@ -49,7 +49,7 @@ class Stretch(NamedTuple):
     is_won: bool  # the first of them is shown to be the fastest, from low to high but for the exceptions
     is_equal: bool  # of several leaders: they are shown to be as fast as each other
     exceptions: tuple[int, ...]  # sizes between low and high at which this is not shown
-    advantage: Advantage | None  # over native, or of native over the next; None: there is nobody to name
+    advantage: Advantage | None  # over native called alike, or of native over the next; None: there is nobody to name
     time_s: float  # of the first leader at the largest size
     absent: tuple[str, ...]  # who has no time that can be ranked at some size that is no exception
 
@@ -84,7 +84,7 @@ def _verdict(ranks: int, cache: str, rows_by_size: Mapping[int, Sequence[Summary
     grade = next(row["grade"] for rows in rows_by_size.values() for row in rows)
     contests = {nbytes: contest for nbytes, rows in rows_by_size.items() if (contest := contest_of(rows))}
     sizes = {nbytes: contest.rows for nbytes, contest in contests.items()}
-    names = {row["algorithm"] for rows in rows_by_size.values() for row in rows}
+    names = {competitor_of(row) for rows in rows_by_size.values() for row in rows}
     leaders = {nbytes: _leaders(contest.rows, names) for nbytes, contest in contests.items() if _is_told(contest)}
     if not leaders:
         reason = _why_nothing_is_told(contests, grade)
@@ -155,7 +155,7 @@ def _stretch(part: _Part, sizes: Sizes, measured: Mapping[int, Sequence[SummaryR
     shown = won or [nbytes for nbytes in part.sizes if first in sizes[nbytes]]
     rows_shown = {nbytes: sizes[nbytes] for nbytes in shown}
     standings = {rows[name]["standing"] for rows in rows_shown.values() for name in part.names if name in rows}
-    names = dict.fromkeys(row["algorithm"] for rows in measured.values() for row in rows)
+    names = dict.fromkeys(competitor_of(row) for rows in measured.values() for row in rows)
     return Stretch(
         shown[0],
         shown[-1],
@@ -179,9 +179,10 @@ def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
         for name, shared in common.items()
         if shared
     }
-    if not scores or NATIVE in names[1:]:
+    native = native_beside(next(rows[first].get("executor") for rows in sizes.values() if first in rows))
+    if not scores or native in names[1:]:
         return None
-    rival = NATIVE if NATIVE in scores else min(scores, key=scores.__getitem__)
+    rival = native if native in scores else min(scores, key=scores.__getitem__)
     ratios = [launch_ratios(rows[rival], rows[first]) for rows in common[rival]]
     launches = [launch for launch in ratios[0] if all(launch in of_size for of_size in ratios)]
     means = [geometric_mean([of_size[launch] for of_size in ratios]) for launch in launches]

@@ -55,6 +55,7 @@ class Imported:
     op: str | None = None
     count: int | None = None  # elements; None: to be had from nbytes and dtype
     segment: int | None = None  # elements
+    window: int | None = None  # messages posted ahead
     cache: str = "warm"
     system: str | None = None
     in_place: bool | None = None

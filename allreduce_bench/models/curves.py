@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..algorithms import builtin
+from ..evaluation.frames import competitors
 from ..evaluation.standing import FASTEST
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
@@ -140,9 +141,10 @@ def choices(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     """
     cache = preferred_cache(set(compared["cache"]))
     ranked = rows[(rows["cache"] == cache) & rows["standing"].notna()]
-    best = ranked.loc[ranked.groupby(AT)["time_s"].idxmin()].rename(columns={"algorithm": "fastest"})
-    best = best.assign(tied=best["standing"] != FASTEST)
-    compared = compared[compared["cache"] == cache].rename(columns={"algorithm": "chosen", "time_s": "chosen_s"})
+    best = ranked.loc[ranked.groupby(AT)["time_s"].idxmin()]
+    best = best.assign(fastest=competitors(best), tied=best["standing"] != FASTEST)
+    compared = compared[compared["cache"] == cache].rename(columns={"time_s": "chosen_s"})
+    compared = compared.assign(chosen=competitors(compared))
     compared = compared[compared.groupby(AT)["model_s"].transform("size") > 1]
     choice = compared.loc[compared.groupby(AT)["model_s"].idxmin(), [*AT, "chosen", "chosen_s"]]
     chosen = best[[*AT, "fastest", "tied", "time_s"]].merge(choice, on=AT)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from ..runs.cell import EXECUTORS
 from ..units import format_size, in_ranks, three_digits
 from .caches import cache_label
 from .model import Errors, Model, ModelPart, Parameter
@@ -34,9 +35,9 @@ def model_lines(models: Iterable[Model]) -> list[dict]:
 
 def series_label(model: Model) -> str:
     """What tells a model from the others of its run: `ring`, `ring, cold cache`."""
-    imported = "" if model.executor in ("", "native", "sendrecv", "imported") else f", {model.executor}"
+    imported = "" if model.executor in ("", "native", "imported", *EXECUTORS) else f", {model.executor}"
     label = cache_label(model.cache)
-    return f"{model.algorithm}{imported}{f', {label} cache' if label else ''}"
+    return f"{model.competitor}{imported}{f', {label} cache' if label else ''}"
 
 
 def parameter_phrase(parameter: Parameter) -> str:

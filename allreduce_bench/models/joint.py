@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ..runs.cell import competitor_name
 from ..runs.schema import FLOOR
 from .fitting import fit_form, separable, solve
 from .forms import Form, Meaning
@@ -35,6 +36,11 @@ class Joint(NamedTuple):
     parameters: tuple[Parameter, ...]
     condition: float
     median_error: float  # in sample
+
+    @property
+    def competitors(self) -> tuple[str, ...]:
+        """What readers call these algorithms, run by this executor."""
+        return tuple(competitor_name(name, self.executor) for name in self.algorithms)
 
     @property
     def gamma(self) -> Parameter:

@@ -82,7 +82,7 @@ class Listing(NamedTuple):
             values = ", ".join(map(_parameter_phrase, fit.parameters))
             prefix = f"{fit.run}: " if fit.run else ""
             lines.append(
-                f"{prefix}{' and '.join(fit.algorithms)} together: {values}; median error {fit.median_error:.1%}, "
+                f"{prefix}{' and '.join(fit.competitors)} together: {values}; median error {fit.median_error:.1%}, "
                 f"condition number {fit.condition:.2g}"
             )
         lines += [f"no gamma: {reason}" for reason in self.refused]
@@ -98,7 +98,7 @@ class Listing(NamedTuple):
         return joined_notes([(_series_label(model), model.notes) for model in models])
 
     def _unfit_lines(self) -> list[str]:
-        return [f"not fitted: {f'{one.run}: ' if one.run else ''}{one.algorithm}: {one.reason}" for one in self.unfit]
+        return [f"not fitted: {f'{one.run}: ' if one.run else ''}{one.competitor}: {one.reason}" for one in self.unfit]
 
     def _pooled_lines(self) -> list[str]:
         """The errors of all cells together."""
@@ -150,7 +150,7 @@ def _ranks_text(model: Model) -> str:
 
 
 def _series_label(model: Model) -> str:
-    return " ".join(filter(None, (model.run and f"{model.run}:", model.algorithm, cache_label(model.cache))))
+    return " ".join(filter(None, (model.run and f"{model.run}:", model.competitor, cache_label(model.cache))))
 
 
 def _error_text(errors: Errors | None) -> str:

@@ -84,6 +84,8 @@ def read_machine(path: Path) -> Machine:
         )
     try:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
+        for model in fields["models"]:
+            model.setdefault("window", None)  # files of former versions lack it
         machine = read_as(Machine, fields, exact=True)
         for model in machine.models:
             for part in model.parts:

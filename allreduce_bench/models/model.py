@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from ..runs.cell import competitor_name
 from ..runs.typed_json import NotNegative, Positive, not_empty
 from .forms import Form, crowded, matrix
 from .terms import Terms
@@ -67,6 +68,7 @@ class Model:
     op: str = ""
     itemsize: Positive = 1
     segment: Positive | None = None  # elements
+    window: Positive | None = None  # messages posted ahead
     ranks: tuple[Positive, ...] = ()  # that were measured
     ranks_per_node: NotNegative | None = None  # where it was the same throughout
     nbytes: tuple[Positive, ...] = ()  # smallest and largest measured size
@@ -76,6 +78,11 @@ class Model:
     errors: dict[str, Errors] = field(default_factory=dict)  # in_sample, leave_one_p_out, leave_largest_p_out
     plain_errors: dict[str, Errors] = field(default_factory=dict)  # the same of the plain alpha-beta fit
     notes: tuple[str, ...] = ()  # what a reader must know of the fit, sentences
+
+    @property
+    def competitor(self) -> str:
+        """What readers call it: its algorithm, and its executor where that is not the usual one."""
+        return competitor_name(self.algorithm, self.executor)
 
     def predict(self, ranks: int, terms_of: Sequence[Terms]) -> Prediction:
         """The time at `ranks`, from the terms of each part at these ranks and this size."""

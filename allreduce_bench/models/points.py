@@ -18,6 +18,7 @@ TYPES = {
     "dtype": "string",
     "op": "string",
     "segment": "Int64",  # elements
+    "window": "Int64",  # messages posted ahead
     "ranks": "int64",
     "nodes": "Int64",
     "count": "Int64",  # elements
@@ -28,7 +29,10 @@ TYPES = {
     "oversubscribed": "boolean",  # some node had more ranks than cores
 }
 POINTS = tuple(TYPES)
-SAME = ("algorithm", "executor", "cache", "dtype", "op", "segment", "ranks", "nodes", "count", "nbytes", "launch")
+SAME = (
+    *("algorithm", "executor", "cache", "dtype", "op", "segment", "window", "ranks", "nodes"),
+    *("count", "nbytes", "launch"),
+)
 
 
 def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:

@@ -137,11 +137,14 @@ def _time_s(predicted: Predicted) -> float:
 
 
 def _is_named(model: Model, name: str) -> bool:
-    return model.algorithm == name or known_as(model.algorithm, builtin()) == known_as(name, builtin()) is not None
+    return (
+        name in (model.algorithm, model.competitor)
+        or known_as(model.algorithm, builtin()) == known_as(name, builtin()) is not None
+    )
 
 
 def _not_fitted(machine: Machine, name: str) -> ValueError:
-    fitted = list(dict.fromkeys(model.algorithm for model in machine.models))
+    fitted = list(dict.fromkeys(model.competitor for model in machine.models))
     if machine.bare:
         if name == "native":
             return MachineError(
@@ -155,7 +158,7 @@ def _not_fitted(machine: Machine, name: str) -> ValueError:
 
 def _labels(models: Sequence[Model]) -> list[str]:
     """A name for each: the algorithm, and what else tells it from the others."""
-    labels = [model.algorithm for model in models]
+    labels = [model.competitor for model in models]
     for more in (lambda model: model.executor, lambda model: str(model.segment), lambda model: ""):
         labels = [
             f"{label} {more(model)}".strip() if labels.count(label) > 1 else label

@@ -1,7 +1,8 @@
 """Points of many series -> a model of each, or a sentence that says what is lacking.
 
-A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation and
-segment. Executors, caches and types are never pooled, nor are runs.
+A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation, segment
+and window. Executors, caches and types are never pooled, nor are runs. A pipelined executor may cut the steps of every
+size in another way; that does not divide a series, since the prices are those of the steps before they are cut.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..algorithms import builtin
+from ..runs.cell import PIPELINED, competitor_name
 from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
@@ -29,7 +31,7 @@ from .states_of_points import in_two_states
 from .terms import terms
 from .usable_points import TooFewPoints, float_column, itemsize_of, refuse_too_little, usable_points
 
-KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment")
+KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment", "window")
 LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between
 
 
@@ -40,6 +42,11 @@ class UnfittedSeries(NamedTuple):
     algorithm: str
     executor: str
     reason: str  # a sentence
+
+    @property
+    def competitor(self) -> str:
+        """What readers call it, as of a model."""
+        return competitor_name(self.algorithm, self.executor)
 
 
 class FittedSeries(NamedTuple):
@@ -65,7 +72,7 @@ def fit_series(
     own: Mapping[str, Algorithm] | None = None,
 ) -> Iterator[FittedSeries | UnfittedSeries]:
     """Each series of `points` in their order, fitted or not. `own`: algorithms of a user's own files."""
-    points = points.reset_index(drop=True)
+    points = _without_cuts(points.reset_index(drop=True))
     undecided = in_two_states(points)
     for key, rows in points.groupby(list(KEYS), sort=False, dropna=False):
         values = dict(zip(KEYS, (None if missing else value for value, missing in zip(key, pd.isna(list(key))))))
@@ -80,6 +87,14 @@ def fit_series(
         except TooFewPoints as error:
             run, algorithm, executor = (str(values[name] or "") for name in KEYS[:3])
             yield UnfittedSeries(run, algorithm, executor, "; ".join((str(error), *notes)))
+
+
+def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
+    """The points without the segments at which executors cut steps; algorithms keep their own."""
+    own = points["algorithm"].isin([name for name, algorithm in builtin().items() if algorithm.segmented])
+    if "window" not in points:  # of a frame that somebody made
+        points = points.assign(window=pd.NA)
+    return points.assign(segment=points["segment"].mask(points["executor"].isin(PIPELINED) & ~own))
 
 
 def _in_one_state(points: pd.DataFrame, undecided: pd.Series) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -121,6 +136,7 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         cache=values["cache"] or "warm",
         itemsize=itemsize,
         segment=None if segment is None else int(segment),
+        window=None if values["window"] is None else int(values["window"]),
         ranks=tuple(observed.counts),
         ranks_per_node=_ranks_per_node(usable),
         nbytes=(int(observed.nbytes.min()), int(observed.nbytes.max())),

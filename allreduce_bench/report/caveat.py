@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..evaluation.cell_label import qualifiers
-from ..evaluation.summary_row import SummaryRow
+from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..units import format_size, in_ranks
 
 FAILED = {"wrong": "WRONG RESULTS", "refused": "NO ALL-REDUCE", "hung": "HUNG"}
@@ -41,7 +41,7 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
     sizes: dict[tuple, list[str]] = {}
     for row in rows:
         if row["state"] != "done":
-            key = (str(row["state"]), int(str(row["ranks"])), str(row["algorithm"]), str(row["reason"] or ""))
+            key = (str(row["state"]), int(str(row["ranks"])), competitor_of(row), str(row["reason"] or ""))
             sizes.setdefault(key, []).append(cell_size(row))
     cells = [
         Gap(state, ranks, name, ", ".join(cell_sizes), reason)
@@ -59,7 +59,7 @@ def cells_text(rows: Sequence[SummaryRow]) -> str:
     """`ring (8 B, 1 KiB), two_tree (8 B) at 2 ranks; ...`."""
     sizes: dict[int, dict[str, list[str]]] = {}
     for row in rows:
-        cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(row["algorithm"], [])
+        cell_sizes = sizes.setdefault(row["ranks"], {}).setdefault(competitor_of(row), [])
         cell_sizes.append(cell_size(row))
     return "; ".join(
         ", ".join(f"{name} ({', '.join(cell_sizes)})" for name, cell_sizes in algorithms.items())

@@ -6,10 +6,10 @@ All functions return text about one run, made from its summary rows and the fact
 from collections.abc import Sequence
 
 from ..evaluation.agreement import BUG, broken_promise
-from ..evaluation.summary_row import SummaryRow
+from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..machine import LEVELS
 from ..units import format_size, in_ranks
-from .caveat import FAILED, Caveat, Note, cell_size, gaps
+from .caveat import FAILED, Caveat, Note, cell_size, cells_text, gaps
 from .time_caveats import find_time_caveats
 from .wrong_clusters_sentence import cluster_sentences
 
@@ -50,6 +50,7 @@ def find_caveats(rows: Sequence[SummaryRow], attempts: Sequence[dict], missing: 
         *_of_accidents(rows),
         *bit_caveats,
         *_of_gaps(rows),
+        *_of_whole(rows),
         *find_time_caveats(rows),
     ]
     caveats = [*_of_promises(rows), *_of_launches(attempts), *row_caveats, *_of_jobs(missing)]
@@ -111,7 +112,7 @@ def _of_clusters(rows: Sequence[SummaryRow]) -> list[Caveat]:
 def _of_accidents(rows: Sequence[SummaryRow]) -> list[Caveat]:
     """Cells that were measured in one launch and hung in another."""
     texts = [
-        f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
+        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, hung {accident.words}"
         for row in rows
         for accident in row.get("accidents") or ()
         if row["state"] == "done"
@@ -123,7 +124,7 @@ def _of_replicas(rows: Sequence[SummaryRow]) -> list[Caveat]:
     diverging: dict[str, set[int]] = {}
     for row in rows:
         if row.get("same_bits") == 0:
-            diverging.setdefault(str(row["algorithm"]), set()).add(int(str(row["ranks"])))
+            diverging.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
     if not diverging:
         return []
     names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in diverging.items())
@@ -138,7 +139,7 @@ def _of_reproducibility(rows: Sequence[SummaryRow]) -> list[Caveat]:
         changing: dict[str, set[int]] = {}
         for row in rows:
             if row.get(column) == 0 and not broken_promise(row):
-                changing.setdefault(str(row["algorithm"]), set()).add(int(str(row["ranks"])))
+                changing.setdefault(competitor_of(row), set()).add(int(str(row["ranks"])))
         if changing:
             names = ", ".join(f"{name} at {in_ranks(at)}" for name, at in changing.items())
             text = f"different bits in different {unit} for the same input (results are not reproducible): {names}"
@@ -151,7 +152,7 @@ def _of_promises(rows: Sequence[SummaryRow]) -> list[Caveat]:
     broken: dict[tuple, list[str]] = {}
     for row in rows:
         if words := broken_promise(row):
-            sizes = broken.setdefault((str(row["algorithm"]), int(str(row["ranks"])), words), [])
+            sizes = broken.setdefault((competitor_of(row), int(str(row["ranks"])), words), [])
             sizes.append(format_size(int(str(row["nbytes"]))))
     if not broken:
         return []
@@ -170,6 +171,16 @@ def _of_gaps(rows: Sequence[SummaryRow]) -> list[Caveat]:
     absent = sum(row["state"] not in ("done", *FAILED) for row in rows)
     text = f"{absent} of {len(rows)} planned cells have no time; the section 'Not measured' gives the reasons."
     return [Caveat("caution", f"{absent} of {len(rows)} cells not measured", (Note(text),))] if absent else []
+
+
+def _of_whole(rows: Sequence[SummaryRow]) -> list[Caveat]:
+    """Steps that a pipelined executor did not cut."""
+    cells_of: dict[str, list[SummaryRow]] = {}
+    for row in rows:
+        if why := row.get("run_whole"):
+            cells_of.setdefault(why, []).append(row)
+    notes = tuple(Note(f"{cells_text(cells)} ran whole: {why}") for why, cells in cells_of.items())
+    return [Caveat("info", "steps not cut", notes)] if notes else []
 
 
 def _of_jobs(missing: Sequence[str]) -> list[Caveat]:

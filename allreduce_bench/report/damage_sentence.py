@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.kept import Damage
 from ..runs.plan import ImportedPlan, Launch
@@ -83,7 +84,12 @@ def _found(damage: Damage) -> str:
 
 
 def _cell_text(mark: Row) -> str:
-    words = (mark["algorithm"], format_size(int(mark["nbytes"])), mark["cache"] if mark["cache"] == "cold" else "")
+    name = competitor_name(mark["algorithm"], mark["executor"])
+    words = (
+        name,
+        format_size(int(mark["nbytes"])),
+        mark["cache"] if mark["cache"] == "cold" else "",
+    )
     return " ".join(filter(None, (*words, mark["groups"])))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..evaluation.summary_row import RealColumn, SummaryRow
+from ..evaluation.summary_row import RealColumn, SummaryRow, competitor_of
 from ..units import format_size, three_digits
 
 Words = Callable[[SummaryRow], str]  # of one row; empty: it has none
@@ -52,7 +52,7 @@ def _interval(row: SummaryRow) -> str:
 
 CELL = (
     DistributionColumn("size", lambda row: format_size(row["nbytes"])),
-    DistributionColumn("algorithm", _column_text("algorithm"), "text"),
+    DistributionColumn("algorithm", competitor_of, "text"),
     DistributionColumn("cache", lambda row: "cold" if row.get("cache") == "cold" else "", "text"),
     DistributionColumn("groups", _column_text("groups"), "text"),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ..evaluation.standing import EQUAL, FASTEST, UNCLEAR
-from ..evaluation.summary_row import SummaryRow, time_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
 from .verdict_sentence import MARGIN
@@ -23,11 +23,11 @@ def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
     """The columns of rows of one rank count and cache; intervals only on a screen, and only if they fit."""
     rows_of: dict[int, dict[str, SummaryRow]] = {}
     for row in rows:
-        rows_of.setdefault(row["nbytes"], {})[row["algorithm"]] = row
+        rows_of.setdefault(row["nbytes"], {})[competitor_of(row)] = row
     tried = {row["nbytes"] for row in rows if row["state"] not in UNTRIED}
     lines = [rows_of[nbytes] for nbytes in sorted(tried or rows_of)]
     sizes = tuple(Field(format_size(nbytes)) for nbytes in sorted(tried or rows_of))
-    names = list(dict.fromkeys(row["algorithm"] for row in rows))
+    names = list(dict.fromkeys(competitor_of(row) for row in rows))
     times = [_times(name, [line.get(name) for line in lines], screen.width is not None) for name in names]
     return [Column(("size",), sizes), *times, *_results(lines, any(row.get("limit_s") for row in rows))]
 
@@ -116,7 +116,7 @@ def lowest_of(rows: Iterable[SummaryRow]) -> SummaryRow | None:
 def winner_of(lowest: SummaryRow) -> str:
     """Its algorithm if it is the fastest, else the mark of its standing."""
     standing = lowest.get("standing")
-    return lowest["algorithm"] if standing == FASTEST else MARK.get(standing or "", "-").strip()
+    return competitor_of(lowest) if standing == FASTEST else MARK.get(standing or "", "-").strip()
 
 
 def in_two_lines(name: str) -> tuple[str, str]:

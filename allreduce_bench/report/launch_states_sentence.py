@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ..evaluation.cell_label import qualifiers
 from ..evaluation.launch_states import StatesOfSeries, series_in_states
-from ..evaluation.summary_row import LaunchStates, SummaryRow
+from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of
 from ..lateness import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, FEWEST_LAUNCHES
 from ..stats import median
 from ..units import format_size, format_time, in_ranks
@@ -44,7 +44,7 @@ def _suspected(series: StatesOfSeries) -> str:
 def _series_text(series: StatesOfSeries) -> str:
     """`ring at 352 ranks`, `ring cold at 2 ranks`."""
     row = series.rows[0]
-    return f"{' '.join([row['algorithm'], *qualifiers(row['cache'], row['groups'])])} at {in_ranks([row['ranks']])}"
+    return f"{' '.join([competitor_of(row), *qualifiers(row['cache'], row['groups'])])} at {in_ranks([row['ranks']])}"
 
 
 def _sizes_text(series: StatesOfSeries) -> str:

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,11 +18,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .. import __version__
 from ..evaluation import agreement, group_losses
-from ..evaluation.competitors import competing
+from ..evaluation.competitors import competing, competitor_names
 from ..evaluation.frames import run_names, summary_frame
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import summarise
-from ..evaluation.summary_row import SummaryRow
+from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import verdicts
 from ..models import description
 from ..models.curves import NO_OWN
@@ -111,6 +112,7 @@ def _section(
     return {
         "name": name,
         "plan": plan,
+        "competitors": competitor_names(rows, plan.algorithms),
         **_origin(folder, plan, rows, attempts),
         "findings": [
             *damage_caveats(damage_report(folder)),
@@ -130,8 +132,7 @@ def _section(
         "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
         "tables": [
             _table(plan, ranks, cache, of)
-            for ranks in plan.ranks
-            for cache in plan.caches
+            for ranks, cache in product(plan.ranks, plan.caches)
             if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
         ],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
@@ -179,7 +180,7 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
     """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
     lines = []
     for nbytes in sorted({row["nbytes"] for row in rows}):
-        row_of = {str(row["algorithm"]): row for row in competing(rows) if row["nbytes"] == nbytes}
+        row_of = {competitor_of(row): row for row in competing(rows) if row["nbytes"] == nbytes}
         lowest = lowest_of(row_of.values())
         some = next(iter(row_of.values()))
         lines.append(
@@ -191,11 +192,15 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
                 "floors": [some[name] for name in figures.FLOORS],
             }
         )
-    oversubscribed = any(row["oversubscribed"] for row in rows)
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
     limited = any(row.get("limit_s") for row in rows)
     floors = any(row[name] for row in rows for name in figures.FLOORS)
-    marks = {"oversubscribed": oversubscribed, "declared": declared, "limited": limited, "floors": floors}
+    marks = {
+        "oversubscribed": any(row["oversubscribed"] for row in rows),
+        "declared": declared,
+        "limited": limited,
+        "floors": floors,
+    }
     groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
     statistics = distribution.tables(rows)
     return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": statistics, **marks, **groups}
@@ -204,7 +209,7 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
     """The models of the series of a run, and (series, reason) for each series without a model."""
     fits = list(fit_series(points, own=own))
-    unfit = [(fit.algorithm, fit.reason) for fit in fits if isinstance(fit, UnfittedSeries)]
+    unfit = [(fit.competitor, fit.reason) for fit in fits if isinstance(fit, UnfittedSeries)]
     return [fit.model for fit in fits if isinstance(fit, FittedSeries)], unfit
 
 

@@ -7,7 +7,7 @@ from ..evaluation import agreement
 from ..evaluation.competitors import competing
 from ..evaluation.doubt import BELOW_FLOOR
 from ..evaluation.link_limit import passes_limit
-from ..evaluation.summary_row import SummaryRow
+from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
@@ -152,7 +152,7 @@ def _cell_name(row: SummaryRow) -> str:
 
 def _algorithm_of(row: SummaryRow) -> str:
     """`ring`, or `ring alone`."""
-    return f"{row['algorithm']} {ALONE}" if row["groups"] == ALONE else str(row["algorithm"])
+    return f"{competitor_of(row)} {ALONE}" if row["groups"] == ALONE else competitor_of(row)
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
@@ -164,6 +164,15 @@ def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:
     parts = [f"all at {', '.join(complete_sizes)}"] if complete_sizes else []
     others = [f"{name} {format_size(nbytes)}" for name, nbytes in other_cells]
     return ", ".join([*parts, *([_few(others)] if others else [])])
+
+
+def _whole_notes(rows: Sequence[SummaryRow]) -> list[str]:
+    """Which steps were not cut although a pipelined executor ran them, and why."""
+    cells_of: dict[str, list[str]] = {}
+    for row in rows:
+        if why := row.get("run_whole"):
+            cells_of.setdefault(why, []).append(_cell_name(row))
+    return [f"ran whole: {_few(cells)}: {why}" for why, cells in cells_of.items()]
 
 
 def _notes(rows: Sequence[SummaryRow]) -> list[str]:
@@ -178,9 +187,10 @@ def _notes(rows: Sequence[SummaryRow]) -> list[str]:
     for row in rows:
         accidents = row.get("accidents") or () if row["state"] == "done" else ()
         notes += [f"hung: {_cell_name(row)} {accident.words}" for accident in accidents]
-    diverging = sorted({str(row["algorithm"]) for row in rows if row.get("same_bits") == 0})
+    notes += _whole_notes(rows)
+    diverging = sorted({competitor_of(row) for row in rows if row.get("same_bits") == 0})
     if diverging:
         notes.append(f"different bits on different ranks (replicas would diverge): {', '.join(diverging)}")
-    broken = {str(row["algorithm"]): words for row in rows if (words := agreement.broken_promise(row))}
+    broken = {competitor_of(row): words for row in rows if (words := agreement.broken_promise(row))}
     notes += [f"BROKEN PROMISE: {name}: {words}: {agreement.BUG}" for name, words in broken.items()]
     return notes

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ..evaluation import doubt
 from ..evaluation.cell_times import MIN_LAUNCHES, split_values
 from ..evaluation.doubt import MUCH_INVALID, STRONG_DRIFT, drifts
-from ..evaluation.summary_row import SummaryRow, time_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..lateness import FEWEST_LAUNCHES
 from ..measuring.budget import MAX_REPETITIONS
 from ..stats import LEAST_FOR_INTERVAL
@@ -151,7 +151,7 @@ REMARKS = (
 def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
     """All-reduces that took less than an empty call or, between ranks, than a copy of the vector."""
     texts = [
-        f"{row['algorithm']} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
+        f"{competitor_of(row)} {cell_size(row)}, {row['ranks']} ranks, took {format_time(time_of(row))}, "
         f"{FLOORS[name]} {format_time(floor_s)}"
         for row in done
         for name, floor_s in doubt.passed_floors(row).items()

@@ -13,7 +13,6 @@ from ..evaluation.verdict import (
     DOUBTED,
     FEW_CALLS,
     FEW_LAUNCHES,
-    NATIVE,
     NOISE,
     ONE,
     UNRELIABLE,
@@ -21,6 +20,7 @@ from ..evaluation.verdict import (
     Stretch,
     Verdict,
 )
+from ..runs.cell import NATIVES
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, three_digits
 
@@ -69,7 +69,7 @@ def lines(verdict: Verdict) -> list[Line]:
 def _stretch_line(stretch: Stretch, grade: str) -> Line:
     first, *near = stretch.leaders
     ratio = _advantage(stretch.advantage, grade) + (
-        " (the second fastest)" if first == NATIVE and stretch.advantage else ""
+        " (the second fastest)" if first in NATIVES and stretch.advantage else ""
     )
     time = f"{format_time(stretch.time_s)} at {format_size(stretch.high)}"
     note = f" (not ranked at all of these sizes: {_few(stretch.absent)})" if stretch.absent else ""

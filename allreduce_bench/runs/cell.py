@@ -17,6 +17,7 @@ EXECUTORS = (
 PIPELINED = ("pipelined", "compiled-pipelined")  # those that cut steps, and post messages ahead
 COMPILED = ("compiled", "compiled-pipelined")  # those that call MPI without the interpreter
 NATIVE = "native"  # the library's own all-reduce, and the executor that calls it from Python
+NATIVES = (NATIVE, f"{NATIVE} {COMPILED[0]}")  # as competitors: called from Python, and compiled
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
 
 
@@ -88,6 +89,17 @@ class CutPrices:
 def competitor_name(algorithm: str, executor: str | None) -> str:
     """What readers call an algorithm run one way: `ring`, `ring pipelined`, `native`, `native compiled`."""
     return f"{algorithm} {executor}" if executor in EXECUTORS[1:] else algorithm
+
+
+def parts_of(competitor: str) -> tuple[str, str]:
+    """The algorithm of a `competitor_name`, and its executor where the name says it."""
+    algorithm, _, executor = competitor.rpartition(" ")
+    return (algorithm, executor) if algorithm and executor in EXECUTORS[1:] else (competitor, "")
+
+
+def native_beside(executor: str | None) -> str:
+    """The native that is called like `executor`, from Python or compiled: what a speed-up of it is held against."""
+    return NATIVES[executor in COMPILED]
 
 
 def splitmix64(start: int, places: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 
 from ..units import unknown_word
-from .cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Cell, Cut, CutPrices, Launch, splitmix64
+from .cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Cell, Cut, CutPrices, Launch, competitor_name, splitmix64
 from .dtypes import DTYPES, MOST_RANKS, is_float
 from .schema import ALONE, CACHES, FLOOR, FLOORS, FORMER_SYNCS, NO_GROUPS, SYNCS, TOGETHER
 from .start import Start
@@ -153,6 +153,11 @@ class Plan:
         if algorithm != NATIVE:
             return self.executors
         return tuple(dict.fromkeys(COMPILED[0] if name in COMPILED else NATIVE for name in self.executors))
+
+    @property
+    def competitors(self) -> list[str]:
+        """What readers call the algorithms, each run by each of its executors, in the plan's order."""
+        return [competitor_name(name, executor) for name in self.algorithms for executor in self.executors_of(name)]
 
     def planned_launches(self) -> list[Launch]:
         """All launches; the rank counts take turns, so that a drift of the machine touches all of them."""

@@ -184,7 +184,7 @@ SUMMARY = (
     Column("reduce_floor_s", "s", "real", "reference time of a local reduction of the vector, fastest call"),
     Column("algbw_bytes_per_s", "bytes/s", "real", "nbytes / time_s"),
     Column("busbw_bytes_per_s", "bytes/s", "real", "nbytes / time_s * 2(p-1)/p; with groups p is the number of ranks of one group"),
-    Column("speedup", "", "real", "time of native / time_s; empty if native was not measured, or if either time is doubtful"),
+    Column("speedup", "", "real", "time of native, called the same way (from Python or compiled), / time_s; empty if that was not measured, or if either time is doubtful"),
     Column("doubt", "", "text", "why the time is not ranked: below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition"),
     Column("standing", "", "text", "fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one"),
     Column("wrong", "elements", "whole", "wrong elements over all ranks and launches; empty: unchecked"),

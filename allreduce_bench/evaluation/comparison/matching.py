@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...runs.rows import RunError
 from ...units import format_size, in_ranks
 from ..doubt import OTHER_DEFINITION
-from ..summary_row import SummaryRow
+from ..summary_row import SummaryRow, competitor_of
 from .ratio import Side
 from .reading import ComparedRun
 
@@ -27,6 +27,7 @@ class MatchKey:
     algorithm: str
     executor: str
     segment: int | None
+    window: int | None
     dtype: str | None
     op: str | None
     count: int
@@ -133,7 +134,8 @@ def _rows_by_key(
     rows_by_key: dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]] = {}
     for run in side:
         for row in run.rows:
-            if (not algorithms or row["algorithm"] in algorithms) and (not sizes or row["nbytes"] in sizes):
+            is_named = not algorithms or row["algorithm"] in algorithms or competitor_of(row) in algorithms
+            if is_named and (not sizes or row["nbytes"] in sizes):
                 rows_by_key.setdefault(_key_of(row), []).append((run, row))
     return rows_by_key
 
@@ -144,6 +146,7 @@ def _key_of(row: SummaryRow) -> MatchKey:
         row["algorithm"],
         row["executor"],
         row["segment"],
+        row.get("window"),
         row["dtype"],
         row["op"],
         row["count"],
@@ -182,26 +185,30 @@ def _describe_state(rows: Rows) -> str:
 
 
 def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
-    """A name for each cell, with executor and segment only if needed to make it unique."""
+    """A name for each cell, with executor, segment and window only if needed to make it unique."""
     short = {key: _short_name(row) for key, row in rows.items()}
     count = Counter(short.values())
     return {
-        key: name if count[name] == 1 else f"{name}, {rows[key]['executor']}, segment {rows[key]['segment']}"
+        key: name if count[name] == 1 else f"{name}, {key.executor}, segment {key.segment}{_window_text(key)}"
         for key, name in short.items()
     }
+
+
+def _window_text(key: MatchKey) -> str:
+    return f", window {key.window}" if key.window else ""
 
 
 def _short_name(row: SummaryRow) -> str:
     """`ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
     values = [row.get(name) or usual for name, usual in USUAL.items()]
     unusual = [str(value) for value, usual in zip(values, USUAL.values()) if value != usual]
-    return ", ".join([f"{row['algorithm']} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
+    return ", ".join([f"{competitor_of(row)} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
 
 
 def _none_named_sentence(side: Sequence[ComparedRun]) -> str:
     """The error for a side without any of the named cells, with the cells that it has."""
     rows = [row for run in side for row in run.rows]
-    algorithms = ", ".join(dict.fromkeys(row["algorithm"] for row in rows))
+    algorithms = ", ".join(dict.fromkeys(map(competitor_of, rows)))
     sizes = ", ".join(map(format_size, sorted({row["nbytes"] for row in rows})))
     return f"{side[0].name} has no cell that matches -a and --sizes; it has: {algorithms}; {sizes}"
 

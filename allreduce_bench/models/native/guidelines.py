@@ -21,13 +21,13 @@ from typing import NamedTuple
 from ...algorithms import builtin
 from ...evaluation.competitors import competing
 from ...evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
-from ...evaluation.summary_row import SummaryRow, time_of
+from ...evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ...evaluation.telling import Difference, differences, holm, launch_ratios
+from ...runs.cell import COMPILED, NATIVE, NATIVES
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..caches import cache_label
 from .known import known_as
 
-NATIVE = "native"  # the executor of a library's own all-reduce
 LARGER, SMALLER = "itself at the next larger size", "itself at the next smaller size, repeated"
 REDUCE_BROADCAST = ("tree", "parameter_server")
 OTHER, REDUCED = "no slower than another all-reduce", "no slower than reduce + broadcast"
@@ -78,13 +78,23 @@ def comparisons(rows: Sequence[SummaryRow]) -> list[GuidelineComparison]:
     trusted = [row for row in timed if not row.get("doubt") and row.get("grade") != NOT_RELIABLE]
     trusted.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
     for _, group_rows in groupby(trusted, lambda row: (row["ranks"], row["cache"])):
-        rivals = list(group_rows)
-        for name in dict.fromkeys(row["algorithm"] for row in rivals if row["executor"] == NATIVE):
-            own_rows = [row for row in rivals if row["algorithm"] == name]
-            pairs += [*_against_others(own_rows, rivals), *_against_itself(own_rows)]
+        for rivals in _called_alike(list(group_rows)):
+            for name in dict.fromkeys(competitor_of(row) for row in rivals if _is_native(row)):
+                own_rows = [row for row in rivals if competitor_of(row) == name]
+                pairs += [*_against_others(own_rows, rivals), *_against_itself(own_rows)]
     told = differences([pair.ratios for pair in pairs])
     broken = holm([difference.p_value if difference and difference.ratio > 1 else 1.0 for difference in told])
     return [_compared(*each) for each in zip(pairs, told, broken)]
+
+
+def _called_alike(rows: Sequence[SummaryRow]) -> tuple[list[SummaryRow], list[SummaryRow]]:
+    """Those called from Python, and those called compiled: a comparison of both would judge the interpreter."""
+    compiled = [row for row in rows if row["executor"] in COMPILED]
+    return [row for row in rows if row["executor"] not in COMPILED], compiled
+
+
+def _is_native(row: SummaryRow) -> bool:
+    return row["executor"] == NATIVE or competitor_of(row) == NATIVES[1]
 
 
 def broken_guidelines(compared: Sequence[GuidelineComparison]) -> list[dict[str, str]]:
@@ -132,9 +142,9 @@ def _times(comparison: GuidelineComparison) -> str:
 def _against_others(own_rows: Sequence[SummaryRow], rivals: Sequence[SummaryRow]) -> Iterator[_Pair]:
     for row in own_rows:
         for rival in rivals:
-            if rival["nbytes"] == row["nbytes"] and rival["algorithm"] != row["algorithm"]:
-                name = str(rival["algorithm"])
-                is_reduce_broadcast = known_as(name, builtin()) in REDUCE_BROADCAST
+            if rival["nbytes"] == row["nbytes"] and competitor_of(rival) != competitor_of(row):
+                name = competitor_of(rival)
+                is_reduce_broadcast = known_as(rival["algorithm"], builtin()) in REDUCE_BROADCAST
                 guideline = REDUCED if is_reduce_broadcast else OTHER
                 yield _Pair(guideline, row, rival, name, format_time(time_of(rival)))
 
@@ -155,7 +165,7 @@ def _time_at_size(row: SummaryRow) -> str:
 
 def _compared(pair: _Pair, told: Difference | None, is_answered: bool) -> GuidelineComparison:
     own = pair.own
-    key = (str(own["algorithm"]), own["cache"], own["ranks"], own["nbytes"])
+    key = (competitor_of(own), own["cache"], own["ranks"], own["nbytes"])
     low, high = (told.low, told.high) if told else (None, None)
     factor = time_of(own) / time_of(pair.rival)
     broken = is_answered and not (told and told.is_equal)

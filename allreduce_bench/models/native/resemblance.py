@@ -24,6 +24,7 @@ import pandas as pd
 from ...algorithms import builtin
 from ...evaluation.competitors import competing
 from ...evaluation.summary_row import SummaryRow, time_of
+from ...runs.cell import COMPILED, NATIVE
 from ...stats import median
 from ...units import format_size, in_ranks
 from ..caches import preferred_cache
@@ -79,7 +80,8 @@ def resemblances_of(rows: Sequence[SummaryRow]) -> list[Resemblance]:
     timed = [row for row in timed if not row.get("launch_states")]
     cache = preferred_cache({row["cache"] for row in timed})
     timed = [row for row in timed if row["cache"] == cache]
-    native = {(row["ranks"], row["nbytes"]): row for row in timed if row["executor"] == "native"}
+    called = NATIVE if any(row["executor"] == NATIVE for row in timed) else COMPILED[0]
+    native = {(row["ranks"], row["nbytes"]): row for row in timed if _is_called(row, called)}
     candidates = _candidates(timed)
     ranks = sorted({p for p, _ in native})
     _refuse_too_little(native, candidates, ranks)
@@ -89,6 +91,11 @@ def resemblances_of(rows: Sequence[SummaryRow]) -> list[Resemblance]:
         around = ranks[first : first + NEIGHBOURS]
         resemblances += _resemblances_at(p, around, native, candidates)
     return resemblances
+
+
+def _is_called(row: SummaryRow, executor: str) -> bool:
+    """Whether it is of the library's own all-reduce, called so."""
+    return row["executor"] == executor and (executor == NATIVE or row["algorithm"] == NATIVE)
 
 
 def _refuse_too_little(native: Mapping, candidates: Mapping, ranks: Sequence[int]) -> None:
@@ -109,9 +116,11 @@ def _candidates(timed: Sequence[SummaryRow]) -> dict[str, list[SummaryRow]]:
     """Our name of each algorithm that was measured beside native -> its rows."""
     rows_of: dict[str, list[SummaryRow]] = {}
     for row in timed:
-        name = known_as(str(row["algorithm"]), builtin()) if row["executor"] != "native" else None
+        name = known_as(str(row["algorithm"]), builtin()) if row["executor"] != NATIVE else None
         if name:
-            rows_of.setdefault(name, []).append(row)
+            rows = rows_of.setdefault(name, [row])
+            if rows[0] is not row and rows[0]["executor"] == row["executor"]:  # of several executors one will do
+                rows.append(row)
     return rows_of
 
 

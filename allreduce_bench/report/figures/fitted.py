@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from ...evaluation.frames import competitors
 from ..figure import MODELS, Drawing, FigureData, ReportFigure
 from .looks import COLUMNS, GRID, LEGEND_WIDTH, MARKERS, PANELS_WIDTH, size_axis
 
@@ -39,7 +40,7 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
     """A pair of panels for each series of `models.curves.held`: time over size, points measured and lines modelled,
     and model / measured with the band of 10 % and the band of the spread between launches.
     """
-    series = list(compared.groupby(["algorithm", "cache"], sort=False))
+    series = list(compared.groupby([competitors(compared), "cache"], sort=False))
     if not series:
         return None
     looks = _looks_of_ranks(sorted(compared["ranks"].unique()))

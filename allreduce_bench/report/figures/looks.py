@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
+from ...runs.cell import NATIVE as NATIVE_NAME
+from ...runs.cell import parts_of
 from ...units import format_size
 
 Style = dict[str, Any]  # keywords of matplotlib
@@ -19,6 +21,12 @@ Style = dict[str, Any]  # keywords of matplotlib
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#882255")
 MARKERS = "osD^vPX<>ph*"
 LINES = ("-", "-.", ":")
+DASHES = {  # executor -> line
+    "pipelined": (0, (5, 1.5)),
+    "compiled": (0, (1, 1)),
+    "compiled-pipelined": (0, (5, 1.5, 1, 1.5)),
+}
+HATCHES = {"pipelined": "//", "compiled": "..", "compiled-pipelined": "xx"}  # executor -> of a field of a map
 NATIVE: Style = {
     "color": "black",
     "marker": "o",
@@ -38,15 +46,21 @@ PANELS_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 11.1, 3.3, 2.0  # inches
 TICKS = 6  # spaces between sizes named on an axis, at most
 
 
-def styles(algorithms: Iterable[str]) -> dict[str, Style]:
-    """Colour, marker and line of each algorithm; no two share their marker, up to twelve beside native."""
+def styles(competitors: Iterable[str]) -> dict[str, Style]:
+    """Colour, marker and line of each competitor; no two algorithms share their marker, up to twelve beside native.
+
+    An algorithm has one colour and marker, and another line for every executor.
+    """
     drawn: dict[str, Style] = {}
-    for name in dict.fromkeys(algorithms):
-        number = len(drawn) - ("native" in drawn)
+    numbers: dict[str, int] = {}  # of the algorithms beside native
+    for competitor in dict.fromkeys(competitors):
+        name, executor = parts_of(competitor)
+        number = numbers.setdefault(name, len(numbers)) if name != NATIVE_NAME else 0
         turn = number // len(COLOURS)
         colour, marker = _shade(COLOURS[number % len(COLOURS)], turn), MARKERS[number % len(MARKERS)]
         line = LINES[turn % len(LINES)]
-        drawn[name] = NATIVE if name == "native" else {"color": colour, "marker": marker, "linestyle": line}
+        style = NATIVE if name == NATIVE_NAME else {"color": colour, "marker": marker, "linestyle": line}
+        drawn[competitor] = {**style, "linestyle": DASHES[executor]} if executor else style
     return drawn
 
 

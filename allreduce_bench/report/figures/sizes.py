@@ -11,7 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from ...evaluation.frames import competitors
 from ...evaluation.summary_row import RealColumn
+from ...runs.cell import COMPILED, NATIVES
 from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
 from .looks import (
     BOUND,
@@ -63,13 +65,20 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
 
 def draw_speedup(data: FigureData) -> Drawing | None:
     """Speed-up over native, over size."""
-    caption = f"Speed-up: time of native / time of each algorithm; above 1 is faster than native.{_cold_sentence(data)}"
+    caption = "Speed-up: time of native / time of each algorithm; above 1 is faster than native."
+    caption += _beside_sentence(data) + _cold_sentence(data)
     return _drawing(data, speedup(data.frame), caption, ["speedup", "time_s"])
 
 
 LATENCY = ReportFigure(stem="latency", section=TIMES, turn=10, draw=draw_latency)
 BANDWIDTH = ReportFigure(stem="bus_bandwidth", section=TIMES, turn=20, draw=draw_bandwidth)
 SPEEDUP = ReportFigure(stem="speedup", section=TIMES, turn=30, draw=draw_speedup)
+
+
+def _beside_sentence(data: FigureData) -> str:
+    if not data.frame["executor"].isin(COMPILED).any():
+        return ""
+    return f" Compiled executors are divided into {NATIVES[1]}, the others into {NATIVES[0]}."
 
 
 def _cold_sentence(data: FigureData) -> str:
@@ -171,21 +180,21 @@ def _panels(
     `note`: what the line of `bounds` is called where it is a bound, and what it is made of.
     Logarithmic panels share their y axis; linear ones have their own, so that large rank counts are not flat at 0.
     """
-    styled = styles(rows["algorithm"])
+    styled = styles(competitors(rows))
     rows = rows[rows["nbytes"] > 0].groupby("ranks").filter(lambda group: group["time_s"].notna().any())
     if rows.empty:
         return None
     both = rows["cache"].nunique() > 1
     figure, panels = grid(rows["ranks"].nunique(), label, logarithmic)
     for axes, (ranks, group) in zip(panels, rows.groupby("ranks")):
-        for (name, cache), line in group.groupby(["algorithm", "cache"], sort=False):
+        for (name, cache), line in group.groupby([competitors(group), "cache"], sort=False):
             beside = COLD if both and cache == "cold" else {}
             draw(axes, line.sort_values("nbytes"), {**styled[str(name)], **beside})
         limit(axes, group, group if bounds is None else bounds[bounds["ranks"] == ranks])
         axes.set_title(panel_title(group), fontsize=10)
         size_axis(axes, sorted(rows["nbytes"].unique()))
         axes.grid(True, **GRID)
-    measured = set(rows.loc[rows["time_s"].notna(), "algorithm"])
+    measured = set(competitors(rows[rows["time_s"].notna()]))
     shown = {name: styled[name] for name in styled if name in measured} | (more or {})
     if both:
         shown["cold cache"] = {"color": BOUND["color"], "marker": "o", **COLD}

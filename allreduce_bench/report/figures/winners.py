@@ -9,11 +9,13 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from ...evaluation.frames import competitors
 from ...evaluation.standing import EQUAL, FASTEST, UNCLEAR
 from ...models.curves import choices
+from ...runs.cell import competitor_name, native_beside, parts_of
 from ...units import format_size, three_digits
 from ..figure import MODELS, TIMES, Drawing, FigureData, ReportFigure
-from .looks import LEGEND_WIDTH, PANELS_WIDTH, of_one_cache, styles
+from .looks import HATCHES, LEGEND_WIDTH, PANELS_WIDTH, of_one_cache, styles
 
 ROW_HEIGHT, MARGIN = 0.42, 1.0  # inches
 MOST_WORDS = 26  # columns of one map that have room for a number in each
@@ -83,14 +85,19 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
         if len(group) < 2:
             continue
         first, second, *_ = group.sort_values("time_s", kind="stable").to_dict("records")
-        native = group.loc[group["algorithm"] == "native", "time_s"]
-        alone = native.empty or first["algorithm"] == "native"
-        over, time_s = (second["algorithm"], second["time_s"]) if alone else ("native", native.iloc[0])
-        lowest, standing = first["algorithm"], first["standing"]
+        names = competitors(group)
+        lowest, beside, standing = _name_of(first), native_beside(first["executor"]), first["standing"]
+        native = group.loc[names == beside, "time_s"]
+        alone = native.empty or lowest == beside
+        over, time_s = (_name_of(second), second["time_s"]) if alone else (beside, native.iloc[0])
         winner = lowest if standing == FASTEST else ""
         lines.append((ranks, nbytes, winner, lowest, standing, first["time_s"], over, time_s / first["time_s"]))
     columns = ["ranks", "nbytes", "winner", "lowest", "standing", "time_s", "over", "speedup"]
     return pd.DataFrame(lines, columns=columns)
+
+
+def _name_of(row: dict) -> str:
+    return competitor_name(row["algorithm"], row["executor"])
 
 
 def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
@@ -119,7 +126,7 @@ def _number(value: float) -> str:
 def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure | None:
     if cells.empty:
         return None
-    colours = {name: str(style["color"]) for name, style in styles(rows["algorithm"]).items()}
+    colours = {name: str(style["color"]) for name, style in styles(competitors(rows)).items()}
     ranks, sizes = sorted(cells["ranks"].unique()), sorted(cells["nbytes"].unique())
     names = pd.unique(cells[[look.winner for look in looks]].to_numpy().ravel())
     height = MARGIN + ROW_HEIGHT * len(ranks)
@@ -131,7 +138,9 @@ def _maps(rows: pd.DataFrame, cells: pd.DataFrame, looks: list[Look]) -> Figure 
             _draw_cell(axes, cell, look, ranks.index(cell["ranks"]), sizes.index(cell["nbytes"]), colours, len(sizes))
         _name_axes(axes, ranks, sizes, look.title, ceil(len(sizes) * len(looks) / NAMED))
     panels[0].set_ylabel("ranks")
-    handles: list[Patch] = [Patch(facecolor=colours[name], label=name) for name in colours if name in names]
+    handles = [Patch(facecolor=colours[name], label=name) for name in colours if name in names]
+    for handle in handles:
+        _hatch(handle, str(handle.get_label()))
     if "" in names:
         handles.append(Patch(facecolor=GREY, edgecolor="white", label="no winner\n(95 %)"))
     if len(cells) < len(ranks) * len(sizes):
@@ -144,11 +153,19 @@ def _draw_cell(
     axes: Axes, cell: dict, look: Look, row: int, column: int, colours: dict[str, str], columns: int
 ) -> None:
     colour = colours.get(cell[look.winner], GREY)
-    axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8))
+    field = Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.8)
+    _hatch(field, cell[look.winner])
+    axes.add_patch(field)
     if columns <= MOST_WORDS:
         red, green, blue = to_rgb(colour)
         ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
         axes.text(column, row, cell[look.text], ha="center", va="center", color=ink, fontsize=8)
+
+
+def _hatch(field: Patch, competitor: str) -> None:
+    """Hatch the field of a competitor with another executor than the usual one: its algorithm has one colour."""
+    if hatch := HATCHES.get(parts_of(competitor)[1]):
+        field.set(hatch=hatch, edgecolor="white")
 
 
 def _name_axes(axes: Axes, ranks: list[int], sizes: list[int], title: str, every: int) -> None:

@@ -28,7 +28,8 @@ def test_every_cell_says_what_it_is_and_how_it_was_judged():
         "only in the baseline: ring 64 B, 2 ranks (new: not planned)"
     ]
     slower, undecided = content["cells"]
-    assert list(slower)[:9] == ["ranks", "algorithm", "executor", "segment", "dtype", "op", "count", "cache", "groups"]
+    key = ["ranks", "algorithm", "executor", "segment", "window", "dtype", "op", "count", "cache", "groups"]
+    assert list(slower)[:10] == key
     assert (slower["verdict"], slower["unit"], slower["units"], slower["reason"]) == ("slower", "launch", [3, 3], None)
     assert slower["p_holm"] <= 0.05 and slower["degrees_of_freedom"] == pytest.approx(4, abs=0.5)
     assert (
