@@ -93,7 +93,7 @@ def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
     """The points without the segments at which executors cut steps; algorithms keep their own."""
     own = points["algorithm"].isin([name for name, algorithm in builtin().items() if algorithm.segmented])
     if "window" not in points:  # of a frame that somebody made
-        points = points.assign(window=pd.NA)
+        points = points.assign(window=pd.array([pd.NA] * len(points), dtype="Int64"))
     return points.assign(segment=points["segment"].mask(points["executor"].isin(PIPELINED) & ~own))
 
 

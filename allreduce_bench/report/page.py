@@ -183,23 +183,14 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
         row_of = {competitor_of(row): row for row in competing(rows) if row["nbytes"] == nbytes}
         lowest = lowest_of(row_of.values())
         some = next(iter(row_of.values()))
-        lines.append(
-            {
-                "nbytes": nbytes,
-                "row_of": row_of,
-                "lowest": lowest,
-                "winner": winner_of(lowest) if lowest else "",
-                "floors": [some[name] for name in figures.FLOORS],
-            }
-        )
+        winner, floors = winner_of(lowest) if lowest else "", [some[name] for name in figures.FLOORS]
+        lines.append({"nbytes": nbytes, "row_of": row_of, "lowest": lowest, "winner": winner, "floors": floors})
     declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
-    limited = any(row.get("limit_s") for row in rows)
-    floors = any(row[name] for row in rows for name in figures.FLOORS)
     marks = {
         "oversubscribed": any(row["oversubscribed"] for row in rows),
         "declared": declared,
-        "limited": limited,
-        "floors": floors,
+        "limited": any(row.get("limit_s") for row in rows),
+        "floors": any(row[name] for row in rows for name in figures.FLOORS),
     }
     groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
     statistics = distribution.tables(rows)

@@ -1,0 +1,108 @@
+"""How steps are run, as the options say: decided before the plan is made, refused in one sentence."""
+
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+from hand_models import hand_model
+
+from allreduce_bench.cli import executors
+from allreduce_bench.cli.executors import decided
+from allreduce_bench.cli.request import request_of
+from allreduce_bench.cli.run import run
+from allreduce_bench.models.machine import bare_machine, write_machine
+from allreduce_bench.runs.command_of_plan import repeat_command
+from allreduce_bench.runs.cuts import DEFAULT_WINDOW, NOMINAL
+from allreduce_bench.runs.plan import Plan
+
+MIB = 1 << 20
+
+
+def plan_of(*words: str) -> Plan:
+    usual = ["-n", "2", "-a", "ring,two_tree,native", "--sizes", "8,16M", "--seed", "1"]
+    return request_of(run.make_context("run", [*usual, *words]).params, set()).make_plan()
+
+
+@pytest.fixture
+def numba(monkeypatch):
+    """Say whether numba is here."""
+    executors._auto.cache_clear()
+    yield lambda is_here: monkeypatch.setattr(executors, "_has_numba", lambda: is_here)
+    executors._auto.cache_clear()
+
+
+def test_without_the_option_nothing_changes():
+    plan = plan_of()
+    assert (plan.executors, plan.window, plan.cuts, plan.cut_prices) == (("sendrecv",), None, (), None)
+
+
+def test_a_pipelined_executor_has_a_window_and_segments_by_nominal_prices():
+    plan = plan_of("--executor", "sendrecv,pipelined")
+    assert (plan.executors, plan.window, plan.cut_prices) == (("sendrecv", "pipelined"), DEFAULT_WINDOW, NOMINAL)
+    assert [(cut.ranks, cut.nbytes) for cut in plan.cuts] == [(2, 16 * MIB)]
+
+
+def test_a_segment_and_a_window_that_are_given_are_taken():
+    plan = plan_of("--executor", "pipelined", "--segment", "4", "--window", "1")
+    assert (plan.window, plan.cut_prices, plan.segment_nbytes) == (1, None, 4)
+    assert [(cut.nbytes, cut.segment_nbytes) for cut in plan.cuts] == [(8, 4), (16 * MIB, 4)]
+
+
+def test_prices_come_from_a_machine_file(tmp_path):
+    write_machine(bare_machine(1e-3, 1e-9, 5e-10), tmp_path / "machine.json")
+    plan = plan_of("--executor", "pipelined", "--machine", str(tmp_path / "machine.json"))
+    assert plan.cut_prices is not None and plan.cut_prices.source == str(tmp_path / "machine.json")
+    assert (plan.cut_prices.alpha_s, plan.cut_prices.gamma_s_per_byte) == (1e-3, 5e-10)
+    assert plan.cuts[0].segment_nbytes > 2 * plan_of("--executor", "pipelined").cuts[0].segment_nbytes
+
+
+@pytest.mark.parametrize("words", [[], ["--segment", "64K"], ["--window", "2"]])
+def test_the_command_that_repeats_a_run_asks_for_the_same_plan(words):
+    plan = plan_of("--executor", "pipelined", *words)
+    again = request_of(run.make_context("run", repeat_command(plan)[2:]).params, set()).make_plan()
+    assert replace(again, bounded=plan.bounded) == plan
+
+
+@pytest.mark.parametrize("is_here, chosen", [(True, "compiled"), (False, "sendrecv")])
+def test_auto_is_decided_before_the_plan_and_said_once(is_here, chosen, numba, capsys):
+    numba(is_here)
+    assert plan_of("--executor", "auto").executors == (chosen,)
+    assert plan_of("--executor", f"{chosen},auto").executors == (chosen,)
+    said = capsys.readouterr().err
+    assert said.count("--executor auto") == 1 and said.startswith(f"--executor auto: {chosen}")
+
+
+def test_a_compiled_executor_without_numba_is_refused(numba):
+    numba(False)
+    with pytest.raises(ValueError, match=r"--executor compiled needs numba: pip install 'allreduce-bench\[compiled\]'"):
+        decided(("sendrecv", "compiled"))
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["--executor", "pipelind"], "unknown executor 'pipelind'; did you mean pipelined?"),
+        (["--executor", "native"], "unknown executor 'native'"),
+        (["--window", "4"], "--window is for the executors pipelined and compiled-pipelined; name one with --executor"),
+        (["--machine", "x.json"], "--machine is for the executors pipelined and compiled-pipelined"),
+        (["--executor", "pipelined", "--segment", "0"], "a segment holds at least one element, found 0 bytes"),
+        (["--executor", "pipelined", "--segment", "-4K"], "'-4K' is not a size"),
+        (["--executor", "pipelined", "--segment", "6"], "6 bytes are not a whole number of float32 elements"),
+        (["--executor", "pipelined", "--window", "0"], "0 is not in the range x>=1"),
+        (["--executor", "pipelined", "--segment", "4K", "--machine", "x"], "--segment and --machine both decide"),
+        (["--executor", "pipelined", "--machine", "/no/such"], "/no/such: No such file or directory"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(words, sentence, tmp_path):
+    refused = CliRunner().invoke(run, ["-n", "2", "-a", "ring", "-o", str(tmp_path / "run"), *words])
+    assert refused.exit_code == 2 and sentence in refused.stderr, refused.stderr
+    assert "Traceback" not in refused.stderr and not (tmp_path / "run").exists()
+
+
+def test_a_machine_file_without_an_algorithm_of_ours_has_no_prices(tmp_path):
+    machine = replace(
+        bare_machine(1e-6, 1e-10), models=(replace(hand_model("ring"), algorithm="native", executor="native"),)
+    )
+    write_machine(machine, tmp_path / "machine.json")
+    with pytest.raises(ValueError, match="contains no algorithm of 'allreduce-bench list'; fit a run that includes"):
+        plan_of("--executor", "pipelined", "--machine", str(tmp_path / "machine.json"))
