@@ -60,9 +60,10 @@ class PostSend(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """One MPI_Wait."""
+    """One MPI_Wait; `step`, from 1, is that of the message."""
 
     request: int
+    step: int = 0
 
 
 Operation = Exchange | Copy | Reduce | PostReceive | PostSend | Wait
@@ -81,29 +82,43 @@ def exchanges(steps: Sequence[Step], count: int) -> Program:
     scratch = max((elements(step.recv) for step in steps if step.reduce), default=0)
     output, operations = Output(steps, count), list[Operation]()
     for step in steps:
-        operations += _operations_of(step, output)
-    return Program(operations + output.copies((range(count),) if count else ()), scratch)
+        local = local_part(step, output)
+        exchange = Exchange(step.dest, local.send, step.source, local.recv)
+        operations += [*local.before_send, *local.before_reduce, exchange, *local.after]
+    return Program(operations + output.copies(output.everything), scratch)
 
 
-def _operations_of(step: Step, output: "Output") -> list[Operation]:
-    before: list[Operation] = []
+class LocalPart(NamedTuple):
+    """What one rank does for one step beside the messages, and the views of these."""
+
+    before_send: list[Operation]
+    send: View | None
+    before_reduce: list[Operation]
+    recv: View | None  # of the scratch only where `after` reduces it into the output
+    after: list[Operation]  # when the message has come
+
+
+def local_part(step: Step, output: "Output", scratch_from: int = 0) -> LocalPart:
+    """What `step` does, the steps before it being told to `output`; what lands in the scratch lands `scratch_from`."""
+    before_send: list[Operation] = []
+    before_reduce: list[Operation] = []
     after: list[Operation] = []
     send = recv = None
     if step.send:
         is_input = step.original or output.is_unwritten(step.send)
         if not is_input:
-            before += output.copies(step.send)
+            before_send = output.copies(step.send)
         send = View(INPUT if is_input else OUTPUT, step.send)
     if step.recv and step.reduce and not output.is_unwritten(step.recv):
-        before += output.copies(step.recv)
-        recv = View(SCRATCH, (range(elements(step.recv)),))
-        after += reductions_of_scratch(step.recv, 0)
+        before_reduce = output.copies(step.recv)
+        recv = View(SCRATCH, (range(scratch_from, scratch_from + elements(step.recv)),))
+        after = reductions_of_scratch(step.recv, scratch_from)
     elif step.recv:
         recv = View(OUTPUT, step.recv)
         if step.reduce:
-            after += [Reduce(View(INPUT, (span,)), View(OUTPUT, (span,))) for span in step.recv]
+            after = [Reduce(View(INPUT, (span,)), View(OUTPUT, (span,))) for span in step.recv]
     output.write(step.recv)
-    return [*before, Exchange(step.dest, send, step.source, recv), *after]
+    return LocalPart(before_send, send, before_reduce, recv, after)
 
 
 def reductions_of_scratch(ranges: Ranges, start: int) -> list[Operation]:
@@ -122,22 +137,28 @@ class Output:
     def __init__(self, steps: Sequence[Step], count: int):
         self._parts = Parts([steps], count)
         self._written = [False] * len(self._parts)
+        self.everything: Ranges = (range(count),) if count else ()
 
     def is_unwritten(self, ranges: Ranges) -> bool:
         """Whether nothing was written to any element of them."""
-        return not any(self._written[part] for part in self._parts_of(ranges))
+        return not any(self._written[part] for part in self.parts_of(ranges))
 
     def write(self, ranges: Ranges) -> None:
         """From here on they are written."""
-        for part in self._parts_of(ranges):
+        for part in self.parts_of(ranges):
             self._written[part] = True
 
     def copies(self, ranges: Ranges) -> list[Operation]:
         """Copy what of them is unwritten from the input; from here on they are written."""
-        unwritten = [part for part in self._parts_of(ranges) if not self._written[part]]
+        unwritten = [part for part in self.parts_of(ranges) if not self._written[part]]
         self.write(ranges)
         spans = [(self._parts.span(part),) for part in unwritten]
         return [Copy(View(INPUT, span), View(OUTPUT, span)) for span in spans]
 
-    def _parts_of(self, ranges: Ranges) -> list[int]:
+    def __len__(self) -> int:
+        """The number of parts: elements that every message treats alike are one."""
+        return len(self._parts)
+
+    def parts_of(self, ranges: Ranges) -> list[int]:
+        """The numbers of their parts."""
         return [part for span in ranges for part in range(*self._parts.of.get(span, (0, len(self._parts))))]

@@ -1,0 +1,155 @@
+"""The steps of a rank as messages that are posted ahead: a fixed order of operations, found without MPI.
+
+Receives are posted up to a window ahead of the step whose turn it is, and applied in the order of the steps: waited
+for, then reduced or copied. A send is posted in the order of the steps, as soon as the receives that it depends on are
+applied, up to a window ahead too. What orders operations beyond that is read from the ranges: a send follows the
+receives that write what it reads; nothing is written before the sends that read it are over; what lands in the output
+directly is posted once the sends and receives before it that touch its place are over.
+
+No rank waits for ever, even where every send waits for its receive, if the steps run as blocking exchanges do not.
+At the turn of a step a rank waits only for the messages of this step and of those before it, and it posts the messages
+of a step, at its turn at the latest, after waiting for sends of steps before it only. Take the steps of all ranks in an
+order in which the blocking ones can end. By induction over this order every step ends here: its partners have ended
+the steps before their matching ones, so it is their turn or past it, and the messages of both ends are posted.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..schedule import Step, elements
+from .program import OUTPUT, SCRATCH, LocalPart, Operation, Output, PostReceive, PostSend, Program, Wait, local_part
+
+NONE = -1  # no step
+
+
+class _Order(NamedTuple):
+    """What a step has to follow, as numbers of steps of the same rank."""
+
+    send_after: int  # the last receive that writes what its send reads
+    recv_after: int  # the last receive before it at the place of its own
+    readers: list[int]  # the sends, up to its own, that read what its receive overwrites
+
+
+def pipelined(steps: Sequence[Step], count: int, window: int) -> Program:
+    """`steps` of a vector of `count` elements with up to `window` messages of each direction posted ahead.
+
+    `steps` are cut already. The scratch holds at most `window` messages.
+    """
+    slot = max((elements(step.recv) for step in steps if step.reduce), default=0)
+    output, slots = Output(steps, count), 0
+    locals_: list[LocalPart] = []
+    for step in steps:
+        locals_.append(local_part(step, output, slots % window * slot))
+        slots += _lands_in_scratch(locals_[-1])
+    pipeline = _Pipeline(steps, locals_, _orders(steps, locals_, output), window)
+    for turn in range(len(steps)):
+        pipeline.take_turn(turn)
+    operations = [*pipeline.operations, *output.copies(output.everything), *pipeline.waits_for_all_sends()]
+    return Program(operations, min(slots, window) * slot, pipeline.requests)
+
+
+def _lands_in_scratch(local: LocalPart) -> bool:
+    return local.recv is not None and local.recv.buffer == SCRATCH
+
+
+def _orders(steps: Sequence[Step], locals_: Sequence[LocalPart], output: Output) -> list[_Order]:
+    """What follows from the ranges; a send of the input reads nothing that is ever written."""
+    written_by = [NONE] * len(output)  # part -> the last receive into it
+    read_by: list[list[int]] = [[] for _ in range(len(output))]  # part -> the sends of it since then
+    orders = []
+    for number, (step, local) in enumerate(zip(steps, locals_)):
+        send_after = NONE
+        if local.send and local.send.buffer == OUTPUT:
+            parts = output.parts_of(step.send)
+            send_after = max(written_by[part] for part in parts)
+            for part in parts:
+                read_by[part].append(number)
+        parts = output.parts_of(step.recv)
+        recv_after = max((written_by[part] for part in parts), default=NONE)
+        readers = sorted({reader for part in parts for reader in read_by[part]})
+        for part in parts:
+            written_by[part], read_by[part] = number, []
+        orders.append(_Order(send_after, recv_after, readers))
+    return orders
+
+
+class _Pipeline:
+    """Makes the operations, the turn of one step after the other."""
+
+    def __init__(
+        self, steps: Sequence[Step], locals_: Sequence[LocalPart], orders: Sequence[_Order], window: int
+    ) -> None:
+        self.steps, self.locals, self.orders, self.window = steps, locals_, orders, window
+        self.operations: list[Operation] = []
+        self._sends = [number for number, step in enumerate(steps) if step.send]  # steps, in their order
+        self._recvs = [number for number, step in enumerate(steps) if step.recv]
+        self._recv_requests = min(window, len(self._recvs))  # the first ones are those of receives
+        self._send_requests = min(2 * window, len(self._sends))  # a window before the turn, and one ahead
+        self.requests = self._recv_requests + self._send_requests
+        self._sent = self._posted = self._applied = self._passed = self._over = 0  # how many of _sends and of _recvs
+        self._open: dict[int, int] = {}  # step -> the request of its send, posted and not waited for
+
+    def take_turn(self, turn: int) -> None:
+        """Post what can be posted, then apply what step number `turn` receives."""
+        self._post_receives(turn)
+        self._post_sends(turn)
+        if self._posted < len(self._recvs) and self._recvs[self._posted] == turn:
+            self._wait_for_sends(self.orders[turn].readers)
+            self._post_receive()
+            self._post_receives(turn)
+        self._apply(turn)
+        if self.steps[turn].send:
+            self._passed += 1
+        while self._over < self._passed - self.window:
+            self._wait_for_sends([self._sends[self._over]])
+            self._over += 1
+
+    def waits_for_all_sends(self) -> list[Operation]:
+        """At the end."""
+        return [Wait(request, step + 1) for step, request in self._open.items()]
+
+    def _post_receives(self, turn: int) -> None:
+        """Those that may land already, none more than a window ahead."""
+        while self._posted < min(self._applied + self.window, len(self._recvs)):
+            number = self._recvs[self._posted]
+            order = self.orders[number]
+            if not _lands_in_scratch(self.locals[number]) and (
+                order.recv_after >= turn or any(reader >= turn or reader in self._open for reader in order.readers)
+            ):
+                return
+            self._post_receive()
+
+    def _post_receive(self) -> None:
+        number = self._recvs[self._posted]
+        step, view = self.steps[number], self.locals[number].recv
+        assert step.source is not None and view is not None
+        self.operations.append(PostReceive(step.source, view, self._posted % self._recv_requests))
+        self._posted += 1
+
+    def _post_sends(self, turn: int) -> None:
+        """Those whose elements are there already, none more than a window ahead."""
+        while self._sent < min(self._passed + self.window, len(self._sends)):
+            number = self._sends[self._sent]
+            if self.orders[number].send_after >= turn:
+                return
+            step, local = self.steps[number], self.locals[number]
+            assert step.dest is not None and local.send is not None
+            self._open[number] = self._recv_requests + self._sent % self._send_requests
+            self.operations += [*local.before_send, PostSend(step.dest, local.send, self._open[number])]
+            self._sent += 1
+
+    def _apply(self, turn: int) -> None:
+        local = self.locals[turn]
+        if local.recv is None:
+            return
+        self.operations.append(Wait(self._applied % self._recv_requests, turn + 1))
+        self._applied += 1
+        if local.after:
+            self._wait_for_sends(self.orders[turn].readers)
+        self.operations += [*local.before_reduce, *local.after]
+
+    def _wait_for_sends(self, numbers: Sequence[int]) -> None:
+        """Of the steps of these numbers, those that are still under way."""
+        self.operations += [
+            Wait(self._open.pop(number), number + 1) for number in numbers if number in self._open
+        ]
