@@ -78,8 +78,8 @@ def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) ->
         raise Unsupported(f"mpi4py offers no {sendbuf.dtype.name} of {_library()}: native cannot be measured")
     _refuse_above_limit(sendbuf.size)
     send, recv = ([MPI.buffer(array), array.size, datatype] for array in (sendbuf, recvbuf))
-    allreduce, division = partial(comm.Allreduce, send, recv, OPERATIONS[op]), _division(recvbuf, comm, op)
-    run = _in_turn([allreduce, *division]) if division else allreduce  # at 4 bytes a loop around it would be seen
+    allreduce, averaging = partial(comm.Allreduce, send, recv, OPERATIONS[op]), division(recvbuf, comm, op)
+    run = _in_turn([allreduce, *averaging]) if averaging else allreduce  # at 4 bytes a loop around it would be seen
     return Prepared(run, lambda: None)
 
 
@@ -89,8 +89,8 @@ def sendrecv(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, co
     `sendbuf` and `recvbuf` are 1-d arrays of one dtype of DATATYPES or CARRIERS, `op` is a name of OPERATIONS.
     Raises Unsupported.
     """
-    binding = _Binding(exchanges(steps, sendbuf.size), sendbuf, recvbuf, comm, op)
-    calls = [*binding.calls(), *_division(recvbuf, comm, op)]
+    binding = Binding(exchanges(steps, sendbuf.size), sendbuf, recvbuf, comm, op)
+    calls = [*binding.calls(), *division(recvbuf, comm, op)]
     return Prepared(_in_turn(calls), binding.close)
 
 
@@ -106,12 +106,18 @@ def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepa
     elif name == "reduce":
         _refuse_above_limit(sendbuf.size)
         vector = (range(sendbuf.size),)
-        binding = _Binding(Program([], 0), sendbuf, recvbuf, MPI.COMM_SELF, op)
+        binding = Binding(Program([], 0), sendbuf, recvbuf, MPI.COMM_SELF, op)
         calls = [binding.reduction(Reduce(View(INPUT, vector), View(OUTPUT, vector)))]
     return Prepared(_in_turn(calls), lambda: None)
 
 
-EXECUTORS = {"sendrecv": sendrecv}  # the ways to run the same steps
+def _pipelined(*bound) -> Prepared:
+    from .pipelined import pipelined  # late: few ranks run it
+
+    return pipelined(*bound)
+
+
+EXECUTORS: dict[str, Callable[..., Prepared]] = {"sendrecv": sendrecv, "pipelined": _pipelined}  # of the same steps
 
 
 def _in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
@@ -130,10 +136,11 @@ def _partners(call: partial) -> Partners | None:
     if getattr(call.func, "__name__", "") != MPI.Comm.Sendrecv.__name__:
         return None
     arguments = _Sendrecv(*call.args)
-    return arguments.dest, arguments.source
+    return Partners(arguments.dest, arguments.source)
 
 
-def _division(recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> list[Callable[[], object]]:
+def division(recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> list[Callable[[], object]]:
+    """What makes an average of a sum; no call for any other operation."""
     return [partial(np.divide, recvbuf, comm.size, recvbuf)] if op == "avg" else []
 
 
@@ -147,7 +154,7 @@ def _library() -> str:
     return library_name(MPI.Get_library_version())
 
 
-class _Binding:
+class Binding:
     """Turns the operations of a program into bound calls."""
 
     def __init__(self, program: Program, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str):
@@ -159,14 +166,17 @@ class _Binding:
         self.indexed: list[MPI.Datatype] = []  # types of messages of several ranges
 
     def calls(self) -> list[Callable[[], object]]:
-        return [self._call_of(operation) for operation in self.program.operations]
+        """One call for each operation, in order."""
+        return [self.call_of(operation) for operation in self.program.operations]
 
     def close(self) -> None:
+        """Free what MPI holds for the calls."""
         for datatype in self.indexed:
             datatype.Free()
         self.indexed.clear()
 
-    def _call_of(self, operation: Operation) -> Callable[[], object]:
+    def call_of(self, operation: Operation) -> Callable[[], object]:
+        """Bind one operation."""
         if isinstance(operation, Exchange):
             return self._sendrecv(operation)
         if isinstance(operation, Copy):
@@ -175,7 +185,7 @@ class _Binding:
         return self.reduction(operation)
 
     def _sendrecv(self, exchange: Exchange) -> Callable[[], object]:
-        send, recv = (self._message(view) if view else None for view in (exchange.send, exchange.recv))
+        send, recv = (self.message(view) if view else None for view in (exchange.send, exchange.recv))
         dest = MPI.PROC_NULL if exchange.dest is None else exchange.dest
         source = MPI.PROC_NULL if exchange.source is None else exchange.source
         return partial(self.comm.Sendrecv, *_Sendrecv(send, dest, TAG, recv, source, TAG))
@@ -185,13 +195,14 @@ class _Binding:
         if self.ufunc is not None:
             total = self._array(operation.into)
             return partial(self.ufunc, self._array(operation.view), total, total)
-        return partial(self.op.Reduce_local, self._message(operation.view), self._message(operation.into))
+        return partial(self.op.Reduce_local, self.message(operation.view), self.message(operation.into))
 
     def _array(self, view: View) -> np.ndarray:
         (span,) = view.ranges
         return self.buffers[view.buffer][span.start : span.stop]
 
-    def _message(self, view: View) -> list:
+    def message(self, view: View) -> list:
+        """The elements of `view`, in the order of its ranges, as mpi4py takes them: buffer, count, type."""
         _refuse_above_limit(elements(view.ranges))
         if len(view.ranges) == 1:
             array = self._array(view)

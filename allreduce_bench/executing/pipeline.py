@@ -150,6 +150,4 @@ class _Pipeline:
 
     def _wait_for_sends(self, numbers: Sequence[int]) -> None:
         """Of the steps of these numbers, those that are still under way."""
-        self.operations += [
-            Wait(self._open.pop(number), number + 1) for number in numbers if number in self._open
-        ]
+        self.operations += [Wait(self._open.pop(number), number + 1) for number in numbers if number in self._open]

@@ -15,7 +15,17 @@ from typing import Any, NamedTuple, TypeVar
 PACKAGE = __name__.partition(".")[0]  # frames of other packages are in no place
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Partners = tuple[int, int]  # destination and source of a step; negative: none
+
+
+class Partners(NamedTuple):
+    """Of a call that moves messages, or waits for one; negative: none."""
+
+    dest: int
+    source: int
+    step: int | None = None  # from 1; None: each such call is a step
+
+
+PartnersOfCalls = str | Callable[[Any], Partners | None]
 
 
 class _Activity(NamedTuple):
@@ -32,7 +42,7 @@ class _Stepping(NamedTuple):
 
     calls: str
     current: str
-    partners: Callable[[Any], Partners | None]
+    partners: PartnersOfCalls
 
 
 _activities: dict[CodeType, _Activity] = {}
@@ -59,15 +69,16 @@ def doing(
     return declare
 
 
-def stepping(calls: str, current: str, partners: Callable[[Any], Partners | None]) -> Callable[[Function], Function]:
+def stepping(calls: str, current: str, partners: PartnersOfCalls) -> Callable[[Function], Function]:
     """Declare that the decorated function runs a bound all-reduce: the variables that hold all its calls and this one.
 
-    `partners` gives the destination and the source of a call that is a step, and None of any other. Raises NameError
-    for a name that is no variable of the function.
+    `partners` gives those of a call that is a step or waits for a message of one, and None of any other; or it names
+    the variable that holds them, in the order of the calls. Raises NameError for a name that is no variable of the
+    function.
     """
 
     def declare(function: Function) -> Function:
-        _refuse_unknown(function, [calls, current])
+        _refuse_unknown(function, [calls, current, *([partners] if isinstance(partners, str) else [])])
         _stepping[function.__code__] = _Stepping(calls, current, partners)
         return function
 
@@ -179,19 +190,25 @@ def _current_step(frame: FrameType) -> dict[str, Any]:
     keeps others waiting from those that wait for it. Of the library's own all-reduce no step is known.
     """
     values, stepping_of = frame.f_locals, _stepping.get(frame.f_code)
-    partners: list[Partners | None] = []
+    partners: Sequence[Partners | None] = ()
     position = 0
     if stepping_of is not None:
         calls, current = values.get(stepping_of.calls, ()), values.get(stepping_of.current)
         position = next((i for i, call in enumerate(calls) if call is current), 0)
-        partners = [stepping_of.partners(call) for call in calls]
-    steps = [pair for pair in partners[: position + 1] if pair is not None]
-    if not steps:
+        of_calls = stepping_of.partners
+        partners = values.get(of_calls, ()) if isinstance(of_calls, str) else list(map(of_calls, calls))
+    so_far = [call for call in partners[: position + 1] if call is not None]
+    if not so_far:
         return {"step": 0, "of": 0, "dest": None, "source": None, "sent": {}, "received": {}}
-    dest, source = (_rank_among_all(partner) if partner >= 0 else None for partner in steps[-1])
-    sent, received = (_count_by_rank(side) for side in zip(*steps))
-    steps_of_call = sum(pair is not None for pair in partners)
-    return {"step": len(steps), "of": steps_of_call, "dest": dest, "source": source, "sent": sent, "received": received}
+    dest, source = (_rank_among_all(partner) if partner >= 0 else None for partner in so_far[-1][:2])
+    return {
+        "step": so_far[-1].step or len(so_far),
+        "of": max(call.step or number for number, call in enumerate(filter(None, partners), start=1)),
+        "dest": dest,
+        "source": source,
+        "sent": _count_by_rank(call.dest for call in so_far),
+        "received": _count_by_rank(call.source for call in so_far),
+    }
 
 
 def _count_by_rank(partners: Iterable[int]) -> dict[str, int]:
