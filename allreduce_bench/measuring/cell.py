@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import NamedTuple
@@ -44,6 +45,8 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     steps, facts = proved_steps(context, cell)
     if facts.get("state") == "refused":
         return CellOutcome(facts)
+    if facts.get("run_whole"):
+        cell = replace(cell, window=1)  # whole messages posted ahead would take as many vectors of scratch
     return _outcome_of_all_reduce(context, cell, steps, facts, cells_left)
 
 
@@ -182,7 +185,8 @@ def _bind(cell: Cell, steps, comm: MPI.Comm, op: str, sendbuf: np.ndarray, recvb
         return floor(cell.algorithm, sendbuf, recvbuf, op)
     if steps is None:
         return native(sendbuf, recvbuf, comm, op)
-    return EXECUTORS[cell.executor](steps, sendbuf, recvbuf, comm, op)
+    window = () if cell.window is None else (cell.window,)
+    return EXECUTORS[cell.executor](steps, sendbuf, recvbuf, comm, op, *window)
 
 
 def _bind_or_explain(bind: Bind, sendbuf: np.ndarray, recvbuf: np.ndarray) -> tuple[Prepared, str | None]:

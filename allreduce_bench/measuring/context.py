@@ -110,11 +110,12 @@ def unfit(context: Context, cell: Cell) -> str | None:
 def _memory(context: Context, cell: Cell) -> int:
     """Bytes of buffers of a rank at its peak."""
     nbytes = cell.count * context.plan.itemsize
+    scratch = (cell.window or 0) * min(cell.segment or 0, cell.count) * context.plan.itemsize
     if cell.cache == "warm":
-        return VECTORS * nbytes
+        return VECTORS * nbytes + scratch
     from .cold_calls import memory_for  # late: few runs are cold
 
-    return VECTORS * nbytes + memory_for(nbytes, context.cold_nbytes)
+    return VECTORS * nbytes + scratch + memory_for(nbytes, context.cold_nbytes)
 
 
 def _too_long(context: Context, call_s: float, estimate: str) -> dict | None:

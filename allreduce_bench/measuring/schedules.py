@@ -1,16 +1,20 @@
 """The schedules of a cell: made on every rank, proved and priced on rank 0, held against each other."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from .. import algorithms
 from ..runs.plan import Cell
-from ..schedule import Step, elements
+from ..schedule import Schedule, Step, elements
 from ..schedule.algorithm import Algorithm, AlgorithmError
 from ..schedule.topology import Topology
 from ..units import format_ranges
 from ..watching.whereabouts import doing, exclude
 from .context import Context
+
+if TYPE_CHECKING:
+    from ..schedule.verify import Proof
 
 PROVED_UP_TO = 256  # ranks: beyond, a proof takes longer than the measurement
 LEAST = ("proved", "promised_same_bits", "promised_rank_order")  # of several parties the least counts
@@ -26,6 +30,10 @@ def proved_steps(context: Context, cell: Cell) -> tuple[list[Step], dict]:
         return steps, {"state": "refused", "reason": failures[0]}
     algorithm = context.algorithms[cell.algorithm]
     proved = context.comm.bcast(proof(context, algorithm, cell) if context.comm.rank == 0 else None)
+    if (segment := cut_at(algorithm, cell)) and not proved.facts.get("run_whole"):
+        from ..schedule.cut import cut  # late: few cells are cut
+
+        steps = cut(steps, segment)
     internode_nbytes = _internode_nbytes(context, steps)
     fingerprints = context.comm.allgather(_fingerprint(steps))
     digest = f"{crc32(repr(fingerprints).encode()):08x}"
@@ -40,6 +48,11 @@ class ProvedSchedules(NamedTuple):
 
     facts: dict
     fingerprints: list[int]
+
+
+def cut_at(algorithm: Algorithm, cell: Cell) -> int | None:
+    """Elements of the segments into which the steps of `cell` are cut; None: they stay as the algorithm makes them."""
+    return None if cell.window is None or algorithm.segmented else cell.segment
 
 
 @doing("making its schedule")
@@ -57,9 +70,15 @@ def proof(context: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules
     """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
 
     Of several parties once for each layout; their facts are those of the party that takes most, or promises least.
+    Where the steps of one of them may not be cut, none are, and `run_whole` says why.
     """
-    layouts = dict.fromkeys(layout for _, layout in context.parties)
-    proofs = {layout: _proof_for_layout(context, algorithm, cell, layout) for layout in layouts}
+    layouts, segment = dict.fromkeys(layout for _, layout in context.parties), cut_at(algorithm, cell)
+    proofs = {layout: _proof_for_layout(context, algorithm, cell, layout, segment) for layout in layouts}
+    reasons = [proof.facts.get("run_whole", "") for proof in proofs.values()]
+    if any(reasons) and not all(reasons):
+        proofs = {layout: _proof_for_layout(context, algorithm, cell, layout, None) for layout in layouts}
+        for proof in proofs.values():
+            proof.facts["run_whole"] = max(reasons)
     fingerprints: list[tuple[int, int]] = []  # rank, and the fingerprint of its steps
     for ranks, layout in context.parties:
         facts = proofs[layout].facts
@@ -74,26 +93,28 @@ def proof(context: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules
     return ProvedSchedules(facts, [fingerprint for _, fingerprint in sorted(fingerprints)])
 
 
-def _proof_for_layout(context: Context, algorithm: Algorithm, cell: Cell, layout: Topology) -> ProvedSchedules:
-    """Prove and price the schedules of ranks of one layout, or take the declared cost."""
+def _proof_for_layout(
+    context: Context, algorithm: Algorithm, cell: Cell, layout: Topology, segment: int | None
+) -> ProvedSchedules:
+    """Prove and price the schedules of ranks of one layout, cut at `segment`, or take the declared cost."""
     size, itemsize = len(layout.node_of), context.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
-        return ProvedSchedules(
-            {"proved": False, **_path_facts(cost.messages, cost.elements, cost.reduced, itemsize)}, []
-        )
+        run_whole = f"only proved steps are cut, and those of more than {PROVED_UP_TO} ranks are not proved"
+        facts = {"proved": False, "run_whole": run_whole if segment else ""}
+        return ProvedSchedules(facts | _path_facts(cost.messages, cost.elements, cost.reduced, itemsize), [])
     from ..schedule.price import price  # these are late: rank 0 only
     from ..schedule.rendezvous import Refusal
-    from ..schedule.verify import verify
 
     try:
-        schedules = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
-        proof = verify(schedules, cell.count)
+        whole = algorithm.schedules(size, layout, cell.count, cell.segment or 1)
+        schedules, run_whole, proof = _proved(whole, cell.count, segment)
     except (AlgorithmError, Refusal) as refusal:
         return ProvedSchedules({"state": "refused", "reason": str(refusal), "proved": False}, [])
     path = price(schedules, NOMINAL["alpha"], NOMINAL["beta"] * itemsize, NOMINAL["gamma"] * itemsize)
     facts = {
         "proved": True,
+        "run_whole": run_whole,
         "steps": proof.steps,
         "sent_nbytes": proof.sent * itemsize,
         "promised_same_bits": proof.same_bits,
@@ -102,6 +123,17 @@ def _proof_for_layout(context: Context, algorithm: Algorithm, cell: Cell, layout
         **_path_facts(path.messages, path.elements, path.reduced, itemsize),
     }
     return ProvedSchedules(facts, [_fingerprint(steps) for steps in schedules])
+
+
+def _proved(schedules: list[Schedule], count: int, segment: int | None) -> tuple[Sequence[Schedule], str, "Proof"]:
+    """The schedules that run, why they are not cut where they should be, and their proof. Raises Refusal."""
+    if segment is None:
+        from ..schedule.verify import verify
+
+        return schedules, "", verify(schedules, count)
+    from ..schedule.cut import cut_schedules
+
+    return cut_schedules(schedules, count, segment)
 
 
 def _path_facts(messages: int, elements: int, reduced: int, itemsize: int) -> dict:

@@ -76,11 +76,13 @@ class Network:
 
     def __init__(self, ranks: list[Rank]):
         self.ranks = ranks
+        self.posted = 0  # ends of messages
         self.waiting: dict[tuple[int, int, bool], deque[Message]] = {}  # source, dest, is it the send
 
     def post(self, rank: int, partner: int, view: View, request: int, is_send: bool) -> None:
         """One end of a message."""
         me, message = self.ranks[rank], Message(view)
+        self.posted += 1
         assert request < max(me.requests, 1) or request < 0, "more requests than the program has"
         assert request not in me.sends and request not in me.receives, "a request is used before it was waited for"
         if is_send:
@@ -147,13 +149,11 @@ def play(programs: list[Program], inputs: list[np.ndarray]) -> list[np.ndarray]:
         buffers = vector, np.full_like(vector, -99), np.full(program.scratch, -77, vector.dtype)
         ranks.append(Rank(buffers, deque(program.operations), program.requests))
     network = Network(ranks)
-    has_moved = True
-    while has_moved:
-        has_moved = False
+    before = None
+    while before != (before := (network.posted, *(len(rank.operations) for rank in ranks))):
         for number, rank in enumerate(ranks):
             while rank.operations and network.do(number, rank.operations[0]):
                 rank.operations.popleft()
-                has_moved = True
     assert not any(rank.operations for rank in ranks), "nobody can go on"
     assert not any(rank.sends or rank.receives for rank in ranks), "a message was not waited for"
     return [rank.buffers[1] for rank in ranks]
