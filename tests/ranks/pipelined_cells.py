@@ -1,0 +1,48 @@
+"""Whole cells of the executor `pipelined`, as a run measures them: rank 0 prints the facts of each as a line of JSON.
+
+mpirun -n 2 python pipelined_cells.py
+"""
+
+import json
+
+from faults import context_of
+from mpi4py import MPI
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.measuring import cell
+from allreduce_bench.runs.dtypes import teach_numpy
+from allreduce_bench.runs.plan import Cell
+from allreduce_bench.schedule import Step, split
+from allreduce_bench.schedule.algorithm import Cost, algorithm
+
+COUNT, SEGMENT, WINDOW = 1000, 100, 2
+
+
+@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
+def crossed(rank, size, topology, count, segment):
+    """All elements at once, the halves in another order by each of two ranks: it may not be cut."""
+    low, high = split(range(count), 2)
+    orders = (low, high), (high, low)
+    yield Step(1 - rank, orders[rank], 1 - rank, orders[1 - rank], reduce=True)
+
+
+def main() -> None:
+    """One cell of each kind: cut, with segments of its own, whole, and cold."""
+    teach_numpy("bfloat16")
+    comm = MPI.COMM_WORLD.Dup()
+    for name, op, dtype, cache in (
+        ("ring", "avg", "float32", "warm"),
+        ("tree", "max", "bfloat16", "warm"),
+        ("crossed", "sum", "float64", "warm"),
+        ("rabenseifner", "sum", "int32", "cold"),
+    ):
+        context = context_of(comm, op, dtype, 1, 0.02)
+        context = context._replace(algorithms=builtin() | {"crossed": crossed}, cold_nbytes=1 << 16)
+        outcome = cell.outcome_of(context, Cell(name, "pipelined", COUNT, SEGMENT, cache, window=WINDOW), 1)
+        if comm.rank == 0:
+            kept = {name: outcome.facts.get(name) for name in ("state", "wrong", "run_whole", "steps", "path_messages")}
+            print(json.dumps({"algorithm": name, **kept}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
