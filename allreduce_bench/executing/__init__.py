@@ -1,7 +1,8 @@
 """How steps become MPI calls: a schedule is bound to memory and a communicator once, and called many times.
 
 In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (what a
-rank does, in order, without MPI), this file (each operation a call from Python, and the library's own all-reduce).
+rank does, in order, without MPI), this file (each operation a call from Python, and the library's own all-reduce);
+then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls).
 
 MPI reduces with `MPI_Reduce_local`. 16-bit elements travel as integers, since no MPI standard has them, and are reduced
 with numpy: it adds 2^20 of float16 in 5.7 ms, where the MPI libraries from PyPI take 18 ms, and knows bfloat16.
@@ -9,6 +10,7 @@ with numpy: it adds 2^20 of float16 in 5.7 ms, where the MPI libraries from PyPI
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import NamedTuple
 
 import numpy as np
@@ -111,13 +113,19 @@ def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepa
     return Prepared(_in_turn(calls), lambda: None)
 
 
-def _pipelined(*bound) -> Prepared:
-    from .pipelined import pipelined  # late: few ranks run it
+def _late(module: str, name: str) -> Callable[..., Prepared]:
+    """A function of a module of this room that is loaded at its first use: few ranks run it."""
 
-    return pipelined(*bound)
+    def bind(*bound) -> Prepared:
+        return getattr(import_module(f"{__name__}.{module}"), name)(*bound)
+
+    return bind
 
 
-EXECUTORS: dict[str, Callable[..., Prepared]] = {"sendrecv": sendrecv, "pipelined": _pipelined}  # of the same steps
+EXECUTORS: dict[str, Callable[..., Prepared]] = {  # of the same steps
+    "sendrecv": sendrecv,
+    "pipelined": _late("pipelined", "pipelined"),
+}
 
 
 def _in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:

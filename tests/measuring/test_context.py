@@ -63,6 +63,15 @@ def test_half_of_the_free_memory_is_the_most(context):
     assert state == "skipped" and words.startswith("needs 6 MiB of buffers a rank, more than half of the 12 MiB")
 
 
+def test_messages_posted_ahead_count_as_memory(context):
+    posted = replace(MIB, executor="pipelined", segment=1 << 16, window=8)  # 2 MiB of scratch
+    need = 8 << 20
+    assert reason(context._replace(memory_per_rank=2 * need), posted) is None
+    assert reason(context._replace(memory_per_rank=2 * need - 2), posted)[1].startswith("needs 8 MiB of buffers")
+    whole = replace(posted, segment=1 << 30, window=1)  # a segment is never longer than the vector
+    assert reason(context._replace(memory_per_rank=14 << 20), whole) is None
+
+
 def test_a_call_that_is_predicted_to_take_too_long_is_skipped(context):
     context.first_calls["ring"] = (1 << 16, 1.0)
     state, words = reason(context, MIB)

@@ -69,11 +69,12 @@ def test_a_declared_function_is_the_same_function_and_a_variable_that_it_lacks_i
     assert doing("looping", counts="number")(loop) is loop and loop.__code__ is code
     assert stepping("turns", "number", lambda call: None)(loop) is loop
     for declare in (
+        stepping("turns", "number", "partners"),
         doing("looping", counts="count"),
         doing(times=("number", "exit")),
         stepping("turns", "call", lambda call: None),
     ):
-        with pytest.raises(NameError, match=r"test_whereabouts\..*loop has no variable '(count|exit|call)'"):
+        with pytest.raises(NameError, match=r"test_whereabouts\..*loop has no variable '(count|exit|call|partners)'"):
             declare(loop)
     del whereabouts._activities[code], whereabouts._stepping[code]
 
@@ -101,3 +102,19 @@ def test_places_have_our_own_frames_only_and_none_of_an_algorithm():
 def test_outside_of_everything_it_says_so():
     at = where()
     assert at["call"] is None and at["place"] == [] and at["doing"] == "starting"
+
+
+def test_a_call_that_waits_for_a_message_has_the_step_and_the_partner_of_that():
+    from allreduce_bench.executing.pipelined import _in_turn
+    from allreduce_bench.watching.whereabouts import Partners
+
+    seen = []
+    calls = [lambda: None, *(lambda: seen.append(where()["call"]) for _ in range(4))]
+    _in_turn(calls, [None, Partners(-2, 4, 1), Partners(3, -2, 1), None, Partners(-2, 4, 7)])()
+    assert [(call["step"], call["of"], call["dest"], call["source"]) for call in seen] == [
+        (1, 7, None, 4),
+        (1, 7, 3, None),
+        (1, 7, 3, None),
+        (7, 7, None, 4),
+    ]
+    assert (seen[-1]["sent"], seen[-1]["received"]) == ({"3": 1}, {"4": 2})
