@@ -55,11 +55,31 @@ class _Sendrecv(NamedTuple):
     recv_tag: int
 
 
-class Prepared(NamedTuple):
-    """An all-reduce bound to its buffers: `run` does it once, `close` frees what MPI holds for it."""
+class CommonStart(NamedTuple):
+    """How the ranks of `comm` enter a call together: after a barrier or, with a slack, at a time of a common clock.
 
-    run: Callable[[], None]
+    After the barrier rank 0 names the time, `slack_s` ahead. At the common time `common_s` the own perf_counter reads
+    `reading_s`, and goes on at `rate`; a rate of 0: nothing is known of it.
+    """
+
+    comm: MPI.Comm
+    slack_s: float | None = None
+    common_s: float = 0.0
+    reading_s: float = 0.0
+    rate: float = 0.0
+
+
+class Prepared(NamedTuple):
+    """An all-reduce bound to its buffers: `run` does it once, `close` frees what MPI holds for it.
+
+    `timed_calls` makes so many calls without the interpreter, each after a common start, and gives back float64 [3,
+    call]: entry and exit, as perf_counter reads them, and whether it was on time. Without a start only the first entry
+    and the last exit are taken. None: the loop is Python's.
+    """
+
+    run: Callable[[], object]
     close: Callable[[], None]
+    timed_calls: Callable[[int, CommonStart | None], np.ndarray] | None = None
 
 
 class Place(NamedTuple):
@@ -125,7 +145,10 @@ def _late(module: str, name: str) -> Callable[..., Prepared]:
 EXECUTORS: dict[str, Callable[..., Prepared]] = {  # of the same steps
     "sendrecv": sendrecv,
     "pipelined": _late("pipelined", "pipelined"),
+    "compiled": _late("compiled", "compiled"),
+    "compiled-pipelined": _late("compiled", "compiled_pipelined"),
 }
+NATIVES = {"native": native, "compiled": _late("compiled", "native")}  # executors of the library's own all-reduce
 
 
 def _in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:

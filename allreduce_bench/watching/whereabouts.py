@@ -25,9 +25,6 @@ class Partners(NamedTuple):
     step: int | None = None  # from 1; None: each such call is a step
 
 
-PartnersOfCalls = str | Callable[[Any], Partners | None]
-
-
 class _Activity(NamedTuple):
     """What a function does, and which of its variables tell how far it is."""
 
@@ -41,8 +38,9 @@ class _Stepping(NamedTuple):
     """The variables of a function that runs the calls of a bound all-reduce in turn."""
 
     calls: str
-    current: str
-    partners: PartnersOfCalls
+    current: str  # of compiled code, its counters: the number of the all-reduce, and of the row in it
+    partners: str | Callable[[Any], Any]
+    is_compiled: bool = False  # then the calls are rows, and `partners` are asked of all of them
 
 
 _activities: dict[CodeType, _Activity] = {}
@@ -69,7 +67,7 @@ def doing(
     return declare
 
 
-def stepping(calls: str, current: str, partners: PartnersOfCalls) -> Callable[[Function], Function]:
+def stepping(calls: str, current: str, partners: str | Callable[[Any], Any]) -> Callable[[Function], Function]:
     """Declare that the decorated function runs a bound all-reduce: the variables that hold all its calls and this one.
 
     `partners` gives those of a call that is a step or waits for a message of one, and None of any other; or it names
@@ -80,6 +78,21 @@ def stepping(calls: str, current: str, partners: PartnersOfCalls) -> Callable[[F
     def declare(function: Function) -> Function:
         _refuse_unknown(function, [calls, current, *([partners] if isinstance(partners, str) else [])])
         _stepping[function.__code__] = _Stepping(calls, current, partners)
+        return function
+
+    return declare
+
+
+def counting(counters: str, rows: str, partners: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """Declare that the decorated function runs calls of a bound all-reduce in compiled code.
+
+    The variable `counters` holds the number of the call, and of the row in it (negative: in no call); that code writes
+    them. `rows` holds what it runs, and `partners` gives those of every row. Raises NameError as `stepping` does.
+    """
+
+    def declare(function: Function) -> Function:
+        _refuse_unknown(function, [counters, rows])
+        _stepping[function.__code__] = _Stepping(rows, counters, partners, is_compiled=True)
         return function
 
     return declare
@@ -103,8 +116,8 @@ def where() -> dict[str, Any]:
     progress; `doing` says it in words; `call` is None outside an all-reduce, else see `_current_step`.
     """
     stack = _stack(sys._current_frames().get(threading.main_thread().ident or 0))
-    call = next((frame for frame in stack if frame.f_code in _stepping), None)
-    outside = stack[: stack.index(call)] if call else stack
+    call = next((frame for frame in stack if frame.f_code in _stepping and _position(frame) is not None), None)
+    outside = stack[: stack.index(call) + _stepping[call.f_code].is_compiled] if call else stack
     if call is None and stack and _is_timing(stack[-1]):
         call = stack[-1]
     place = [_place_entry(frame) for frame in outside]
@@ -177,7 +190,19 @@ def _is_timing(frame: FrameType) -> bool:
     return entry in values and (exit not in values or values[entry] > values[exit])
 
 
+def _position(frame: FrameType) -> int | None:
+    """The number of the current call or row of a bound all-reduce; None: compiled code is between two all-reduces."""
+    values, stepping_of = frame.f_locals, _stepping[frame.f_code]
+    current = values.get(stepping_of.current)
+    if not stepping_of.is_compiled:
+        return next((i for i, call in enumerate(values.get(stepping_of.calls, ())) if call is current), 0)
+    return None if current is None or current[1] < 0 else int(current[1])
+
+
 def _place_entry(frame: FrameType) -> list:
+    if (stepping_of := _stepping.get(frame.f_code)) and stepping_of.is_compiled:
+        number, row = frame.f_locals.get(stepping_of.current, (0, -1))
+        return [frame.f_code.co_name, int(number), int(row >= 0)]
     activity = _activity(frame)
     count = frame.f_locals.get(activity.counts, 0) if activity.counts else 0
     return [frame.f_code.co_name, count, 0 if activity.polls else frame.f_lineno]
@@ -189,15 +214,8 @@ def _current_step(frame: FrameType) -> dict[str, Any]:
     `sent` and `received` count the messages to and from each rank, the current step included: that tells a rank which
     keeps others waiting from those that wait for it. Of the library's own all-reduce no step is known.
     """
-    values, stepping_of = frame.f_locals, _stepping.get(frame.f_code)
-    partners: Sequence[Partners | None] = ()
-    position = 0
-    if stepping_of is not None:
-        calls, current = values.get(stepping_of.calls, ()), values.get(stepping_of.current)
-        position = next((i for i, call in enumerate(calls) if call is current), 0)
-        of_calls = stepping_of.partners
-        partners = values.get(of_calls, ()) if isinstance(of_calls, str) else list(map(of_calls, calls))
-    so_far = [call for call in partners[: position + 1] if call is not None]
+    partners = _partners(frame)
+    so_far = [call for call in partners[: (_position(frame) or 0) + 1] if call] if partners else []
     if not so_far:
         return {"step": 0, "of": 0, "dest": None, "source": None, "sent": {}, "received": {}}
     dest, source = (_rank_among_all(partner) if partner >= 0 else None for partner in so_far[-1][:2])
@@ -209,6 +227,14 @@ def _current_step(frame: FrameType) -> dict[str, Any]:
         "sent": _count_by_rank(call.dest for call in so_far),
         "received": _count_by_rank(call.source for call in so_far),
     }
+
+
+def _partners(frame: FrameType) -> Sequence[Partners | None]:
+    stepping_of, values = _stepping.get(frame.f_code, _Stepping("", "", "")), frame.f_locals
+    calls, partners = values.get(stepping_of.calls, ()), stepping_of.partners
+    if isinstance(partners, str):
+        return values.get(partners, ())
+    return partners(calls) if stepping_of.is_compiled else [partners(call) for call in calls]
 
 
 def _count_by_rank(partners: Iterable[int]) -> dict[str, int]:

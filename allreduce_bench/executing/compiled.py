@@ -1,0 +1,176 @@
+"""The executors `compiled` and `compiled-pipelined`: a program as a table that a kernel runs. Imported only for them.
+
+The kernel is compiled once and kept: see `make_ready`. Results have the same bits as those of the same program from
+Python, but for sums and products of two elements that are both no numbers, whose bits are the processor's choice.
+"""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from zlib import crc32
+
+import numba
+import numpy as np
+from mpi4py import MPI
+
+from ..schedule import Step
+from ..watching.whereabouts import counting, doing
+from . import (
+    CARRIERS,
+    DATATYPES,
+    LARGEST_COUNT,
+    OPERATIONS,
+    CommonStart,
+    Prepared,
+    Unsupported,
+    kernel,
+    native_datatype,
+    sixteen_bits,
+    symbols,
+    table,
+)
+from .pipeline import pipelined
+from .program import Program, exchanges
+
+HOW = {"sum": kernel.SUM, "avg": kernel.SUM, "prod": kernel.PROD, "max": kernel.MAX, "min": kernel.MIN}
+NO_START = kernel.Start(kernel.NO_START, False, np.zeros(4))
+LOOK_S, MOST_LOOKS = 0.1, 1800  # at a thread that compiles
+CACHE = "allreduce-bench"  # the folder of a user's cache
+
+
+def compiled(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
+    """Run this rank's `steps` as one blocking `MPI_Sendrecv` each, from compiled code. The rest is as of `sendrecv`.
+
+    Raises Unsupported.
+    """
+    return prepare(exchanges(steps, sendbuf.size), sendbuf, recvbuf, comm, op)
+
+
+def compiled_pipelined(
+    steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, window: int
+) -> Prepared:
+    """Run this rank's `steps`, cut already, with up to `window` messages posted ahead, from compiled code.
+
+    The rest is as of `pipelined`. Raises Unsupported.
+    """
+    return prepare(pipelined(steps, sendbuf.size, window), sendbuf, recvbuf, comm, op)
+
+
+def prepare(program: Program, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
+    """Bind any program of this rank. Raises Unsupported."""
+    return _prepared(_bind(table.table_of(program), sendbuf, recvbuf, comm, op))
+
+
+def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
+    """The library's own `MPI_Allreduce`, called from compiled code. Raises Unsupported."""
+    datatype = native_datatype(sendbuf.dtype.name)
+    if datatype is None:
+        raise Unsupported(f"mpi4py has no {sendbuf.dtype.name} of this MPI library: native cannot be measured")
+    return _prepared(_bind(table.table_of_native(sendbuf.size), sendbuf, recvbuf, comm, op, datatype))
+
+
+def make_ready(dtype: str) -> None:
+    """Compile the kernel for vectors of `dtype`, or take it from the cache, where compiling has left it.
+
+    Compiling takes seconds, taking it half a second. Where several ranks use one cache, one of them goes first. Raises
+    Unsupported.
+    """
+    symbols.load_symbols()
+    if "NUMBA_CACHE_DIR" not in os.environ:
+        numba.config.CACHE_DIR = str(cache_folder())  # type: ignore[attr-defined]
+    kernel.loop.enable_caching()
+    vector = np.empty(0, dtype)
+    _compile(_bind(table.table_of_native(0), vector, vector, MPI.COMM_SELF, "sum"))
+
+
+@doing("compiling", counts="looks")
+def _compile(bound: kernel.Bound) -> None:
+    """In a thread, for it is watched how long that takes: MOST_LOOKS, then there is no progress."""
+    thread = Thread(target=kernel.loop, args=(bound, NO_START, np.empty((3, 0))))
+    thread.start()
+    for looks in range(MOST_LOOKS):  # noqa: B007 - the monitor reads it
+        thread.join(LOOK_S)
+        if not thread.is_alive():
+            return
+    thread.join()
+
+
+def cache_folder() -> Path:
+    """Where machine code is kept: beside the package where that can be written, else with the user's cached files.
+
+    Other sources have another folder: numba looks at one of them only.
+    """
+    here = Path(__file__).parent
+    sources = b"".join(Path(module.__file__ or "").read_bytes() for module in (kernel, sixteen_bits, symbols, table))
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / CACHE
+    for place in (here / "__pycache__", user):
+        with suppress(OSError):
+            folder = place / f"kernel-{crc32(sources):08x}"
+            folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=folder).close()
+            return folder
+    return Path(tempfile.gettempdir()) / f"{CACHE}-{os.getuid()}"
+
+
+def _bind(
+    made: table.Table, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, datatype=None
+) -> kernel.Bound:
+    """`datatype`: what carries the elements; None: that of `sendrecv`."""
+    _refuse_above_limit(made.rows)
+    made = table.with_division(made, sendbuf.size) if op == "avg" else made
+    dtype, name = sendbuf.dtype, sendbuf.dtype.name
+    carrier = np.dtype("uint16") if name in CARRIERS else dtype
+    handles = [comm, datatype or CARRIERS.get(name) or DATATYPES[name], OPERATIONS[op], comm, MPI.DOUBLE]
+    by_library = op in ("max", "min") and name in ("float32", "float64")
+    buffers = sendbuf.view(carrier), recvbuf.view(carrier), np.empty(made.scratch, carrier)
+    requests = np.full(made.requests, symbols.handle_of(MPI.REQUEST_NULL), symbols.HANDLE)
+    status, named, timespec = np.zeros(MPI._sizeof(MPI.Status), np.uint8), np.zeros(1), np.zeros(2, np.int64)
+    arrays = *buffers, status, requests, named, timespec  # in the order of the kernel's addresses
+    return kernel.Bound(
+        rows=made.with_nobody(MPI.PROC_NULL),
+        buffers=buffers,
+        divisor=np.array([comm.size]).astype(dtype).view(carrier),
+        handles=np.array([symbols.handle_of(each) for each in handles], symbols.HANDLE),
+        addresses=np.array([array.ctypes.data for array in arrays]),
+        requests=requests,
+        status=status,
+        named=named,
+        timespec=timespec,
+        counters=np.array([0, kernel.OUTSIDE]),
+        how=kernel.BY_LIBRARY if by_library else HOW[op],
+        halves=name == "float16",
+    )
+
+
+def _prepared(bound: kernel.Bound) -> Prepared:
+    run = partial(_loop, bound, NO_START, np.empty((3, 1)))
+    return Prepared(run, lambda: None, partial(_timed_calls, bound))
+
+
+def _timed_calls(bound: kernel.Bound, calls: int, start: CommonStart | None) -> np.ndarray:
+    stamps = np.empty((3, calls))
+    if start is None:
+        return _loop(bound, NO_START, stamps)
+    bound.handles[kernel.SYNC_COMM] = symbols.handle_of(start.comm)
+    kind = kernel.BARRIER if start.slack_s is None else kernel.ROUND_TIME
+    line = np.array([start.slack_s or 0.0, start.common_s, start.reading_s, start.rate])
+    return _loop(bound, kernel.Start(kind, start.comm.rank == 0, line), stamps)
+
+
+@doing("in the common start of a call")
+@counting("counters", "rows", table.partners)
+def _loop(bound: kernel.Bound, start: kernel.Start, stamps: np.ndarray) -> np.ndarray:
+    rows, counters = bound.rows, bound.counters  # noqa: F841 - whoever watches reads them
+    code = kernel.loop(bound, start, stamps)
+    if code:
+        raise MPI.Exception(code)
+    return stamps
+
+
+def _refuse_above_limit(rows: np.ndarray) -> None:
+    if rows.size and rows[:, [kernel.LENGTH, kernel.INTO_LENGTH]].max() > LARGEST_COUNT:
+        raise Unsupported(f"a message of more than {LARGEST_COUNT} elements, which compiled code cannot send")

@@ -1,0 +1,64 @@
+"""The MPI functions of this process for compiled code, which calls them by their names.
+
+Their addresses are those that mpi4py uses itself, found through its own module, whatever library that was linked with.
+Compiled code that is kept names functions, not addresses, so that a later process may use it. Handles are pointers in
+Open MPI and integers in MPICH: the type of the array of them is part of what numba keys its cache by.
+"""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding
+import numpy as np
+from mpi4py import MPI
+from numba import types
+from numba.core.typing import signature
+
+from . import Unsupported
+
+HANDLE = np.dtype(f"i{MPI._sizeof(MPI.Comm)}")
+
+_INT, _POINTER, _HANDLE = types.int32, types.uintp, types.int32 if HANDLE.itemsize == 4 else types.int64
+_END = (_POINTER, _INT, _HANDLE, _INT, _INT)  # one end of a message: buffer, count, datatype, partner, tag
+SIGNATURES = {
+    "MPI_Sendrecv": (*_END, *_END, _HANDLE, _POINTER),
+    "MPI_Irecv": (*_END, _HANDLE, _POINTER),
+    "MPI_Isend": (*_END, _HANDLE, _POINTER),
+    "MPI_Wait": (_POINTER, _POINTER),
+    "MPI_Allreduce": (_POINTER, _POINTER, _INT, _HANDLE, _HANDLE, _HANDLE),
+    "MPI_Reduce_local": (_POINTER, _POINTER, _INT, _HANDLE, _HANDLE),
+    "MPI_Barrier": (_HANDLE,),
+    "MPI_Bcast": (_POINTER, _INT, _HANDLE, _INT, _HANDLE),
+}
+
+
+def load_symbols(**instead: str) -> None:
+    """Tell the linker where this process has its MPI functions. Raises Unsupported.
+
+    `instead` names functions that take the place of others, as MPI_Isend="MPI_Issend".
+    """
+    module = ctypes.CDLL(MPI.__file__)  # loaded already; the search goes on in what it was linked with
+    for name in SIGNATURES:
+        try:
+            function = getattr(module, instead.get(name, name))
+        except AttributeError as error:
+            raise Unsupported(f"compiled code cannot call this MPI library: {error}") from None
+        llvmlite.binding.add_symbol(name, ctypes.cast(function, ctypes.c_void_p).value)
+
+
+def handle_of(handle: MPI.Comm | MPI.Datatype | MPI.Op | MPI.Request) -> int:
+    """What C calls an MPI object."""
+    kind = ctypes.c_int32 if HANDLE.itemsize == 4 else ctypes.c_int64
+    return kind.from_address(MPI._addressof(handle)).value
+
+
+def _function(name: str) -> Callable[..., Any]:
+    return types.ExternalFunction(name, signature(_INT, *SIGNATURES[name]))
+
+
+sendrecv, irecv, isend, wait = (_function(f"MPI_{name}") for name in ("Sendrecv", "Irecv", "Isend", "Wait"))
+allreduce, reduce_local = _function("MPI_Allreduce"), _function("MPI_Reduce_local")
+barrier, bcast = _function("MPI_Barrier"), _function("MPI_Bcast")
+clock_gettime: Callable[..., Any] = types.ExternalFunction("clock_gettime", signature(_INT, _INT, _POINTER))
+memcpy: Callable[..., Any] = types.ExternalFunction("memcpy", signature(_POINTER, _POINTER, _POINTER, types.uintp))

@@ -1,0 +1,178 @@
+"""Runs every algorithm from compiled code over real MPI on vectors whose result is known exactly. Run it with
+
+    mpirun -n 4 python compiled_exactness.py [--synchronous] [--sample] [--damaged]
+
+Each case is run from Python and twice in the loop of the kernel, and must give the expected vector each time and leave
+its input untouched; on floats with zeros of both signs, infinities and what is no number it must give the bits of
+`sendrecv`. With --synchronous no message is buffered, whatever its size: the kernel posts each exchange as two
+messages, and its sends wait for their receives. Prints `N cases, 0 wrong`; otherwise says what was wrong and ends all
+ranks with status 1, which --damaged is for: it overwrites where it should reduce.
+"""
+
+import sys
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from exactness import KINDS, by_hand, cases, in_two_ranges
+from mpi4py import MPI
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.executing import CommonStart, Prepared, Unsupported, sendrecv, symbols
+from allreduce_bench.executing.compiled import native, prepare
+from allreduce_bench.executing.pipeline import pipelined
+from allreduce_bench.executing.program import Exchange, Operation, PostReceive, PostSend, Program, Wait, exchanges
+from allreduce_bench.measuring.compiling import compile_in_turns
+from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
+from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
+from allreduce_bench.schedule import Step
+from allreduce_bench.schedule.cut import cut_schedules
+from allreduce_bench.schedule.topology import Topology
+
+MOST_PIECES = 9  # of a vector: proving takes longer than running
+WINDOWS = (1, 2, 5)
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-7)
+
+
+def random_floats(count: int, dtype: str, rank: int, special: bool) -> np.ndarray:
+    """Different on each rank, and where wanted every seventh element special.
+
+    Only rank 0 has what is no number: of two such operands the processor chooses one.
+    """
+    vector = np.random.default_rng([count, rank]).standard_normal(count)
+    if not special:
+        return vector.astype(dtype)
+    specials = np.resize(SPECIAL, count)[::7] * (1 if rank == 0 else -1)
+    vector[::7] = np.where(np.isnan(specials) & (rank > 0), -1.0, specials)
+    return vector.astype(dtype)
+
+
+def wrong_elements(program: Program, steps: list[Step], count: int, op: str, dtype: str, comm: MPI.Comm) -> int:
+    """Bind `program`, run it, and count what is wrong over all ranks; `steps` are what sendrecv runs.
+
+    Which of two zeros, or of a number and what is none, is the greater one depends in Open MPI's MPI_Reduce_local on
+    the place of the element in the message: such elements are compared only where messages are those of sendrecv.
+    """
+    check = Check(comm.size, count, dtype, op)
+    operand, correct = (np.resize(period, count) for period in exact_inputs(check, comm.rank))
+    sendbuf, recvbuf = operand.copy(), np.empty(count, dtype)
+    call = prepare(program, sendbuf, recvbuf, comm, op)
+    wrong = 0
+    for calls in (0, 1, 2):
+        recvbuf[:] = poison(dtype, op)
+        wrong += ran_badly(call, calls, comm)
+        wrong += np.count_nonzero(recvbuf != correct) + np.count_nonzero(sendbuf != operand)
+    if is_float(dtype):
+        special = op not in ("max", "min") or program == exchanges(steps, count)
+        sendbuf[:], other = random_floats(count, dtype, comm.rank, special), np.empty_like(recvbuf)
+        call.run()
+        reference = sendrecv(steps, sendbuf, other, comm, op)
+        reference.run()
+        reference.close()
+        bits = f"u{recvbuf.itemsize}"
+        wrong += np.count_nonzero(recvbuf.view(bits) != other.view(bits))
+    return comm.allreduce(int(wrong))
+
+
+def ran_badly(call: Prepared, calls: int, comm: MPI.Comm) -> bool:
+    """Run it from Python (0), or so often in the kernel; whether its stamps cannot be."""
+    if calls == 0:
+        call.run()
+        return False
+    assert call.timed_calls is not None
+    entry, exit, on_time = call.timed_calls(calls, CommonStart(comm))
+    return not (on_time.all() and (entry < exit).all() and (exit[:-1] <= entry[1:]).all())
+
+
+def posted(program: Program) -> Program:
+    """Each exchange as two messages."""
+    operations: list[Operation] = []
+    for operation in program.operations:
+        if not isinstance(operation, Exchange):
+            operations.append(operation)
+            continue
+        ends: list[Operation] = []
+        if operation.recv is not None:
+            ends.append(PostReceive(operation.source, operation.recv, program.requests))
+        if operation.send is not None:
+            ends.append(PostSend(operation.dest, operation.send, program.requests + 1))
+        operations += [*ends, *(Wait(end.request) for end in ends)]
+    return Program(operations, program.scratch, program.requests + 2)
+
+
+def programs(name: str, comm: MPI.Comm, topology: Topology, count: int, segment: int) -> Iterator[tuple[str, Program]]:
+    """What is run of an algorithm: blocking exchanges, those of several ranges, and messages posted ahead."""
+    algorithm = builtin()[name]
+    steps = list(algorithm.steps(comm.rank, comm.size, topology, count, segment))
+    yield "compiled", exchanges(steps, count)
+    yield "compiled in two ranges", exchanges(in_two_ranges(steps), count)
+    window = WINDOWS[count % len(WINDOWS)]
+    if algorithm.segmented:
+        yield f"compiled-pipelined, window {window}", pipelined(steps, count, window)
+        return
+    schedules = algorithm.schedules(comm.size, topology, count, segment)
+    for piece in {1 if count <= MOST_PIECES else count // MOST_PIECES | 1, count + 1}:
+        cut = cut_schedules(schedules, count, piece).schedules[comm.rank]
+        yield f"compiled-pipelined, segment {piece}, window {window}", pipelined(cut, count, window)
+        two = pipelined(in_two_ranges(list(cut)), count, window)
+        yield f"compiled-pipelined, segment {piece}, window {window}, in two ranges", two
+
+
+def all_cases(comm: MPI.Comm, options):
+    """(words, what was wrong) of everything."""
+    for number, (name, count, segment, topology, op, dtype) in enumerate(cases(comm.size, "--sample" in options)):
+        if "--sample" in options and number % 3:
+            continue
+        steps = list(builtin()[name].steps(comm.rank, comm.size, topology, count, segment))
+        for words, program in programs(name, comm, topology, count, segment):
+            if "--damaged" in options:
+                damaged = [step._replace(reduce=False) for step in steps]
+                program = exchanges(damaged, count)
+            if "--synchronous" in options:
+                program = posted(program)
+            wrong = wrong_elements(program, steps, count, op, dtype, comm)
+            yield f"{name}, {words}, {op}, {count} {dtype}, nodes {topology.describe()}", wrong
+    for count, (op, dtype) in zip((5, 2 * comm.size + 7, 3001), KINDS * 3):
+        steps = by_hand(comm.rank, comm.size, count)
+        yield f"by hand, {op}, {count} {dtype}", wrong_elements(exchanges(steps, count), steps, count, op, dtype, comm)
+    yield from native_cases(comm)
+
+
+def native_cases(comm: MPI.Comm):
+    """The library's own, called from the kernel."""
+    for op, dtype in KINDS:
+        check = Check(comm.size, 100, dtype, op)
+        operand, correct = (np.resize(period, 100) for period in exact_inputs(check, comm.rank))
+        recvbuf = np.empty_like(operand)
+        try:
+            call = native(operand, recvbuf, comm, op)
+        except Unsupported:
+            continue
+        wrong = ran_badly(call, 2, comm) + np.count_nonzero(recvbuf != correct)
+        yield f"native, {op}, {dtype}", comm.allreduce(int(wrong))
+
+
+def main(options) -> None:
+    """Run all cases; rank 0 prints the closing line."""
+    np.seterr(invalid="ignore")  # sendrecv reduces 16-bit elements with numpy
+    teach_numpy("bfloat16")
+    comm = MPI.COMM_WORLD.Dup()
+    topology = Topology.one_node(comm.size)
+    if "--synchronous" in options:
+        symbols.load_symbols = partial(symbols.load_symbols, MPI_Isend="MPI_Issend")
+    for dtype in sorted(DTYPES):
+        assert compile_in_turns(comm, topology, dtype) is None
+    number = failed = 0
+    for words, wrong in all_cases(comm, options):
+        number += 1
+        failed += wrong > 0
+        if wrong and comm.rank == 0:
+            print(f"wrong ({wrong}): {words}", flush=True)
+    if comm.rank == 0:
+        print(f"{number} cases, {failed} wrong", flush=True)
+    if failed:
+        MPI.COMM_WORLD.Abort(1)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
