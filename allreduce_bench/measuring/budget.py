@@ -13,6 +13,7 @@ MIN_REPETITIONS, MAX_REPETITIONS = 6, 1000  # where neither --iters nor --min-ti
 PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # valid calls before an interval is believed; of calls too long for so many
 TRIED = 7  # calls of a cell after which a start to which none was on time is given up
 SINGLE = 5  # calls one by one before batches grow: a check may follow each
+BATCH_S = 0.5  # of a batch at most: signals, and the time that is left, are looked at between batches
 FLOOR_SHARE = 0.1  # of the time of an all-reduce: what a floor has
 
 
@@ -61,9 +62,9 @@ def share(plan: Plan, cell: Cell, cells_left: int, left_s: float | None, now_s: 
     return Budget(plan.warmups, plan.iters, time_s, min_time_s, now_s + left_s, plan.precision, short)
 
 
-def warmups_left(budget: Budget, now_s: float) -> int:
-    """After the first: all of them, or none where the time of the launch has run out."""
-    return 0 if _out_of_time(budget, now_s) else budget.warmups - 1
+def warmups_ahead(budget: Budget, done: int, start_s: float, now_s: float) -> int:
+    """After `done` warm-ups since `start_s`, one at least: the next, or 0 where the time of the launch has run out."""
+    return 0 if _out_of_time(budget, now_s) else min(budget.warmups - done, _calls_of_a_batch((now_s - start_s) / done))
 
 
 def ahead(budget: Budget, sample: Sample, now_s: float) -> Ahead:
@@ -83,11 +84,16 @@ def _next_batch(budget: Budget, sample: Sample, now_s: float) -> Ahead:
     if done < SINGLE:
         return Ahead(1)
     if budget.iterations is not None:
-        return Ahead(min(budget.iterations - done, done, MAX_REPETITIONS))
+        return Ahead(min(budget.iterations - done, done, MAX_REPETITIONS, _calls_of_a_batch(spent_s / done)))
     call_s = spent_s / done
     affordable, needed = (int((time_s - spent_s) / call_s) for time_s in (budget.time_s, budget.min_time_s))
     wanted = min(max(affordable, MIN_REPETITIONS - done), MAX_REPETITIONS - done)
-    return Ahead(max(1, min(max(wanted, needed + (spent_s < budget.min_time_s)), done)))
+    most = min(done, _calls_of_a_batch(call_s))
+    return Ahead(max(1, min(max(wanted, needed + (spent_s < budget.min_time_s)), most)))
+
+
+def _calls_of_a_batch(call_s: float) -> int:
+    return max(1, int(BATCH_S / call_s)) if call_s > 0 else MAX_REPETITIONS
 
 
 def _reason_to_stop(budget: Budget, sample: Sample, now_s: float) -> str:

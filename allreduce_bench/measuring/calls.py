@@ -1,22 +1,59 @@
-"""The calls of a cell: gathered on rank 0 batch by batch, in the end what follows from them.
+"""The calls of a cell: made and timed batch by batch, gathered on rank 0, in the end what follows from them.
 
 What follows is computed by functions of arrays alone, which ask no clock: `entry` and `exit` are float64 [call, rank],
 in seconds. Differences of one rank's stamps need no common clock; whatever compares ranks does.
 """
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
+from ..executing import CommonStart
 from ..runs.schema import time_definition
 from ..units import format_ranges
+from ..watching.whereabouts import doing
 from .budget import Sample
 from .clock import ClockLine
 from .sync import Barrier, Sync
 
+Turn = Callable[[], Callable[[], object]]  # gives the call to time
+TimedLoop = Callable[[int, CommonStart | None], np.ndarray]  # see `executing.Prepared.timed_calls`
 FurtherColumns = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]  # of entry and exit, on rank 0
+
+
+class Timing(NamedTuple):
+    """How calls are timed: each that `turn` gives, or, with a `loop`, by that; by the clock `now`."""
+
+    turn: Turn
+    now: Callable[[], float] = perf_counter
+    loop: TimedLoop | None = None
+
+    def batch(self, sync: Sync, calls: int) -> np.ndarray:
+        """Entry, exit (seconds on the own clock) and whether it was on time, of `calls` calls of this rank: [3, call].
+
+        A loop of its own reads the clock of perf_counter only.
+        """
+        if self.loop is None or self.now is not perf_counter:
+            return timed(self.turn, sync, self.now, calls)
+        return self.loop(calls, sync.common_start())
+
+
+@doing("in the common start of a call", counts="call", times=("entry", "exit"))
+def timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
+    """As `Timing.batch`, from Python."""
+    entries, exits, on_times = [0.0] * calls, [0.0] * calls, [False] * calls
+    begin = sync.begin
+    for call in range(calls):
+        run = turn()
+        on_time = begin()
+        entry = now()
+        run()
+        exit = now()
+        entries[call], exits[call], on_times[call] = entry, exit, on_time
+    return np.array([entries, exits, on_times], float)
 
 
 def no_columns(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import EXECUTORS, Place, Prepared, Unsupported, floor, native
+from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
 from ..runs.cell import splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
@@ -20,10 +20,11 @@ from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .budget import share
-from .calls import CellTimes
+from .calls import CellTimes, TimedLoop, Turn
 from .context import Context, after_first_call, reason_to_skip
 from .schedules import proved_steps
 
+COMPILED = ("compiled", "compiled-pipelined")  # executors
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]
 
 
@@ -56,6 +57,8 @@ def _outcome_of_all_reduce(
     """Bind, check, time and check again; `steps` of this rank, None: the library's own all-reduce."""
     comm, party, plan = context.comm, context.party.comm, context.plan
     sendbuf, recvbuf = np.empty(cell.count, plan.dtype), np.empty(cell.count, plan.dtype)
+    if cell.executor in COMPILED and (reason := _compiled(context)):
+        return CellOutcome({**facts, "state": "skipped", "reason": reason})
     bind = partial(_bind, cell, steps, party, plan.op)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
@@ -75,7 +78,8 @@ def _outcome_of_all_reduce(
             checks.rotate(rotation)
             checks.renew()
             before = context.counters()
-            times = _repeated_calls(context, cell, turn, cells_left, checks)
+            loop = rotation.loop if rotation else call.timed_calls
+            times = _repeated_calls(context, cell, turn, cells_left, checks, loop)
             facts["wire"] = _traffic_per_call(context, before, times.number + checks.untimed)
             facts["nccl_tests_s"] = None if rotation else _back_to_back(context, call)  # a loop would be warm
             if plan.back_to_back and not rotation:
@@ -103,11 +107,16 @@ def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutc
 
 
 def _repeated_calls(
-    context: Context, cell: Cell, turn: repeat.Turn, cells_left: int, checks: repeat.Checks | None = None
+    context: Context,
+    cell: Cell,
+    turn: Turn,
+    cells_left: int,
+    checks: repeat.Checks | None = None,
+    loop: TimedLoop | None = None,
 ) -> CellTimes:
     left_s = None if context.deadline is None else max(0.0, context.deadline - time.time())
     budget = share(context.plan, cell, cells_left, left_s, time.perf_counter())
-    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, context.further_columns, checks)
+    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, context.further_columns, checks, loop)
 
 
 def _seed_of_party(context: Context) -> int:
@@ -159,7 +168,7 @@ def _back_to_back(context: Context, call: Prepared) -> float | None:
     calls, has_time = context.plan.back_to_back, context.deadline is None or time.time() < context.deadline
     if not calls or not context.comm.bcast(has_time):
         return None
-    return repeat.back_to_back(call.run, context.comm, context.clock, calls)
+    return repeat.back_to_back(call, context.comm, context.clock, calls)
 
 
 def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: int) -> str | None:
@@ -184,9 +193,16 @@ def _bind(cell: Cell, steps, comm: MPI.Comm, op: str, sendbuf: np.ndarray, recvb
     if cell.executor == FLOOR:
         return floor(cell.algorithm, sendbuf, recvbuf, op)
     if steps is None:
-        return native(sendbuf, recvbuf, comm, op)
+        return NATIVES[cell.executor](sendbuf, recvbuf, comm, op)
     window = () if cell.window is None else (cell.window,)
     return EXECUTORS[cell.executor](steps, sendbuf, recvbuf, comm, op, *window)
+
+
+def _compiled(context: Context) -> str | None:
+    """Compile what is asked for on one rank, then take it from where that left it; why a rank cannot do either."""
+    from .compiling import compile_in_turns  # late: few ranks compile
+
+    return compile_in_turns(context.comm, context.real, context.plan.dtype)
 
 
 def _bind_or_explain(bind: Bind, sendbuf: np.ndarray, recvbuf: np.ndarray) -> tuple[Prepared, str | None]:

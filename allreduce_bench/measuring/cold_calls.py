@@ -12,7 +12,8 @@ from types import CodeType, ModuleType
 
 import numpy as np
 
-from ..executing import Place, Prepared
+from ..executing import CommonStart, Place, Prepared
+from ..watching.whereabouts import doing
 
 MOST_PLACES = 64
 MOST_STEPS = 100_000  # bound over all places of a rank: beyond, binding takes longer than measuring
@@ -46,7 +47,7 @@ class Rotation:
             place.call.run()
         self._current = places - 1
 
-    def turn(self) -> Callable[[], None]:
+    def turn(self) -> Callable[[], object]:
         """The call to time next, in a cold place; to be called before the ranks enter it together."""
         self._current = (self._current + 1) % len(self.places)
         if self._current == 0 and self._scratch is not None:
@@ -56,6 +57,21 @@ class Rotation:
         for _ in self._objects[self._current]:  # to name an object is to touch it
             pass
         return self.places[self._current].call.run
+
+    @property
+    def loop(self) -> Callable[[int, CommonStart | None], np.ndarray] | None:
+        """As `Prepared.timed_calls`, call by call, since the turn between them is Python's."""
+        return self._timed_calls if self.places[0].call.timed_calls else None
+
+    @doing("in the common start of a call", counts="call")
+    def _timed_calls(self, calls: int, start: CommonStart | None) -> np.ndarray:
+        blocks = [np.empty((3, 0))]
+        for call in range(calls):  # noqa: B007 - the monitor reads it
+            self.turn()
+            timed_calls = self.places[self._current].call.timed_calls
+            assert timed_calls is not None
+            blocks.append(timed_calls(1, start))
+        return np.hstack(blocks)
 
     def used(self) -> Place:
         """The place of the last call."""
@@ -97,7 +113,7 @@ def _copy(vector: np.ndarray) -> np.ndarray:
     return copy
 
 
-def _objects_read_by(run: Callable[[], None]) -> list[object]:
+def _objects_read_by(run: Callable[[], object]) -> list[object]:
     """What the interpreter reads to make the call `run`: not the vectors, but the objects that name them."""
     objects: dict[int, object] = {}
     fresh: list[object] = [run]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import Place
+from ..executing import Place, Prepared
 from ..runs.cell import splitmix64
 from ..watching.whereabouts import doing
-from .budget import SINGLE, Ahead, Budget, ahead, warmups_left
-from .calls import CellTimes, FurtherColumns, TimedCalls, no_columns
+from .budget import BATCH_S, SINGLE, Ahead, Budget, ahead, warmups_ahead
+from .calls import CellTimes, FurtherColumns, TimedCalls, TimedLoop, Timing, Turn, no_columns
 from .clock import Clock
 from .sync import Barrier, Sync
 from .vectors import Check, calls_for_all, exact_inputs, poison
@@ -23,8 +23,6 @@ FIRST, FEWEST = 5, 2  # checked calls in a row before anything is timed, and of 
 LONG = 1 << 20  # bytes of vectors beyond which checks come as their price allows
 SHARE = 0.1  # of the time of a cell: what checks between its timed calls may take together, but for those that must be
 BLOCK = 1 << 18  # elements that are compared at a time: no vector is made for that
-
-Turn = Callable[[], Callable[[], None]]
 
 
 class Checks:
@@ -175,30 +173,33 @@ def repeat(
     clock: Clock,
     columns: FurtherColumns = no_columns,
     checks: Checks | None = None,
+    loop: TimedLoop | None = None,
 ) -> CellTimes:
     """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
 
     `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.
     `columns`: what else is wanted of every call. `checks` look at the first warm-up, in pauses that cost the budget no
-    time, and at the last call; its inputs are set.
+    time, and at the last call; its inputs are set. `loop` makes the calls of `turn` without the interpreter.
     """
     clock.compare_if_due()
-    jumps, calls, done = clock.jumps, TimedCalls(comm, columns), 0
-    calls.add(_timed(turn, sync, clock.now, min(1, budget.warmups)), sync)
+    jumps, calls, timing = clock.jumps, TimedCalls(comm, columns), Timing(turn, clock.now, loop)
+    start, done = perf_counter(), min(1, budget.warmups)
+    calls.add(timing.batch(sync, done), sync)
     if checks and budget.warmups:
         checks.look()
         if budget.warmups == 1:
             checks.call_untimed(turn)
-    if budget.warmups > 1:
-        calls.add(_timed(turn, sync, clock.now, _agree(comm, warmups_left(budget, perf_counter()))), sync)
+    while done < budget.warmups and (few := _agree(comm, warmups_ahead(budget, done, start, perf_counter()))):
+        calls.add(timing.batch(sync, few), sync)
+        done += few
     calls.end_warmups()
-    start = perf_counter()
+    start, done = perf_counter(), 0
     while (batch := _agree(comm, _ahead(budget, calls, done, start, checks))).calls:
         if checks and batch.check:
             start += checks.pause(turn)
         if batch.fall_back:
             sync, done, start = Barrier(comm), 0, perf_counter()
-        calls.add(_timed(turn, sync, clock.now, batch.calls), sync)
+        calls.add(timing.batch(sync, batch.calls), sync)
         done += batch.calls
         if checks:
             checks.is_fresh = batch.check and batch.calls == 1
@@ -209,15 +210,30 @@ def repeat(
     return calls.times(clock.line(*calls.span) if clock.jumps == jumps else None, batch.stopped)
 
 
-@doing("between calls", counts="call")
-def back_to_back(run: Callable[[], None], comm: MPI.Comm, clock: Clock, calls: int) -> float | None:
+def back_to_back(call: Prepared, comm: MPI.Comm, clock: Clock, calls: int) -> float | None:
     """Time a loop of `calls` calls without a common start; its mean over ranks, for each call, in seconds on rank 0."""
     comm.Barrier()
+    total_s = comm.reduce(_in_loop(call.timed_calls, calls) if call.timed_calls else _in_python(call.run, clock, calls))
+    return None if total_s is None else total_s / comm.size / calls
+
+
+@doing("between calls", counts="call")
+def _in_python(run: Callable[[], object], clock: Clock, calls: int) -> float:
     entry = clock.now()
     for call in range(calls):  # noqa: B007 - the monitor reads it
         run()
-    total = comm.reduce(clock.now() - entry)
-    return None if total is None else total / comm.size / calls
+    return clock.now() - entry
+
+
+@doing("between calls", counts="done")
+def _in_loop(loop: TimedLoop, calls: int) -> float:
+    spent_s, done, batch = 0.0, 0, 1
+    while done < calls:
+        stamps = loop(min(batch, calls - done), None)  # what is between batches is not counted
+        spent_s += stamps[1, -1] - stamps[0, 0]
+        done += stamps.shape[1]
+        batch = max(1, int(BATCH_S * done / max(spent_s, 1e-9)))
+    return spent_s
 
 
 def _ahead(budget: Budget, calls: TimedCalls, done: int, start: float, checks: Checks | None) -> Ahead | None:
@@ -232,18 +248,3 @@ def _ahead(budget: Budget, calls: TimedCalls, done: int, start: float, checks: C
 @doing("waiting for rank 0")
 def _agree(comm: MPI.Comm, decision):
     return comm.bcast(decision)
-
-
-@doing("in the common start of a call", counts="call", times=("entry", "exit"))
-def _timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
-    """Entry, exit (seconds on the own clock) and whether it was on time, of `calls` calls of this rank: [3, call]."""
-    entries, exits, on_times = [0.0] * calls, [0.0] * calls, [False] * calls
-    begin = sync.begin
-    for call in range(calls):
-        run = turn()
-        on_time = begin()
-        entry = now()
-        run()
-        exit = now()
-        entries[call], exits[call], on_times[call] = entry, exit, on_time
-    return np.array([entries, exits, on_times], float)

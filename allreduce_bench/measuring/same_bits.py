@@ -15,7 +15,7 @@ from .vectors import CALLS, RANDOM_PERIOD, poison, random_operand
 
 
 @doing("comparing bits")
-def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: int, op: str) -> dict:
+def same_bits(run: Callable[[], object], sendbuf, recvbuf, comm: MPI.Comm, seed: int, op: str) -> dict:
     """Call a bound all-reduce on the random floats of `seed`: `same_bits` of all ranks, and `bits` of rank 0.
 
     `sendbuf` and `recvbuf` are the 1-d arrays of floats that it is bound to; the result stays in `recvbuf`. Collective.
@@ -27,7 +27,7 @@ def same_bits(run: Callable[[], None], sendbuf, recvbuf, comm: MPI.Comm, seed: i
 
 
 @doing("comparing the bits of repeated calls")
-def same_bits_calls(run: Callable[[], None], recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> bool:
+def same_bits_calls(run: Callable[[], object], recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> bool:
     """Whether further calls leave on every rank what the first of CALLS left in `recvbuf`. Collective."""
     first = _fingerprint(recvbuf)
     repeated = [_fingerprint_of_call(run, recvbuf, op) for _ in range(CALLS - 1)]
@@ -57,7 +57,7 @@ def bits_of_parties(facts_of_ranks: Sequence[dict]) -> dict:
     }
 
 
-def _fingerprint_of_call(run: Callable[[], None], recvbuf: np.ndarray, op: str) -> str:
+def _fingerprint_of_call(run: Callable[[], object], recvbuf: np.ndarray, op: str) -> str:
     recvbuf[:] = poison(
         recvbuf.dtype.name, op
     )  # what a call does not write must not look like the result of the last one

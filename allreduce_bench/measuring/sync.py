@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from mpi4py import MPI
 
+from ..executing import CommonStart
 from ..units import format_time
 from ..watching.whereabouts import doing
 from .clock import Clock
@@ -31,6 +32,9 @@ class Sync(Protocol):
     def begin(self) -> bool:
         """Wait for the common start of a call; all ranks must. Whether this rank was there in time."""
 
+    def common_start(self) -> CommonStart:
+        """The same for a loop that is not Python's, up to the next comparison of clocks."""
+
     def learn(self, late: float) -> None:
         """Take in the share of the last calls to which some rank was late; rank 0 only is told."""
 
@@ -41,12 +45,16 @@ class Barrier:
     name = "barrier"
 
     def __init__(self, comm: MPI.Comm):
-        self._barrier = comm.Barrier
+        self._comm, self._barrier = comm, comm.Barrier
 
     def begin(self) -> bool:
         """Wait for all ranks; True."""
         self._barrier()
         return True
+
+    def common_start(self) -> CommonStart:
+        """A barrier."""
+        return CommonStart(self._comm)
 
     def learn(self, late: float) -> None:
         """Nobody is late to a barrier."""
@@ -62,7 +70,7 @@ class RoundTime:
 
     def __init__(self, comm: MPI.Comm, clock: Clock, slack_s: float):
         self.slack_s, self._clock, self._now = min(slack_s, MOST_SLACK_S), clock, clock.now
-        self._barrier, self._leads, self._start = comm.Barrier, comm.rank == 0, np.zeros(1)
+        self._comm, self._barrier, self._leads, self._start = comm, comm.Barrier, comm.rank == 0, np.zeros(1)
         self._tell = partial(comm.Bcast, [self._start, 1, MPI.DOUBLE], 0)
 
     def begin(self) -> bool:
@@ -81,6 +89,15 @@ class RoundTime:
             if now() >= start:
                 return True
         return False
+
+    def common_start(self) -> CommonStart:
+        """The slack, and two points of the line from the common clock to the own one."""
+        if not self._clock.ready:
+            return CommonStart(self._comm, self.slack_s)
+        common_s = self._clock.common(self._now())
+        reading_s = self._clock.reading_at(common_s)
+        rate = self._clock.reading_at(common_s + 1) - reading_s
+        return CommonStart(self._comm, self.slack_s, common_s, reading_s, rate)
 
     def learn(self, late: float) -> None:
         """Twice the slack where too many were late."""
