@@ -1,0 +1,63 @@
+"""A command inside a lab: it runs on the first host, gets the signals of this process, and its status is handed on."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from .room import Room, room
+
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
+TCP_ONLY = {"UCX_TLS": "tcp,self"}  # else UCX finds that the hosts share memory, and leaves the links aside
+
+
+def run_in_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run `words` on host h1 of a lab of their own; the exit status, 128 and the number of a signal.
+
+    Signals of this process go on to the command. Raises LabError.
+    """
+    with room(rates_bytes_per_s) as made:
+        command, variables = made.command(0, words), variables_in(made, environ)
+        # In a group of its own: an interrupt of the terminal comes once, from here
+        process = subprocess.Popen(command, env=variables, preexec_fn=os.setpgrp)
+        with _handled(lambda number: _signal_command(process, number)):
+            return _exit_status(process.wait())
+
+
+def shell_in_lab(rates_bytes_per_s: Sequence[float], shell: Sequence[str], environ: Mapping[str, str]) -> int:
+    """An interactive shell on host h1 of a lab of its own; its exit status. Raises LabError."""
+    with room(rates_bytes_per_s) as made:
+        with _handled(lambda number: None):  # the terminal sends interrupts to the shell, too
+            process = subprocess.Popen(made.command(0, shell), env=variables_in(made, environ))
+            return _exit_status(process.wait())
+
+
+def variables_in(made: Room, environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` with what commands in this lab need."""
+    return {**TCP_ONLY, **environ, **made.lab.variables()}
+
+
+@contextmanager
+def _handled(handle: Callable[[int], None]) -> Iterator[None]:
+    """FORWARDED go to `handle` within the context, but those that are ignored, as SIGHUP is behind nohup."""
+    heeded = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]
+    former = {number: signal.signal(number, lambda number, frame: handle(number)) for number in heeded}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _signal_command(process: subprocess.Popen, number: int) -> None:
+    """Send the signal to the command itself: nsenter, which waits for it, does not pass signals on."""
+    with suppress(OSError):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text(encoding="ascii").split()
+        for pid in map(int, children or [str(process.pid)]):
+            os.kill(pid, number)
+
+
+def _exit_status(status: int) -> int:
+    return status if status >= 0 else 128 - status

@@ -1,0 +1,104 @@
+"""The room of a lab: one process whose namespaces hold all hosts. When it ends, the kernel ends what runs inside."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from ..watching.lifeline import KILL, end_with_parent
+from .agent import HOST
+from .build import BURST, MTU, SCRIPT
+from .lab import Lab, LabError
+
+PROGRAMS = {"unshare": "util-linux", "nsenter": "util-linux", "mount": "mount", "ip": "iproute2", "tc": "iproute2"}
+PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where `ip` and `tc` are, also for users
+SPACES = ("-n", "-m", "-p", "-f", "--mount-proc", "--kill-child")  # of the room; its processes end with it
+AS_USER = ("-U", "-r")  # a user namespace, in which the user may make the others
+BOTH_WAYS_OUT = (
+    "virtual hosts need root, or user namespaces: run it as root, or allow them "
+    "(sysctl user.max_user_namespaces=15000, and on Debian and Ubuntu kernel.unprivileged_userns_clone=1 or "
+    "kernel.apparmor_restrict_unprivileged_userns=0)"
+)
+
+
+class Room(NamedTuple):
+    """A lab that is up, as seen from outside."""
+
+    lab: Lab
+    pid: int  # the first process of its namespaces
+    as_user: bool  # in a user namespace
+
+    def command(self, number: int, words: Sequence[object]) -> list[str]:
+        """The command line that runs `words` on host `number` (0 is h1), in this folder and environment."""
+        user = ["-U", "--preserve-credentials"] if self.as_user else []
+        enter = ["nsenter", "-t", str(self.pid), *user, "-n", "-m", "-p"]
+        return [*enter, "nsenter", "-t", str(self.lab.pids[number]), *HOST, "env", "-C", os.getcwd(), *map(str, words)]
+
+
+@contextmanager
+def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[Room]:
+    """A lab with a host for each rate (bytes/s; None: unlimited). It ends with the context, or with this process.
+
+    Raises LabError: a program is missing, no namespaces, a rate that tc refuses.
+    """
+    _refuse_missing_programs()
+    as_user = _needs_user_namespace()
+    rates = ["none" if rate is None else f"{rate * 8:.0f}" for rate in rates_bytes_per_s]
+    command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", SCRIPT, "lab", str(mtu), str(BURST)]
+    holder = subprocess.Popen(
+        [*command, *rates],
+        env=_with_system_programs(),
+        preexec_fn=lambda: end_with_parent(KILL),
+        stdin=subprocess.PIPE,  # the room ends when nobody can write to it any more
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for the command in the lab
+        text=True,
+    )
+    try:
+        yield _built(holder, tuple(rates_bytes_per_s), as_user)
+    finally:
+        holder.communicate()  # closes its stdin
+
+
+def _refuse_missing_programs() -> None:
+    missing = [name for name in PROGRAMS if not shutil.which(name, path=_with_system_programs()["PATH"])]
+    if missing:
+        packages = " ".join(dict.fromkeys(PROGRAMS[name] for name in missing))
+        raise LabError(f"virtual hosts need {' and '.join(missing)}: not found in PATH; install {packages}")
+
+
+def _needs_user_namespace() -> bool:
+    """Whether the namespaces need a user namespace around them. Raises LabError where neither way is open."""
+    for as_user in (False, True) if os.geteuid() == 0 else (True,):
+        command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "true"]
+        if subprocess.run(command, env=_with_system_programs(), capture_output=True, check=False).returncode == 0:
+            return as_user
+    raise LabError(BOTH_WAYS_OUT)
+
+
+def _with_system_programs() -> dict[str, str]:
+    path = os.environ.get("PATH", os.defpath)
+    return {**os.environ, "PATH": os.pathsep.join([path, *PATHS])}
+
+
+def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: bool) -> Room:
+    """The lab, when its script says so. Raises LabError with the last line that the script said."""
+    assert holder.stdin and holder.stdout and holder.stderr
+    lines = []
+    for line in holder.stdout:
+        if line == "built\n":
+            first = int(Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text())
+            return Room(Lab(rates, tuple(map(int, lines))), first, as_user)
+        lines.append(line)
+    said = [line.strip() for line in holder.stderr if line.strip()] or ["no reason given"]
+    number = len(lines) + 1
+    raise LabError(f"virtual host h{number} of {len(rates)} could not be made: {_cause(said)}")
+
+
+def _cause(said: Sequence[str]) -> str:
+    """What a program said first: later lines are consequences."""
+    return next((line for line in said if not line.startswith("Usage")), said[0])
