@@ -81,6 +81,11 @@ def parse_rate(text: str) -> float:
     return float(match[1]) * 1000 ** ("KMGT".index(match[2].upper()) + 1) / (8 if in_bits else 1)
 
 
+def parse_rates(text: str) -> tuple[float, ...]:
+    """Bytes per second of each of `100mbit,50mbit`. Raises ValueError."""
+    return tuple(map(parse_rate, text.split(",")))
+
+
 def parse_share(text: str) -> float:
     """0.03 for `3%` or `0.03`. Raises ValueError outside of 0 to 100 %, both excluded."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())

@@ -25,6 +25,7 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
         "doctor": ("doctor", "doctor", "Check this node and its MPI for problems that disturb measurements"),
         "demo": ("demo", "demo", "Measure all algorithms on this machine and write the report"),
         "run": ("run", "run", "Measure all-reduce algorithms and the library's own"),
+        "lab": ("lab", "lab", "Run commands over virtual hosts in this machine, with links of a known rate"),
     },
     "Read": {
         "runs": ("show", "runs", "List runs, the newest first"),

@@ -9,7 +9,7 @@ from ..runs.plan import Plan
 from ..runs.start import Start
 from .measurement import DEFINED, MEASURED, REPEATED, SHOWN
 from .request import Control
-from .types import BUSBW_LIMITS, HOSTS, RATE, TIME_LIMITS
+from .types import BUSBW_LIMITS, HOSTS, RATES, TIME_LIMITS
 
 LEVELS = ("auto", "single", "funneled", "serialized", "multiple")
 FORMATS = ("table", "long", "csv", "json", "nccl", "osu")
@@ -87,7 +87,7 @@ JUDGED = (
     ),
     click.option(
         "--link-rate",
-        type=RATE,
+        type=RATES,
         help="Rate of a node's link, e.g. 200Gbit, for 'of limit' [default: from the system].",
     ),
     click.option(

@@ -90,7 +90,7 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_lim
     if folder.pending(stored):
         _refuse_former_sync(folder, stored)
     _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
-    stored = _with_secrets_of(wanted, stored, folder)
+    stored = _in_same_lab(wanted, _with_secrets_of(wanted, stored, folder), folder)
     find_planned(stored.algorithms, stored.files, stored.file_digests)
     return stored
 
@@ -109,6 +109,17 @@ def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
             option = f"--{name.replace('_', '-')}"
             raise PlanError(f"{folder.path}: {option} held a possible secret, which is not stored; add {option} again")
     return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
+
+
+def _in_same_lab(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
+    """The stored plan, of virtual hosts with how they are reached today. Raises PlanError where they are others."""
+    rates = wanted.start.virtual_rates_bytes_per_s
+    if rates != stored.start.virtual_rates_bytes_per_s:
+        raise PlanError(
+            f"{folder.path}: was not measured on the virtual hosts around this command; leave the lab, and repeat "
+            "--resume -o outside: it starts the virtual hosts that the run needs"
+        )
+    return replace(stored, start=replace(stored.start, remote_shell=wanted.start.remote_shell)) if rates else stored
 
 
 def refuse_short_timeout(timeout_s: float) -> None:

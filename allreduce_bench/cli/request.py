@@ -1,7 +1,7 @@
 """What `run`, and whatever else starts one, is asked for, as typed objects: its plan, and what is not its plan."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -15,6 +15,7 @@ from ..runs.dtypes import DTYPES
 from ..runs.hosts import read_hostfile
 from ..runs.plan import Plan, PlanError
 from ..runs.start import Start
+from ..watching.lifeline import LAB_VARIABLE
 
 if TYPE_CHECKING:
     from ..evaluation.acceptance import AcceptanceLimit
@@ -26,11 +27,12 @@ OPTION_OF = {  # where a field of the plan has another name
     "link_rate_bytes_per_s": "link_rate",
     "executors": "executor",
     "cut_prices": "machine",
+    "virtual_rates_bytes_per_s": "virtual_hosts",
 }
 IN_PLAN = (
     *("dtype", "op", "launches", "iters", "precision", "warmups", "cell_time_s", "min_time_s", "seed"),
     *("segment_nbytes", "pretend_ranks_per_node", "sync", "record", "back_to_back", "cache", "floors", "check"),
-    *("groups", "thread_level", "link_rate_bytes_per_s"),
+    *("groups", "thread_level"),
 )
 IN_START = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
 
@@ -97,10 +99,16 @@ def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
         options["minbytes"], options["maxbytes"], options["stepfactor"], itemsize
     )
     values: dict[str, Any] = {name: options[OPTION_OF.get(name, name)] for name in IN_PLAN}
+    start = Start(hosts=_hosts(options), **{name: options[name] for name in IN_START})
+    if LAB_VARIABLE in os.environ:
+        from .in_lab import with_lab  # late: few runs are on virtual hosts
+
+        start = with_lab(start, os.environ)
     plan = Plan(
         sizes=tuple(sorted(set(sizes))),
-        ranks=tuple(options["ranks"] or default_ranks(options["ranks_per_node"])),
-        start=Start(hosts=_hosts(options), **{name: options[name] for name in IN_START}),
+        ranks=tuple(options["ranks"] or default_ranks(start)),
+        start=start,
+        link_rate_bytes_per_s=_link_rate(options["link_rate"] or (), start),
         **algorithm_fields(options["algorithms"]),
         **{name: value for name, value in values.items() if value is not None},  # None: the plan's default
     )
@@ -129,9 +137,20 @@ def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
     }
 
 
-def default_ranks(ranks_per_node: int | None) -> tuple[int, ...]:
-    """The ranks of the Slurm job around, else as many as there are cores."""
-    return (ranks_of_job(os.environ, ranks_per_node) or max(2, cores()),)
+def default_ranks(start: Start) -> tuple[int, ...]:
+    """The ranks of the virtual hosts, or of the Slurm job around, else as many as there are cores."""
+    if hosts := len(start.virtual_rates_bytes_per_s):
+        return (hosts * (start.ranks_per_node or 1),)
+    return (ranks_of_job(os.environ, start.ranks_per_node) or max(2, cores()),)
+
+
+def _link_rate(rates: Sequence[float], start: Start) -> float | None:
+    """The rate of a node's link, bytes/s, of virtual hosts the slowest; None: not known. Raises PlanError."""
+    if start.virtual_rates_bytes_per_s:
+        return min(start.virtual_rates_bytes_per_s)
+    if len(rates) > 1:
+        raise PlanError("--link-rate with several rates belongs to --virtual-hosts; give one rate")
+    return rates[0] if rates else None
 
 
 def _hosts(options: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """`run`: measures on the ranks that were started, or starts them itself."""
 
 import os
+import sys
 
 import click
 
@@ -24,6 +25,12 @@ from .types import DURATION, color_option, errors_in_one_line, given_options, no
 @plan_options
 @color_option
 @job_options
+@click.option(
+    "--virtual-hosts",
+    type=int,
+    metavar="N",
+    help="Measure over N virtual hosts in this machine, with links of --link-rate [default: 100mbit]; see lab.",
+)
 @click.option(
     "--resume", is_flag=True, help="Measure the missing cells of the run in -o; start a new run if there is none."
 )
@@ -51,8 +58,11 @@ def run(context: click.Context, **options) -> None:
 
         run_as_rank(request, options["interface"], options["thread_level"])
     else:
+        from .in_lab import enter_lab, rates_to_enter
         from .run_from_outside import run_from_outside
 
+        if rates := rates_to_enter(options):
+            context.exit(enter_lab(rates, sys.argv[1:]))
         _, failure = run_from_outside(request)
         if failure:
             raise failure

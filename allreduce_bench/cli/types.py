@@ -16,7 +16,15 @@ from ..runs.dtypes import DTYPES
 from ..runs.groups import parse_groups
 from ..runs.hosts import parse_hosts
 from ..runs.plan import OPS
-from ..units import parse_counts, parse_duration, parse_rate, parse_share, parse_size, unknown_word
+from ..units import (
+    parse_counts,
+    parse_duration,
+    parse_rate,
+    parse_rates,
+    parse_share,
+    parse_size,
+    unknown_word,
+)
 from ..watching.progress import LaunchPosition, ProgressLines
 
 if TYPE_CHECKING:
@@ -128,6 +136,7 @@ NAMES = _Parsed("names", parse_names)
 EXECUTOR_NAMES = _Parsed("names", parse_executors)
 HOSTS = _Parsed("hosts", parse_hosts)
 RATE = _Parsed("rate", parse_rate)
+RATES = _Parsed("rates", parse_rates)
 SHARE = _Parsed("share", parse_share)
 GROUPS = _Parsed("groups", lambda text: text and parse_groups(text))
 BUSBW_LIMITS = _Parsed("size:rate", _limits_parser("busbw"))

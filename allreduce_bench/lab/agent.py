@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-VARIABLE = "ALLREDUCE_BENCH_LAB"
+VARIABLE = "ALLREDUCE_BENCH_LAB"  # as in watching.lifeline, which this program cannot import
 KEPT = ("HOME", "PATH", "TMPDIR", VARIABLE)  # of the environment; a login shell would set the first two itself
 HOST = ("-n", "-m", "-u", "-i")  # what a host has of its own: network, mounts, name, System V memory
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ..watching.lifeline import LAB_VARIABLE
+
 INTERFACE = "e0"  # of every host
 MOST_HOSTS = 32
-DEFAULT_RATE = "100mbit"
-VARIABLE = "ALLREDUCE_BENCH_LAB"  # `agent` reads it, too
 TEMPORARY = "/dev/shm"  # each host has its own, which ends with it: nothing of an MPI stays in /tmp
 
 
@@ -32,7 +32,7 @@ class Lab(NamedTuple):
     def variables(self) -> dict[str, str]:
         """The environment of a command in the lab."""
         hosts = {name: [pid, rate] for name, pid, rate in zip(self.names, self.pids, self.rates_bytes_per_s)}
-        return {VARIABLE: json.dumps(hosts), "TMPDIR": TEMPORARY}
+        return {LAB_VARIABLE: json.dumps(hosts), "TMPDIR": TEMPORARY}
 
 
 def host_names(hosts: int) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def host_names(hosts: int) -> tuple[str, ...]:
 def lab_around(environ: Mapping[str, str]) -> Lab | None:
     """The lab in which a process with this environment runs; None: it runs in none."""
     try:
-        hosts = json.loads(environ.get(VARIABLE, "null"))
+        hosts = json.loads(environ.get(LAB_VARIABLE, "null"))
         return hosts and Lab(tuple(rate for _, rate in hosts.values()), tuple(pid for pid, _ in hosts.values()))
     except (ValueError, TypeError, AttributeError):  # set by another program
         return None

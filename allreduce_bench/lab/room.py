@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..watching.lifeline import KILL, end_with_parent
 from .agent import HOST
-from .build import BURST, MTU, SCRIPT
+from .build import MTU, SCRIPT, bucket
 from .lab import Lab, LabError
 
 PROGRAMS = {"unshare": "util-linux", "nsenter": "util-linux", "mount": "mount", "ip": "iproute2", "tc": "iproute2"}
@@ -46,10 +46,9 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
     """
     _refuse_missing_programs()
     as_user = _needs_user_namespace()
-    rates = ["none" if rate is None else f"{rate * 8:.0f}" for rate in rates_bytes_per_s]
-    command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", SCRIPT, "lab", str(mtu), str(BURST)]
+    command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", SCRIPT, "lab", str(mtu)]
     holder = subprocess.Popen(
-        [*command, *rates],
+        [*command, *(bucket(rate, mtu) for rate in rates_bytes_per_s)],
         env=_with_system_programs(),
         preexec_fn=lambda: end_with_parent(KILL),
         stdin=subprocess.PIPE,  # the room ends when nobody can write to it any more

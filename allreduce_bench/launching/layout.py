@@ -13,6 +13,11 @@ def ranks_a_node(ranks: int, start: Start = UNASKED) -> int:
     return max(_ranks_of_nodes(ranks, start) or [ranks])
 
 
+def ranks_on_same_cores(ranks: int, start: Start = UNASKED) -> int:
+    """The most ranks that share the cores of one machine when `ranks` are started so: virtual hosts share them."""
+    return ranks if start.virtual_rates_bytes_per_s else ranks_a_node(ranks, start)
+
+
 def nodes_for(ranks: int, start: Start) -> int | None:
     """On how many nodes `ranks` are started so; None: unknown."""
     return sum(count > 0 for count in _ranks_of_nodes(ranks, start)) or None

@@ -23,7 +23,7 @@ from ..watching.supervisor import Supervisor, names_of_this_node
 from .find import mpirun_command, own_command
 from .interface_variables import suggested_interface
 from .launcher import Launcher, on_one_node
-from .layout import ranks_a_node
+from .layout import ranks_on_same_cores
 from .rank_options import rank_options
 from .tied_process import interrupts_put_off, start_tied
 
@@ -114,7 +114,7 @@ class SupervisedLaunch:
             launch=self.launch.name,
             place=f"{position.number}/{position.planned}",
             started=f"{position.started:.0f}",
-            thread_level=thread_level(plan.thread_level, ranks_a_node(self.launch.ranks, plan.start)),
+            thread_level=thread_level(plan.thread_level, ranks_on_same_cores(self.launch.ranks, plan.start)),
             deadline=None if position.deadline is None else f"{position.deadline:.1f}",
             skip_hung="yes" if self.run.skip_hung else None,
         )

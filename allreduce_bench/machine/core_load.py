@@ -93,6 +93,19 @@ def cores_of_ranks(facts: dict, cpus: Collection[int], own_s: float) -> dict:
     return {**facts, "cpus": len(used), "worked_s": worked_s, "stolen_s": stolen_s, "own_s": own_s}
 
 
+def counts_of_nodes(nodes: Sequence[Sequence[int]], of_ranks: Sequence[dict], one_machine: bool) -> list[dict]:
+    """The facts that a launch keeps of its nodes, given as ranks each, from what every rank counted.
+
+    Virtual nodes of `one_machine` each count what its whole kernel did: all ranks are their own.
+    """
+    counts = []
+    for ranks in nodes:
+        own = [of_ranks[rank] for rank in (range(len(of_ranks)) if one_machine else ranks)]
+        cpus = frozenset().union(*(counted["cpus"] for counted in own))
+        counts.append(cores_of_ranks(of_ranks[ranks[0]]["node"], cpus, sum(counted["own_s"] for counted in own)))
+    return counts
+
+
 def core_use(counted: dict) -> CoreUse | None:
     """What `cores_of_ranks` kept, as shares; None: not known, too short, or counts that do not hold the ranks."""
     cpus, elapsed_s = counted.get("cpus"), counted.get("elapsed_s") or 0.0

@@ -9,13 +9,18 @@ SLOW_CLOCK_S = 1e-6
 
 
 def findings(
-    machines: Sequence[dict], ranks_of_node: Sequence[int], mpi: dict, declared_nodes: int | None
+    machines: Sequence[dict],
+    ranks_of_node: Sequence[int],
+    mpi: dict,
+    declared_nodes: int | None,
+    virtual_rates: Sequence[float] = (),
 ) -> list[dict]:
     """The findings of a launch, the worst first. `machines` and `ranks_of_node` have one entry per node.
 
     A machine is what `node.machine` gives, `cpus_of_ranks` added: the hardware threads that its ranks may use.
-    `mpi` is what `mpi.mpi_facts` gives; `declared_nodes` are pretended ones. What happens on the nodes while the launch
-    runs is found at its end, by `core_load` and `ports`.
+    `mpi` is what `mpi.mpi_facts` gives; `declared_nodes` are pretended ones; `virtual_rates` are those of virtual hosts
+    of one machine, bytes/s. What happens on the nodes while the launch runs is found at its end, by `core_load` and
+    `ports`.
     """
     nodes = list(zip(machines, ranks_of_node))
     crowded = _crowded(nodes)
@@ -26,9 +31,10 @@ def findings(
         _governor(machines),
         _timer(machines),
         _pages(machines),
-        _pypi(machines, mpi),
+        None if virtual_rates else _pypi(machines, mpi),  # TCP is what their links are for
         *(_between(machines) if len(machines) > 1 else []),
         _pretended(declared_nodes),
+        *_virtual(machines[0], sum(ranks_of_node), virtual_rates),
     ]
     return sorted(filter(None, candidates), key=lambda finding: -LEVELS.index(finding["level"]))
 
@@ -219,6 +225,14 @@ def _pretended(declared_nodes: int | None) -> dict | None:
         "times between these nodes are times inside one machine",
         "use them to compare schedules, not networks",
     )
+
+
+def _virtual(machine: dict, ranks: int, rates_bytes_per_s: Sequence[float]) -> list[dict]:
+    if not rates_bytes_per_s:
+        return []
+    from .virtual_hosts import virtual_finding  # late: few runs are on virtual hosts
+
+    return [virtual_finding(machine, ranks, rates_bytes_per_s)]
 
 
 def _with_noun(number: int, noun: str) -> str:

@@ -95,6 +95,7 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
         machine["cpus_of_ranks"] = len(frozenset().union(*(cpus[rank] or () for rank in ranks))) or None
     ranks_of_node, mpi = [len(ranks) for ranks in real.nodes], own_mpi()
     declared = len(context.topology.nodes) if context.plan.pretend_ranks_per_node else None
+    rates = context.plan.start.virtual_rates_bytes_per_s
     return {
         "command": command,
         "ranks": comm.size,
@@ -115,7 +116,7 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
         "cold_nbytes": context.cold_nbytes,
         **_facts_of_groups(context),
         "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
-        "findings": [*findings(leaders, ranks_of_node, mpi, declared), *_findings_of_rank_0(context)],
+        "findings": findings(leaders, ranks_of_node, mpi, declared, rates) + _findings_of_rank_0(context),
     }
 
 
@@ -152,7 +153,7 @@ def start_together(context: Context, facts: dict | None, earlier: EarlierSync | 
     `earlier` is known on rank 0 only.
     """
     comm, clock = context.comm, context.clock
-    crowded, earlier = comm.bcast(None if facts is None else (facts["oversubscribed"], earlier))
+    crowded, earlier = comm.bcast(None if facts is None else (_is_crowded(context, facts), earlier))
     chosen = choose(context.plan.sync, comm, clock, crowded, earlier)
     clock_facts = clock.facts()
     if facts is not None and clock_facts is not None:
@@ -168,26 +169,30 @@ def start_together(context: Context, facts: dict | None, earlier: EarlierSync | 
     return context._replace(sync=chosen.sync, group=group)
 
 
+def _is_crowded(context: Context, facts: dict) -> bool:
+    """Whether ranks share a core: those of a node, or all on virtual hosts of one machine."""
+    from ..machine.findings import oversubscribed  # late: rank 0 only, which has loaded it
+
+    ranks = facts["ranks"] if context.plan.start.virtual_rates_bytes_per_s else 0
+    return facts["oversubscribed"] or oversubscribed(facts["machines"][0], ranks)
+
+
 def end_together(context: Context, recorder: Recorder | None) -> None:
     """Compare the clocks for the last time; keep how far they went apart, and what the nodes did. All ranks must."""
     context.clock.compare()
     counted = context.comm.gather(context.since_start())
     if recorder is not None and counted is not None:
-        _keep_counted(context.real, recorder, counted)
+        _keep_counted(context, recorder, counted)
     clock_facts = context.clock.facts()
     if recorder is not None and clock_facts is not None:
         recorder.amend("clock", error_end_s=clock_facts.pop("error_s"), **clock_facts)
 
 
-def _keep_counted(real: Topology, recorder: Recorder, of_ranks: Sequence[dict]) -> None:
+def _keep_counted(context: Context, recorder: Recorder, of_ranks: Sequence[dict]) -> None:
     """Keep what the kernel of each node counted while the launch ran, and what is found in that."""
-    from ..machine.core_load import cores_of_ranks, findings_of_nodes  # late: rank 0 only, which has loaded it
+    from ..machine.core_load import counts_of_nodes, findings_of_nodes  # late: rank 0 only, which has loaded it
 
-    counted = []
-    for ranks in real.nodes:
-        cpus = frozenset().union(*(of_ranks[rank]["cpus"] for rank in ranks))
-        own_s = sum(of_ranks[rank]["own_s"] for rank in ranks)
-        counted.append(cores_of_ranks(of_ranks[ranks[0]]["node"], cpus, own_s))
+    counted = counts_of_nodes(context.real.nodes, of_ranks, bool(context.plan.start.virtual_rates_bytes_per_s))
     recorder.keep(counted=counted)
     for finding in findings_of_nodes(counted):
         recorder.found(finding)

@@ -21,6 +21,7 @@ BADGES = {  # in this order
     "pypi": "MPI without fabric driver",
     "interfaces": "ambiguous interfaces",
     "hyperthreads": "ranks share cores",
+    "virtual": "virtual hosts",
     "mixed": "heterogeneous nodes",
     "loaded": "machine under load",
     "stolen": "CPU steal",

@@ -32,9 +32,7 @@ def repeat_command(plan: Plan) -> list[str]:
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
         **_definition_options(plan),
-        "--link-rate": f"{_exact_digits(plan.link_rate_bytes_per_s * 8 / 1e6)}Mbit"
-        if plan.link_rate_bytes_per_s
-        else None,
+        "--link-rate": _link_rates(plan),
         **_start_options(plan.start),
         "--seed": plan.seed,
     }
@@ -64,9 +62,19 @@ def _definition_options(plan: Plan) -> dict[str, object]:
     return unusual if plan.floors else {**unusual, "--no-reference-times": True}
 
 
+def _link_rates(plan: Plan) -> str | None:
+    """The rate of all links, or of each virtual host's where they differ; None: not said."""
+    rates = sorted(set(virtual := plan.start.virtual_rates_bytes_per_s))
+    shown = virtual if len(rates) > 1 else [rate for rate in (plan.link_rate_bytes_per_s,) if rate]
+    return ",".join(f"{_exact_digits(rate * 8 / 1e6)}Mbit" for rate in shown) or None
+
+
 def _start_options(start: Start) -> dict[str, object]:
-    options = {"--hosts": ",".join(start.hosts)}
-    names = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
+    where: tuple[str, ...] = ("remote_shell", "interface")
+    options: dict[str, object] = {"--hosts": ",".join(start.hosts)}
+    if hosts := len(start.virtual_rates_bytes_per_s):  # which have their own names, shell and interface
+        where, options = (), {"--virtual-hosts": hosts}
+    names = ("launcher", "launcher_args", *where, "ranks_per_node", "map_by", "bind_to")
     options |= {f"--{name.replace('_', '-')}": getattr(start, name) for name in names}
     defaults = {"--launcher": "auto", "--remote-shell": "ssh"}
     return {name: value for name, value in options.items() if value and value != defaults.get(name)}

@@ -1,10 +1,11 @@
 """How the ranks of a run are started: decided once, kept with the plan."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated
 
 from ..units import unknown_word
-from .typed_json import Positive
+from .typed_json import LATER, Positive, at_least
 
 AUTO = "auto"
 LAUNCHERS = (AUTO, "openmpi", "mpich", "srun")
@@ -29,6 +30,8 @@ class Start:
     map_by: str = ""
     bind_to: str = ""
     interface: str = ""  # of the network that shall carry the messages
+    # Of each host's link, where the hosts are virtual ones of one machine; empty: they are machines
+    virtual_rates_bytes_per_s: tuple[Annotated[float, at_least(1)], ...] = field(default=(), metadata=LATER)
 
     def __post_init__(self) -> None:
         given_texts = {"arguments": self.launcher_args, "template": self.launcher, "remote shell": self.remote_shell}

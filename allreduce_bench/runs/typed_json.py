@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 MOST_ITEMS = 1_000_000  # of a list
+LATER = {"later": True}  # metadata of a field that files written before it was invented lack
 LARGEST = 2**63  # magnitude of a number; what is computed from less fits into a float
 SCALARS: dict[type, str] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
 Kind = TypeVar("Kind")
@@ -70,8 +71,8 @@ NotNegative = Annotated[float, at_least(0)]
 def read_as(kind: type[Kind], value: Any, exact: bool = False) -> Kind:
     """The parsed JSON `value` as `kind`.
 
-    Objects may lack fields with a default and may have unknown ones, which are left out; `exact` ones may not. Raises
-    JsonError, or the ValueError of the outermost object itself.
+    Objects may lack fields with a default and may have unknown ones, which are left out; `exact` ones may not, but for
+    dataclass fields with the metadata LATER. Raises JsonError, or the ValueError of the outermost object itself.
     """
     return _read(kind, value, exact)
 
@@ -114,11 +115,16 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
         value, exact = dict(zip(all_names, value)), False
     if not isinstance(value, dict):
         raise refusal(value, f"an object with {', '.join(required_names or all_names)}")
-    if missing := sorted(set(all_names if exact else required_names) - set(value)):
+    if missing := sorted(set(all_names if exact else required_names) - set(value) - later_names(kind)):
         raise JsonError(f"missing: {', '.join(missing)}")
     if exact and (unknown := sorted(set(value) - set(all_names))):
         raise JsonError(f"unknown to this version: {', '.join(unknown):.60}")
     return kind(**{name: _read_field(name, hints[name], value[name], exact) for name in all_names if name in value})
+
+
+def later_names(kind: Any) -> set[str]:
+    """The fields of a dataclass that files written before them lack; of a named tuple none."""
+    return {each.name for each in fields(kind) if LATER.items() <= each.metadata.items()} if is_dataclass(kind) else set()
 
 
 def field_names(kind: Any) -> tuple[list[str], list[str]]:

@@ -10,7 +10,7 @@ from ...runs.start import Start
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
 from ..interface_variables import interface_variables
 from ..launcher import Launcher, LaunchError, remote_shell
-from ..layout import ranks_a_node
+from ..layout import ranks_a_node, ranks_on_same_cores
 
 NEW_DAEMONS = 5  # the version from which PRRTE starts the ranks
 OWN = ("OMPI_", "PRTE_", "SLURM_", "PBS_", "LSB_")  # what mpirun takes to its ranks, or what concerns it alone
@@ -43,7 +43,7 @@ def _placement_options(ranks: int, start: Start) -> list[str]:
     map_by, argv = start.map_by, []
     if start.ranks_per_node:
         map_by = f"ppr:{start.ranks_per_node}:node"
-    if ranks_a_node(ranks, start) > cores():
+    if ranks_on_same_cores(ranks, start) > cores():
         argv = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
         if ranks_a_node(ranks, start) < ranks and "map-by" not in start.launcher_args:
             map_by = map_by or "slot"  # its default would put all of them on the first node

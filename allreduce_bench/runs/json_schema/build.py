@@ -9,7 +9,7 @@ from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from ..schema import SCHEMA_VERSION
-from ..typed_json import field_names
+from ..typed_json import field_names, later_names
 
 LAYOUTS = tuple(sorted({3, SCHEMA_VERSION}))  # versions of the layout that the schemas of a run folder describe
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -141,10 +141,12 @@ def of_type(hint: Any, meanings: Meanings, as_lists: bool = False) -> Schema:
 
 def _of_class(kind: Any, meanings: Meanings, as_lists: bool) -> Schema:
     names, _ = field_names(kind)
+    later = later_names(kind)
     schemas = fields_of(kind, names, meanings, as_lists)
     if as_lists and not is_dataclass(kind):
         return {"type": "array", "prefixItems": list(schemas.values()), "minItems": len(schemas)}
-    return fields(schemas)
+    optional = {name: schemas.pop(name) for name in names if name in later}
+    return fields(schemas, optional)
 
 
 def fields_of(kind: Any, names: Iterable[str], meanings: Meanings, as_lists: bool = False) -> dict[str, Schema]:

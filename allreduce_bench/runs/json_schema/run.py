@@ -48,6 +48,8 @@ START_MEANINGS = {
     "map_by": "mapping of ranks",
     "bind_to": "binding of ranks",
     "interface": "network interface that shall carry messages",
+    "virtual_rates_bytes_per_s": "rate of each host's link, of virtual hosts of one machine; empty: real hosts; "
+    "unit: bytes/s",
 }
 MEANINGS = {f"Plan.{name}": meaning for name, meaning in PLAN_MEANINGS.items()}
 MEANINGS |= {f"Start.{name}": meaning for name, meaning in START_MEANINGS.items()}

@@ -1,0 +1,67 @@
+"""Commands in a lab: what `run --virtual-hosts` and `lab run` enter, and what the hosts of the lab around them are."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..lab.enter import run_in_lab
+from ..lab.lab import INTERFACE, LabError, agent_command, lab_around, rates_of_hosts
+from ..runs.folder import RunFolder
+from ..runs.hosts import slots_of
+from ..runs.recorder import is_taken
+from ..runs.start import SSH, Start
+from ..units import parse_rates
+
+DEFAULT_RATE = "100mbit"
+
+
+def enter_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str]) -> int:
+    """Run `allreduce-bench WORDS` on the first of new virtual hosts; its exit status. Raises LabError."""
+    if lab_around(os.environ):
+        raise LabError("a lab inside a lab: this command runs on a virtual host already; leave the lab first")
+    return run_in_lab(rates_bytes_per_s, [sys.executable, "-m", "allreduce_bench", *words], os.environ)
+
+
+def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
+    """The rates of the virtual hosts that `run` needs and that are not there yet; empty: none.
+
+    They are those of the options, or of the run that is resumed. Raises LabError, RunError.
+    """
+    rates, lab = _rates_asked(options), lab_around(os.environ)
+    if lab is None:
+        return rates
+    if rates and rates != lab.rates_bytes_per_s:
+        raise LabError("--virtual-hosts or --link-rate differ from the lab around this command; leave them out here")
+    return ()
+
+
+def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
+    if options["virtual_hosts"] is not None:
+        if given := [name for name in ("hosts", "hostfile") if options[name]]:
+            raise LabError(f"--virtual-hosts and --{given[0]} both name hosts; use only one of them")
+        return rates_of_hosts(options["virtual_hosts"], options["link_rate"] or parse_rates(DEFAULT_RATE))
+    folder: Path | None = options["output"]
+    if options["resume"] and folder and is_taken(folder):
+        return RunFolder(folder).plan().start.virtual_rates_bytes_per_s
+    return ()
+
+
+def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
+    """`start` on the hosts of the lab in which this process runs; as it is, where there is none. Raises LabError."""
+    lab = lab_around(environ)
+    if lab is None:
+        return start
+    rate_of_host = dict(zip(lab.names, lab.rates_bytes_per_s))
+    hosts = start.hosts or lab.names
+    if unknown := [name for name, _ in map(slots_of, hosts) if name not in rate_of_host]:
+        raise LabError(f"host '{unknown[0]}' is not in this lab; its hosts: {', '.join(lab.names)}")
+    return replace(
+        start,
+        hosts=hosts,
+        remote_shell=agent_command() if start.remote_shell == SSH else start.remote_shell,
+        interface=start.interface or INTERFACE,
+        virtual_rates_bytes_per_s=tuple(rate_of_host[slots_of(host)[0]] for host in hosts),
+    )

@@ -1,0 +1,29 @@
+"""Virtual hosts of one machine: their ranks share its cores, and their links have a known rate."""
+
+from collections.abc import Sequence
+
+from ..units import format_rate
+from . import finding
+from .findings import oversubscribed
+
+
+def virtual_finding(machine: dict, ranks: int, rates_bytes_per_s: Sequence[float]) -> dict:
+    """The finding that the hosts of `ranks` ranks are virtual; a rate for each host's link."""
+    shared = oversubscribed(machine, ranks)
+    cores = machine["cores"]
+    return finding(
+        "virtual",
+        "caution" if shared else "info",
+        f"{describe(rates_bytes_per_s)}: {ranks} rank{'s' * (ranks > 1)} on {cores} core{'s' * (cores > 1)}"
+        + (", so the MPI was asked to let waiting ranks yield" if shared else ""),
+        "large messages take the time of the links; small messages take the time of the cores, which all ranks share",
+        "compare times of large messages with the rate of the links, and times of small ones only with each other",
+    )
+
+
+def describe(rates_bytes_per_s: Sequence[float]) -> str:
+    """`4 virtual hosts of one machine, links of 100 Mbit/s`."""
+    rates = [format_rate(rate) for rate in sorted(set(rates_bytes_per_s))]
+    hosts = len(rates_bytes_per_s)
+    links = f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else rates[0]
+    return f"{hosts} virtual host{'s' * (hosts > 1)} of one machine, links of {links}"
