@@ -16,7 +16,8 @@ from ..runs.plan import Plan
 from ..runs.recorder import create_run, discard_run, is_taken
 from ..runs.rows import RunError
 from ..runs.start import Start
-from ..watching.lifeline import WarningFlag
+from ..watching.lifeline import LAB_VARIABLE, WarningFlag
+from .in_lab import with_lab
 from .plan_of_options import kept_plan, planned_run, refuse_short_timeout
 from .request import Control, Request, algorithm_fields
 from .sections import examples
@@ -77,7 +78,7 @@ def health(hosts, output, threshold, launches, timeout, no_limit, **start_option
     planned = [
         _planned_pair(output / "+".join(pair), pair, launches, start, no_limit) for pair in pairs
     ]  # all, before anything is started
-    find_launcher(start)  # what no pair could do need not be said of each
+    find_launcher(with_lab(start, os.environ))  # what no pair could do need not be said of each
     measured_pairs, warning = [], WarningFlag()
     warning.listen()
     for number, (pair, (folder, plan)) in enumerate(zip(pairs, planned), start=1):
@@ -101,6 +102,8 @@ def _nodes_to_check(hosts: tuple[str, ...] | None) -> list[str]:
     from ..runs.hosts import slots_of
     from ..slurm.nodelist import expand
 
+    if not hosts and LAB_VARIABLE in os.environ:
+        return [*with_lab(Start(), os.environ).hosts]
     if not hosts and not os.environ.get(NODELIST):
         raise OneLineError("no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job")
     return [slots_of(host)[0] for host in hosts] if hosts else expand(os.environ[NODELIST])
@@ -118,7 +121,7 @@ def _planned_pair(
         launches=launches,
         cell_time_s=CELL_TIME_S,
         floors=False,
-        start=replace(start, hosts=pair),
+        start=with_lab(replace(start, hosts=pair), os.environ),
         **algorithm_fields(ALGORITHMS),
     )
     return planned_run(Request(lambda: plan, Control(output=folder, resume=True, no_limit=no_limit), PLANNED))

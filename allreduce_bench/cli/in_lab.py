@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..lab.enter import run_in_lab
-from ..lab.lab import INTERFACE, LabError, agent_command, lab_around, rates_of_hosts
+from ..lab.lab import AGENT, INTERFACE, LabError, lab_around, rates_of_hosts
 from ..runs.folder import RunFolder
 from ..runs.hosts import slots_of
 from ..runs.recorder import is_taken
@@ -61,7 +61,7 @@ def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
     return replace(
         start,
         hosts=hosts,
-        remote_shell=agent_command() if start.remote_shell == SSH else start.remote_shell,
+        remote_shell=AGENT if start.remote_shell == SSH else start.remote_shell,
         interface=start.interface or INTERFACE,
         virtual_rates_bytes_per_s=tuple(rate_of_host[slots_of(host)[0]] for host in hosts),
     )

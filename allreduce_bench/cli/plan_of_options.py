@@ -90,7 +90,8 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_lim
     if folder.pending(stored):
         _refuse_former_sync(folder, stored)
     _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
-    stored = _in_same_lab(wanted, _with_secrets_of(wanted, stored, folder), folder)
+    _refuse_other_lab(wanted, stored, folder)
+    stored = _with_secrets_of(wanted, stored, folder)
     find_planned(stored.algorithms, stored.files, stored.file_digests)
     return stored
 
@@ -111,15 +112,13 @@ def _with_secrets_of(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
     return replace(stored, start=replace(stored.start, **{name: getattr(wanted.start, name) for name in left_out}))
 
 
-def _in_same_lab(wanted: Plan, stored: Plan, folder: RunFolder) -> Plan:
-    """The stored plan, of virtual hosts with how they are reached today. Raises PlanError where they are others."""
-    rates = wanted.start.virtual_rates_bytes_per_s
-    if rates != stored.start.virtual_rates_bytes_per_s:
+def _refuse_other_lab(wanted: Plan, stored: Plan, folder: RunFolder) -> None:
+    """Raises PlanError where the run was measured on other hosts than the virtual ones around this command."""
+    if wanted.start.virtual_rates_bytes_per_s != stored.start.virtual_rates_bytes_per_s:
         raise PlanError(
             f"{folder.path}: was not measured on the virtual hosts around this command; leave the lab, and repeat "
             "--resume -o outside: it starts the virtual hosts that the run needs"
         )
-    return replace(stored, start=replace(stored.start, remote_shell=wanted.start.remote_shell)) if rates else stored
 
 
 def refuse_short_timeout(timeout_s: float) -> None:

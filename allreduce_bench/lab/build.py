@@ -1,4 +1,4 @@
-"""The script that makes the hosts of a lab and their network, inside the namespaces of a room.
+"""The scripts that make the hosts of a lab and their network, inside the namespaces of a room, and reach a host.
 
 Each rate limits both ends of a link by a token bucket (tbf): on the host's end what it sends, on the bridge's end what
 it receives. A bucket counts whole Ethernet frames, MTU bytes and 14 bytes of header at most, and gives its content for
@@ -6,6 +6,7 @@ free after a pause. So it is kept small: one frame, and what comes in while the 
 frame alone a link of 100 Mbit/s carried 3 % less; with 64 KiB messages of 64 KiB cost nothing.)
 """
 
+HOST = ("-n", "-m", "-u", "-i")  # what a host has of its own: network, mounts, name, System V memory
 MTU = 9000
 ETHERNET, IP_AND_TCP = 14, 20 + 20 + 12  # bytes of header: a frame's without its checksum; TCP's with time stamps
 LATE_S = 0.5e-3  # of the kernel's timer
@@ -19,9 +20,18 @@ def bucket(rate_bytes_per_s: float | None, mtu: int = MTU) -> str:
     return f"{rate_bytes_per_s * 8:.0f}:{mtu + ETHERNET + rate_bytes_per_s * LATE_S:.0f}"
 
 
-# $1 the MTU, then for each host its `bucket`. It prints the process of each host, and ends with its stdin
+AGENT = rf"""#!/bin/bash
+# agent [OPTIONS] HOST COMMAND…: like ssh, in a fresh environment. Options are left out, and the values of -o, -l, -p
+while [[ $1 == -* ]]; do [[ $1 == -[olp] ]] && shift; shift; done
+[[ " $ALLREDUCE_BENCH_LAB" =~ " $1="([0-9]+) ]] || {{ echo "agent: could not resolve host $1" >&2; exit 255; }}
+shift
+exec env -i HOME="$HOME" PATH="$PATH" TMPDIR="$TMPDIR" ALLREDUCE_BENCH_LAB="$ALLREDUCE_BENCH_LAB" \
+    nsenter -t "${{BASH_REMATCH[1]}}" {" ".join(HOST)} bash -c "$*"
+"""
+
+# $1 the agent, $2 the MTU, then for each host its `bucket`. It prints the process of each host, and ends with its stdin
 SCRIPT = r"""set -e
-mtu=$1; shift
+export AGENT=$1; mtu=$2; shift 2
 mount -t tmpfs tmpfs /dev/shm
 {
     echo 127.0.0.1 localhost
@@ -33,11 +43,13 @@ number=0
 for bucket; do
     number=$((number + 1))
     limit="tbf rate ${bucket%:*}bit burst ${bucket#*:} latency 400ms"
-    read -r pid < <(exec unshare -n -m -u -i bash -ec '
+    read -r pid < <(exec unshare HOST bash -ec '
         hostname h'$number'
         mount --bind /dev/shm/hosts /etc/hosts
         mount -t sysfs sysfs /sys
         mount -t tmpfs tmpfs /dev/shm
+        printf %s "$AGENT" > /dev/shm/agent
+        chmod +x /dev/shm/agent
         echo $$
         exec sleep infinity > /dev/null' < /dev/null)
     ip link add port$number mtu $mtu type veth peer name e0 mtu $mtu netns $pid
@@ -52,4 +64,4 @@ for bucket; do
 done
 echo built
 exec cat > /dev/null
-"""
+""".replace("HOST", " ".join(HOST))

@@ -1,10 +1,7 @@
 """What a lab is: names, rates and processes of its hosts; and how a process finds out that it runs in one."""
 
-import json
-import shlex
-import sys
+import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from ..watching.lifeline import LAB_VARIABLE
@@ -12,6 +9,8 @@ from ..watching.lifeline import LAB_VARIABLE
 INTERFACE = "e0"  # of every host
 MOST_HOSTS = 32
 TEMPORARY = "/dev/shm"  # each host has its own, which ends with it: nothing of an MPI stays in /tmp
+AGENT = f"{TEMPORARY}/agent"  # on every host: the program that reaches the others, called like ssh
+HOST = re.compile(r"\bh\d+=(\d+):(none|[\d.e+]+)")  # in the variable of the lab
 
 
 class LabError(RuntimeError):
@@ -30,9 +29,10 @@ class Lab(NamedTuple):
         return host_names(len(self.pids))
 
     def variables(self) -> dict[str, str]:
-        """The environment of a command in the lab."""
-        hosts = {name: [pid, rate] for name, pid, rate in zip(self.names, self.pids, self.rates_bytes_per_s)}
-        return {LAB_VARIABLE: json.dumps(hosts), "TMPDIR": TEMPORARY}
+        """The environment of a command in the lab, for `lab_around` and the agent."""
+        hosts = zip(self.names, self.pids, self.rates_bytes_per_s)
+        words = [f"{name}={pid}:{'none' if rate is None else repr(rate)}" for name, pid, rate in hosts]
+        return {LAB_VARIABLE: " ".join(words), "TMPDIR": TEMPORARY}
 
 
 def host_names(hosts: int) -> tuple[str, ...]:
@@ -42,11 +42,9 @@ def host_names(hosts: int) -> tuple[str, ...]:
 
 def lab_around(environ: Mapping[str, str]) -> Lab | None:
     """The lab in which a process with this environment runs; None: it runs in none."""
-    try:
-        hosts = json.loads(environ.get(LAB_VARIABLE, "null"))
-        return hosts and Lab(tuple(rate for _, rate in hosts.values()), tuple(pid for pid, _ in hosts.values()))
-    except (ValueError, TypeError, AttributeError):  # set by another program
-        return None
+    hosts = HOST.findall(environ.get(LAB_VARIABLE, ""))
+    rates = tuple(None if rate == "none" else float(rate) for _, rate in hosts)
+    return Lab(rates, tuple(int(pid) for pid, _ in hosts)) if hosts else None
 
 
 def rates_of_hosts(hosts: int, rates: Sequence[float]) -> tuple[float, ...]:
@@ -58,8 +56,3 @@ def rates_of_hosts(hosts: int, rates: Sequence[float]) -> tuple[float, ...]:
     if len(rates) not in (1, hosts):
         raise LabError(f"{len(rates)} rates for {hosts} virtual hosts: expected one rate, or one for each host")
     return tuple(rates) * (hosts if len(rates) == 1 else 1)
-
-
-def agent_command() -> str:
-    """The remote shell of a lab: its words, as `--remote-shell` takes them."""
-    return shlex.join([sys.executable, str(Path(__file__).with_name("agent.py"))])

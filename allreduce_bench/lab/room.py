@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..watching.lifeline import KILL, end_with_parent
-from .agent import HOST
-from .build import MTU, SCRIPT, bucket
+from .build import AGENT, HOST, MTU, SCRIPT, bucket
 from .lab import Lab, LabError
 
 PROGRAMS = {"unshare": "util-linux", "nsenter": "util-linux", "mount": "mount", "ip": "iproute2", "tc": "iproute2"}
@@ -46,7 +45,7 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
     """
     _refuse_missing_programs()
     as_user = _needs_user_namespace()
-    command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", SCRIPT, "lab", str(mtu)]
+    command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", SCRIPT, "lab", AGENT, str(mtu)]
     holder = subprocess.Popen(
         [*command, *(bucket(rate, mtu) for rate in rates_bytes_per_s)],
         env=_with_system_programs(),
