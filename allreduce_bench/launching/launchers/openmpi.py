@@ -49,7 +49,9 @@ def _placement_options(ranks: int, start: Start) -> list[str]:
             map_by = map_by or "slot"  # its default would put all of them on the first node
     if map_by:
         argv += ["--map-by", map_by]
-    return argv + (["--bind-to", start.bind_to] if start.bind_to else [])
+    # Each virtual host would bind its first rank to the same core
+    bind_to = start.bind_to or ("none" if start.virtual_rates_bytes_per_s else "")
+    return argv + (["--bind-to", bind_to] if bind_to else [])
 
 
 def _host_options(ranks: int, start: Start, has_new_daemons: bool) -> list[str]:
