@@ -20,9 +20,14 @@ DEFAULT_RATE = "100mbit"
 
 def enter_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str]) -> int:
     """Run `allreduce-bench WORDS` on the first of new virtual hosts; its exit status. Raises LabError."""
-    if lab_around(os.environ):
-        raise LabError("a lab inside a lab: this command runs on a virtual host already; leave the lab first")
+    refuse_lab_in_lab()
     return run_in_lab(rates_bytes_per_s, [sys.executable, "-m", "allreduce_bench", *words], os.environ)
+
+
+def refuse_lab_in_lab() -> None:
+    """Raises LabError where this process runs on a virtual host."""
+    if lab_around(os.environ):
+        raise LabError("this command runs on a virtual host already; leave the lab to start other virtual hosts")
 
 
 def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 import click
 
 from ..lab.enter import shell_in_lab
-from ..lab.lab import MOST_HOSTS, LabError, rates_of_hosts
-from .in_lab import DEFAULT_RATE, enter_lab
+from ..lab.lab import MOST_HOSTS, rates_of_hosts
+from ..machine.virtual_hosts import describe
+from .in_lab import DEFAULT_RATE, enter_lab, refuse_lab_in_lab
 from .sections import examples
 from .types import RATES, OneLineError, errors_in_one_line, talk
 
@@ -53,8 +54,9 @@ def run(context: click.Context, hosts: int, rate: tuple[float, ...], words: tupl
 
     COMMAND is run, health or doctor, with its options. It finds the hosts by itself.
     """
+    first = f"'{words[0]}'" if words else "none"
     if not words or words[0] not in COMMANDS:
-        raise OneLineError(f"lab run: expected -- and one of the commands {', '.join(COMMANDS)}, found {words or 'none'}")
+        raise OneLineError(f"lab run: expected -- and one of the commands {', '.join(COMMANDS)}, found {first}")
     rates = rates_of_hosts(hosts, rate)
     said = ["--virtual-hosts", str(hosts), "--link-rate", ",".join(f"{each * 8 / 1e6:.12g}Mbit" for each in rate)]
     context.exit(enter_lab(rates, [words[0], *(said if words[0] == "run" else ()), *words[1:]]))
@@ -69,9 +71,7 @@ def shell(context: click.Context, hosts: int, rate: tuple[float, ...]) -> None:
 
     There `allreduce-bench run` measures over the hosts h1, h2, …; `ip`, `tc -s qdisc` and `ping` show the network.
     """
-    from ..lab.lab import lab_around
-
-    if lab_around(os.environ):
-        raise LabError("a lab inside a lab: this shell is on a virtual host already; leave it first")
-    talk(f"a shell on h1 of {hosts} virtual hosts; 'exit' ends them")
-    context.exit(shell_in_lab(rates_of_hosts(hosts, rate), [os.environ.get("SHELL", "bash")], os.environ))
+    rates = rates_of_hosts(hosts, rate)
+    refuse_lab_in_lab()
+    talk(f"a shell on h1 of {describe(rates)}; 'exit' ends them")
+    context.exit(shell_in_lab(rates, [os.environ.get("SHELL", "bash")], os.environ))

@@ -4,10 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ..units import format_rate
 from ..watching.lifeline import LAB_VARIABLE
 
 INTERFACE = "e0"  # of every host
 MOST_HOSTS = 32
+LEAST_RATE, MOST_RATE = 64e3 / 8, 100e9 / 8  # bytes/s
 TEMPORARY = "/dev/shm"  # each host has its own, which ends with it: nothing of an MPI stays in /tmp
 AGENT = f"{TEMPORARY}/agent"  # on every host: the program that reaches the others, called like ssh
 HOST = re.compile(r"\bh\d+=(\d+):(none|[\d.e+]+)")  # in the variable of the lab
@@ -53,6 +55,10 @@ def rates_of_hosts(hosts: int, rates: Sequence[float]) -> tuple[float, ...]:
         raise LabError(f"{hosts} virtual hosts: expected at least 1")
     if hosts > MOST_HOSTS:
         raise LabError(f"{hosts} virtual hosts: expected at most {MOST_HOSTS}; they share the cores of one machine")
+    for rate in rates:
+        if not LEAST_RATE <= rate <= MOST_RATE:
+            limits = f"{format_rate(LEAST_RATE)} to {format_rate(MOST_RATE)}"
+            raise LabError(f"a link of {rate * 8:.4g} bit/s: expected {limits}, as tc takes it")
     if len(rates) not in (1, hosts):
         raise LabError(f"{len(rates)} rates for {hosts} virtual hosts: expected one rate, or one for each host")
     return tuple(rates) * (hosts if len(rates) == 1 else 1)

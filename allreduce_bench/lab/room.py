@@ -12,7 +12,10 @@ from ..watching.lifeline import KILL, end_with_parent
 from .build import AGENT, HOST, MTU, SCRIPT, bucket
 from .lab import Lab, LabError
 
-PROGRAMS = {"unshare": "util-linux", "nsenter": "util-linux", "mount": "mount", "ip": "iproute2", "tc": "iproute2"}
+PROGRAMS = {  # and the package of each
+    **{"bash": "bash", "hostname": "hostname", "mount": "mount"},
+    **{"unshare": "util-linux", "nsenter": "util-linux", "ip": "iproute2", "tc": "iproute2"},
+}
 PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # where `ip` and `tc` are, also for users
 SPACES = ("-n", "-m", "-p", "-f", "--mount-proc", "--kill-child")  # of the room; its processes end with it
 AS_USER = ("-U", "-r")  # a user namespace, in which the user may make the others
@@ -72,7 +75,7 @@ def _refuse_missing_programs() -> None:
 def _needs_user_namespace() -> bool:
     """Whether the namespaces need a user namespace around them. Raises LabError where neither way is open."""
     for as_user in (False, True) if os.geteuid() == 0 else (True,):
-        command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "true"]
+        command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", ":"]
         if subprocess.run(command, env=_with_system_programs(), capture_output=True, check=False).returncode == 0:
             return as_user
     raise LabError(BOTH_WAYS_OUT)

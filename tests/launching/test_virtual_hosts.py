@@ -57,4 +57,4 @@ def test_nothing_is_left_of_them():
         left = subprocess.Popen(made.command(1, ["bash", "-c", "echo; sleep 1000"]), stdout=subprocess.PIPE)
         left.stdout.readline()
     left.communicate(timeout=10)
-    assert not made.folder.exists() and not Path(f"/proc/{made.room}").exists()
+    assert not made.agent.exists() and not Path(f"/proc/{made.room.pid}").exists()

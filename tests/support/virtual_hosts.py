@@ -1,74 +1,32 @@
-"""Virtual hosts in one machine: namespaces joined by a bridge, each with a name and a link of a known rate.
+"""The virtual hosts of `allreduce_bench.lab` for tests that reach them like other hosts: by name, over an ssh."""
 
-No root is needed where the kernel lets users make namespaces. All hosts live in the namespaces of one process: when it
-ends, the kernel ends what was started inside and takes the network down.
-"""
-
-import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-INTERFACE = "e0"  # of every host
-PROGRAMS = ("unshare", "nsenter", "mount", "ip", "tc")
-ROOM = ("-U", "-r", "-n", "-m", "-p", "-f", "--mount-proc", "--kill-child")  # what holds the hosts, and their processes
-HOST = ("-n", "-m", "-u", "-i")  # what a host has of its own: network, mounts, name, System V memory
+from allreduce_bench.lab.lab import AGENT, INTERFACE, LabError
+from allreduce_bench.lab.room import Room, room
+from allreduce_bench.units import parse_rate
+from allreduce_bench.watching.lifeline import LAB_VARIABLE
 
-BUILD = """set -e
-ip link add bridge0 type bridge
-ip link set bridge0 mtu {mtu} up
-for number in $(seq {hosts}); do
-    unshare {own} bash -ec '
-        hostname h'$number'
-        mount --bind hosts /etc/hosts
-        mount -t sysfs sysfs /sys
-        mount -t tmpfs tmpfs /dev/shm
-        echo $$ > new; mv new pid.h'$number'; exec sleep infinity' < /dev/null &
-    until [ -e pid.h$number ]; do kill -0 $! || exit 1; sleep 0.01; done
-    ip link add port$number mtu {mtu} type veth peer name {interface} mtu {mtu} netns $(cat pid.h$number)
-    ip link set port$number master bridge0 up
-    nsenter -t $(cat pid.h$number) -n bash -ec '
-        ip link set lo up
-        ip address add 10.77.0.'$number'/24 dev {interface}
-        ip link set {interface} up
-        {shape}'
-done
-touch built
-exec cat
-"""
-
-AGENT = """#!/bin/bash
-# agent [OPTIONS] HOST COMMAND…: like ssh, in a fresh environment. Options are left out, and the value of -o.
-while [[ $1 == -* ]]; do [[ $1 == -o ]] && shift; shift; done
-pid=$(cat "{folder}/pid.$1" 2> /dev/null) || {{ echo "agent: could not resolve host $1" >&2; exit 255; }}
-shift
-exec env -i HOME="$HOME" PATH=/usr/local/bin:/usr/bin:/bin nsenter -t "$pid" {own} bash -c "$*"
-"""
+__all__ = ["INTERFACE", "VirtualHosts", "can_make_hosts", "virtual_hosts"]
 
 
 class VirtualHosts(NamedTuple):
-    """Hosts h1, h2, … at 10.77.0.1, 10.77.0.2, …; their network is INTERFACE."""
+    """Hosts h1, h2, … at 10.77.0.1, 10.77.0.2, …; their network is INTERFACE. Commands do not know that they are virtual."""
 
     names: tuple[str, ...]
-    folder: Path
-    room: int  # the process whose namespaces hold them
-
-    @property
-    def agent(self) -> Path:
-        """The program that reaches one host from another, called like ssh."""
-        return self.folder / "agent"
+    agent: Path  # the program that reaches one host from another, called like ssh
+    room: Room
 
     def command(self, number: int, words: Sequence[object]) -> list[str]:
         """The command line that runs `words` inside host `number` (0 is h1), in this folder and environment."""
-        pid = (self.folder / f"pid.{self.names[number]}").read_text().strip()
-        room = ["nsenter", "-t", str(self.room), "-U", "-n", "-m", "-p", "--preserve-credentials"]
-        return [*room, "nsenter", "-t", pid, *HOST, "env", "-C", str(Path.cwd()), *map(str, words)]
+        return self.room.command(number, words)
 
     def run(self, number: int, words: Sequence[object], **options) -> subprocess.CompletedProcess:
         """Run `words` inside host `number`, text kept; `options` are those of `subprocess.run`."""
@@ -81,44 +39,28 @@ class VirtualHosts(NamedTuple):
         return int(self.run(number, ["cat", path], check=True).stdout)
 
 
+def can_make_hosts() -> str:
+    """Why this machine does not let us make virtual hosts; empty: it does."""
+    try:
+        with room([None]):
+            return ""
+    except LabError as error:
+        return str(error)
+
+
 @contextmanager
 def virtual_hosts(hosts: int, rate: str | None = "1gbit", mtu: int = 9000) -> Iterator[VirtualHosts]:
-    """So many hosts, each sending at most at `rate` (in tc's words, such as 100mbit; None: unlimited).
+    """So many hosts, each sending at most at `rate` (None: unlimited).
 
     Skips the test, saying why, where this machine does not let us make them.
     """
-    if missing := [name for name in PROGRAMS if not shutil.which(name)]:
-        pytest.skip(f"virtual hosts need {', '.join(missing)}")
-    with tempfile.TemporaryDirectory(prefix="virtual_hosts.") as name:
-        folder = Path(name)
-        holder = _start(folder, hosts, rate, mtu)
+    with ExitStack() as ending:
         try:
-            _wait(holder, folder)
-            room = int(Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text())
-            yield VirtualHosts(tuple(f"h{number + 1}" for number in range(hosts)), folder, room)
-        finally:
-            holder.stdin.close()  # what the room reads from; it ends, too, when this process dies
-            holder.wait(timeout=30)
-
-
-def _start(folder: Path, hosts: int, rate: str | None, mtu: int) -> subprocess.Popen:
-    own = " ".join(HOST)
-    shape = f"tc qdisc add dev {INTERFACE} root tbf rate {rate} burst 64kb latency 400ms" if rate else ""
-    table = [f"10.77.0.{number + 1} h{number + 1}" for number in range(hosts)]
-    (folder / "hosts").write_text("\n".join(["127.0.0.1 localhost", *table, ""]))
-    (folder / "build").write_text(BUILD.format(hosts=hosts, mtu=mtu, own=own, interface=INTERFACE, shape=shape))
-    agent = folder / "agent"
-    agent.write_text(AGENT.format(folder=folder, own=own))
-    agent.chmod(0o755)
-    with open(folder / "said", "w") as said:
-        command = ["unshare", *ROOM, "bash", "build"]
-        return subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stdout=said, stderr=said)
-
-
-def _wait(holder: subprocess.Popen, folder: Path) -> None:
-    deadline = time.time() + 30
-    while not (folder / "built").exists():
-        if holder.poll() is not None or time.time() > deadline:
-            said = (folder / "said").read_text().strip().splitlines()
-            pytest.skip(f"this machine does not let us make virtual hosts: {(said or ['no answer'])[-1]}")
-        time.sleep(0.02)
+            made = ending.enter_context(room([None if rate is None else parse_rate(rate)] * hosts, mtu))
+        except LabError as error:
+            pytest.skip(f"this machine does not let us make virtual hosts: {error}")
+        agent = Path(ending.enter_context(tempfile.TemporaryDirectory(prefix="virtual_hosts."))) / "agent"
+        variable = made.lab.variables()[LAB_VARIABLE]  # which commands of tests do not have
+        agent.write_text(f"#!/bin/bash\nexport {LAB_VARIABLE}='{variable}'\nexec {AGENT} \"$@\"\n")
+        agent.chmod(0o755)
+        yield VirtualHosts(made.lab.names, agent, made)
