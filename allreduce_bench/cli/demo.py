@@ -8,6 +8,7 @@ import click
 from ..launching.scheduler import idle_scheduler
 from ..measuring.startup import under_launcher
 from ..runs.plan import Plan
+from .demo_lab import measure_lab
 from .measurement import WAIT_IDLE
 from .request import Control, Request, algorithm_fields
 from .run_from_outside import run_from_outside
@@ -23,11 +24,12 @@ SIZES = (8, 512, 8 << 10, 128 << 10, 1 << 20, 4 << 20)  # bytes
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Run folder [default: results/DATE_HOST_RANKS].")
 @WAIT_IDLE
 @click.option("--here", is_flag=True, help="Also measure on a login node (a scheduler exists, not inside a job).")
+@click.option("--lab/--no-lab", default=True, show_default=True, help="Also measure over virtual hosts (a minute).")
 @no_limit
 @color_option
 @errors_in_one_line
-def demo(ranks, within, output, wait_idle, here, no_limit) -> None:
-    """Measure all algorithms on this machine and write the report."""
+def demo(ranks, within, output, wait_idle, here, lab, no_limit) -> None:
+    """Measure all algorithms on this machine, and two over virtual hosts, and write the report."""
     from ..report.page import write_report
 
     if under_launcher(os.environ):
@@ -42,6 +44,8 @@ def demo(ranks, within, output, wait_idle, here, no_limit) -> None:
     control = Control(output=output, within_s=within, wait_idle_s=wait_idle, no_limit=no_limit)
     folder, failure = run_from_outside(Request(lambda: plan, control))
     if folder.summary_csv.is_file():
-        talk(f"report: {write_report([folder], folder.path / 'report.html')}")
+        over_links = measure_lab(folder.path.with_name(f"{folder.path.name}_lab")) if lab else None
+        folders = [folder, over_links] if over_links else [folder]
+        talk(f"report: {write_report(folders, folder.path / 'report.html')}")
     if failure:
         raise failure

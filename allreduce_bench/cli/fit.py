@@ -74,6 +74,15 @@ def fit(runs, output, algorithms, priced_as, own, ranks_per_node, format_, no_li
         for sentence in _write_machine_file(output, points, listing):
             talk(f"{output}: {sentence}")
     click.echo(listing.table(screen()) if format_ == "table" else getattr(listing, format_)(), nl=False)
+    for sentence in _lab_sentences(runs, fitted):
+        talk(sentence)
+
+
+def _lab_sentences(paths: tuple[Path, ...], fitted) -> list[str]:
+    from ..runs.folder import RunFolder
+    from .set_links import lab_sentences
+
+    return lab_sentences([RunFolder(path) for path in paths if (path / "run.json").exists()], fitted)
 
 
 def _points(paths: tuple[Path, ...]) -> pd.DataFrame:

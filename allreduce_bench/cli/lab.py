@@ -6,7 +6,7 @@ from collections.abc import Callable
 import click
 
 from ..lab.enter import shell_in_lab
-from ..lab.lab import MOST_HOSTS, rates_of_hosts
+from ..lab.lab import MOST_HOSTS, lab_around, rates_of_hosts
 from ..machine.virtual_hosts import describe
 from .in_lab import DEFAULT_RATE, enter_lab, refuse_lab_in_lab
 from .sections import examples
@@ -75,3 +75,23 @@ def shell(context: click.Context, hosts: int, rate: tuple[float, ...]) -> None:
     refuse_lab_in_lab()
     talk(f"a shell on h1 of {describe(rates)}; 'exit' ends them")
     context.exit(shell_in_lab(rates, [os.environ.get("SHELL", "bash")], os.environ))
+
+
+@lab.command(epilog=examples("lab ping --rate 100mbit"))
+@click.option("--rate", type=RATES, default=DEFAULT_RATE, show_default=True, help="Rate of each host's link.")
+@click.pass_context
+@errors_in_one_line
+def ping(context: click.Context, rate: tuple[float, ...]) -> None:
+    """Measure the time of a message between two virtual hosts by a ping-pong over MPI.
+
+    Half a round trip of 8 B is the latency alpha to compare with that of `fit`; 1 MiB shows the rate of the link.
+    """
+    from .ping import ping as measure
+    from .ping import ping_sentence
+
+    around = lab_around(os.environ)
+    if around is None:
+        context.exit(enter_lab(rates_of_hosts(2, rate), ["lab", "ping"]))
+    else:
+        slowest = min(each for each in around.rates_bytes_per_s[:2] if each)
+        click.echo(ping_sentence(measure(), slowest))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .room import Room, room
+from .room import Room, room, with_system_programs
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 TCP_ONLY = {"UCX_TLS": "tcp,self"}  # else UCX finds that the hosts share memory, and leaves the links aside
@@ -36,7 +36,7 @@ def shell_in_lab(rates_bytes_per_s: Sequence[float], shell: Sequence[str], envir
 
 def variables_in(made: Room, environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` with what commands in this lab need."""
-    return {**TCP_ONLY, **environ, **made.lab.variables()}
+    return {**TCP_ONLY, **with_system_programs(environ), **made.lab.variables()}
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -51,7 +51,7 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
     command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", SCRIPT, "lab", AGENT, str(mtu)]
     holder = subprocess.Popen(
         [*command, *(bucket(rate, mtu) for rate in rates_bytes_per_s)],
-        env=_with_system_programs(),
+        env=with_system_programs(os.environ),
         preexec_fn=lambda: end_with_parent(KILL),
         stdin=subprocess.PIPE,  # the room ends when nobody can write to it any more
         stdout=subprocess.PIPE,
@@ -65,8 +65,17 @@ def room(rates_bytes_per_s: Sequence[float | None], mtu: int = MTU) -> Iterator[
         holder.communicate()  # closes its stdin
 
 
+def why_no_lab() -> str:
+    """Why no lab can be made here, in a sentence; empty: it can."""
+    try:
+        with room([None]):
+            return ""
+    except LabError as error:
+        return str(error)
+
+
 def _refuse_missing_programs() -> None:
-    missing = [name for name in PROGRAMS if not shutil.which(name, path=_with_system_programs()["PATH"])]
+    missing = [name for name in PROGRAMS if not shutil.which(name, path=with_system_programs(os.environ)["PATH"])]
     if missing:
         packages = " ".join(dict.fromkeys(PROGRAMS[name] for name in missing))
         raise LabError(f"virtual hosts need {' and '.join(missing)}: not found in PATH; install {packages}")
@@ -76,14 +85,14 @@ def _needs_user_namespace() -> bool:
     """Whether the namespaces need a user namespace around them. Raises LabError where neither way is open."""
     for as_user in (False, True) if os.geteuid() == 0 else (True,):
         command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", ":"]
-        if subprocess.run(command, env=_with_system_programs(), capture_output=True, check=False).returncode == 0:
+        if subprocess.run(command, env=with_system_programs(os.environ), capture_output=True, check=False).returncode == 0:
             return as_user
     raise LabError(BOTH_WAYS_OUT)
 
 
-def _with_system_programs() -> dict[str, str]:
-    path = os.environ.get("PATH", os.defpath)
-    return {**os.environ, "PATH": os.pathsep.join([path, *PATHS])}
+def with_system_programs(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` with a PATH in which `ip` and `tc` are found."""
+    return {**environ, "PATH": os.pathsep.join([environ.get("PATH", os.defpath), *PATHS])}
 
 
 def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: bool) -> Room:

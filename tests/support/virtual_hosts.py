@@ -14,7 +14,7 @@ from allreduce_bench.lab.room import Room, room
 from allreduce_bench.units import parse_rate
 from allreduce_bench.watching.lifeline import LAB_VARIABLE
 
-__all__ = ["INTERFACE", "VirtualHosts", "can_make_hosts", "virtual_hosts"]
+__all__ = ["INTERFACE", "VirtualHosts", "virtual_hosts"]
 
 
 class VirtualHosts(NamedTuple):
@@ -37,15 +37,6 @@ class VirtualHosts(NamedTuple):
         """Bytes that host `number` put on its link so far, headers of all layers included."""
         path = f"/sys/class/net/{INTERFACE}/statistics/tx_bytes"
         return int(self.run(number, ["cat", path], check=True).stdout)
-
-
-def can_make_hosts() -> str:
-    """Why this machine does not let us make virtual hosts; empty: it does."""
-    try:
-        with room([None]):
-            return ""
-    except LabError as error:
-        return str(error)
 
 
 @contextmanager

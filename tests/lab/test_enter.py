@@ -1,0 +1,78 @@
+"""Commands in a lab: where they run, what they are told, which signals they get, and which status comes back."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from places import ROOT
+
+from allreduce_bench.lab.enter import run_in_lab, shell_in_lab
+from allreduce_bench.lab.lab import Lab, lab_around
+from allreduce_bench.lab.room import why_no_lab
+
+pytestmark = pytest.mark.skipif(bool(why_no_lab()), reason=why_no_lab())
+RATE = 12.5e6
+ENTER = """import os, sys
+from allreduce_bench.lab.enter import run_in_lab
+sys.exit(run_in_lab([12.5e6], sys.argv[1:], os.environ))
+"""
+
+
+def test_a_command_runs_on_the_first_host_in_this_folder_and_knows_the_lab(capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["bash", "-c", "hostname; pwd; echo $MINE; echo $UCX_TLS; echo $ALLREDUCE_BENCH_LAB; exit 7"]
+    assert run_in_lab([RATE, RATE / 2], words, {**os.environ, "MINE": "1"}) == 7
+    host, folder, mine, transport, variable = capfd.readouterr().out.splitlines()
+    assert (host, folder, mine, transport) == ("h1", str(tmp_path), "1", "tcp,self")
+    lab = lab_around({"ALLREDUCE_BENCH_LAB": variable})
+    assert isinstance(lab, Lab) and lab.rates_bytes_per_s == (RATE, RATE / 2)
+
+
+def test_one_host_reaches_another_through_the_agent(capfd):
+    words = ["/dev/shm/agent", "-x", "h2", "hostname; echo [$MINE]; /dev/shm/agent h1 hostname"]
+    assert run_in_lab([RATE, RATE], words, {**os.environ, "MINE": "1"}) == 0
+    assert capfd.readouterr().out == "h2\n[]\nh1\n"
+
+
+def test_a_signal_that_ends_the_command_is_its_status():
+    assert run_in_lab([RATE], ["bash", "-c", "kill -TERM $$"], os.environ) == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_signals_reach_the_command_once_and_it_ends_in_its_own_time(number):
+    trap = f"trap 'echo got; sleep 0.2; echo ended; exit 5' {number.value}; echo ready; while :; do sleep 0.05; done"
+    command = [sys.executable, "-c", ENTER, "bash", "-c", trap]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout.readline() == "ready\n"
+    os.killpg(process.pid, number)  # as a terminal does
+    assert process.communicate(timeout=20)[0] == "got\nended\n" and process.returncode == 5
+
+
+def test_a_killed_command_leaves_nothing_that_runs_in_the_lab():
+    command = [sys.executable, "-c", ENTER, "bash", "-c", "sleep 1234.5 & echo ready; wait"]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    process.stdout.read()  # until the last of them is gone that could write
+    deadline = time.time() + 20
+    while subprocess.run(["pgrep", "-f", r"^sleep 1234\.5"], capture_output=True).returncode == 0:
+        assert time.time() < deadline, "a process of the lab is left"
+        time.sleep(0.02)
+
+
+def test_a_shell_reads_what_is_typed(capfd, monkeypatch, tmp_path):
+    (tmp_path / "typed").write_text("hostname\nexit 3\n")
+    with open(tmp_path / "typed") as typed:
+        former = os.dup(0)
+        os.dup2(typed.fileno(), 0)
+        try:
+            assert shell_in_lab([RATE], ["bash"], os.environ) == 3
+        finally:
+            os.dup2(former, 0)
+            os.close(former)
+    assert capfd.readouterr().out == "h1\n"
