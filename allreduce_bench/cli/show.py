@@ -30,8 +30,10 @@ def show(run: Path | None, format_: str) -> None:
 
     RUN is the newest one in results/ by default. On a terminal a table that is too wide is cut into parts below each
     other, with the sizes repeated. To reduce the number of parts, these columns are left out, in this order: the
-    everywhere, algbw; its last line says what. The width is COLUMNS, else that of the terminal; a pipe or a file gets
-    the whole table, without intervals.
+    intervals, "of limit" where local work alone sets the limit, #wrong if it is 0 everywhere, algbw; its last line says
+    what. The width is COLUMNS, else that of the terminal; a pipe or a file gets the whole table, without intervals.
+    "of limit" is the least time of any all-reduce over the lowest time; the report and --format csv have it for every
+    time, with the limit of the algorithm's own schedule.
     """
     from ..evaluation.summary import summarise
     from ..report.formats import Result

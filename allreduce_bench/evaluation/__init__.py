@@ -3,7 +3,7 @@
 In: a run folder. Out: a row per cell, and facts about rows. Read in this order: `cell_times` (the calls of a cell),
 `marks` (reports of launches on it), `summary`, `summary_row` (a row per cell), `launch_states` (launches of two kinds),
 `doubt` (which times are ranked; `competitors`), `standing` (the fastest at a size; `contest`, `telling`, `spread`),
-`verdict` (winners over ranges of sizes; `hand_over`: switch points), `grade`, `link_limit`, `agreement` (bits),
+`verdict` (winners over ranges of sizes; `hand_over`: switch points), `grade`, `limits`, `agreement` (bits),
 `wrong_clusters`, `group_losses`, `node_pairs`, `acceptance`, `missing`, `environment` (the hardware and software of
 launches), `frames` (data frames); `comparison` compares runs with runs.
 """

@@ -9,7 +9,7 @@ from ..units import format_size, parse_duration, parse_rate, parse_size, three_d
 from .competitors import competing
 from .doubt import STATES
 from .grade import NOT_RELIABLE
-from .link_limit import passes_limit
+from .limits import passes_link
 from .summary_row import SummaryRow, competitor_of, time_of
 
 LIMIT_FORM = re.compile(r"(?:(?P<algorithm>[^@]+)@)?(?P<size>[^:@]+):(?P<value>[^@]+)")
@@ -120,7 +120,7 @@ def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Ju
     judged = f"{'accepted' if met else 'FAILED'}: {cell}: {measurement}, required {_required(limit)}"
     if best.get("grade") == NOT_RELIABLE:
         judged += "; but the times are not reliable (see the grade)"
-    beyond = f"; faster than the link allows ({best.get('link')}), see the finding" if passes_limit(best) else ""
+    beyond = f"; faster than the link allows ({best.get('link')}), see the finding" if passes_link(best) else ""
     return Judgement(met, cell, judged + beyond)
 
 

@@ -16,7 +16,7 @@ from .cell_times import CellCalls
 from .competitors import by_size
 from .doubt import add_doubts
 from .grade import add_grades
-from .link_limit import least_s, link_of, share_of_limit
+from .limits import add_limits
 from .standing import add_standings
 from .summary_row import SummaryRow, competitor_of, time_of
 
@@ -51,7 +51,7 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     add_standings(rows)
     for rows_of_size in by_size(rows).values():
         _add_speedups(rows_of_size)
-    _add_link_limits(plan, rows, attempts)
+    add_limits(plan, rows, attempts)
     return rows
 
 
@@ -148,17 +148,3 @@ def _add_speedups(rows_of_size: Sequence[SummaryRow]) -> None:
     for row in rows_of_size:
         native = natives.get(native_beside(row["executor"]))
         row["speedup"] = time_of(native) / time_of(row) if native and row["doubt"] is None else None
-
-
-def _add_link_limits(plan: Plan, rows: list[SummaryRow], attempts: list[dict]) -> None:
-    """Compare the times with the limit of the links between the nodes."""
-    for ranks in plan.ranks:
-        rows_of_ranks = [row for row in rows if row["ranks"] == ranks]
-        facts = [fact for fact in attempts if fact["ranks"] == ranks]
-        link = link_of(plan.link_rate_bytes_per_s, [row for row in rows_of_ranks if row.get("wire")], facts)
-        for row in rows_of_ranks:
-            row |= {"limit_s": None, "of_limit": None, "link": link.words if link else None}
-            nodes, time_s = row.get("nodes"), row["time_s"]
-            if link and nodes and time_s and row["nbytes"] and not plan.groups:  # groups share the links in another way
-                limit_s = least_s(row["nbytes"], nodes, link)
-                row |= {"limit_s": limit_s, "of_limit": share_of_limit(limit_s, time_s)}

@@ -42,6 +42,8 @@ RealColumn = Literal[  # the columns of numbers that are not whole, for those wh
     "mean_ulp",
     "limit_s",
     "of_limit",
+    "own_limit_s",
+    "of_own_limit",
 ]
 
 
@@ -104,7 +106,10 @@ class SummaryFacts(TypedDict, total=False):
     losses: list[dict[str, float]]  # of each group: launch -> its time beside the others over its time alone
     checks: int | None  # calls whose result was checked, over all launches; None: runs of before did not count them
     schedules: int  # that the launches ran, different ones
-    link: str | None  # what `limit_s` is made of
+    link: str | None  # the links between the nodes, in words
+    node_nbytes: int | None  # of CELLS: what the busiest node sends or receives, and
+    received_nbytes: int | None  # what the busiest rank receives,
+    reduced_nbytes: int | None  # and reduces
     groups_in_words: str  # of --groups at these ranks
     grading: Grade  # what `grade` and `grade_reasons` are made of
 
@@ -185,7 +190,10 @@ class SummaryRow(SummaryFacts, total=False):
     internode_nbytes: int | None
     wire: str | None
     limit_s: float | None
+    limit_by: str | None
     of_limit: float | None
+    own_limit_s: float | None
+    of_own_limit: float | None
     group_ranks: str
     group_times_s: str
     group_loss: str

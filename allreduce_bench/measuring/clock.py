@@ -61,6 +61,7 @@ class Clock:
         window says otherwise, which those of containers with times of their own do.
         """
         self.comm, self.now, self.shared, self.tick_s = comm, now, shared, tick_of(now)
+        self.round_trip_s, self._beside = inf, shared  # least round trip of a question; on the node of rank 0
         self.jumps = 0  # times that no straight line led from the windows before to a new one
         self._windows: list[Window] = []
         self._first: Window | None = None
@@ -121,16 +122,20 @@ class Clock:
 
     def facts(self) -> dict | None:
         """{"method", "error_s": over all ranks now, "drift_ppm", "drift_error_ppm": of the rank that drifts most since
-        its first window}; None on all but rank 0. What is not known is None. All ranks must ask.
+        its first window, "round_trip_s": the least of those who ask rank 0, from other nodes if there are some}; None
+        on all but rank 0. What is not known is None. All ranks must ask.
         """
-        facts_of_ranks = self.comm.gather((self.error_s(), self._drift_ppm(), self.shared or self.comm.rank == 0))
+        own = self.error_s(), self._drift_ppm(), self.shared or self.comm.rank == 0
+        facts_of_ranks = self.comm.gather((*own, (self._beside, self.round_trip_s)))
         if facts_of_ranks is None:
             return None
-        errors_s, drifts, shared = zip(*facts_of_ranks)
+        errors_s, drifts, shared, trips = zip(*facts_of_ranks)
         worst = max(filter(None, drifts), key=lambda drift: abs(drift[0]), default=(None, None))
         error_s = max(errors_s) if all(error_s < inf for error_s in errors_s) else None
         method = ONE_CLOCK if all(shared) else METHOD
-        return {"method": method, "error_s": error_s, "drift_ppm": worst[0], "drift_error_ppm": worst[1]}
+        facts = {"method": method, "error_s": error_s, "drift_ppm": worst[0], "drift_error_ppm": worst[1]}
+        _, trip_s = min((trips[1 << bit] for bit in range((len(trips) - 1).bit_length())), default=(True, inf))
+        return facts | {"round_trip_s": trip_s if trip_s < inf else None}
 
     def _drift_ppm(self) -> tuple[float, float] | None:
         if self._first is None or not self._windows or self._windows[-1].time <= self._first.time:
@@ -154,6 +159,7 @@ class Clock:
             send()
             receive()
             answered = now()
+            self.round_trip_s = min(self.round_trip_s, max(answered - asked, 0.0) or inf)
             reading = answer.item()
             common, error_s = line.common(reading), line.error_s + slope_error * abs(reading - line.origin)
             low, high = common - error_s - answered - self.tick_s, common + error_s - asked

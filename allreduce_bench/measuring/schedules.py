@@ -34,10 +34,10 @@ def proved_steps(context: Context, cell: Cell) -> tuple[list[Step], dict]:
         from ..schedule.cut import cut  # late: few cells are cut
 
         steps = cut(steps, segment)
-    internode_nbytes = _internode_nbytes(context, steps)
+    loads = _loads(context, steps)
     fingerprints = context.comm.allgather(_fingerprint(steps))
     digest = f"{crc32(repr(fingerprints).encode()):08x}"
-    facts = proved.facts | {"schedule_digest": digest, "internode_nbytes": internode_nbytes}
+    facts = proved.facts | {"schedule_digest": digest, **loads}
     if proved.fingerprints and (reason := ranks_with_other_steps(fingerprints, proved.fingerprints)):
         facts |= {"state": "refused", "reason": reason}
     return steps, facts
@@ -155,10 +155,26 @@ def ranks_with_other_steps(made: list[int], proved: list[int]) -> str | None:
     return f"rank {ranks} {reason}" if ranks else None
 
 
-def _internode_nbytes(context: Context, steps: list[Step]) -> int:
-    """Bytes that the schedules of all ranks send between real nodes in one call."""
-    party = context.party
+def _loads(context: Context, steps: list[Step]) -> dict[str, int]:
+    """What the schedules of all ranks move in one call: the columns of CELLS internode_nbytes, node_nbytes (of the node
+    that sends or receives most), received_nbytes and reduced_nbytes (of the rank that does most of both).
+    """
+    party, itemsize = context.party, context.plan.itemsize
     node_of = party.real.node_of
-    node = node_of[party.comm.rank]
-    outgoing = [step for step in steps if step.dest is not None and node_of[step.dest] != node]
-    return context.comm.allreduce(sum(elements(step.send) for step in outgoing)) * context.plan.itemsize
+    node, sent, arrived, received, reduced = node_of[party.comm.rank], 0, 0, 0, 0
+    for step in steps:
+        received += elements(step.recv)
+        reduced += elements(step.recv) if step.reduce else 0
+        sent += elements(step.send) if step.dest is not None and node_of[step.dest] != node else 0
+        arrived += elements(step.recv) if step.source is not None and node_of[step.source] != node else 0
+    of_ranks = context.comm.allgather((context.real.node_of[context.comm.rank], sent, arrived, received, reduced))
+    of_nodes: dict[int, list[int]] = {}
+    for number, *across, _, _ in of_ranks:
+        of_nodes[number] = [sum(pair) for pair in zip(of_nodes.get(number, (0, 0)), across)]
+    *_, received, reduced = max(of_ranks, key=lambda load: load[3] + load[4])
+    return {
+        "internode_nbytes": sum(load[1] for load in of_ranks) * itemsize,
+        "node_nbytes": max(map(max, of_nodes.values())) * itemsize,
+        "received_nbytes": received * itemsize,
+        "reduced_nbytes": reduced * itemsize,
+    }

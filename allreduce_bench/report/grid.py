@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from ..evaluation.limits import LOCAL
 from ..evaluation.standing import EQUAL, FASTEST, UNCLEAR
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..tables import Column, Field, Screen, shown
@@ -15,7 +16,8 @@ STYLE_OF = {FASTEST: "best", EQUAL: "equal"}
 FAILED = ("wrong", "refused", "hung")
 LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be distinguished from it (95 %)"
 WHOLE = "show RUN --format long"
-INTERVALS, WRONG, ALGBW = 1, 2, 3  # the order in which they are left out
+INTERVALS, LOCAL_LIMIT, WRONG, ALGBW = 1, 2, 3, 4  # the order in which they are left out
+LIMIT = "of limit"
 OVER = {"launches": "over launches", "repetitions": "over the calls of a launch"}  # what an interval covers
 
 
@@ -29,7 +31,7 @@ def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
     sizes = tuple(Field(format_size(nbytes)) for nbytes in sorted(tried or rows_of))
     names = list(dict.fromkeys(competitor_of(row) for row in rows))
     times = [_times(name, [line.get(name) for line in lines], screen.width is not None) for name in names]
-    return [Column(("size",), sizes), *times, *_results(lines, any(row.get("limit_s") for row in rows))]
+    return [Column(("size",), sizes), *times, *_results(lines)]
 
 
 def interval_legend(columns: Sequence[Column], rows: Sequence[SummaryRow], screen: Screen) -> str:
@@ -85,20 +87,22 @@ def _style(row: SummaryRow | None) -> str:
     return STYLE_OF.get(row.get("standing") or "", "")
 
 
-def _results(lines: Sequence[dict[str, SummaryRow]], is_limited: bool) -> list[Column]:
+def _results(lines: Sequence[dict[str, SummaryRow]]) -> list[Column]:
     """The fastest algorithm of each size, the bandwidths of the lowest time, its share of the limit, wrong elements."""
     lowest = [lowest_of(line.values()) for line in lines]
     best = tuple(Field(winner_of(row) if row else "-") for row in lowest)
     algbw = tuple(Field(_gigabytes(row["algbw_bytes_per_s"]) if row else "-") for row in lowest)
     busbw = tuple(Field(_gigabytes(row["busbw_bytes_per_s"]) if row else "-") for row in lowest)
     share = tuple(Field(f"{row['of_limit']:.0%}" if row and row.get("of_limit") else "-") for row in lowest)
+    limits = {row.get("limit_by") for line in lines for row in line.values() if row.get("limit_s")}
+    secondary = LOCAL_LIMIT if limits == {LOCAL} else 0
     wrong = tuple(map(_wrong, lines))
     is_clean = all(field.text == "0" for field in wrong)
     return [
         Column(("", "best"), best),
         Column(("algbw", "GB/s"), algbw, left_out=ALGBW, name="algbw"),
         Column(("busbw", "GB/s"), busbw),
-        *([Column(("of", "limit"), share)] if is_limited else []),
+        *([Column(("of", "limit"), share, left_out=secondary, name=LIMIT)] if limits else []),
         Column(("", "#wrong"), wrong, left_out=WRONG if is_clean else 0, name="#wrong (all 0)"),
     ]
 

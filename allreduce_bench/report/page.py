@@ -44,6 +44,7 @@ from .caveat import gaps
 from .damage_sentence import damage_caveats, damage_report
 from .grade_sentence import grade_lines
 from .grid import LEGEND, MARK, lowest_of, winner_of
+from .limit_table import limit_lines
 from .page_place import fingerprints
 from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
 
@@ -189,7 +190,7 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
     marks = {
         "oversubscribed": any(row["oversubscribed"] for row in rows),
         "declared": declared,
-        "limited": any(row.get("limit_s") for row in rows),
+        "limits": limit_lines(rows),
         "floors": any(row[name] for row in rows for name in figures.FLOORS),
     }
     groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}

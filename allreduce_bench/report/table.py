@@ -6,16 +6,16 @@ from operator import itemgetter
 from ..evaluation import agreement
 from ..evaluation.competitors import competing
 from ..evaluation.doubt import BELOW_FLOOR
-from ..evaluation.link_limit import passes_limit
+from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
 from ..runs.schema import ALONE
-from ..tables import UNBOUNDED, Screen, fitted, wrapped
+from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
 from ..units import format_size, format_time
 from . import grade_sentence, launch_states_sentence, traffic_sentence, verdict_sentence, wrong_clusters_sentence
-from .grid import LEGEND, WHOLE, grid, interval_legend
+from .grid import LEGEND, LIMIT, WHOLE, grid, interval_legend
 
 MOST_NAMED = 12  # cells in one note
 WORDS_OF = {BELOW_FLOOR: "shorter than a reference time"}  # doubt -> words, where they differ
@@ -40,7 +40,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
         *_headlines(plan, rows, library),
         LEGEND + interval_legend(columns, rows, screen),
         *([note] if (note := arithmetic_note(plan.dtype)) else []),
-        *([f"limit: 2(N-1)/N n bytes of each of N nodes over {link}"] if (link := rows[0].get("link")) else []),
+        *(_limit_legend(rows) if any(column.name == LIMIT for column in shown(columns, screen)) else ()),
     ]
     below = [
         _counts_line(every),
@@ -78,6 +78,17 @@ def _group_losses(rows: Sequence[SummaryRow]) -> list[str]:
     from ..evaluation.group_losses import loss_sentences  # late: few runs have groups
 
     return loss_sentences(rows)
+
+
+def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
+    """What the least times are made of that the lowest times are held against."""
+    made_of = {
+        LINKS: f"2(N-1)/N n bytes of each of N nodes over {rows[0].get('link')}",
+        LATENCY: "log2 N messages of half the measured round trip",
+        LOCAL: "(p-1)/p of the reference times of copy and reduction",
+    }
+    kinds = {row.get("limit_by") for row in rows}
+    return [f"limit: {'; or '.join(made_of[kind] for kind in LIMITS if kind in kinds)}"]
 
 
 def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:

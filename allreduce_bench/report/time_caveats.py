@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ..evaluation import doubt
 from ..evaluation.cell_times import MIN_LAUNCHES, split_values
 from ..evaluation.doubt import MUCH_INVALID, STRONG_DRIFT, drifts
+from ..evaluation.limits import passes_link
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..lateness import FEWEST_LAUNCHES
 from ..measuring.budget import MAX_REPETITIONS
@@ -164,6 +165,7 @@ def _of_floors(done: Sequence[SummaryRow]) -> list[Caveat]:
 
 
 def _of_limits(rows: Sequence[SummaryRow]) -> list[Caveat]:
-    """All-reduces that took less than the known rate of the links between the nodes allows."""
+    """All-reduces that took less than their limit."""
     notes = [Note(found["text"], found["effect"], found["advice"]) for found in limit_findings(rows)]
-    return [Caveat("caution", "faster than the links allow", tuple(notes))] if notes else []
+    badge = "faster than the links allow" if any(map(passes_link, rows)) else "faster than their limit"
+    return [Caveat("caution", badge, tuple(notes))] if notes else []

@@ -94,6 +94,7 @@ class _Clock:
     error_end_s: Seconds | None = None
     drift_ppm: Seconds | None = None
     drift_error_ppm: Seconds | None = None
+    round_trip_s: NotNegative | None = None
 
     def __post_init__(self) -> None:
         if self.error_start_s is not None and self.method is None:

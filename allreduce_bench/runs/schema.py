@@ -139,6 +139,9 @@ CELLS = (
     Column("steps", "", "whole", "largest number of steps of one rank"),
     Column("sent_nbytes", "bytes", "whole", "largest number of bytes sent by one rank"),
     _INTERNODE,
+    Column("node_nbytes", "bytes", "whole", "largest number of bytes that one node sends to or receives from other nodes in one call"),
+    Column("received_nbytes", "bytes", "whole", "bytes received by the rank that receives and reduces most in one call"),
+    Column("reduced_nbytes", "bytes", "whole", "bytes reduced by that rank"),
     Column("wire", "bytes", "text", "bytes that left the nodes in one timed call, by interface: hsn0=8388608 eth0=0"),
     Column("path_messages", "", "whole", "messages on the critical path of the schedule: the coefficient of alpha"),
     Column("path_nbytes", "bytes", "whole", "bytes moved on the critical path: the coefficient of beta"),
@@ -195,8 +198,11 @@ SUMMARY = (
     Column("oversubscribed", "", "flag", "1: more ranks than cores on some node, so the times do not apply to other machines"),
     _INTERNODE,
     Column("wire", "bytes", "text", "bytes that left the nodes in one timed call, by interface, median over launches"),
-    Column("limit_s", "s", "real", "least time that the links between the nodes allow; empty: one node, or an unknown rate"),
-    Column("of_limit", "", "real", "limit_s / time_s: 1 is the link's rate; also empty if time_s is below limit_s"),
+    Column("limit_s", "s", "real", "least time of any all-reduce, see limit_by; empty: the figures are unknown, or too short to tell"),
+    Column("limit_by", "", "text", "what sets limit_s: links (their rate between nodes), latency (of messages between nodes) or local work (copy and reduction at the reference times)"),
+    Column("of_limit", "", "real", "limit_s / time_s; also empty if time_s is below limit_s"),
+    Column("own_limit_s", "s", "real", "least time of the schedule itself, whose busiest node or rank may move more than it must; empty for native"),
+    Column("of_own_limit", "", "real", "own_limit_s / time_s; also empty if time_s is below own_limit_s"),
     Column("group_ranks", "", "text", "number of ranks of each group; empty without groups, or with more than 256"),
     Column("group_times_s", "s", "text", "median over launches of the median of each group's time, group by group, - for one not measured alone"),
     Column("group_loss", "", "text", "time of each group together over that of a group of its layout alone, median over launches; - for unknown"),
@@ -209,11 +215,8 @@ SUMMARY = (
 # fmt: on
 
 CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
-LATER = CHECKED | {
-    "checks",
-    "window",
-    "run_whole",
-}  # columns that files may lack, since they came after the first of them
+# columns that files may lack, since they came after the first of them
+LATER = CHECKED | {"checks", "window", "run_whole", "node_nbytes", "received_nbytes", "reduced_nbytes"}
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}

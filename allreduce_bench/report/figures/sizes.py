@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from ...evaluation.frames import competitors
+from ...evaluation.limits import LINKS
 from ...evaluation.summary_row import RealColumn
 from ...runs.cell import COMPILED, NATIVES
 from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
@@ -40,6 +41,7 @@ FLOORS: dict[RealColumn, Style] = {  # column -> how it is drawn
 FLOOR: Style = {"color": "#9a9a9a", "linewidth": 0.8, "zorder": 1}
 HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the axis before it is named instead
 BARS = "Bars: lowest to highest launch median (with one launch, the interval of its median)."
+LIMIT_SENTENCE = " Dotted line: the least time of any all-reduce by measured figures, see Limits."
 FLOORS_SENTENCE = " Thin grey lines: reference times of an empty call, of a local copy and of a local reduction."
 PASSING = " Points above `link rate` are faster than the links allow: a warning names likely causes."
 INTERVAL = ("time_low_s", "time_high_s", "spread_low_s", "spread_high_s", "interval")  # columns
@@ -48,13 +50,15 @@ INTERVAL = ("time_low_s", "time_high_s", "spread_low_s", "spread_high_s", "inter
 def draw_latency(data: FigureData) -> Drawing | None:
     """Time over size, with the reference times and bounds that exist."""
     floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
-    caption = f"Time against vector size. {BARS}{data.bound_sentence}{floors}{_cold_sentence(data)}"
-    return _drawing(data, latency(data.frame, data.limits), caption, ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s"])
+    limit = LIMIT_SENTENCE if data.frame["limit_s"].notna().any() else ""
+    caption = f"Time against vector size. {BARS}{data.bound_sentence}{limit}{floors}{_cold_sentence(data)}"
+    columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
+    return _drawing(data, latency(data.frame, data.limits), caption, columns)
 
 
 def draw_bandwidth(data: FigureData) -> Drawing | None:
     """Bus bandwidth over size, with its bound."""
-    passing = PASSING if (data.frame["time_s"] < data.frame["limit_s"]).any() else ""
+    passing = PASSING if _passed_links(data.frame).any() else ""
     caption = (
         f"Bus bandwidth n/t · 2(p−1)/p against vector size. {BARS}{data.bound_sentence}{passing}{_cold_sentence(data)}"
     )
@@ -102,13 +106,16 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         for name, style in FLOORS.items():
             marker = "." if len(floors) == 1 else ""  # a line of one point is none
             axes.plot(floors["nbytes"], floors[name] * 1e6, marker=marker, **FLOOR, **style)
+        least = of_one_cache(rows).dropna(subset=["limit_s"]).drop_duplicates("nbytes").sort_values("nbytes")
+        axes.plot(least["nbytes"], least["limit_s"] * 1e6, **LINK)
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **(FIT if curve["passed"].any() else BOUND))
 
     note = "from the\nsmallest fitted α and β"
     labels = ("reference: empty call", "reference: local copy", "reference: local reduction")
     measured = [rows[name].notna().any() for name in FLOORS]
     floors = {label: {**FLOOR, **style} for label, style, drawn in zip(labels, FLOORS.values(), measured) if drawn}
-    return _panels(rows, bounds, draw, limit, "time (us)", ("lower bound", note), more=floors)
+    limits = {"least time by\nmeasured figures": LINK} if rows["limit_s"].notna().any() else {}
+    return _panels(rows, bounds, draw, limit, "time (us)", ("lower bound", note), more=limits | floors)
 
 
 def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
@@ -133,9 +140,14 @@ def bandwidth(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
     return _panels(rows, bounds, draw, limit, "bus bandwidth (GB/s)", ("upper bound", note), logarithmic=False)
 
 
+def _passed_links(frame: pd.DataFrame) -> pd.Series:
+    """Which times are below what the links between the nodes allow."""
+    return (frame["time_s"] < frame["limit_s"]) & (frame["limit_by"] == LINKS).fillna(False)
+
+
 def _draw_link(axes: Axes, rows: pd.DataFrame) -> None:
     """The bus bandwidth at which the links between the nodes are saturated, where their rate is known."""
-    limited = rows[rows["limit_s"].notna()]
+    limited = rows[(rows["limit_by"] == LINKS).fillna(False)]
     if limited.empty:
         return
     full = (limited["busbw_bytes_per_s"] * limited["time_s"] / limited["limit_s"]).iloc[0] / 1e9

@@ -152,6 +152,7 @@ CLOCK = fields(
         "error_end_s": or_null(number("bound of its error at the end; absent: the launch did not end; unit: s", 0)),
         "drift_ppm": or_null(number("drift of the rank that drifted most; unit: ppm")),
         "drift_error_ppm": or_null(number("bound of the error of that; unit: ppm", 0)),
+        "round_trip_s": or_null(number("least round trip of 8 bytes, between nodes if several; unit: s", 0)),
     },
     "the common clock of the ranks",
 )

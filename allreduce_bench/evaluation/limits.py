@@ -1,0 +1,177 @@
+"""The lower limits of the time of an all-reduce, from measured or stated figures alone; a fit's figures are no limit.
+
+* links: between N nodes each node's link carries at least 2(N-1)/N * n bytes out and as many in. The bandwidth bound
+  for ranks (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009) applies to nodes as well. The total rate of
+  the node counts, whether its ranks share one link or use several.
+* latency: ceil(log2 N) messages between nodes follow each other (Chan et al., Concurrency and Computation 19(13),
+  2007); one takes half of the least round trip that comparing clocks saw. Within a node that is the interpreter's time.
+* local work: the ranks together reduce (p-1) n elements, so one of them at least (p-1)/p n. On a single node p vectors
+  are written, n elements of them by the last reductions, so that (p-1)/p n are copied, too. At the rates of the
+  reference times, where these show bytes and not the cost of a call.
+
+A schedule has a limit of its own: what its busiest node or rank has to send, receive, copy and reduce. Limits do not
+add up, since work can overlap: the largest counts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, log2
+from typing import NamedTuple
+
+from ..machine.traffic import LOOPBACK, parse_traffic, total_traffic
+from ..runs.plan import Plan
+from ..units import format_rate
+from .summary_row import SummaryRow
+
+LINKS, LATENCY, LOCAL = LIMITS = ("links", "latency", "local work")  # what sets a limit: `limit_by`
+USED = 0.2  # of the busiest interface's bytes: an interface that carried less is no link of this run
+CALLS = 10  # empty calls: a shorter reference time is that of a call, not of its bytes
+
+
+class NodeLink(NamedTuple):
+    """The rate at which a node sends to the others, and how it is known."""
+
+    rate_bytes_per_s: float
+    words: str  # such as `hsn0, 200 Gbit/s as reported by the system`
+
+
+def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mapping]) -> None:
+    """Give each row `limit_s`, `limit_by`, `of_limit`, `own_limit_s`, `of_own_limit` and `link`.
+
+    None with groups, which share links and memory in another way, and where there is no time or nothing to reduce.
+    """
+    every = list(rows)
+    for ranks in plan.ranks:
+        rows_of_ranks = [row for row in every if row["ranks"] == ranks]
+        facts = [fact for fact in attempts if fact["ranks"] == ranks]
+        link = link_of(plan.link_rate_bytes_per_s, [row for row in rows_of_ranks if row.get("wire")], facts)
+        alpha_s = message_s(facts)
+        for row in rows_of_ranks:
+            row |= {"limit_s": None, "limit_by": None, "of_limit": None, "own_limit_s": None, "of_own_limit": None}
+            row["link"] = link.words if link else None
+            time_s = row["time_s"]
+            limits = {} if plan.groups or not time_s or not row["nbytes"] else limits_of(row, link, alpha_s)
+            if not limits or not time_s:
+                continue
+            limit_s, row["limit_by"] = max((limit_s, kind) for kind, limit_s in limits.items())
+            row["limit_s"] = limit_s
+            row["of_limit"] = share_of_limit(limit_s, time_s)
+            if own := own_limits_of(row, link):
+                row["own_limit_s"] = own_s = max(limit_s, *own)
+                row["of_own_limit"] = share_of_limit(own_s, time_s)
+
+
+def limits_of(row: SummaryRow, link: NodeLink | None, alpha_s: float | None) -> dict[str, float]:
+    """Of LIMITS those of which the figures are known: seconds of any all-reduce of the row's ranks and vector."""
+    limits: dict[str, float] = {}
+    nodes = row.get("nodes") or 1
+    if link and nodes > 1:
+        limits[LINKS] = least_s(row["nbytes"], nodes, link)
+    if alpha_s and nodes > 1:
+        limits[LATENCY] = ceil(log2(nodes)) * alpha_s
+    if work := local_work(row):
+        share = (row["ranks"] - 1) / row["ranks"]
+        limits[LOCAL] = share * (work.reduce_s + work.copy_s) if row["ranks"] > 1 else work.copy_s
+    return limits
+
+
+def own_limits_of(row: SummaryRow, link: NodeLink | None) -> list[float]:
+    """Seconds that the row's own schedule needs at least; none: it is not known, as of native."""
+    limits = []
+    if link and (node_nbytes := row.get("node_nbytes")):
+        limits.append(node_nbytes / link.rate_bytes_per_s)
+    work = local_work(row)
+    received_nbytes, reduced_nbytes = row.get("received_nbytes"), row.get("reduced_nbytes")
+    if work and received_nbytes is not None and reduced_nbytes is not None:
+        copied, reduced = received_nbytes / row["nbytes"], reduced_nbytes / row["nbytes"]
+        limits.append(copied * work.copy_s + reduced * work.reduce_s)
+    return limits
+
+
+class LocalWork(NamedTuple):
+    """Seconds of a copy of the whole vector, or 0 where the network may write it, and of its reduction."""
+
+    copy_s: float
+    reduce_s: float
+
+
+def local_work(row: SummaryRow) -> LocalWork | None:
+    """By the reference times; None: they were not measured, or are too short.
+
+    Copying costs no more than reducing: whoever can copy faster by reducing would do so.
+    """
+    call_s, copy_s, reduce_s = row.get("call_floor_s"), row.get("copy_floor_s"), row.get("reduce_floor_s")
+    if not call_s or not copy_s or not reduce_s or min(copy_s, reduce_s) < CALLS * call_s:
+        return None
+    return LocalWork(min(copy_s, reduce_s) if (row.get("nodes") or 1) == 1 else 0.0, reduce_s)
+
+
+def message_s(attempts: Iterable[Mapping]) -> float | None:
+    """Half of the least round trip between nodes over the launches, seconds; None: none was kept."""
+    trips = [trip_s for fact in attempts if (trip_s := (fact.get("clock") or {}).get("round_trip_s"))]
+    return min(trips) / 2 if trips else None
+
+
+def least_s(nbytes: int, nodes: int, link: NodeLink) -> float:
+    """The least seconds of an all-reduce of `nbytes` between `nodes` nodes."""
+    return 2 * (nodes - 1) / nodes * nbytes / link.rate_bytes_per_s
+
+
+def share_of_limit(limit_s: float, time_s: float) -> float | None:
+    """The minimum time of the links / the measured time; None if the measured time is shorter."""
+    return limit_s / time_s if limit_s <= time_s else None
+
+
+def passes_limit(row: SummaryRow) -> bool:
+    """Whether the time of a row of the summary is below the limit of its links."""
+    limit_s, time_s = row.get("limit_s"), row["time_s"]
+    return limit_s is not None and time_s is not None and time_s < limit_s
+
+
+def passes_link(row: SummaryRow) -> bool:
+    """Whether its time is below what the links between the nodes allow."""
+    return passes_limit(row) and row.get("limit_by") == LINKS
+
+
+def refutes_limit(row: SummaryRow) -> bool:
+    """Whether its whole interval is below: then it is not noise, and the limit is wrong."""
+    return passes_limit(row) and row["time_high_s"] < (row["limit_s"] or 0.0)
+
+
+def link_of(stated_bytes_per_s: float | None, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -> NodeLink | None:
+    """The links that carried the cells of `marks` (rows with `wire`), on the machines of `attempts`.
+
+    A stated rate takes precedence over that of the system; None if neither is known, or with one node.
+    """
+    if all((fact.get("nodes") or 1) < 2 for fact in attempts):
+        return None
+    names = _carrying_interfaces(marks)
+    label = " and ".join(names) or "link"
+    if stated_bytes_per_s:
+        return NodeLink(stated_bytes_per_s, f"{label}, {format_rate(stated_bytes_per_s)} from --link-rate")
+    rates = [_slowest_rate(name, attempts) for name in names]
+    if not rates or None in rates:
+        return None
+    rate = sum(filter(None, rates))
+    return NodeLink(rate, f"{label}, {format_rate(rate)} as reported by the system")
+
+
+def _carrying_interfaces(marks: Iterable[Mapping]) -> list[str]:
+    counts = total_traffic(parse_traffic(mark["wire"]) for mark in marks)
+    counts.pop(LOOPBACK, None)
+    most = max(counts.values(), default=0)
+    return [name for name, nbytes in sorted(counts.items()) if nbytes and nbytes >= USED * most]
+
+
+def _slowest_rate(name: str, attempts: Sequence[Mapping]) -> float | None:
+    """The lowest rate of the interface over all machines; None where one does not know it."""
+    machines = [machine for fact in attempts for machine in fact.get("machines", [])]
+    ports = [machine.get("port_rates_bytes_per_s", {}).get(name) for machine in machines]
+    if all(ports) and ports:
+        return min(ports)
+    rates = [
+        interface.get("rate_bytes_per_s")
+        for machine in machines
+        for interface in machine.get("interfaces", [])
+        if interface.get("name") == name
+    ]
+    return None if not rates or None in rates else min(rates)

@@ -1,0 +1,45 @@
+"""The limit and the shares of it that the page shows."""
+
+from made_runs import build_run
+
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.report.limit_table import LimitLine, limit_lines, shares_text
+from allreduce_bench.report.page import write_report
+from allreduce_bench.report.table import table
+from allreduce_bench.tables import Screen
+
+ROW = {"algorithm": "tree", "limit_s": 1.0, "of_limit": 0.5, "own_limit_s": None, "of_own_limit": None}
+
+
+def test_a_share_stands_beside_that_of_the_schedule_s_own_limit():
+    assert shares_text(ROW) == "50 %" and shares_text({**ROW, "limit_s": None}) == "-"
+    assert shares_text({**ROW, "own_limit_s": 1.0, "of_own_limit": 0.5}) == "50 %"
+    assert shares_text({**ROW, "own_limit_s": 2.0, "of_own_limit": 0.98}) == "50 % (98 %)"
+    assert shares_text({**ROW, "own_limit_s": 2.0}) == "50 % (above 100 %)"
+    assert shares_text({**ROW, "of_limit": None}) == "above 100 %"
+
+
+def loads(launch, cell):
+    """Each rank of the made runs receives and reduces three vectors, however it would be; native is not known."""
+    nbytes = cell.count * 4
+    return {} if cell.executor != "sendrecv" else {"received_nbytes": 3 * nbytes, "reduced_nbytes": 2 * nbytes}
+
+
+def test_the_page_has_a_line_for_each_size_with_a_limit(tmp_path):
+    run = build_run(tmp_path / "run", ranks=[2], floors=True, outcome=loads)
+    rows = summarise(run)
+    lines = limit_lines(rows)
+    assert [line.nbytes for line in lines] == [1 << 16, 1 << 20, 1 << 22] and isinstance(lines[0], LimitLine)
+    assert lines[0].limit_by == "local work" and "(" in lines[0].shares["ring"] and "(" not in lines[0].shares["native"]
+    page = write_report([run], tmp_path / "report.html").read_text()
+    assert (
+        "<h2>Limits</h2>" in page and lines[1].shares["two_tree"] in page and "least time of any all-reduce by" in page
+    )
+
+
+def test_the_table_shows_the_share_of_the_lowest_time_where_there_is_room(tmp_path):
+    run = build_run(tmp_path / "run", ranks=[2], floors=True)
+    rows = summarise(run)
+    wide, narrow = (table(run.plan(), rows, "an MPI", screen) for screen in (Screen(200), Screen(60)))
+    assert "limit: (p-1)/p of the reference times of copy and reduction" in wide and "of limit" not in wide
+    assert "limit: (p-1)/p" not in narrow and "of limit" in narrow  # named among what is left out
