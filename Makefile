@@ -33,16 +33,16 @@ lint: .venv/test.stamp
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours
 studies: .venv/test.stamp .venv-mpich/test.stamp
 	@for study in $(STUDIES) "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
-	    "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
+	    "costs $(INTERPRETERS)" "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
 	    "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
 	done; [ -z "$$failed" ] || { echo "not as promised:$$failed"; exit 1; }
 
-# Side by side, from one run: native at each thread level, the schedule's ring, a plain mpi4py ring, a warm and a cold cache,
-# native as the suite times it and as a plain loop does, the start of a rank, and the file-system calls it makes
+# How fast are ours against native, a C loop, a plain mpi4py loop and the limit of a known network? Side by side on each MPI,
+# with goals; appended to results/ratios.csv. RATIOS="--only WORDS --launches N" chooses
 ratios: .venv/test.stamp .venv-mpich/test.stamp
-	$(STUDY) tests/studies/ratios.py $(INTERPRETERS)
+	$(STUDY) tests/studies/ratios.py $(INTERPRETERS) $(RATIOS)
 
 # Does `compare` find real slow-downs of 10 and 30 %, and nothing in two runs of the same thing? About ten minutes
 regressions: .venv/test.stamp

@@ -18,15 +18,19 @@ from .types import errors_in_one_line, own_files, tell_damages
     help="Report file [default: report.html in RUN; with several runs in the working folder; report-2.html and so on "
     "if that file is a report of other runs].",
 )
+@click.option(
+    "--ratios", type=click.Path(path_type=Path), help="History of make ratios: the page ends with a table of it."
+)
 @own_files
 @errors_in_one_line
-def report(runs, output, own) -> None:
+def report(runs, output, ratios, own) -> None:
     """Write one self-contained HTML page about RUNS, and its figures as PNG, SVG and CSV files beside it.
 
     RUNS is the newest one in results/ by default.
     """
     from ..report.page import write_report
     from ..report.page_place import default_page
+    from ..report.ratio_table import ratio_lines, read_ratios
     from ..runs.folder import RunFolder
     from ..slurm.sweep import missing_of_run
 
@@ -34,5 +38,6 @@ def report(runs, output, own) -> None:
     for folder in folders:
         folder.open()  # or an error names the run that lacks
     tell_damages(folders, missing=True)
+    lines = ratio_lines(read_ratios(ratios)) if ratios else ()
     page = output or default_page(folders)
-    click.echo(write_report(folders, page, own, missing=list(map(missing_of_run, folders))))
+    click.echo(write_report(folders, page, own, missing=list(map(missing_of_run, folders)), ratios=lines))

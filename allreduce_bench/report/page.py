@@ -4,7 +4,6 @@ The page holds its figures and its style, needs no network and runs no script. T
 from outside (host names, commands, file names, reasons).
 """
 
-import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -45,8 +44,9 @@ from .damage_sentence import damage_caveats, damage_report
 from .grade_sentence import grade_lines
 from .grid import LEGEND, MARK, lowest_of, winner_of
 from .limit_table import limit_lines
-from .page_place import fingerprints
+from .page_place import fingerprints, links
 from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
+from .ratio_table import RatioLine
 
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -56,13 +56,15 @@ def write_report(
     output: Path,
     own: Mapping[str, Algorithm] = NO_OWN,
     missing: Sequence[Sequence[MissingCell]] = (),
+    ratios: Sequence[RatioLine] = (),
 ) -> Path:
     """Write the page about `folders` to `output`, and its figures, as PNG, SVG and CSV files, to
     `<output stem>_figures/` beside it.
 
     `own`: a user's own algorithms by name, so that they have models. `missing`: for each folder the cells that jobs
-    should have measured and did not; empty: none. Returns `output`. Creates missing parent folders; writes nothing
-    before all runs were read. Raises RunError; OSError where `output` exists and is no regular file.
+    should have measured and did not; empty: none. `ratios`: the table of `make ratios`; empty: none. Returns
+    `output`. Creates missing parent folders; writes nothing before all runs were read. Raises RunError; OSError where
+    `output` exists and is no regular file.
     """
     refuse_special(output)
     missing_of = missing or [()] * len(folders)
@@ -71,13 +73,13 @@ def write_report(
     beside.mkdir(parents=True, exist_ok=True)
     for number, (folder, section) in enumerate(zip(folders, sections), start=1):
         prefix = f"{number}_" if len(sections) > 1 else ""
-        section["links"] = _links(folder, output.parent)
+        section["links"] = links(folder, output.parent)
         for name in ("pictures", "model_pictures"):
             section[name] = [write_pictures(picture, beside, prefix) for picture in section[name]]
         for name, table in section.pop("files").items():
             write_atomically(beside / f"{prefix}{name}.csv", table.to_csv(index=False, float_format="%.9g"))
             section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
-    page = _template().render(sections=sections, runs=fingerprints(folders), version=__version__)
+    page = _template().render(sections=sections, runs=fingerprints(folders), version=__version__, ratios=ratios)
     write_atomically(output, page)
     return output
 
@@ -239,9 +241,3 @@ def _native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
     guidelines = {"compared": compared, "lines": broken_guidelines(compared), "sentence": guidelines_sentence(compared)}
     files |= {"guidelines": pd.DataFrame(compared)} if compared else {}
     return {"likeness": likeness, "guidelines": guidelines, "files": files}
-
-
-def _links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
-    """(name, relative address) of the run's files that exist and are worth a link."""
-    paths = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
-    return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in paths]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
+from urllib.parse import quote
 
 from ..runs.careful_reading import open_kept, read_kept
 from ..runs.folder import RunFolder
@@ -44,3 +45,9 @@ def _runs_of_page(path: Path) -> str | None:
     with open_kept(path) as file:
         named = NAMED_RUNS.search(file.read(HEAD_NBYTES))
     return named[1].decode() if named else ""
+
+
+def links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:
+    """(name, relative address) of the run's files that exist and are worth a link."""
+    paths = [path for path in (folder.summary_csv, folder.run_json) if path.is_file()]
+    return [(path.name, quote(Path(os.path.relpath(path, start)).as_posix())) for path in paths]

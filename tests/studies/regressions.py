@@ -21,8 +21,8 @@ from math import sqrt
 from pathlib import Path
 from statistics import median
 
+from costs import mpirun_of
 from places import RANK_PROGRAMS
-from ratios import mpirun_of
 from slowed import SLOWED_VARIABLE
 
 from allreduce_bench.evaluation.summary import summarise
