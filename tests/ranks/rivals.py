@@ -89,6 +89,11 @@ def bound(rival: str, library: str, send: np.ndarray, recv: np.ndarray, comm: MP
     if executor not in ways:
         raise Absent(f"there is no executor {executor}")
     try:
+        if executor.startswith("compiled"):
+            from allreduce_bench.measuring.compiling import compile_in_turns  # late: a second, and needs numba
+
+            if reason := compile_in_turns(comm, Topology.one_node(comm.size), send.dtype.name):
+                raise Absent(reason)
         arguments = () if algorithm == "native" else (steps_of(algorithm, executor, segment, send.size, comm),)
         posted = (int(window),) if window else ()
         prepared = ways[executor](*arguments, send, recv, comm, "sum", *posted)
