@@ -24,7 +24,8 @@ from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import verdicts
 from ..models import description
-from ..models.curves import NO_OWN
+from ..models.bounds import Bounds
+from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Model
 from ..models.native.guidelines import broken_guidelines, comparisons, guidelines_sentence
 from ..models.native.resemblance import NoResemblance, resemblance_frame, resemblance_sentences, resemblances_of
@@ -111,6 +112,7 @@ def _section(
     frame = summary_frame(competing(rows), name)
     native = _native_section(plan, rows)
     models, unfit = _models(points_of_summary(rows, attempts, name), own)
+    least = lower_bounds(models, frame)
     modelled = _models_section(frame, models, unfit, own)
     return {
         "name": name,
@@ -134,7 +136,7 @@ def _section(
         "bits": agreement.agreements(rows) if plan.check == "bits" else [],
         "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
         "tables": [
-            _table(plan, ranks, cache, of)
+            _table(plan, ranks, cache, of, least.get(ranks))
             for ranks, cache in product(plan.ranks, plan.caches)
             if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
         ],
@@ -179,7 +181,7 @@ def _method(
     }
 
 
-def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> dict[str, Any]:
+def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
     """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
     lines = []
     for nbytes in sorted({row["nbytes"] for row in rows}):
@@ -192,12 +194,11 @@ def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow]) -> di
     marks = {
         "oversubscribed": any(row["oversubscribed"] for row in rows),
         "declared": declared,
-        "limits": limit_lines(rows),
         "floors": any(row[name] for row in rows for name in figures.FLOORS),
     }
     groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
-    statistics = distribution.tables(rows)
-    return {"ranks": ranks, "cache": cache, "lines": lines, "statistics": statistics, **marks, **groups}
+    tables = {"limits": limit_lines(rows, least), "statistics": distribution.tables(rows)}
+    return {"ranks": ranks, "cache": cache, "lines": lines, **tables, **marks, **groups}
 
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
