@@ -51,6 +51,8 @@ def test_between_two_hosts_the_wire_carries_what_the_schedules_send(python, tmp_
             line = rows[algorithm, nbytes]
             assert int(line["internode_nbytes"]) == pytest.approx(sent * nbytes, rel=0.01)
             assert 1.0 <= traffic.parse_traffic(line["wire"])[INTERFACE] / int(line["internode_nbytes"]) <= 1.1, line
+            own_s = int(line["internode_nbytes"]) / 2 / 62.5e6  # half of the bytes leave each node, at 500 Mbit/s
+            assert float(line["own_limit_s"]) == pytest.approx(own_s) and line["limit_by"] == "links"
             share = float(line["limit_s"]) / float(line["time_s"])  # buffers send the last bytes after the call
             assert 0 < share <= 1.05 and line["of_limit"] == ("" if share > 1 else line["of_limit"]) != "0"
     assert "4 ranks on 2 nodes" in result.stdout

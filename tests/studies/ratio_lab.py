@@ -17,18 +17,18 @@ Values = dict[str, list[float]]  # row -> a value of each launch
 
 
 def measure_lab(python: str, rows: Sequence[LabRow], launches: int) -> tuple[Values, str]:
-    """The values of the rows in each launch, and why there are none; empty: there are."""
+    """The values of the rows in each launch, and the executor that was measured, or why there are no values."""
     why = "skipped: this version has no virtual hosts"
     with tempfile.TemporaryDirectory() as folder:
-        for number, executor in enumerate(EXECUTORS):
-            run = Path(folder) / str(number)
+        for executor in EXECUTORS:
+            run = Path(folder) / executor
             words = f"-a native,ring,two_tree --sizes 8M -n {HOSTS} --virtual-hosts {HOSTS} --link-rate {RATE}".split()
             words += [] if executor == "sendrecv" else ["--executor", executor]
             words += ["--launches", str(launches), "--iters", "5", "--warmups", "1", "-o", str(run)]
             command = [python, "-m", "allreduce_bench", "run", *words]
             result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
             if result.returncode == 0:
-                return {row.what: values_of(row, run) for row in rows}, ""
+                return {row.what: values_of(row, run) for row in rows}, executor
             lines = result.stderr.strip().splitlines() or ["no output"]
             if UNKNOWN not in result.stderr.lower():
                 why = f"skipped: {lines[-1]}"

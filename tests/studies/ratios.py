@@ -72,10 +72,11 @@ def ratios_of(side: Side, words: str, launches: int, seconds: float) -> Iterator
         if words in row.what:
             yield measured(row, side, launches, seconds)
     if lab := [row for row in LAB_ROWS if words in row.what]:
-        values, why = measure_lab(side.python, lab, launches)
+        values, how = measure_lab(side.python, lab, launches)
         for lab_row in lab:
             of_row = values.get(lab_row.what, [])
-            yield judged(side.mpi, lab_row.what, lab_row.goals[side.mpi], of_row, why or lab_row.algorithm, LAUNCHED_ON)
+            by = f"{lab_row.algorithm}/{how}" if of_row else how
+            yield judged(side.mpi, lab_row.what, lab_row.goals[side.mpi], of_row, by, LAUNCHED_ON)
 
 
 def measured(row: Row, side: Side, launches: int, seconds: float) -> Ratio:
