@@ -69,7 +69,7 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
 
     Raises TooFewPoints: one algorithm alone, or algorithms that reduce the same share of what they move.
     """
-    names = tuple(member.model.algorithm for member in members)
+    names = [member.model.competitor for member in members]
     priced = {member.model.parts[0].priced_as for member in members}
     if len(priced) < 2:
         raise TooFewPoints(
@@ -92,7 +92,8 @@ def joint(members: Sequence[FittedSeries]) -> Joint:
             f"{np.median(error):.0%} or more"
         )
     first = members[0].model
-    return Joint(first.run, first.executor, names, part.parameters, estimated.condition, float(np.median(error)))
+    algorithms = tuple(member.model.algorithm for member in members)
+    return Joint(first.run, first.executor, algorithms, part.parameters, estimated.condition, float(np.median(error)))
 
 
 def local_gamma(nbytes: np.ndarray, time_s: np.ndarray) -> Parameter:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from ..evaluation.limits import LOCAL
 from ..evaluation.standing import EQUAL, FASTEST, UNCLEAR
 from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ..runs.cell import parts_of
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
 from .verdict_sentence import MARGIN
@@ -124,7 +125,9 @@ def winner_of(lowest: SummaryRow) -> str:
 
 
 def in_two_lines(name: str) -> tuple[str, str]:
-    """A long name cut at the underscore nearest to its middle; a short name is in the second line."""
+    """An algorithm over its executor; a long name cut at the underscore nearest to its middle, a short one below."""
+    if parts_of(name)[1]:
+        return parts_of(name)
     cuts = [i + 1 for i, letter in enumerate(name) if letter == "_"] if len(name) > 12 else []
     cut = min(cuts, key=lambda i: abs(i - len(name) / 2), default=0)
     return name[:cut], name[cut:]

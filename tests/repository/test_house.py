@@ -55,6 +55,7 @@ CROSSING = {  # tests that bear no name of a module -> what they hold
     "cli/test_output.py": "-o of every command, of whatever may be there",
     "cli/test_repeat_command.py": "the command that repeats a run, read back by the options of `run`",
     "evaluation/test_false_winners.py": "a sample of studies/winners.py",
+    "evaluation/test_several_executors.py": "one algorithm by several executors, from the summary to fit and compare",
     "launching/test_on_hosts.py": "launchers on several hosts",
     "launching/test_starting.py": "what is found, started and ended, over MPI",
     "launching/test_virtual_hosts.py": "whole runs on virtual hosts",
