@@ -9,8 +9,8 @@ from ..runs.folder import RunFolder
 from .types import talk
 
 HOSTS, RATE = 4, "100mbit"
-RUN = ("-n", "2,4", "-a", "ring,native", "--sizes", "8,64K,512K,8M", "--launches", "1", "--warmups", "1", "--iters", "3")
-WITHIN = "60s"
+RUN = ("-n", "2,4", "-a", "ring,native", "--sizes", "8,64K,1M,4M", "--launches", "2", "--warmups", "1", "--iters", "3")
+WITHIN = "80s"
 
 
 def measure_lab(folder: Path) -> RunFolder | None:

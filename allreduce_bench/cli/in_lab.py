@@ -59,7 +59,7 @@ def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
     lab = lab_around(environ)
     if lab is None:
         return start
-    rate_of_host = dict(zip(lab.names, lab.rates_bytes_per_s))
+    rate_of_host = {name: rate for name, rate in zip(lab.names, lab.rates_bytes_per_s) if rate}
     hosts = start.hosts or lab.names
     if unknown := [name for name, _ in map(slots_of, hosts) if name not in rate_of_host]:
         raise LabError(f"host '{unknown[0]}' is not in this lab; its hosts: {', '.join(lab.names)}")

@@ -42,8 +42,8 @@ def ping() -> Ping:
     if result.returncode or not lines:
         said = (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]
         raise OneLineError(f"lab ping: the launcher failed: {said}", 1)
-    (_, short_s), (long_nbytes, long_s) = sorted((int(nbytes), time_s) for nbytes, time_s in json.loads(lines[-1]).items())
-    return Ping(short_s, long_s, long_nbytes)
+    times = sorted((int(nbytes), time_s) for nbytes, time_s in json.loads(lines[-1]).items())
+    return Ping(short_s=times[0][1], long_s=times[-1][1], long_nbytes=times[-1][0])
 
 
 def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:

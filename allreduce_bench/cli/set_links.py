@@ -26,7 +26,7 @@ def lab_sentences(folders: Sequence[RunFolder], fitted: Sequence[FittedSeries]) 
         }
         found = [f"{name} {beta * 1e12:.0f} ({beta / set_s_per_byte - 1:+.1%})" for name, beta in betas.items()]
         sentences.append(
-            f"{folder.path.name}: {describe(rates)}: the links are set to a beta of {set_s_per_byte * 1e12:.0f} ps/byte "
+            f"{folder.path.name}: {describe(rates)}: they are set to a beta of {set_s_per_byte * 1e12:.0f} ps/byte "
             f"(headers take {1 - PAYLOAD_SHARE:.1%}); fitted: {', '.join(found) or 'none identified'}"
         )
     return sentences

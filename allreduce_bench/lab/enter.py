@@ -28,10 +28,9 @@ def run_in_lab(rates_bytes_per_s: Sequence[float], words: Sequence[str], environ
 
 def shell_in_lab(rates_bytes_per_s: Sequence[float], shell: Sequence[str], environ: Mapping[str, str]) -> int:
     """An interactive shell on host h1 of a lab of its own; its exit status. Raises LabError."""
-    with room(rates_bytes_per_s) as made:
-        with _handled(lambda number: None):  # the terminal sends interrupts to the shell, too
-            process = subprocess.Popen(made.command(0, shell), env=variables_in(made, environ))
-            return _exit_status(process.wait())
+    with room(rates_bytes_per_s) as made, _handled(lambda number: None):  # the terminal interrupts the shell, too
+        process = subprocess.Popen(made.command(0, shell), env=variables_in(made, environ))
+        return _exit_status(process.wait())
 
 
 def variables_in(made: Room, environ: Mapping[str, str]) -> dict[str, str]:

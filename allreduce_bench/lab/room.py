@@ -85,7 +85,10 @@ def _needs_user_namespace() -> bool:
     """Whether the namespaces need a user namespace around them. Raises LabError where neither way is open."""
     for as_user in (False, True) if os.geteuid() == 0 else (True,):
         command = ["unshare", *(AS_USER if as_user else ()), *SPACES, "bash", "-c", ":"]
-        if subprocess.run(command, env=with_system_programs(os.environ), capture_output=True, check=False).returncode == 0:
+        if (
+            subprocess.run(command, env=with_system_programs(os.environ), capture_output=True, check=False).returncode
+            == 0
+        ):
             return as_user
     raise LabError(BOTH_WAYS_OUT)
 
@@ -98,7 +101,7 @@ def with_system_programs(environ: Mapping[str, str]) -> dict[str, str]:
 def _built(holder: subprocess.Popen, rates: tuple[float | None, ...], as_user: bool) -> Room:
     """The lab, when its script says so. Raises LabError with the last line that the script said."""
     assert holder.stdin and holder.stdout and holder.stderr
-    lines = []
+    lines: list[str] = []
     for line in holder.stdout:
         if line == "built\n":
             first = int(Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text())

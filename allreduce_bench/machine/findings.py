@@ -232,7 +232,7 @@ def _virtual(machine: dict, ranks: int, rates_bytes_per_s: Sequence[float]) -> l
         return []
     from .virtual_hosts import virtual_finding  # late: few runs are on virtual hosts
 
-    return [virtual_finding(machine, ranks, rates_bytes_per_s)]
+    return [virtual_finding(ranks, machine["cores"], oversubscribed(machine, ranks), rates_bytes_per_s)]
 
 
 def _with_noun(number: int, noun: str) -> str:

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from ..units import format_rate
 from . import finding
-from .findings import oversubscribed
 
 
-def virtual_finding(machine: dict, ranks: int, rates_bytes_per_s: Sequence[float]) -> dict:
-    """The finding that the hosts of `ranks` ranks are virtual; a rate for each host's link."""
-    shared = oversubscribed(machine, ranks)
-    cores = machine["cores"]
+def virtual_finding(ranks: int, cores: int, shared: bool, rates_bytes_per_s: Sequence[float]) -> dict:
+    """The finding that the hosts of `ranks` ranks are virtual, with a rate for each host's link.
+
+    `shared`: there are more ranks than hardware threads.
+    """
     return finding(
         "virtual",
         "caution" if shared else "info",
         f"{describe(rates_bytes_per_s)}: {ranks} rank{'s' * (ranks > 1)} on {cores} core{'s' * (cores > 1)}"
-        + (", so the MPI was asked to let waiting ranks yield" if shared else ""),
+        + (", waiting ranks yield" if shared else ""),
         "large messages take the time of the links; small messages take the time of the cores, which all ranks share",
         "compare times of large messages with the rate of the links, and times of small ones only with each other",
     )

@@ -83,7 +83,7 @@ def _cold_findings() -> list[dict]:
 def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | None) -> dict | None:
     """What the launch's JSON file keeps; on all but rank 0 None."""
     real = context.real
-    machines = comm.gather(context.machine)
+    machines, virtual_rates = comm.gather(context.machine), context.plan.start.virtual_rates_bytes_per_s
     hosts_and_cpus = comm.gather((node.host(), node.affinity()))
     phases = comm.gather(STARTUP.phases)
     if machines is None or hosts_and_cpus is None or phases is None:
@@ -95,7 +95,6 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
         machine["cpus_of_ranks"] = len(frozenset().union(*(cpus[rank] or () for rank in ranks))) or None
     ranks_of_node, mpi = [len(ranks) for ranks in real.nodes], own_mpi()
     declared = len(context.topology.nodes) if context.plan.pretend_ranks_per_node else None
-    rates = context.plan.start.virtual_rates_bytes_per_s
     return {
         "command": command,
         "ranks": comm.size,
@@ -116,7 +115,7 @@ def facts_of(comm: MPI.Comm, context: Context, command: str, transport: str | No
         "cold_nbytes": context.cold_nbytes,
         **_facts_of_groups(context),
         "oversubscribed": any(map(oversubscribed, leaders, ranks_of_node)),
-        "findings": findings(leaders, ranks_of_node, mpi, declared, rates) + _findings_of_rank_0(context),
+        "findings": findings(leaders, ranks_of_node, mpi, declared, virtual_rates) + _findings_of_rank_0(context),
     }
 
 
@@ -173,8 +172,8 @@ def _is_crowded(context: Context, facts: dict) -> bool:
     """Whether ranks share a core: those of a node, or all on virtual hosts of one machine."""
     from ..machine.findings import oversubscribed  # late: rank 0 only, which has loaded it
 
-    ranks = facts["ranks"] if context.plan.start.virtual_rates_bytes_per_s else 0
-    return facts["oversubscribed"] or oversubscribed(facts["machines"][0], ranks)
+    sharing = facts["ranks"] if context.plan.start.virtual_rates_bytes_per_s else 0
+    return facts["oversubscribed"] or oversubscribed(facts["machines"][0], sharing)
 
 
 def end_together(context: Context, recorder: Recorder | None) -> None:
@@ -190,7 +189,7 @@ def end_together(context: Context, recorder: Recorder | None) -> None:
 
 def _keep_counted(context: Context, recorder: Recorder, of_ranks: Sequence[dict]) -> None:
     """Keep what the kernel of each node counted while the launch ran, and what is found in that."""
-    from ..machine.core_load import counts_of_nodes, findings_of_nodes  # late: rank 0 only, which has loaded it
+    from ..machine.core_load import counts_of_nodes, findings_of_nodes  # late: rank 0 only
 
     counted = counts_of_nodes(context.real.nodes, of_ranks, bool(context.plan.start.virtual_rates_bytes_per_s))
     recorder.keep(counted=counted)

@@ -124,7 +124,9 @@ def _read_object(kind: Any, value: Any, exact: bool) -> Any:
 
 def later_names(kind: Any) -> set[str]:
     """The fields of a dataclass that files written before them lack; of a named tuple none."""
-    return {each.name for each in fields(kind) if LATER.items() <= each.metadata.items()} if is_dataclass(kind) else set()
+    return (
+        {each.name for each in fields(kind) if LATER.items() <= each.metadata.items()} if is_dataclass(kind) else set()
+    )
 
 
 def field_names(kind: Any) -> tuple[list[str], list[str]]:

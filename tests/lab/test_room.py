@@ -82,7 +82,16 @@ def test_a_user_makes_hosts_where_the_kernel_has_user_namespaces(tmp_path):
     allowed = [*drop, "--clear-groups", "unshare", "-Urn", "true"]
     if not python or not shutil.which("setpriv") or subprocess.run(allowed, capture_output=True).returncode:
         pytest.skip("no Python for other users, or no user namespaces")
-    command = [*drop, "--clear-groups", "env", f"PYTHONPATH={tmp_path}", "PATH=/usr/bin:/bin:/usr/sbin", python, "-c", AS_USER]
+    command = [
+        *drop,
+        "--clear-groups",
+        "env",
+        f"PYTHONPATH={tmp_path}",
+        "PATH=/usr/bin:/bin:/usr/sbin",
+        python,
+        "-c",
+        AS_USER,
+    ]
     result = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=60)
     assert result.stdout.startswith("65534 True"), result.stderr
     assert "h2" in result.stdout and "rate 50Mbit" in result.stdout and "Connection refused" in result.stdout
@@ -120,9 +129,8 @@ def test_nothing_is_left_when_the_holder_dies(number):
 
 def test_what_tc_refuses_is_said_and_nothing_is_left():
     before = network_of_machine()
-    with pytest.raises(LabError, match="virtual host h2 of 2 could not be made: .*rate|burst"):
-        with room([RATE, 1e300]):
-            pass
+    with pytest.raises(LabError, match="virtual host h2 of 2 could not be made: .*rate|burst"), room([RATE, 1e300]):
+        pass
     assert network_of_machine() == before
 
 
@@ -131,15 +139,15 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch, tmp_path):
         (tmp_path / name).symlink_to(shutil.which(name))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(room_module, "PATHS", ())
-    with pytest.raises(LabError, match="virtual hosts need ip and tc: not found in PATH; install iproute2"):
-        with room([RATE]):
-            pass
+    said = "virtual hosts need ip and tc: not found in PATH; install iproute2"
+    with pytest.raises(LabError, match=said), room([RATE]):
+        pass
 
 
 def test_without_root_and_user_namespaces_both_ways_out_are_said(monkeypatch, tmp_path):
     (tmp_path / "unshare").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "unshare").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(LabError, match="run it as root, or allow them .sysctl user.max_user_namespaces"):
-        with room([RATE]):
-            pass
+    said = "run it as root, or allow them .sysctl user.max_user_namespaces"
+    with pytest.raises(LabError, match=said), room([RATE]):
+        pass

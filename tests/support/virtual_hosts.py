@@ -18,7 +18,7 @@ __all__ = ["INTERFACE", "VirtualHosts", "virtual_hosts"]
 
 
 class VirtualHosts(NamedTuple):
-    """Hosts h1, h2, … at 10.77.0.1, 10.77.0.2, …; their network is INTERFACE. Commands do not know that they are virtual."""
+    """Hosts h1, h2, … at 10.77.0.1, 10.77.0.2, …; their network is INTERFACE. Commands think them real."""
 
     names: tuple[str, ...]
     agent: Path  # the program that reaches one host from another, called like ssh

@@ -10,7 +10,7 @@ from ...runs.start import Start
 from ...watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, SWITCHES_VARIABLE
 from ..interface_variables import interface_variables
 from ..launcher import Launcher, LaunchError, remote_shell
-from ..layout import ranks_a_node, ranks_on_same_cores
+from ..layout import ranks_a_node
 
 NEW_DAEMONS = 5  # the version from which PRRTE starts the ranks
 OWN = ("OMPI_", "PRTE_", "SLURM_", "PBS_", "LSB_")  # what mpirun takes to its ranks, or what concerns it alone
@@ -43,14 +43,15 @@ def _placement_options(ranks: int, start: Start) -> list[str]:
     map_by, argv = start.map_by, []
     if start.ranks_per_node:
         map_by = f"ppr:{start.ranks_per_node}:node"
-    if ranks_on_same_cores(ranks, start) > cores():
+    is_virtual = bool(start.virtual_rates_bytes_per_s)  # then hosts share the cores with each other
+    if is_virtual or ranks_a_node(ranks, start) > cores():
         argv = ["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
         if ranks_a_node(ranks, start) < ranks and "map-by" not in start.launcher_args:
             map_by = map_by or "slot"  # its default would put all of them on the first node
     if map_by:
         argv += ["--map-by", map_by]
     # Each virtual host would bind its first rank to the same core
-    bind_to = start.bind_to or ("none" if start.virtual_rates_bytes_per_s else "")
+    bind_to = start.bind_to or ("none" if is_virtual else "")
     return argv + (["--bind-to", bind_to] if bind_to else [])
 
 

@@ -1,0 +1,142 @@
+"""`lab` and `run --virtual-hosts`: whole runs over virtual hosts, on both MPIs; refusals; nothing is left."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from interpreters import in_turn, interpreters
+from measured_runs import bench, nobody_is_left, one_line_error, wait_for_cells, with_package
+
+from allreduce_bench.cli import main
+from allreduce_bench.lab.room import why_no_lab
+from allreduce_bench.runs.folder import RunFolder
+
+MIB = 1 << 20
+QUICK = ("--launches", 1, "--warmups", 1, "--iters", 3, "--no-reference-times")
+needs_lab = pytest.mark.skipif(
+    bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI"
+)
+
+
+@pytest.fixture(params=interpreters(), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--virtual-hosts", "0"], "0 virtual hosts: expected at least 1"),
+        (["run", "--virtual-hosts", "33"], "33 virtual hosts: expected at most 32"),
+        (
+            ["run", "--virtual-hosts", "2", "--link-rate", "1Kbit"],
+            "a link of 1000 bit/s: expected 64 kbit/s to 100 Gbit/s",
+        ),
+        (["run", "--virtual-hosts", "2", "--link-rate", "fast"], "--link-rate: 'fast' is not a rate"),
+        (["run", "--virtual-hosts", "2", "--hosts", "n1"], "--virtual-hosts and --hosts both name hosts"),
+        (["run", "-n", "2", "--link-rate", "1Mbit,2Mbit"], "--link-rate with several rates belongs to --virtual-hosts"),
+        (["lab", "run", "--hosts", "0", "--", "run"], "0 virtual hosts: expected at least 1"),
+        (["lab", "run", "--rate", "1mbit,2mbit", "--", "run"], "2 rates for 4 virtual hosts"),
+        (["lab", "run"], "lab run: expected -- and one of the commands run, health, doctor, found none"),
+        (["lab", "run", "--", "bash"], "one of the commands run, health, doctor, found 'bash'"),
+        (["lab", "shell", "--hosts", "99"], "99 virtual hosts: expected at most 32"),
+    ],
+)
+def test_bad_usage_is_one_sentence_and_starts_nothing(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2 and said in result.output and result.output.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@needs_lab
+def test_the_hosts_of_a_run_are_recorded_as_virtual_and_their_links_carry_its_bytes(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-n", "2,4", "-a", "ring,native", "--sizes", f"8,{MIB}", *QUICK, "-o", folder]
+    rates = "200mbit,100mbit"
+    result = bench(python, "lab", "run", "--hosts", 2, "--rate", rates, "--", "run", "--ranks-per-node", 2, *words[2:])
+    assert result.returncode == 0, result.stderr
+    assert "4 ranks on 2 nodes" in result.stdout and "4 of 4 cells done, 0 wrong elements." in result.stdout
+    assert "100 Mbit/s from --link-rate" in result.stdout
+    assert "2 virtual hosts of one machine, links of 100 Mbit/s to 200 Mbit/s: 4 ranks on" in result.stderr
+    run = RunFolder(folder)
+    assert run.plan().start.virtual_rates_bytes_per_s == (25e6, 12.5e6) and run.plan().ranks == (4,)
+    (facts,) = run.attempts()
+    assert facts["hosts"] == ["h1", "h1", "h2", "h2"] and "virtual" in [found["code"] for found in facts["findings"]]
+    marks = [mark for mark in run.marks() if mark["algorithm"] == "ring" and int(mark["nbytes"]) == MIB]
+    carried = int(marks[0]["wire"].split("e0=")[1].split()[0])
+    assert 1.0 <= carried / int(marks[0]["internode_nbytes"]) < 1.1
+
+
+@needs_lab
+def test_no_call_is_faster_than_the_link_allows_and_large_ones_are_near_it(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-a", "ring", "--sizes", 2 * MIB, *QUICK, "-o", folder]
+    result = bench(python, "run", "--virtual-hosts", 2, "--link-rate", "100mbit", *words)
+    assert result.returncode == 0, result.stderr
+    with open(folder / "summary.csv") as file:
+        names, values = (line.rstrip("\n").split(",") for line in file)
+    row = dict(zip(names, values))
+    least_s = 2 * MIB / 12.5e6  # 2 (N-1)/N n over the link; what a bucket holds is free
+    assert float(row["limit_s"]) == pytest.approx(least_s) and float(row["time_s"]) > 0.98 * least_s
+
+
+@needs_lab
+def test_a_run_that_was_interrupted_is_resumed_on_virtual_hosts_of_its_own(python, tmp_path):
+    in_turn(0, python)
+    folder = tmp_path / "run"
+    words = ["--virtual-hosts", 2, "-a", "ring,native", "--sizes", "8,16,32,1M", *QUICK, "-o", folder]
+    command = [python, "-m", "allreduce_bench", "run", *words]
+    process = subprocess.Popen([*map(str, command)], env=with_package(), stderr=subprocess.PIPE, text=True)
+    wait_for_cells(process, folder, 1)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and f"allreduce-bench run --resume -o {folder}" in said
+    nobody_is_left(folder)
+    other = bench(python, "lab", "run", "--hosts", 3, "--", "run", "--resume", "-o", folder)
+    assert (
+        "was not measured on the virtual hosts around this command" in one_line_error(other)
+        or "differs" in other.stderr
+    )
+    resumed = bench(python, "run", "--resume", "-o", folder)
+    assert resumed.returncode == 0 and "8 of 8 cells done" in resumed.stdout, resumed.stderr
+
+
+@needs_lab
+def test_nothing_is_left_of_a_run_that_is_killed(python, tmp_path):
+    in_turn(1, python)
+    folder, before = tmp_path / "run", interfaces()
+    words = ["--virtual-hosts", 2, "-a", "ring", "--sizes", "8,16,32,64,128,8M", *QUICK, "-o", folder]
+    command = [python, "-m", "allreduce_bench", "run", *words]
+    process = subprocess.Popen([*map(str, command)], env=with_package(), stderr=subprocess.DEVNULL)
+    wait_for_cells(process, folder, 1)
+    process.kill()
+    process.wait(timeout=20)
+    nobody_is_left(folder)
+    assert interfaces() == before and json.loads((folder / "run.json").read_text())["plan"]["algorithms"] == ["ring"]
+
+
+def interfaces() -> list[str]:
+    return sorted(os.listdir("/sys/class/net"))
+
+
+@needs_lab
+def test_a_ping_pong_shows_the_rate_of_the_link(python):
+    result = bench(python, "lab", "ping", "--rate", "50mbit")
+    assert result.returncode == 0 and result.stdout.startswith("ping-pong: 8 B take "), result.stderr
+    assert float(result.stdout.split(" goes at ")[1].split()[0]) < 51
+
+
+@needs_lab
+def test_a_shell_is_on_the_first_host(python):
+    in_turn(0, python)
+    command = [str(python), "-m", "allreduce_bench", "lab", "shell", "--hosts", "2", "--rate", "50mbit"]
+    environ = {**with_package(), "SHELL": "/bin/bash"}
+    typed = "hostname; tc qdisc show dev e0; exit 4\n"
+    result = subprocess.run(command, env=environ, input=typed, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 4 and result.stdout.startswith("h1\n") and "rate 50Mbit" in result.stdout
+    assert "a shell on h1 of 2 virtual hosts of one machine, links of 50 Mbit/s" in result.stderr

@@ -1,0 +1,46 @@
+"""The ping-pong: messages go to and fro, and half a round trip is counted."""
+
+import json
+import subprocess
+
+import pytest
+from interpreters import in_turn, interpreters
+from measured_runs import mpirun, with_package
+
+from allreduce_bench.measuring.pingpong import LONG, ROUND_TRIPS, SHORT, WARM_UP, half_round_trip
+
+
+class Partner:
+    """A rank whose messages take no time but move the clock."""
+
+    rank = 1
+
+    def __init__(self, clock: list[float]):
+        self.clock, self.calls = clock, []
+
+    def Send(self, message, dest):  # noqa: N802
+        self.calls.append(("send", message[0].nbytes, dest))
+        self.clock[0] += 3.0
+
+    def Recv(self, message, source):  # noqa: N802
+        self.calls.append(("recv", message[0].nbytes, source))
+        self.clock[0] += 1.0
+
+
+def test_half_of_the_median_round_trip_without_warm_up(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("allreduce_bench.measuring.pingpong.perf_counter", lambda: clock[0])
+    partner = Partner(clock)
+    assert half_round_trip(partner, 24, 5) == 2.0
+    assert partner.calls == [("recv", 24, 0), ("send", 24, 0)] * (WARM_UP + 5)
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_two_ranks_print_times_that_grow_with_the_message(python):
+    in_turn(0, python)
+    command = mpirun(python, 2)
+    command = [*command[: command.index("-m")], "-m", "allreduce_bench.measuring.pingpong"]
+    result = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=120, check=True)
+    times_s = json.loads(result.stdout)
+    assert set(times_s) == {str(nbytes) for nbytes in ROUND_TRIPS} and 0 < times_s[str(SHORT)] < times_s[str(LONG)]
