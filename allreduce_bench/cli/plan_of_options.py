@@ -89,8 +89,8 @@ def _stored_plan(folder: RunFolder, wanted: Plan, asked: Collection[str], no_lim
     refuse_long_run(stored, no_limit)
     if folder.pending(stored):
         _refuse_former_sync(folder, stored)
-    _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
     _refuse_other_lab(wanted, stored, folder)
+    _refuse_other_plan(folder, stored, kept_plan(wanted), asked)
     stored = _with_secrets_of(wanted, stored, folder)
     find_planned(stored.algorithms, stored.files, stored.file_digests)
     return stored

@@ -98,10 +98,7 @@ def test_a_run_that_was_interrupted_is_resumed_on_virtual_hosts_of_its_own(pytho
     assert process.returncode == 130 and f"allreduce-bench run --resume -o {folder}" in said
     nobody_is_left(folder)
     other = bench(python, "lab", "run", "--hosts", 3, "--", "run", "--resume", "-o", folder)
-    assert (
-        "was not measured on the virtual hosts around this command" in one_line_error(other)
-        or "differs" in other.stderr
-    )
+    assert "was not measured on the virtual hosts around this command" in one_line_error(other)
     resumed = bench(python, "run", "--resume", "-o", folder)
     assert resumed.returncode == 0 and "8 of 8 cells done" in resumed.stdout, resumed.stderr
 
@@ -126,6 +123,7 @@ def interfaces() -> list[str]:
 
 @needs_lab
 def test_a_ping_pong_shows_the_rate_of_the_link(python):
+    in_turn(1, python)
     result = bench(python, "lab", "ping", "--rate", "50mbit")
     assert result.returncode == 0 and result.stdout.startswith("ping-pong: 8 B take "), result.stderr
     assert float(result.stdout.split(" goes at ")[1].split()[0]) < 51

@@ -1,7 +1,5 @@
 """What `fit` says of a run on virtual hosts: the rate that was set beside the fitted one."""
 
-from dataclasses import replace
-
 from click.testing import CliRunner
 from made_runs import build_run
 
@@ -26,10 +24,5 @@ def test_a_run_on_virtual_hosts_is_held_against_its_links(tmp_path):
 
 
 def test_other_runs_are_not(tmp_path):
-    build_run(
-        tmp_path / "a",
-        algorithms=("native", "ring"),
-        ranks=(2, 3, 4),
-        choices={"start": replace(START, virtual_rates_bytes_per_s=())},
-    )
+    build_run(tmp_path / "a", algorithms=("native", "ring"), ranks=(2, 3, 4))
     assert "virtual" not in fit(tmp_path / "a").output

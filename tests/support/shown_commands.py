@@ -32,6 +32,7 @@ OURS = re.compile(r"^(?P<launcher>(?:srun|mpirun) .*?)?(?:\.venv/bin/)?allreduce
 # Why a command is only parsed: its name and the values of its options must exist. The first that matches counts.
 PARSED = {
     r"^(submit|status|collect|doctor --slurm)\b": "a Slurm; the rooms `slurm` and `cluster` run them",
+    r"^lab\b|--virtual-hosts\b": "root or user namespaces; `cli/test_lab.py` runs them",
     r"^health\b|--hosts\b": "hosts; `launching` runs them on virtual ones",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
