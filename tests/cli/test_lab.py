@@ -122,14 +122,6 @@ def interfaces() -> list[str]:
 
 
 @needs_lab
-def test_a_ping_pong_shows_the_rate_of_the_link(python):
-    in_turn(1, python)
-    result = bench(python, "lab", "ping", "--rate", "50mbit")
-    assert result.returncode == 0 and result.stdout.startswith("ping-pong: 8 B take "), result.stderr
-    assert float(result.stdout.split(" goes at ")[1].split()[0]) < 51
-
-
-@needs_lab
 def test_a_shell_is_on_the_first_host(python):
     in_turn(0, python)
     command = [str(python), "-m", "allreduce_bench", "lab", "shell", "--hosts", "2", "--rate", "50mbit"]
