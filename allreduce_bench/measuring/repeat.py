@@ -1,16 +1,15 @@
 """One cell: check it, warm it up, repeat it, with checks between timed calls; raw times come out."""
 
-from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import Place, Prepared
+from ..executing import Place
 from ..runs.cell import splitmix64
 from ..watching.whereabouts import doing
-from .budget import BATCH_S, SINGLE, Ahead, Budget, ahead, warmups_ahead
+from .budget import SINGLE, Ahead, Budget, ahead, warmups_ahead
 from .calls import CellTimes, FurtherColumns, TimedCalls, TimedLoop, Timing, Turn, no_columns
 from .clock import Clock
 from .sync import Barrier, Sync
@@ -210,30 +209,17 @@ def repeat(
     return calls.times(clock.line(*calls.span) if clock.jumps == jumps else None, batch.stopped)
 
 
-def back_to_back(call: Prepared, comm: MPI.Comm, clock: Clock, calls: int) -> float | None:
-    """Time a loop of `calls` calls without a common start; its mean over ranks, for each call, in seconds on rank 0."""
-    comm.Barrier()
-    total_s = comm.reduce(_in_loop(call.timed_calls, calls) if call.timed_calls else _in_python(call.run, clock, calls))
-    return None if total_s is None else total_s / comm.size / calls
-
-
-@doing("between calls", counts="call")
-def _in_python(run: Callable[[], object], clock: Clock, calls: int) -> float:
-    entry = clock.now()
-    for call in range(calls):  # noqa: B007 - the monitor reads it
-        run()
-    return clock.now() - entry
-
-
 @doing("between calls", counts="done")
-def _in_loop(loop: TimedLoop, calls: int) -> float:
-    spent_s, done, batch = 0.0, 0, 1
-    while done < calls:
-        stamps = loop(min(batch, calls - done), None)  # what is between batches is not counted
-        spent_s += stamps[1, -1] - stamps[0, 0]
-        done += stamps.shape[1]
-        batch = max(1, int(BATCH_S * done / max(spent_s, 1e-9)))
-    return spent_s
+def _warm_up(budget: Budget, sync: Sync, calls: TimedCalls, timing: Timing, checks: Checks | None) -> None:
+    start, done, few = perf_counter(), 0, 1
+    while few:
+        calls.add(timing.batch(sync, few), sync)
+        if checks and done == 0:
+            checks.look()
+            if budget.warmups == 1:
+                checks.call_untimed(timing.turn)
+        done += few
+        few = _agree(calls.comm, warmups_ahead(budget, done, start, perf_counter())) if done < budget.warmups else 0
 
 
 def _ahead(budget: Budget, calls: TimedCalls, done: int, start: float, checks: Checks | None) -> Ahead | None:

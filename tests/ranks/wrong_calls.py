@@ -7,7 +7,7 @@ import numpy as np
 from mpi4py import MPI
 
 from allreduce_bench import executing
-from allreduce_bench.measuring import repeat
+from allreduce_bench.measuring import calls
 
 timed = [False]  # whether the call is one of those that are timed, or a warm-up of them
 
@@ -177,7 +177,7 @@ def faulty(fault: Run, sound_call: executing.Prepared, *place) -> executing.Prep
 
 def timed_calls_are_known() -> None:
     """Note which calls are timed, as the suite makes them."""
-    suite = repeat._timed
+    suite = calls.timed
 
     def noting(*arguments):
         timed[0] = True
@@ -186,4 +186,4 @@ def timed_calls_are_known() -> None:
         finally:
             timed[0] = False
 
-    repeat._timed = noting
+    calls.timed = noting

@@ -36,8 +36,11 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "cli/run_as_rank.py": "cli/test_run.py and cli/test_in_job.py, over MPI",
     "cli/run_from_outside.py": "cli/test_run.py and cli/test_in_job.py, over MPI",
     "cli/status.py": "slurm/test_status.py calls it",
+    "executing/kernel.py": "executing/test_compiled.py, over MPI",
+    "executing/symbols.py": "executing/test_compiled.py, over MPI",
     "importers/tools/__init__.py": "importers/test_reading.py, which finds the tools through it",
     "measuring/cell.py": "binds, checks and times over MPI only: cli/test_run.py, measuring/test_in_groups.py",
+    "measuring/compiling.py": "executing/test_compiled.py, over MPI",
     "measuring/hello.py": "a program that two ranks of doctor run: launching/test_check_mpi.py",
     "report/caveats.py": "report/test_page.py and test_statistics_of_calls.py, on whole runs",
     "report/distribution.py": "report/test_statistics_of_calls.py, with the statistics that it shows",
@@ -65,6 +68,7 @@ CROSSING = {  # tests that bear no name of a module -> what they hold
     "slurm/test_job_templates.py": "the templates in jobs/",
     "slurm/test_several_jobs.py": "several jobs on one run",
     "watching/test_hang.py": "ranks that hang, over MPI",
+    "watching/test_hang_compiled.py": "ranks that hang in compiled code, over MPI",
     "watching/test_kills.py": "a sample of studies/kills.py",
 }
 

@@ -51,9 +51,9 @@ def test_inside_the_librarys_own_call_it_says_so_and_between_calls_it_does_not()
 
 
 def test_the_loops_that_places_count_exist():
-    from allreduce_bench.measuring import in_groups, launch, repeat
+    from allreduce_bench.measuring import back_to_back, calls, in_groups, launch, repeat
 
-    counted = (launch.measure_cells, in_groups.outcome_alone, repeat.repeat, repeat._timed, repeat.back_to_back)
+    counted = (launch.measure_cells, in_groups.outcome_alone, repeat.repeat, calls.timed, back_to_back._in_python)
     loops = {code: activity.counts for code, activity in whereabouts._activities.items() if activity.counts}
     assert {function.__code__ for function in counted} <= loops.keys()
     for code, variable in loops.items():

@@ -1,0 +1,74 @@
+"""Compiled executors over real MPI: exact, bit by bit what Python gives, timed in the kernel, kept for the next process."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import FULL, interpreters
+from measured_runs import with_package
+from rank_programs import mpirun
+
+WITH_NUMBA = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/numba"))]
+
+pytestmark = pytest.mark.skipif(not WITH_NUMBA, reason="no interpreter here has an MPI and numba")
+
+
+@pytest.fixture(params=WITH_NUMBA, ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("buffers", ["--buffered", "--synchronous"])
+def test_every_algorithm_is_exact_from_compiled_code(python, ranks, buffers):
+    if not FULL and ranks % 2 == (buffers == "--buffered") and ranks != 1:
+        pytest.skip("a sample: even numbers of ranks buffered, odd ones synchronous")
+    sample = [] if FULL else ["--sample"]
+    status, words = mpirun(python, ranks, "compiled_exactness.py", buffers, *sample, timeout_s=1800 if FULL else 300)
+    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
+    assert status == 0 and number, words
+    assert int(number[1]) > (80 if sample else 600)
+
+
+def test_the_check_notices_damage(python):
+    status, words = mpirun(python, 2, "compiled_exactness.py", "--sample", "--damaged")
+    assert status != 0 and re.search(r"^wrong \(\d+\): ring, ", words, re.MULTILINE), words
+
+
+@pytest.mark.parametrize("way", ["barrier", "round_time"])
+def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, way):
+    status, words = mpirun(python, 2, "compiled_loop.py", way)
+    assert status == 0 and re.search(r"^as from Python$", words, re.MULTILINE), words
+
+
+def test_machine_code_is_kept_for_the_next_process_also_where_the_package_cannot_be_written(python, tmp_path):
+    ask = (
+        "from allreduce_bench.executing import compiled, kernel; import pathlib; "
+        "compiled.Path.__truediv__; compiled.make_ready('int32'); "
+        "print(sum(kernel.loop.stats.cache_hits.values()), compiled.cache_folder())"
+    )
+    environment = {**with_package(), "XDG_CACHE_HOME": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    hits = []
+    for _ in range(2):
+        run = subprocess.run([str(python), "-c", ask], env=environment, capture_output=True, text=True, timeout=240)
+        assert run.returncode == 0, run.stderr
+        hits.append(run.stdout.split()[0])
+    assert hits == ["0", "1"]
+
+
+def test_the_folder_of_machine_code_is_the_users_where_the_package_cannot_be_written(monkeypatch, tmp_path):
+    pytest.importorskip("numba")
+    from allreduce_bench.executing import compiled
+
+    installed, user = tmp_path / "installed", tmp_path / "user"
+    installed.mkdir()
+    (installed / "__pycache__").write_text("no folder can be made in here")
+    monkeypatch.setattr(compiled, "__file__", str(installed / "compiled.py"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(user))
+    folder = compiled.cache_folder()
+    assert folder.is_dir() and folder.is_relative_to(user) and re.fullmatch(r"kernel-[0-9a-f]{8}", folder.name)
+    user.rename(tmp_path / "away")
+    user.write_text("nor here")
+    assert compiled.cache_folder().name == f"allreduce-bench-{os.getuid()}"

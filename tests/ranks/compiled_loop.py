@@ -1,0 +1,116 @@
+"""Holds the loop of the kernel against the loop of Python, on both ranks: the same columns, stamps of the same clock.
+
+    mpirun -n 2 python compiled_loop.py barrier | round_time
+
+Prints `as from Python`; otherwise an assertion ends all ranks.
+"""
+
+import sys
+import time
+from functools import partial
+
+import numpy as np
+from mpi4py import MPI
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.executing import EXECUTORS, NATIVES
+from allreduce_bench.measuring.back_to_back import back_to_back
+from allreduce_bench.measuring.budget import Budget
+from allreduce_bench.measuring.clock import Clock
+from allreduce_bench.measuring.cold_calls import Rotation
+from allreduce_bench.measuring.compiling import compile_in_turns
+from allreduce_bench.measuring.repeat import repeat
+from allreduce_bench.measuring.sync import RoundTime, make
+from allreduce_bench.schedule.topology import Topology
+
+CALLS, WARMUPS, COUNT = 30, 3, 1000
+
+
+def main(way: str) -> None:
+    """Run all checks."""
+    comm = MPI.COMM_WORLD.Dup()
+    assert compile_in_turns(comm, Topology.one_node(comm.size), "float64") is None
+    clock = Clock(comm, shared=True)
+    sync = make(way, comm, clock)
+    if isinstance(sync, RoundTime):
+        sync.slack_s = 5e-3  # on busy cores, too
+    steps = list(builtin()["ring"].steps(comm.rank, comm.size, Topology.one_node(comm.size), COUNT, COUNT))
+    vector, total = np.ones(COUNT), np.zeros(COUNT)
+    call = EXECUTORS["compiled"](steps, vector, total, comm, "sum")
+    budget = Budget(WARMUPS, CALLS, 1.0)
+    begun = time.perf_counter()
+    compiled = repeat(lambda: call.run, comm, budget, sync, clock, loop=call.timed_calls)
+    ended = time.perf_counter()
+    python = repeat(lambda: call.run, comm, budget, sync, clock)
+    if comm.rank == 0:
+        assert compiled.calls.keys() == python.calls.keys() and compiled.number == python.number == CALLS + WARMUPS
+        assert set(compiled.calls["time_definition"]) == set(python.calls["time_definition"])
+        entry, exit = compiled.stamps
+        assert (entry > begun).all() and (entry < exit).all() and (exit[:-1] <= entry[1:]).all()
+        assert (exit < ended).all(), "another clock than perf_counter"
+        assert any(compiled.calls["valid"])
+        if way == "round_time":
+            skews = np.array(compiled.calls["arrival_skew_s"])[compiled.calls["valid"]]
+            print(sync.slack_s, np.sort(skews)[::3], np.sort(python.calls["arrival_skew_s"])[::3], flush=True)
+            assert np.median(skews) < 1e-3, "those on time enter together"
+    assert (total == comm.size).all()
+    if isinstance(sync, RoundTime):
+        late_calls_are_invalid(comm, call, clock)
+    rotates(comm, steps, vector, sync)
+    assert_back_to_back(comm, call, clock)
+    native = NATIVES["compiled"](vector, total, comm, "avg")
+    assert native.timed_calls(5, sync.common_start()).shape == (3, 5) and (total == 1).all()
+    failures_are_errors(comm, vector)
+    if comm.rank == 0:
+        print("as from Python", flush=True)
+
+
+def late_calls_are_invalid(comm: MPI.Comm, call, clock: Clock) -> None:
+    """Nobody can be in time for a start that is over when it is named."""
+    past = RoundTime(comm, clock, -1.0)
+    assert not call.timed_calls(4, past.common_start())[2].any()
+    lost = past.common_start()._replace(rate=0.0, slack_s=1e-3)
+    assert not call.timed_calls(4, lost)[2].any()
+
+
+def rotates(comm: MPI.Comm, steps, vector: np.ndarray, sync) -> None:
+    """Cold calls are made one by one, in one place after the other."""
+    bind = partial(EXECUTORS["compiled"], steps)
+    rotation = Rotation(lambda send, recv: bind(send, recv, comm, "sum"), vector, 4 * vector.nbytes, 3)
+    places = [place.recvbuf for place in rotation.places]
+    for place in places:
+        place[:] = 0
+    assert rotation.loop is not None and rotation.loop(2, sync.common_start()).shape == (3, 2)
+    assert [bool(place.all()) for place in places] == [True, True, False]
+    assert rotation.loop(0, sync.common_start()).shape == (3, 0)
+
+
+def assert_back_to_back(comm: MPI.Comm, call, clock: Clock) -> None:
+    """The mean of a loop without starts is that of its calls, however many batches they take."""
+    mean_s = back_to_back(call, comm, clock, 500)
+    assert comm.rank or 0 < mean_s < 0.1
+    assert comm.rank or back_to_back(call._replace(timed_calls=None), comm, clock, 1) > 0 or comm.rank
+
+
+def failures_are_errors(comm: MPI.Comm, vector: np.ndarray) -> None:
+    """An MPI function that fails ends in mpi4py's exception, on the rank whose it is."""
+    from allreduce_bench.executing.compiled import prepare
+    from allreduce_bench.executing.program import INPUT, OUTPUT, Exchange, Program, View
+
+    nowhere, whole = comm.size + 5, (range(COUNT),)
+    bad = Program([Exchange(nowhere, View(INPUT, whole), None, View(OUTPUT, whole))], 0)
+    try:
+        prepare(bad, vector, np.empty_like(vector), comm, "sum").run()
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_RANK
+    else:
+        raise AssertionError("a message to no rank was sent")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1])
+    except BaseException as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        MPI.COMM_WORLD.Abort(1)
+        raise
