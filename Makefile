@@ -69,7 +69,7 @@ notebooks: .venv/test.stamp
 
 .venv-mpich/test.stamp: $(SOURCES)
 	$(PYTHON) -m venv .venv-mpich
-	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich,bfloat16]'
+	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich,bfloat16,compiled]'
 	touch $@
 
 clean:

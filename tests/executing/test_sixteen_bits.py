@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here 
 TYPES = {"halves": np.dtype("float16"), "brains": np.dtype(ml_dtypes.bfloat16)}
 UFUNCS = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}
 ALL = np.arange(1 << 16, dtype=np.uint16)
-# zeros, the least and the greatest subnormal, one, the greatest number, infinity, what is no number; and their negatives
+# zero, subnormals, the least normal, one, the greatest number, infinity, what is no number; and their negatives
 SPECIAL = {
     "halves": [0, 1, 0x3FF, 0x400, 0x3C00, 0x7BFF, 0x7C00, 0x7C01, 0x7E01, 0x7FFF],
     "brains": [0, 1, 0x7F, 0x80, 0x3F80, 0x7F7F, 0x7F80, 0x7F81, 0x7FC1, 0x7FFF],

@@ -39,6 +39,7 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "executing/kernel.py": "executing/test_compiled.py, over MPI",
     "executing/symbols.py": "executing/test_compiled.py, over MPI",
     "importers/tools/__init__.py": "importers/test_reading.py, which finds the tools through it",
+    "measuring/back_to_back.py": "executing/test_compiled.py, over MPI, and cli/test_run.py",
     "measuring/cell.py": "binds, checks and times over MPI only: cli/test_run.py, measuring/test_in_groups.py",
     "measuring/compiling.py": "executing/test_compiled.py, over MPI",
     "measuring/hello.py": "a program that two ranks of doctor run: launching/test_check_mpi.py",

@@ -1,0 +1,55 @@
+"""A rank that stops in compiled code, over a real MPI: it is named, with the step in which another one waits for it."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from interpreters import interpreters
+from measured_runs import nobody_is_left, processes
+
+WITH_NUMBA = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/numba"))]
+# all cells run compiled; rank 0 tells that the one of `mine` has begun
+COMPILED = """from dataclasses import replace
+from pathlib import Path
+from allreduce_bench.algorithms import Cost, algorithm, find
+from allreduce_bench.runs.plan import Plan
+planned = Plan.cells
+def compiled(self, launch):
+    return [cell if cell.executor == "floor" else replace(cell, executor="compiled") for cell in planned(self, launch)]
+Plan.cells = compiled
+@algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
+def mine(rank, size, topology, count, segment):
+    Path(__file__ + ".begun").touch()
+    yield from find(["ring"])["ring"].generate(rank, size, topology, count, segment)
+"""
+
+pytestmark = pytest.mark.skipif(not WITH_NUMBA, reason="no interpreter here has an MPI and numba")
+
+
+@pytest.fixture(params=WITH_NUMBA, ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def test_a_rank_that_stops_in_compiled_code_is_named_with_the_step_that_waits_for_it(python, tmp_path):
+    folder, mine = tmp_path / "run", tmp_path / "mine.py"
+    mine.write_text(COMPILED)
+    words = ["-n", "3", "-a", str(mine), "--sizes", "64K", "--cell-time", "60s", "--min-time", "60s"]
+    words += ["--no-reference-times", "--launches", "1", "--timeout", "4s", "-o", str(folder)]
+    command = [str(python), "-m", "allreduce_bench", "run", *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.time() + 100
+    while not Path(f"{mine}.begun").exists() or len(processes(folder)) < 3:
+        assert process.poll() is None and time.time() < deadline
+        time.sleep(0.05)
+    time.sleep(8)  # it is compiled, and its calls are timed
+    os.kill(processes(folder)[1], signal.SIGSTOP)
+    _, said = process.communicate(timeout=100)
+    nobody_is_left(folder)
+    sentence = said.splitlines()[-1]
+    assert process.returncode == 1, said
+    assert re.search(r"rank 1 on \S+ does not respond .*; [02] waits for [012] in step \d", sentence), said
