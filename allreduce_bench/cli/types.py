@@ -16,15 +16,7 @@ from ..runs.dtypes import DTYPES
 from ..runs.groups import parse_groups
 from ..runs.hosts import parse_hosts
 from ..runs.plan import OPS
-from ..units import (
-    parse_counts,
-    parse_duration,
-    parse_rate,
-    parse_rates,
-    parse_share,
-    parse_size,
-    unknown_word,
-)
+from ..units import parse_counts, parse_duration, parse_rate, parse_rates, parse_share, parse_size, unknown_word
 from ..watching.progress import LaunchPosition, ProgressLines
 
 if TYPE_CHECKING:

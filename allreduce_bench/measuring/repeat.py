@@ -182,15 +182,8 @@ def repeat(
     """
     clock.compare_if_due()
     jumps, calls, timing = clock.jumps, TimedCalls(comm, columns), Timing(turn, clock.now, loop)
-    start, done = perf_counter(), min(1, budget.warmups)
-    calls.add(timing.batch(sync, done), sync)
-    if checks and budget.warmups:
-        checks.look()
-        if budget.warmups == 1:
-            checks.call_untimed(turn)
-    while done < budget.warmups and (few := _agree(comm, warmups_ahead(budget, done, start, perf_counter()))):
-        calls.add(timing.batch(sync, few), sync)
-        done += few
+    if budget.warmups:
+        _warm_up(budget, sync, calls, timing, checks)
     calls.end_warmups()
     start, done = perf_counter(), 0
     while (batch := _agree(comm, _ahead(budget, calls, done, start, checks))).calls:

@@ -21,14 +21,8 @@ CACHES = ("warm", "cold")
 NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
 AFTER_START = "_max_local"  # how names of definitions end that begin with the common start
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
-QUANTILES: dict[Quantile, float] = {  # column -> per cent of the calls that are no slower
-    "p5_s": 5,
-    "p25_s": 25,
-    "p75_s": 75,
-    "p95_s": 95,
-    "p99_s": 99,
-    "p99_9_s": 99.9,
-}
+# column -> per cent of the calls that are no slower
+QUANTILES: dict[Quantile, float] = {"p5_s": 5, "p25_s": 25, "p75_s": 75, "p95_s": 95, "p99_s": 99, "p99_9_s": 99.9}
 
 
 class Column(NamedTuple):
@@ -215,7 +209,7 @@ SUMMARY = (
 # fmt: on
 
 CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
-# columns that files may lack, since they came after the first of them
+# those that further files lack, which are older
 LATER = CHECKED | {"checks", "window", "run_whole", "node_nbytes", "received_nbytes", "reduced_nbytes"}
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
