@@ -84,8 +84,8 @@ def read_machine(path: Path) -> Machine:
         )
     try:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
-        for model in fields["models"]:
-            model.setdefault("window", None)  # files of former versions lack it
+        if isinstance(models := fields.get("models"), list):
+            fields["models"] = [_with_later_fields(model) for model in models]
         machine = read_as(Machine, fields, exact=True)
         for model in machine.models:
             for part in model.parts:
@@ -110,6 +110,11 @@ def cut_prices(machine: Machine, source: str) -> CutPrices:
     gamma = next((one.value for one in far if one.name == "gamma_s_per_byte" and one.identified), 0.0)
     # a long message pays the jumps at all knots, and nearly all of its bytes the slope behind the last one
     return CutPrices(sum(alphas), betas[-1], gamma or NOMINAL.gamma_s_per_byte, source)
+
+
+def _with_later_fields(model: Any) -> Any:
+    """The JSON of a model with the fields that files of former versions lack."""
+    return {"window": None, **model} if isinstance(model, dict) else model
 
 
 def _refuse_odd(part: ModelPart) -> None:

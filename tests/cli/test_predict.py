@@ -198,6 +198,8 @@ def test_other_bad_usage_has_exit_status_2(words):
         ("[]", "not a machine file; expected the output of 'allreduce-bench fit'"),
         ('{"kind": "allreduce-bench machine", "schema_version": 0}', "of schema 0; this program reads 1"),
         ('{"kind": "allreduce-bench machine", "schema_version": 1, "models": [7]}', "damaged"),
+        ('{"kind": "allreduce-bench machine", "schema_version": 1, "models": 7}', "damaged"),
+        ('{"kind": "allreduce-bench machine", "schema_version": 1}', "damaged"),
     ],
 )
 def test_another_file_is_no_machine(tmp_path, content, words):
