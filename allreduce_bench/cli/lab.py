@@ -29,7 +29,13 @@ def _host_options(command: Callable) -> Callable:
     return hosts(rate(command))
 
 
-@click.group()
+@click.group(
+    epilog=examples(
+        "lab run -- run -a ring,native --sizes 8,64K,8M",
+        "lab shell --hosts 3 --rate 50mbit",
+        "lab ping --rate 100mbit",
+    )
+)
 def lab() -> None:
     """Run commands over virtual hosts in this machine, whose links have a known rate.
 
