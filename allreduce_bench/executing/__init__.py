@@ -2,7 +2,9 @@
 
 In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (what a
 rank does, in order, without MPI), this file (each operation a call from Python, and the library's own all-reduce);
-then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls).
+then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls); then, loaded only for compiled
+executors, `table` (a program as integers), `symbols` and `kernel` (what runs a table without the interpreter),
+`sixteen_bits` (its arithmetic), `compiled` (a table bound to its buffers).
 
 MPI reduces with `MPI_Reduce_local`. 16-bit elements travel as integers, since no MPI standard has them, and are reduced
 with numpy: it adds 2^20 of float16 in 5.7 ms, where the MPI libraries from PyPI take 18 ms, and knows bfloat16.

@@ -2,6 +2,8 @@
 
 The kernel is compiled once and kept: see `make_ready`. Results have the same bits as those of the same program from
 Python, but for sums and products of two elements that are both no numbers, whose bits are the processor's choice.
+The greatest and least floats are those of MPI_Reduce_local: Open MPI's treats zeros of both signs, and what is no
+number, by their place in the message, so that there a cut schedule and a whole one may differ, from Python as well.
 """
 
 import os
