@@ -21,7 +21,8 @@ from mpi4py import MPI
 from ..machine.mpi import library_name
 from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
-from .program import INPUT, OUTPUT, Copy, Exchange, Operation, Program, Reduce, View, exchanges
+from .program import Copy, Exchange, Operation, Program, Reduce, View, exchanges
+from .program import floor as floor_program
 
 TAG = 0  # one tag on a communicator of its own: MPI keeps the order of messages between two ranks
 DATATYPES = {"float32": MPI.FLOAT, "float64": MPI.DOUBLE, "int32": MPI.INT32_T, "int64": MPI.INT64_T}
@@ -119,20 +120,9 @@ def sendrecv(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, co
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
-    """What is no all-reduce, bound in the same way: a name of `schema.FLOORS`, the rest as of `sendrecv`.
-
-    null: no call at all; copy: a local copy of the vector; reduce: its reduction into the output, as a step makes it.
-    Raises Unsupported.
-    """
-    calls: list[Callable[[], object]] = []
-    if name == "copy":
-        calls = [partial(np.copyto, recvbuf, sendbuf)]
-    elif name == "reduce":
-        _refuse_above_limit(sendbuf.size)
-        vector = (range(sendbuf.size),)
-        binding = Binding(Program([], 0), sendbuf, recvbuf, MPI.COMM_SELF, op)
-        calls = [binding.reduction(Reduce(View(INPUT, vector), View(OUTPUT, vector)))]
-    return Prepared(_in_turn(calls), lambda: None)
+    """What is no all-reduce, bound as `sendrecv` binds it: see `program.floor`. Raises Unsupported."""
+    binding = Binding(floor_program(name, sendbuf.size), sendbuf, recvbuf, MPI.COMM_SELF, op)
+    return Prepared(_in_turn(binding.calls()), lambda: None)
 
 
 def _late(module: str, name: str) -> Callable[..., Prepared]:

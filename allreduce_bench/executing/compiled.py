@@ -37,6 +37,7 @@ from . import (
 )
 from .pipeline import pipelined
 from .program import Program, exchanges
+from .program import floor as floor_program
 
 HOW = {"sum": kernel.SUM, "avg": kernel.SUM, "prod": kernel.PROD, "max": kernel.MAX, "min": kernel.MIN}
 NO_START = kernel.Start(kernel.NO_START, False, np.zeros(4))
@@ -65,6 +66,12 @@ def compiled_pipelined(
 def prepare(program: Program, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
     """Bind any program of this rank. Raises Unsupported."""
     return _prepared(_bind(table.table_of(program), sendbuf, recvbuf, comm, op))
+
+
+def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
+    """What is no all-reduce, called from compiled code: see `program.floor`. Raises Unsupported."""
+    reduction = "sum" if op == "avg" else op  # a step does not divide
+    return prepare(floor_program(name, sendbuf.size), sendbuf, recvbuf, MPI.COMM_SELF, reduction)
 
 
 def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:

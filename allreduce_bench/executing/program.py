@@ -77,6 +77,16 @@ class Program(NamedTuple):
     requests: int = 0
 
 
+def floor(name: str, count: int) -> Program:
+    """What is no all-reduce, on a vector of `count` elements; `name` is one of `schema.FLOORS`.
+
+    null: nothing at all; copy: a local copy of the vector; reduce: its reduction into the output, as a step makes it.
+    """
+    views = View(INPUT, (range(count),)), View(OUTPUT, (range(count),))
+    operations: dict[str, list[Operation]] = {"null": [], "copy": [Copy(*views)], "reduce": [Reduce(*views)]}
+    return Program(operations[name], 0)
+
+
 def exchanges(steps: Sequence[Step], count: int) -> Program:
     """`steps` of a vector of `count` elements as exactly one blocking exchange each."""
     scratch = max((elements(step.recv) for step in steps if step.reduce), default=0)

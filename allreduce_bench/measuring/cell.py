@@ -12,7 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
-from ..runs.cell import splitmix64
+from ..runs.cell import COMPILED, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..runs.schema import FLOOR
@@ -24,7 +24,6 @@ from .calls import CellTimes, TimedLoop, Turn
 from .context import Context, after_first_call, reason_to_skip
 from .schedules import proved_steps
 
-COMPILED = ("compiled", "compiled-pipelined")  # executors
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]
 
 
@@ -97,12 +96,14 @@ def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutc
     """Measure a floor like any cell; it has no schedule to be proved, and no result to be checked."""
     comm, plan = context.comm, context.plan
     sendbuf, recvbuf = np.ones(cell.count, plan.dtype), np.ones(cell.count, plan.dtype)  # no product outgrows its type
-    bind = partial(_bind, cell, None, comm, plan.op)
+    is_compiled = not {*COMPILED}.isdisjoint(plan.executors) and not _compiled(context)  # the lowest
+    bind = partial(_bind_floor, cell.algorithm, plan.op, is_compiled)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({"state": "skipped", "reason": reasons[0]})
     with _rotation(context, cell, bind, sendbuf, 1) as rotation:
-        times = _repeated_calls(context, cell, rotation.turn if rotation else lambda: call.run, cells_left)
+        turn, loop = (rotation.turn, rotation.loop) if rotation else (lambda: call.run, call.timed_calls)
+        times = _repeated_calls(context, cell, turn, cells_left, loop=loop)
     return _done_or_skipped({}, times)
 
 
@@ -192,12 +193,19 @@ def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: in
 @doing("binding the schedule")
 def _bind(cell: Cell, steps, comm: MPI.Comm, op: str, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
     """The call of `cell` bound to its buffers. Raises Unsupported."""
-    if cell.executor == FLOOR:
-        return floor(cell.algorithm, sendbuf, recvbuf, op)
     if steps is None:
         return NATIVES[cell.executor](sendbuf, recvbuf, comm, op)
     window = () if cell.window is None else (cell.window,)
     return EXECUTORS[cell.executor](steps, sendbuf, recvbuf, comm, op, *window)
+
+
+def _bind_floor(name: str, op: str, is_compiled: bool, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
+    """The call of a floor bound to its buffers. Raises Unsupported."""
+    if is_compiled:
+        from ..executing import compiled  # late: few ranks compile
+
+        return compiled.floor(name, sendbuf, recvbuf, op)
+    return floor(name, sendbuf, recvbuf, op)
 
 
 def _compiled(context: Context) -> str | None:
