@@ -13,10 +13,10 @@ demo: .venv/demo.stamp
 
 # Two workers: tests over MPI are one's alone, see tests/conftest.py
 test: .venv/test.stamp .venv-mpich/test.stamp
-	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2 --dist loadgroup
+	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2
 
 test-full: .venv/test.stamp .venv-mpich/test.stamp
-	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2 --dist loadgroup
+	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2
 
 # On a Slurm cluster of four virtual hosts that lives as long as the tests; skipped by name where none can be started
 slurm-test: .venv/test.stamp .venv-mpich/test.stamp

@@ -1,6 +1,8 @@
 """What every test needs: places of its own for what MPIs leave behind, and its turn at the cores."""
 
 import tempfile
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -22,8 +24,20 @@ def no_width_of_whoever_runs_the_tests(monkeypatch):
     monkeypatch.delenv("COLUMNS")
 
 
-def pytest_collection_modifyitems(items):
-    """Tests over MPI run one after the other, the others beside them, where there are several workers."""
-    for item in items:
-        if hasattr(item.module, "interpreters") or item.path.parent.name in ALONE:
-            item.add_marker(pytest.mark.xdist_group("mpi"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Of several workers one has all tests over MPI, one after the other; the others have the rest, file by file."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Turns(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "mpi" if is_over_mpi(config.rootpath / file) else file
+
+    return Turns(config, log)
+
+
+@cache
+def is_over_mpi(path: Path) -> bool:
+    """Whether the tests of a file must have no others over MPI beside them."""
+    return path.parent.name in ALONE or "interpreters" in path.read_text()
