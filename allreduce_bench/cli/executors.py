@@ -3,15 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
+from ..machine.compiler import why_not_compiled
 from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices
 from ..runs.cuts import DEFAULT_WINDOW, NOMINAL, chosen_cuts, given_cuts
 from ..runs.plan import Plan, PlanError
 from .types import AUTO, talk
-
-INSTALL = "pip install 'allreduce-bench[compiled]'"
 
 
 def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
@@ -35,23 +33,17 @@ def decided(names: Sequence[str]) -> tuple[str, ...]:
     """The executors of these names, each once; `auto` is decided here. Raises PlanError where one cannot run here."""
     executors = tuple(dict.fromkeys(_auto() if name == AUTO else name for name in names))
     compiled = [name for name in executors if name in COMPILED]
-    if compiled and not _has_numba():
-        raise PlanError(f"--executor {compiled[0]} needs numba: {INSTALL}")
+    if compiled and (reason := why_not_compiled()):
+        raise PlanError(f"--executor {compiled[0]} {reason}")
     return executors
 
 
 @cache
 def _auto() -> str:
     """Compiled where that is possible; what was decided is said once."""
-    if _has_numba():
-        talk(f"--executor {AUTO}: {COMPILED[0]}")
-        return COMPILED[0]
-    talk(f"--executor {AUTO}: {EXECUTORS[0]}, since numba is not installed ({INSTALL})")
-    return EXECUTORS[0]
-
-
-def _has_numba() -> bool:
-    return find_spec("numba") is not None
+    reason = why_not_compiled()
+    talk(f"--executor {AUTO}: {f'{EXECUTORS[0]}; {COMPILED[0]} {reason}' if reason else COMPILED[0]}")
+    return EXECUTORS[0] if reason else COMPILED[0]
 
 
 def _prices(options: Mapping[str, Any]) -> CutPrices:

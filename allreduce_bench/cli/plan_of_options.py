@@ -156,9 +156,14 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Col
         other = wanted_fields[name]
         if OPTION_OF.get(name, name) in asked and other != value:
             raise PlanError(
-                f"{folder.path}: --resume uses the run's {name} {value or 'none'}, found {other or 'none'}; "
+                f"{folder.path}: --resume uses the run's {name} {_words(value)}, found {_words(other)}; "
                 "leave out that option"
             )
+
+
+def _words(value: object) -> str:
+    """A field of a plan as options say it."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) and value else str(value or "none")
 
 
 def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:

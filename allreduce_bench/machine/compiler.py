@@ -1,20 +1,28 @@
-"""Whether this Python can compile what ranks run; nothing heavy is imported to answer that."""
+"""Whether this Python can compile what ranks run."""
 
 import sys
-from importlib.util import find_spec
+from functools import cache
+from importlib import import_module
 
 INSTALL = "pip install 'allreduce-bench[compiled]'"
 
 
+@cache
 def why_not_compiled() -> str | None:
-    """Why `--executor compiled` cannot run with this interpreter, in one sentence; None: as far as is seen it can.
+    """What compiled executors lack here, in words that follow their name; None: as far as is seen nothing.
 
-    Whether the MPI library has the functions that compiled code calls, its ranks find out: they raise Unsupported.
+    It loads numba, which takes half a second. Whether the MPI library has the functions that compiled code calls, its
+    ranks find out: they raise Unsupported.
     """
     if sys.platform != "linux":
-        return f"--executor compiled needs Linux, whose clock its loop reads; this is {sys.platform}"
-    if find_spec("numba") is None:
-        return f"--executor compiled needs numba: {INSTALL}"
-    if find_spec("llvmlite") is None:
-        return f"--executor compiled needs llvmlite, which comes with numba: {INSTALL}"
+        return f"needs Linux, whose clock its loop reads; this is {sys.platform}"
+    try:
+        numba = import_module("numba")
+    except Exception as error:  # noqa: BLE001  # what a broken installation raises
+        if isinstance(error, ModuleNotFoundError) and error.name == "numba":
+            return f"needs numba: {INSTALL}"
+        return f"needs numba, which does not load ({type(error).__name__}: {error}): {INSTALL}"
+    if not hasattr(getattr(numba, "types", None), "ExternalFunction"):
+        version = getattr(numba, "__version__", "without a version")
+        return f"needs a numba with types.ExternalFunction, found numba {version}: {INSTALL}"
     return None

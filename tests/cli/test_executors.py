@@ -10,6 +10,7 @@ from allreduce_bench.cli import executors
 from allreduce_bench.cli.executors import decided
 from allreduce_bench.cli.request import request_of
 from allreduce_bench.cli.run import run
+from allreduce_bench.machine.compiler import INSTALL
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.cuts import DEFAULT_WINDOW, NOMINAL
@@ -27,7 +28,9 @@ def plan_of(*words: str) -> Plan:
 def numba(monkeypatch):
     """Say whether numba is here."""
     executors._auto.cache_clear()
-    yield lambda is_here: monkeypatch.setattr(executors, "_has_numba", lambda: is_here)
+    yield lambda is_here: monkeypatch.setattr(
+        executors, "why_not_compiled", lambda: None if is_here else f"needs numba: {INSTALL}"
+    )
     executors._auto.cache_clear()
 
 

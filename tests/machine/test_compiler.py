@@ -1,20 +1,43 @@
-"""Whether ranks can be compiled for is known without importing what compiles."""
+"""What is said where ranks cannot be compiled for."""
 
-import subprocess
 import sys
+from types import ModuleType, SimpleNamespace
 
-from allreduce_bench.machine import compiler
+import pytest
 
-
-def test_with_numba_nothing_is_said_and_nothing_heavy_is_loaded():
-    ask = "import sys; from allreduce_bench.machine.compiler import why_not_compiled; print(why_not_compiled()); "
-    ask += "print({'numba', 'llvmlite', 'mpi4py'} & sys.modules.keys())"
-    answer = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
-    assert answer.stdout.splitlines() == ["None", "set()"]
+from allreduce_bench.machine.compiler import INSTALL, why_not_compiled
 
 
-def test_without_numba_or_off_linux_one_sentence_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(compiler, "find_spec", lambda name: None)
-    assert compiler.why_not_compiled() == ("--executor compiled needs numba: pip install 'allreduce-bench[compiled]'")
-    monkeypatch.setattr(compiler.sys, "platform", "darwin")
-    assert "needs Linux" in (compiler.why_not_compiled() or "")
+@pytest.fixture(autouse=True)
+def asked_anew():
+    why_not_compiled.cache_clear()
+    yield
+    why_not_compiled.cache_clear()
+
+
+def test_with_numba_nothing_is_said():
+    assert why_not_compiled() is None
+
+
+def test_without_numba_one_sentence_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    assert why_not_compiled() == f"needs numba: {INSTALL}"
+
+
+def test_a_numba_that_does_not_load_is_quoted(monkeypatch, tmp_path):
+    (tmp_path / "numba.py").write_text("raise OSError('its library is gone')")
+    monkeypatch.delitem(sys.modules, "numba")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert why_not_compiled() == f"needs numba, which does not load (OSError: its library is gone): {INSTALL}"
+
+
+def test_a_numba_without_the_function_that_is_needed_is_named(monkeypatch):
+    numba = ModuleType("numba")
+    numba.__version__, numba.types = "0.1", SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "numba", numba)
+    assert why_not_compiled() == f"needs a numba with types.ExternalFunction, found numba 0.1: {INSTALL}"
+
+
+def test_off_linux_it_says_so(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert "needs Linux" in (why_not_compiled() or "")
