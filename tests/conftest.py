@@ -17,11 +17,13 @@ def own_place_for_session_directories(monkeypatch):
         yield
 
 
-@pytest.fixture(autouse=True)
-def no_width_of_whoever_runs_the_tests(monkeypatch):
+@pytest.fixture(autouse=True, scope="session")
+def no_width_of_whoever_runs_the_tests():
     """COLUMNS says how wide tables are; readline, which pytest loads, sets it for programs that a test starts."""
-    monkeypatch.setenv("COLUMNS", "")  # else what C alone has set would not be unset
-    monkeypatch.delenv("COLUMNS")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "")  # else what C alone has set would not be unset
+        patch.delenv("COLUMNS")
+        yield
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -72,13 +73,19 @@ def test_a_host_has_its_own_name_shared_memory_and_the_files_of_the_machine(tmp_
     assert (tmp_path / "told").read_text() == "h2\n" and not Path("/dev/shm/own").exists()
 
 
+@pytest.fixture
+def open_folder():
+    """A folder that other users may enter, unlike those that pytest makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
-def test_a_user_makes_hosts_where_the_kernel_has_user_namespaces(tmp_path):
+def test_a_user_makes_hosts_where_the_kernel_has_user_namespaces(open_folder):
     python, drop = shutil.which("python3", path="/usr/bin"), ["setpriv", "--reuid=65534", "--regid=65534"]
-    package = tmp_path / "allreduce_bench"
+    package = open_folder / "allreduce_bench"
     shutil.copytree(ROOT / "allreduce_bench", package, ignore=shutil.ignore_patterns("__pycache__"))
-    for path in [*list(tmp_path.parents)[:2], tmp_path]:
-        path.chmod(0o755)
     allowed = [*drop, "--clear-groups", "unshare", "-Urn", "true"]
     if not python or not shutil.which("setpriv") or subprocess.run(allowed, capture_output=True).returncode:
         pytest.skip("no Python for other users, or no user namespaces")
@@ -86,7 +93,7 @@ def test_a_user_makes_hosts_where_the_kernel_has_user_namespaces(tmp_path):
         *drop,
         "--clear-groups",
         "env",
-        f"PYTHONPATH={tmp_path}",
+        f"PYTHONPATH={open_folder}",
         "PATH=/usr/bin:/bin:/usr/sbin",
         python,
         "-c",
