@@ -49,7 +49,7 @@ def run(context: click.Context, **options) -> None:
     """Measure all-reduce algorithms beside the library's own.
 
     Under mpirun or srun the started ranks measure. Otherwise run starts mpirun for every value of --ranks and every
-    every launch. The table goes to stdout, the raw times to the run folder. To begin with: run -n 4 --within 1m
+    launch. The table goes to stdout, the raw times to the run folder. To begin with: run -n 4 --within 1m
     """
     refuse_short_timeout(options["timeout"])
     request = request_of(options, given_options(context))

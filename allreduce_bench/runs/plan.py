@@ -99,7 +99,7 @@ class Plan:
         if self.cell_time_s <= 0:
             raise PlanError("--cell-time: expected a time above 0, such as 100ms or 2s")
         if self.segment_nbytes < 1:
-            raise PlanError("a segment holds at least one element, found 0 bytes")
+            raise PlanError("--segment: a segment holds at least one element, found 0 bytes")
 
     def _refuse_executors(self) -> None:
         if unknown := [name for name in self.executors if name not in EXECUTORS]:
