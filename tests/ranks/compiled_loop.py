@@ -16,6 +16,7 @@ from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import EXECUTORS, NATIVES
 from allreduce_bench.measuring.back_to_back import back_to_back
 from allreduce_bench.measuring.budget import Budget
+from allreduce_bench.measuring.calls import CellTimes
 from allreduce_bench.measuring.clock import Clock
 from allreduce_bench.measuring.cold_calls import Rotation
 from allreduce_bench.measuring.compiling import compile_in_turns
@@ -23,7 +24,7 @@ from allreduce_bench.measuring.repeat import repeat
 from allreduce_bench.measuring.sync import RoundTime, make
 from allreduce_bench.schedule.topology import Topology
 
-CALLS, WARMUPS, COUNT = 30, 3, 1000
+CALLS, WARMUPS, COUNT, TRIALS = 30, 3, 1000, 5
 
 
 def main(way: str) -> None:
@@ -38,10 +39,13 @@ def main(way: str) -> None:
     vector, total = np.ones(COUNT), np.zeros(COUNT)
     call = EXECUTORS["compiled"](steps, vector, total, comm, "sum")
     budget = Budget(WARMUPS, CALLS, 1.0)
-    begun = time.perf_counter()
-    compiled = repeat(lambda: call.run, comm, budget, sync, clock, loop=call.timed_calls)
-    ended = time.perf_counter()
-    python = repeat(lambda: call.run, comm, budget, sync, clock)
+    for _ in range(TRIALS):
+        begun = time.perf_counter()
+        compiled = repeat(lambda: call.run, comm, budget, sync, clock, loop=call.timed_calls)
+        ended = time.perf_counter()
+        python = repeat(lambda: call.run, comm, budget, sync, clock)
+        if comm.bcast(is_on_time(compiled) and is_on_time(python)):
+            break
     if comm.rank == 0:
         assert compiled.calls.keys() == python.calls.keys() and compiled.number == python.number == CALLS + WARMUPS
         assert set(compiled.calls["time_definition"]) == set(python.calls["time_definition"])
@@ -62,6 +66,11 @@ def main(way: str) -> None:
     failures_are_errors(comm, vector)
     if comm.rank == 0:
         print("as from Python", flush=True)
+
+
+def is_on_time(times: CellTimes) -> bool:
+    """Whether, as rank 0 knows, no rank was so late that the start fell back to a barrier, as happens on busy cores."""
+    return any(times.calls.get("valid", ())) and len(set(times.calls["time_definition"])) == 1
 
 
 def late_calls_are_invalid(comm: MPI.Comm, call, clock: Clock) -> None:
