@@ -38,6 +38,8 @@ def measure_cells(
     Before each cell rank 0 says whether it was warned: one broadcast, outside of what is timed. Returns the number of
     wrong or refused cells.
     """
+    for comm in (context.comm, context.party.comm):
+        comm.allreduce(0)  # the first one of mpi4py makes a communicator, and until then no other thread runs
     cells = context.comm.bcast([cell for cell in context.plan.cells(context.launch) if cell.key not in finished])
     failed: list[bool] = []
     all_reduces_left = sum(cell.executor != FLOOR for cell in cells)

@@ -126,8 +126,9 @@ def test_the_layouts_of_others_have_a_table_for_each_state_and_none_of_floors(fo
 def test_the_report_has_floors_beside_the_times_and_a_table_for_each_state(folder, tmp_path):
     page = write_report([folder], tmp_path / "report.html").read_text()
     assert page.count('<th scope="col">local copy</th>') == 4
-    assert page.count("<h3>4 ranks (oversubscribed), cold cache</h3>") == 1
-    assert page.count("<h3>4 ranks (oversubscribed)</h3>") == 1
+    times = page.partition('id="limits"')[0].partition("<h2>Limits</h2>")[0]
+    assert times.count("<h3>4 ranks (oversubscribed), cold cache</h3>") == 1
+    assert times.count("<h3>4 ranks (oversubscribed)</h3>") == 1
     verdict_table = page.split('<table class="verdict">')[1].split("</table>")[0]
     assert verdict_table.count("<th ") == 2  # one for each rank count, of the warm cache
     assert "Thin grey lines: reference times" in page and "Hollow and dashed: cold cache" in page
@@ -139,7 +140,8 @@ def test_the_figure_of_times_has_floors_and_cold_lines_in_its_legend(folder):
     curves = bound_curves(lower_bounds(hand_models(("ring",)), frame), 8, 1 << 22)
     (legend,) = figures.latency(frame, curves).legends
     words = [text.get_text() for text in legend.get_texts()]
-    assert words[3:7] == ["reference: empty call", "reference: local copy", "reference: local reduction", "cold cache"]
+    references = ["reference: empty call", "reference: local copy", "reference: local reduction"]
+    assert [word for word in words if word in (*references, "cold cache")] == [*references, "cold cache"]
     warm = frame[frame["cache"] == "warm"].assign(**dict.fromkeys(COLUMNS.values(), float("nan")))
     (legend,) = figures.latency(warm, curves).legends
     assert not any("floor" in text.get_text() or "cold" in text.get_text() for text in legend.get_texts())

@@ -44,7 +44,7 @@ def context_of(comm: MPI.Comm, op: str, dtype: str, seed: int, cell_time_s: floa
 def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str = "warm") -> cell.CellOutcome:
     """A cell of native or of a schedule whose every call has this fault."""
     native, sendrecv = executing.native, executing.sendrecv
-    cell.native = lambda *place: faulty(fault, native(*place), *place)
+    cell.NATIVES["native"] = lambda *place: faulty(fault, native(*place), *place)
     cell.EXECUTORS["sendrecv"] = lambda steps, *place: faulty(fault, sendrecv(steps, *place), *place)
     executor = "native" if algorithm == "native" else "sendrecv"
     return cell.outcome_of(
