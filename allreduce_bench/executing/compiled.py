@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from stat import S_ISDIR
 from threading import Thread
 from zlib import crc32
 
@@ -122,7 +123,17 @@ def cache_folder() -> Path:
             folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=folder).close()
             return folder
-    return Path(tempfile.gettempdir()) / f"{CACHE}-{os.getuid()}"
+    return _own_folder(Path(tempfile.gettempdir()) / f"{CACHE}-{os.getuid()}")
+
+
+def _own_folder(folder: Path) -> Path:
+    """`folder`, which nobody else may write to, for what is in it is run; else a new one of this process."""
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+        if S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022:
+            return folder
+    return Path(tempfile.mkdtemp(prefix=f"{CACHE}-"))
 
 
 def _bind(

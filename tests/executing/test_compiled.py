@@ -70,4 +70,8 @@ def test_the_folder_of_machine_code_is_the_users_where_the_package_cannot_be_wri
     assert folder.is_dir() and folder.is_relative_to(user) and re.fullmatch(r"kernel-[0-9a-f]{8}", folder.name)
     user.rename(tmp_path / "away")
     user.write_text("nor here")
+    monkeypatch.setattr(compiled.tempfile, "tempdir", str(tmp_path))
     assert compiled.cache_folder().name == f"allreduce-bench-{os.getuid()}"
+    compiled.cache_folder().chmod(0o777)  # as somebody else may have made it, with code of theirs in it
+    other = compiled.cache_folder()
+    assert other.name != f"allreduce-bench-{os.getuid()}" and other.stat().st_mode & 0o777 == 0o700
