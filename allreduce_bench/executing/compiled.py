@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from stat import S_ISDIR
 from threading import Thread
+from typing import NamedTuple
 from zlib import crc32
 
 import numba
@@ -41,9 +42,18 @@ from .program import Program, exchanges
 from .program import floor as floor_program
 
 HOW = {"sum": kernel.SUM, "avg": kernel.SUM, "prod": kernel.PROD, "max": kernel.MAX, "min": kernel.MIN}
-NO_START = kernel.Start(kernel.NO_START, False, np.zeros(4))
+NO_START = kernel.Start(kernel.NO_START, False, 0, 0, symbols.HANDLE.type(0), symbols.HANDLE.type(0))
 LOOK_S, MOST_LOOKS = 0.1, 1800  # at a thread that compiles
 CACHE = "allreduce-bench"  # the folder of a user's cache
+
+
+class _Call(NamedTuple):
+    """A bound all-reduce, and the arrays at whose addresses it finds what it needs."""
+
+    bound: kernel.Bound
+    rows: np.ndarray  # int64 [row, column]
+    counters: np.ndarray  # int64 [2]
+    kept: tuple[np.ndarray, ...]
 
 
 def compiled(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
@@ -98,9 +108,9 @@ def make_ready(dtype: str) -> None:
 
 
 @doing("compiling", counts="looks")
-def _compile(bound: kernel.Bound) -> None:
+def _compile(call: _Call) -> None:
     """In a thread, for it is watched how long that takes: MOST_LOOKS, then there is no progress."""
-    thread = Thread(target=kernel.loop, args=(bound, NO_START, np.empty((3, 0))))
+    thread = Thread(target=kernel.loop, args=(call.bound, NO_START, 0, 0))
     thread.start()
     for looks in range(MOST_LOOKS):  # noqa: B007 - the monitor reads it
         thread.join(LOOK_S)
@@ -136,56 +146,53 @@ def _own_folder(folder: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{CACHE}-"))
 
 
-def _bind(
-    made: table.Table, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, datatype=None
-) -> kernel.Bound:
+def _bind(made: table.Table, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, datatype=None) -> _Call:
     """`datatype`: what carries the elements; None: that of `sendrecv`."""
     _refuse_above_limit(made.rows)
     made = table.with_division(made, sendbuf.size) if op == "avg" else made
     dtype, name = sendbuf.dtype, sendbuf.dtype.name
-    carrier = np.dtype("uint16") if name in CARRIERS else dtype
-    handles = [comm, datatype or CARRIERS.get(name) or DATATYPES[name], OPERATIONS[op], comm, MPI.DOUBLE]
-    by_library = op in ("max", "min") and name in ("float32", "float64")
-    buffers = sendbuf.view(carrier), recvbuf.view(carrier), np.empty(made.scratch, carrier)
+    buffers = sendbuf, recvbuf, np.empty(made.scratch, dtype)
     requests = np.full(made.requests, symbols.handle_of(MPI.REQUEST_NULL), symbols.HANDLE)
-    status, named, timespec = np.zeros(MPI._sizeof(MPI.Status), np.uint8), np.zeros(1), np.zeros(2, np.int64)
-    arrays = *buffers, status, requests, named, timespec  # in the order of the kernel's addresses
-    return kernel.Bound(
-        rows=made.with_nobody(MPI.PROC_NULL),
-        buffers=buffers,
-        divisor=np.array([comm.size]).astype(dtype).view(carrier),
-        handles=np.array([symbols.handle_of(each) for each in handles], symbols.HANDLE),
-        addresses=np.array([array.ctypes.data for array in arrays]),
-        requests=requests,
-        status=status,
-        named=named,
-        timespec=timespec,
-        counters=np.array([0, kernel.OUTSIDE]),
+    status, timespec = np.zeros(MPI._sizeof(MPI.Status), np.uint8), np.zeros(2, np.int64)
+    rows, counters, addresses = made.with_nobody(MPI.PROC_NULL), np.array([0, kernel.OUTSIDE]), _addresses(*buffers)
+    handles = [comm, datatype or CARRIERS.get(name) or DATATYPES[name], OPERATIONS[op]]
+    by_library = op in ("max", "min") and name in ("float32", "float64")
+    bound = kernel.Bound(
+        rows.ctypes.data,
+        len(rows),
+        *_addresses(addresses, counters, requests, status, timespec).tolist(),
+        *(symbols.HANDLE.type(symbols.handle_of(each)) for each in handles),
+        element_nbytes=dtype.itemsize,
+        divisor=np.array([comm.size]).astype(dtype).view("uint16" if name in CARRIERS else dtype)[0],
         how=kernel.BY_LIBRARY if by_library else HOW[op],
         halves=name == "float16",
     )
+    return _Call(bound, rows, counters, (*buffers, addresses, requests, status, timespec))
 
 
-def _prepared(bound: kernel.Bound) -> Prepared:
-    run = partial(_loop, bound, NO_START, np.empty((3, 1)))
-    return Prepared(run, lambda: None, partial(_timed_calls, bound))
+def _addresses(*arrays: np.ndarray) -> np.ndarray:
+    return np.array([array.ctypes.data for array in arrays])
 
 
-def _timed_calls(bound: kernel.Bound, calls: int, start: CommonStart | None) -> np.ndarray:
+def _prepared(call: _Call) -> Prepared:
+    return Prepared(partial(_loop, call, NO_START, np.empty((3, 1))), lambda: None, partial(_timed_calls, call))
+
+
+def _timed_calls(call: _Call, calls: int, start: CommonStart | None) -> np.ndarray:
     stamps = np.empty((3, calls))
     if start is None:
-        return _loop(bound, NO_START, stamps)
-    bound.handles[kernel.SYNC_COMM] = symbols.handle_of(start.comm)
+        return _loop(call, NO_START, stamps)
     kind = kernel.BARRIER if start.slack_s is None else kernel.ROUND_TIME
-    line = np.array([start.slack_s or 0.0, start.common_s, start.reading_s, start.rate])
-    return _loop(bound, kernel.Start(kind, start.comm.rank == 0, line), stamps)
+    line, named = np.array([start.slack_s or 0.0, start.common_s, start.reading_s, start.rate]), np.zeros(1)
+    handles = (symbols.HANDLE.type(symbols.handle_of(each)) for each in (start.comm, MPI.DOUBLE))
+    return _loop(call, kernel.Start(kind, start.comm.rank == 0, *_addresses(line, named).tolist(), *handles), stamps)
 
 
 @doing("in the common start of a call")
 @counting("counters", "rows", table.partners)
-def _loop(bound: kernel.Bound, start: kernel.Start, stamps: np.ndarray) -> np.ndarray:
-    rows, counters = bound.rows, bound.counters  # noqa: F841 - whoever watches reads them
-    code = kernel.loop(bound, start, stamps)
+def _loop(call: _Call, start: kernel.Start, stamps: np.ndarray) -> np.ndarray:
+    rows, counters = call.rows, call.counters  # noqa: F841 - whoever watches reads them
+    code = kernel.loop(call.bound, start, stamps.ctypes.data, stamps.shape[1])
     if code:
         raise MPI.Exception(code)
     return stamps

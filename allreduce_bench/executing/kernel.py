@@ -8,17 +8,14 @@ in what they make of zeros of both signs and of what is no number. 16-bit elemen
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
-from numba.extending import overload
+from numba import carray, njit, types
+from numba.extending import intrinsic, overload
 
 from . import sixteen_bits as bits16
 from . import symbols as mpi
-from .program import INPUT, SCRATCH
 from .table import COPY, DIVIDE, EXCHANGE, POST_RECEIVE, POST_SEND, REDUCE, WAIT, Row
 
-COMM, DATATYPE, OP, SYNC_COMM, DOUBLE = range(5)  # handles
 BY_LIBRARY, SUM, PROD, MAX, MIN = range(5)  # how to reduce; BY_LIBRARY: MPI_Reduce_local
-STATUS, REQUESTS, NAMED, TIMESPEC = range(SCRATCH + 1, SCRATCH + 5)  # addresses, after those of the buffers
 CALL, ROW = range(2)  # counters: the call, and the row in it
 OUTSIDE = -1  # of all rows: in the common start
 NO_START, BARRIER, ROUND_TIME = range(3)  # the common start of a call
@@ -27,22 +24,28 @@ CLOCK_MONOTONIC = 1  # of Linux: what perf_counter reads
 LOOKS = 10_000_000  # at a clock that stands still: less than a second
 TAG = 0
 REQUEST_NBYTES = mpi.HANDLE.itemsize
-KIND, DEST, BUFFER, OFFSET, LENGTH, SOURCE, INTO, INTO_OFFSET, INTO_LENGTH, REQUEST, STEP = range(len(Row._fields))
+COLUMNS = len(Row._fields)
+KIND, DEST, BUFFER, OFFSET, LENGTH, SOURCE, INTO, INTO_OFFSET, INTO_LENGTH, REQUEST, STEP = range(COLUMNS)
 
 
 class Bound(NamedTuple):
-    """An all-reduce with its buffers, as the kernel takes it. Buffers are of one type, 16-bit elements as uint16."""
+    """An all-reduce with its buffers, as the kernel takes it: numbers only, handles as of `symbols.HANDLE`.
 
-    rows: np.ndarray  # int64 [row, column], see `table`; partners as MPI numbers them
-    buffers: tuple[np.ndarray, np.ndarray, np.ndarray]  # INPUT, OUTPUT, SCRATCH
-    divisor: np.ndarray  # one element: the number of ranks
-    handles: np.ndarray  # HANDLE, by COMM and so on
-    addresses: np.ndarray  # int64, of the buffers, then by STATUS, REQUESTS, NAMED, TIMESPEC
-    requests: np.ndarray  # HANDLE
-    status: np.ndarray  # room for one
-    named: np.ndarray  # float64, one: the common time of a start
-    timespec: np.ndarray  # int64 [2], of clock_gettime
-    counters: np.ndarray  # int64, by CALL and ROW, for who watches
+    Arrays are addresses, since numba counts who uses an array: with ten of them an empty call took 215 ns, not 20.
+    """
+
+    rows: int  # of int64 [row, column], see `table`; partners as MPI numbers them
+    row_count: int
+    buffers: int  # of int64 [3]: the addresses of INPUT, OUTPUT, SCRATCH
+    counters: int  # of int64 [2]: CALL and ROW, for who watches
+    requests: int  # of handles
+    status: int
+    timespec: int  # of int64 [2], for clock_gettime
+    comm: np.integer  # handles
+    datatype: np.integer
+    op: np.integer
+    element_nbytes: int
+    divisor: np.generic  # the number of ranks, as an element; of 16-bit elements the bits, uint16
     how: int  # how to reduce
     halves: bool  # of 16-bit elements: they are float16, not bfloat16
 
@@ -52,7 +55,10 @@ class Start(NamedTuple):
 
     kind: int
     leads: bool  # this rank names the time of ROUND_TIME
-    line: np.ndarray  # float64, by SLACK and so on
+    line: int  # address of float64, by SLACK and so on
+    named: int  # of float64 [1], the common time of a start
+    comm: np.integer  # handles
+    double: np.integer
 
 
 def _combine(arrived, total, how, halves):
@@ -108,60 +114,89 @@ def _divide_16_bits(total, divisor, halves):
     bits16.divide_halves(total, divisor) if halves else bits16.divide_brains(total, divisor)
 
 
+@intrinsic
+def _pointer(typing_context, address, like):
+    """A pointer at `address` to values of the type of `like`."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(like)(address, like), generate
+
+
 @njit
-def _message(rows, number, out, into, bound):
+def _elements(bound, buffer, offset, count):
+    """`count` elements of a buffer."""
+    address = _int64s(bound.buffers, 3)[buffer] + offset * bound.element_nbytes
+    return carray(_pointer(address, bound.divisor), count)
+
+
+@njit
+def _int64s(address, count):
+    return carray(_pointer(address, np.int64(0)), count)
+
+
+@njit
+def _float64s(address, count):
+    return carray(_pointer(address, np.float64(0)), count)
+
+
+@njit
+def _message(row, out, into, bound):
     """Run a row that is a call of MPI, between two addresses; its error code."""
-    handles, addresses, kind = bound.handles, bound.addresses, rows[number, KIND]
-    comm, datatype, status = handles[COMM], handles[DATATYPE], addresses[STATUS]
-    request = addresses[REQUESTS] + rows[number, REQUEST] * REQUEST_NBYTES
-    dest, source, sent, received = (
-        rows[number, DEST],
-        rows[number, SOURCE],
-        rows[number, LENGTH],
-        rows[number, INTO_LENGTH],
-    )
+    comm, datatype, kind, sent, received = bound.comm, bound.datatype, row[KIND], row[LENGTH], row[INTO_LENGTH]
+    dest, source, request = row[DEST], row[SOURCE], bound.requests + row[REQUEST] * REQUEST_NBYTES
     if kind == EXCHANGE:
-        return mpi.sendrecv(out, sent, datatype, dest, TAG, into, received, datatype, source, TAG, comm, status)
+        return mpi.sendrecv(out, sent, datatype, dest, TAG, into, received, datatype, source, TAG, comm, bound.status)
     if kind == POST_RECEIVE:
         return mpi.irecv(into, received, datatype, source, TAG, comm, request)
     if kind == POST_SEND:
         return mpi.isend(out, sent, datatype, dest, TAG, comm, request)
     if kind == WAIT:
-        return mpi.wait(request, status)
+        return mpi.wait(request, bound.status)
     if kind == REDUCE:
-        return mpi.reduce_local(out, into, sent, datatype, handles[OP])
-    return mpi.allreduce(out, into, sent, datatype, handles[OP], comm)
+        return mpi.reduce_local(out, into, sent, datatype, bound.op)
+    return mpi.allreduce(out, into, sent, datatype, bound.op, comm)
 
 
 @njit(error_model="numpy")
 def _run(bound):
     """One all-reduce; the code of the MPI error that ended it, or 0."""
-    rows, nbytes = bound.rows, bound.buffers[INPUT].itemsize
-    for number in range(len(rows)):
-        bound.counters[ROW] = number
-        kind, count, buffer, into = rows[number, KIND], rows[number, LENGTH], rows[number, BUFFER], rows[number, INTO]
-        offset, into_offset = rows[number, OFFSET], rows[number, INTO_OFFSET]
-        out, inward = bound.addresses[buffer] + offset * nbytes, bound.addresses[into] + into_offset * nbytes
-        if kind == COPY:
-            mpi.memcpy(inward, out, count * nbytes)
-        elif kind == REDUCE and bound.how != BY_LIBRARY:
-            arrived = bound.buffers[buffer][offset : offset + count]
-            total = bound.buffers[into][into_offset : into_offset + count]
+    counters, buffers = _int64s(bound.counters, 2), _int64s(bound.buffers, 3)
+    for number in range(bound.row_count):
+        counters[ROW] = number
+        row = _int64s(bound.rows + number * COLUMNS * 8, COLUMNS)
+        kind, count, buffer, into, offset, into_offset = (
+            row[KIND],
+            row[LENGTH],
+            row[BUFFER],
+            row[INTO],
+            row[OFFSET],
+            row[INTO_OFFSET],
+        )
+        if kind == REDUCE and bound.how != BY_LIBRARY:
+            arrived, total = _elements(bound, buffer, offset, count), _elements(bound, into, into_offset, count)
             _combine(arrived, total, bound.how, bound.halves)
         elif kind == DIVIDE:
-            _divide(bound.buffers[into], bound.divisor[0], bound.halves)
+            _divide(_elements(bound, into, into_offset, row[INTO_LENGTH]), bound.divisor, bound.halves)
         else:
-            code = _message(rows, number, out, inward, bound)
-            if code:
-                return code
+            nbytes = bound.element_nbytes
+            out, inward = buffers[buffer] + offset * nbytes, buffers[into] + into_offset * nbytes
+            if kind == COPY:
+                mpi.memcpy(inward, out, count * nbytes)
+            else:
+                code = _message(row, out, inward, bound)
+                if code:
+                    return code
     return 0
 
 
 @njit
 def _now(bound):
     """What perf_counter reads, in seconds."""
-    mpi.clock_gettime(CLOCK_MONOTONIC, bound.addresses[TIMESPEC])
-    return (bound.timespec[0] * 1_000_000_000 + bound.timespec[1]) / 1e9
+    mpi.clock_gettime(CLOCK_MONOTONIC, bound.timespec)
+    read = _int64s(bound.timespec, 2)
+    return (read[0] * 1_000_000_000 + read[1]) / 1e9
 
 
 @njit
@@ -171,16 +206,16 @@ def _begin(bound, start):
     `start.line`: [SLACK] seconds ahead, named by the rank that leads; at the common time [ORIGIN] the own clock reads
     [READING], and goes on at [RATE]; a rate of 0: the own clock is of no use.
     """
-    handles, line = bound.handles, start.line
     if start.kind == NO_START:
         return True
-    mpi.barrier(handles[SYNC_COMM])
+    mpi.barrier(start.comm)
     if start.kind == BARRIER:
         return True
+    line, named = _float64s(start.line, 4), _float64s(start.named, 1)
     if start.leads:
-        bound.named[0] = _now(bound) + line[SLACK]
-    mpi.bcast(bound.addresses[NAMED], 1, handles[DOUBLE], 0, handles[SYNC_COMM])
-    reading = line[READING] + (bound.named[0] - line[ORIGIN]) * line[RATE]
+        named[0] = _now(bound) + line[SLACK]
+    mpi.bcast(start.named, 1, start.double, 0, start.comm)
+    reading = line[READING] + (named[0] - line[ORIGIN]) * line[RATE]
     if line[RATE] == 0 or _now(bound) >= reading:
         return False
     for _ in range(LOOKS):  # noqa: SIM110 - a generator would not become a plain loop
@@ -190,22 +225,22 @@ def _begin(bound, start):
 
 
 @njit(nogil=True, error_model="numpy")
-def loop(bound, start, stamps):
-    """Make as many calls as `stamps`, float64 [3, call], has columns for entry, exit and whether it was on time.
+def loop(bound, start, stamps_address, calls):
+    """Make `calls` calls, and fill float64 [3, call] at `stamps_address`: entry, exit, whether it was on time.
 
     Gives back the code of the MPI error that ended it, or 0. Without a common start only the first entry and the last
     exit are taken: a look at the clock takes 20 ns.
     """
-    last = stamps.shape[1] - 1
-    for call in range(last + 1):
-        bound.counters[CALL], bound.counters[ROW] = call, OUTSIDE
+    stamps, counters = carray(_pointer(stamps_address, 0.0), (3, calls)), _int64s(bound.counters, 2)
+    for call in range(calls):
+        counters[CALL], counters[ROW] = call, OUTSIDE
         stamps[2, call] = _begin(bound, start)
         if start.kind != NO_START or call == 0:
             stamps[0, call] = _now(bound)
         code = _run(bound)
-        if start.kind != NO_START or call == last:
+        if start.kind != NO_START or call == calls - 1:
             stamps[1, call] = _now(bound)
         if code:
             return code
-    bound.counters[ROW] = OUTSIDE
+    counters[ROW] = OUTSIDE
     return 0

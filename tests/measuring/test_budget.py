@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.measuring.budget import MAX_REPETITIONS, TRIED, Budget, Sample, ahead, share, warmups_left
+from allreduce_bench.measuring.budget import MAX_REPETITIONS, TRIED, Budget, Sample, ahead, share, warmups_ahead
 from allreduce_bench.runs.plan import Cell, Plan
 
 STEADY, WILD = [1.0, 1.001] * 500, [1.0, 3.0] * 500
@@ -54,9 +54,9 @@ def test_the_least_time_is_kept_however_precise_and_however_many():
 
 def test_the_deadline_goes_before_everything_but_the_first_call():
     late = Budget(3, 50, 1.0, min_time_s=9.0, deadline_s=0.0)
-    assert ahead(late, Sample(0, 0.0, []), 0.1).calls == 1 and warmups_left(late, 0.1) == 0
+    assert ahead(late, Sample(0, 0.0, []), 0.1).calls == 1 and warmups_ahead(late, 1, 0.0, 0.1) == 0
     assert ahead(late, Sample(1, 0.1, [0.1]), 0.1) == (0, "within", False, False)
-    assert warmups_left(late._replace(deadline_s=None), 0.1) == 2
+    assert warmups_ahead(late._replace(deadline_s=None), 1, 0.0, 0.1) == 2
 
 
 def test_calls_that_are_not_valid_make_no_precision():

@@ -5,7 +5,7 @@ from typing import NamedTuple
 KIB, MIB = 1 << 10, 1 << 20
 OPEN_MPI, MPICH = "Open MPI", "MPICH"
 PYTHON, COMPILED = ("sendrecv", "pipelined"), ("compiled", "compiled-pipelined")
-CUTS = (64 * KIB, 256 * KIB, MIB)  # bytes: segments that pipelined executors try
+CUTS = (256 * KIB, MIB, 2 * MIB, 4 * MIB)  # bytes: segments that pipelined executors try
 WINDOWS = (2, 4)  # messages posted ahead
 
 
@@ -84,7 +84,10 @@ def against_osu(ranks: int, nbytes: int, size: str) -> Row:
     return Row(what, ranks, nbytes, ("native/compiled",), "osu_loop", goals, inverse=True, definition="osu")
 
 
-SMALL = {True: ("recursive_doubling/compiled",), False: ("recursive_doubling/sendrecv",)}  # compiled?
+SMALL = {  # compiled?
+    True: ("recursive_doubling/compiled", "recursive_doubling/compiled-pipelined/1/1"),
+    False: ("recursive_doubling/sendrecv", "recursive_doubling/pipelined/1/1"),
+}
 ROWS = (
     best(2, 16 * MIB, "16 MiB", 1.8),
     best(4, 16 * MIB, "16 MiB", 1.6),

@@ -34,7 +34,8 @@ def done(folder: Path) -> list[tuple[str, str, str]]:
     cells = []
     for path in folder.glob("launches/*.cells.csv"):
         with open(path, newline="") as file:
-            rows = [row for row in csv.DictReader(file) if row["state"] == "done" and row["executor"] != "floor"]
+            whole = [line for line in file if line.endswith("\n")]  # a rank may be writing
+        rows = [row for row in csv.DictReader(whole) if row["state"] == "done" and row["executor"] != "floor"]
         cells += [(row["launch"], row["algorithm"], row["count"]) for row in rows]
     return cells
 

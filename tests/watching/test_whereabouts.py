@@ -38,7 +38,7 @@ def test_inside_a_call_the_step_its_partners_and_all_messages_so_far_are_told():
 
 
 def test_inside_the_librarys_own_call_it_says_so_and_between_calls_it_does_not():
-    from allreduce_bench.measuring.repeat import _timed
+    from allreduce_bench.measuring.calls import timed
 
     class Sync:
         def begin(self):
@@ -46,7 +46,7 @@ def test_inside_the_librarys_own_call_it_says_so_and_between_calls_it_does_not()
             return True
 
     seen, times = [], iter(range(100))
-    _timed(lambda: lambda: seen.append(where()["call"]["step"] == 0), Sync(), lambda: float(next(times)), 3)
+    timed(lambda: lambda: seen.append(where()["call"]["step"] == 0), Sync(), lambda: float(next(times)), 3)
     assert seen == [False, True] * 3
 
 
