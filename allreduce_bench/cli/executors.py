@@ -7,7 +7,7 @@ from typing import Any
 
 from ..machine.compiler import why_not_compiled
 from ..runs.cell import COMPILED, EXECUTORS, PIPELINED, CutPrices
-from ..runs.cuts import DEFAULT_WINDOW, NOMINAL, chosen_cuts, given_cuts
+from ..runs.cuts import DEFAULT_WINDOW, NOMINAL, OVER_A_LINK_NBYTES, chosen_cuts, given_cuts
 from ..runs.plan import Plan, PlanError
 from .types import AUTO, talk
 
@@ -21,12 +21,13 @@ def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
                 raise PlanError(f"--{name} is for the executors {' and '.join(PIPELINED)}; name one with --executor")
         return plan
     plan = replace(plan, window=options["window"] or DEFAULT_WINDOW)
-    if options["segment"] is None:
-        prices = _prices(options)
-        return replace(plan, cuts=chosen_cuts(plan, prices), cut_prices=prices)
-    if options["machine"] is not None:
+    if options["segment"] is not None and options["machine"] is not None:
         raise PlanError("--segment and --machine both decide the segment; use only one of them")
-    return replace(plan, cuts=given_cuts(plan, options["segment"]))
+    over_a_link = plan.link_rate_bytes_per_s and options["machine"] is None
+    if segment_nbytes := options["segment"] or (OVER_A_LINK_NBYTES if over_a_link else None):
+        return replace(plan, segment_nbytes=segment_nbytes, cuts=given_cuts(plan, segment_nbytes))
+    prices = _prices(options)
+    return replace(plan, cuts=chosen_cuts(plan, prices), cut_prices=prices)
 
 
 def decided(names: Sequence[str]) -> tuple[str, ...]:

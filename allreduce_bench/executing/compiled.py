@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from stat import S_ISDIR
 from threading import Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numba
@@ -155,19 +155,17 @@ def _bind(made: table.Table, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI
     requests = np.full(made.requests, symbols.handle_of(MPI.REQUEST_NULL), symbols.HANDLE)
     status, timespec = np.zeros(MPI._sizeof(MPI.Status), np.uint8), np.zeros(2, np.int64)
     rows, counters, addresses = made.with_nobody(MPI.PROC_NULL), np.array([0, kernel.OUTSIDE]), _addresses(*buffers)
-    handles = [comm, datatype or CARRIERS.get(name) or DATATYPES[name], OPERATIONS[op]]
+    handles = comm, datatype or CARRIERS.get(name) or DATATYPES[name], OPERATIONS[op]
     by_library = op in ("max", "min") and name in ("float32", "float64")
-    bound = kernel.Bound(
-        rows.ctypes.data,
-        len(rows),
-        *_addresses(addresses, counters, requests, status, timespec).tolist(),
-        *(symbols.HANDLE.type(symbols.handle_of(each)) for each in handles),
-        element_nbytes=dtype.itemsize,
-        divisor=np.array([comm.size]).astype(dtype).view("uint16" if name in CARRIERS else dtype)[0],
-        how=kernel.BY_LIBRARY if by_library else HOW[op],
-        halves=name == "float16",
-    )
+    divisor = np.array([comm.size]).astype(dtype).view("uint16" if name in CARRIERS else dtype)[0]
+    reduction = divisor, kernel.BY_LIBRARY if by_library else HOW[op], name == "float16"
+    places = _addresses(rows, addresses, counters, requests, status, timespec).tolist()
+    bound = kernel.Bound(*places, *map(_handle, handles), len(rows), dtype.itemsize, *reduction)
     return _Call(bound, rows, counters, (*buffers, addresses, requests, status, timespec))
+
+
+def _handle(of: Any) -> np.integer:
+    return symbols.HANDLE.type(symbols.handle_of(of))
 
 
 def _addresses(*arrays: np.ndarray) -> np.ndarray:
@@ -184,7 +182,7 @@ def _timed_calls(call: _Call, calls: int, start: CommonStart | None) -> np.ndarr
         return _loop(call, NO_START, stamps)
     kind = kernel.BARRIER if start.slack_s is None else kernel.ROUND_TIME
     line, named = np.array([start.slack_s or 0.0, start.common_s, start.reading_s, start.rate]), np.zeros(1)
-    handles = (symbols.HANDLE.type(symbols.handle_of(each)) for each in (start.comm, MPI.DOUBLE))
+    handles = map(_handle, (start.comm, MPI.DOUBLE))
     return _loop(call, kernel.Start(kind, start.comm.rank == 0, *_addresses(line, named).tolist(), *handles), stamps)
 
 

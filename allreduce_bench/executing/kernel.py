@@ -5,7 +5,7 @@ MPI_Reduce_local takes twice as long. The greatest and least floats are left to 
 in what they make of zeros of both signs and of what is no number. 16-bit elements: see `sixteen_bits`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import carray, njit, types
@@ -35,7 +35,6 @@ class Bound(NamedTuple):
     """
 
     rows: int  # of int64 [row, column], see `table`; partners as MPI numbers them
-    row_count: int
     buffers: int  # of int64 [3]: the addresses of INPUT, OUTPUT, SCRATCH
     counters: int  # of int64 [2]: CALL and ROW, for who watches
     requests: int  # of handles
@@ -44,6 +43,7 @@ class Bound(NamedTuple):
     comm: np.integer  # handles
     datatype: np.integer
     op: np.integer
+    row_count: int
     element_nbytes: int
     divisor: np.generic  # the number of ranks, as an element; of 16-bit elements the bits, uint16
     how: int  # how to reduce
@@ -114,14 +114,16 @@ def _divide_16_bits(total, divisor, halves):
     bits16.divide_halves(total, divisor) if halves else bits16.divide_brains(total, divisor)
 
 
-@intrinsic
-def _pointer(typing_context, address, like):
+def _pointer_at(typing_context, address, like):
     """A pointer at `address` to values of the type of `like`."""
 
     def generate(context, builder, signature, arguments):
         return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
     return types.CPointer(like)(address, like), generate
+
+
+_pointer: Any = intrinsic(_pointer_at)
 
 
 @njit

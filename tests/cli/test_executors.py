@@ -45,6 +45,11 @@ def test_a_pipelined_executor_has_a_window_and_segments_by_nominal_prices():
     assert [(cut.ranks, cut.nbytes) for cut in plan.cuts] == [(2, 16 * MIB)]
 
 
+def test_over_a_link_whose_rate_is_named_segments_are_short():
+    plan = plan_of("--executor", "pipelined", "--link-rate", "100mbit")
+    assert (plan.segment_nbytes, plan.cut_prices, {cut.segment_nbytes for cut in plan.cuts}) == (16384, None, {16384})
+
+
 def test_a_segment_and_a_window_that_are_given_are_taken():
     plan = plan_of("--executor", "pipelined", "--segment", "4", "--window", "1")
     assert (plan.window, plan.cut_prices, plan.segment_nbytes) == (1, None, 4)
