@@ -160,7 +160,7 @@ def _bind(made: table.Table, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI
     divisor = np.array([comm.size]).astype(dtype).view("uint16" if name in CARRIERS else dtype)[0]
     reduction = divisor, kernel.BY_LIBRARY if by_library else HOW[op], name == "float16"
     places = _addresses(rows, addresses, counters, requests, status, timespec).tolist()
-    bound = kernel.Bound(*places, *map(_handle, handles), len(rows), dtype.itemsize, *reduction)
+    bound = kernel.Bound._make([*places, *map(_handle, handles), len(rows), dtype.itemsize, *reduction])
     return _Call(bound, rows, counters, (*buffers, addresses, requests, status, timespec))
 
 
