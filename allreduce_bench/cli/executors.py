@@ -17,7 +17,7 @@ def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
     plan = replace(plan, executors=decided(options["executor"] or plan.executors))
     if not plan.pipelined:
         for name in ("window", "machine"):
-            if options[name] is not None:
+            if options[name] is not None and not options.get("resume"):  # whose plan decides
                 raise PlanError(f"--{name} is for the executors {' and '.join(PIPELINED)}; name one with --executor")
         return plan
     plan = replace(plan, window=options["window"] or DEFAULT_WINDOW)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..lab.enter import run_in_lab
 from ..lab.lab import AGENT, INTERFACE, LabError, lab_around, rates_of_hosts
+from ..machine.virtual_hosts import describe
 from ..runs.folder import RunFolder
 from ..runs.hosts import slots_of
 from ..runs.recorder import is_taken
@@ -36,6 +37,7 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
     They are those of the options, or of the run that is resumed. Raises LabError, RunError.
     """
     rates, lab = _rates_asked(options), lab_around(os.environ)
+    _refuse_other_hosts(options, rates)
     if lab is None:
         return rates
     if rates and rates != lab.rates_bytes_per_s:
@@ -43,15 +45,28 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
     return ()
 
 
+def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) -> None:
+    """Raises LabError where a run is to be continued on other virtual hosts than those that it was measured on."""
+    stored, name = _rates_of_run(options), options["output"]
+    if stored is not None and options["virtual_hosts"] is not None and rates != stored:
+        where = describe(stored) if stored else "no virtual hosts"
+        raise LabError(f"{name}: was measured on {where}; --resume uses the same again: leave out --virtual-hosts")
+
+
+def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """Of the run to be continued; None: there is none."""
+    folder: Path | None = options["output"]
+    if options["resume"] and folder and is_taken(folder):
+        return RunFolder(folder).plan().start.virtual_rates_bytes_per_s
+    return None
+
+
 def _rates_asked(options: Mapping[str, Any]) -> tuple[float, ...]:
     if options["virtual_hosts"] is not None:
         if given := [name for name in ("hosts", "hostfile") if options[name]]:
             raise LabError(f"--virtual-hosts and --{given[0]} both name hosts; use only one of them")
         return rates_of_hosts(options["virtual_hosts"], options["link_rate"] or parse_rates(DEFAULT_RATE))
-    folder: Path | None = options["output"]
-    if options["resume"] and folder and is_taken(folder):
-        return RunFolder(folder).plan().start.virtual_rates_bytes_per_s
-    return ()
+    return _rates_of_run(options) or ()
 
 
 def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
@@ -63,6 +78,8 @@ def with_lab(start: Start, environ: Mapping[str, str]) -> Start:
     hosts = start.hosts or lab.names
     if unknown := [name for name, _ in map(slots_of, hosts) if name not in rate_of_host]:
         raise LabError(f"host '{unknown[0]}' is not in this lab; its hosts: {', '.join(lab.names)}")
+    if start.interface and start.interface != INTERFACE:
+        raise LabError(f"--interface {start.interface}: virtual hosts have one interface, {INTERFACE}; leave it out")
     return replace(
         start,
         hosts=hosts,

@@ -49,7 +49,8 @@ def lab() -> None:
         "lab run -- run -a ring,native --sizes 8,64K,8M",
         "lab run --hosts 2 --rate 200mbit -- run --ranks-per-node 2",
         "lab run --hosts 4 --rate 100mbit,100mbit,50mbit,100mbit -- health",
-    )
+    ),
+    context_settings={"allow_interspersed_args": False},  # what follows COMMAND is its own
 )
 @_host_options
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND [OPTIONS]...")

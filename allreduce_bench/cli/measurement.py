@@ -110,7 +110,7 @@ REPEATED = (
         type=DURATION,
         default=f"{Plan.cell_time_s * 1e3:g}ms",
         **SHOWN,
-        help="A cell stops after this time at the latest, e.g. 2s.",
+        help="A cell stops after this time at the latest, e.g. 2s; not with --iters.",
     ),
     click.option(
         "--min-time",

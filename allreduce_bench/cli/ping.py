@@ -7,6 +7,7 @@ import sys
 from typing import NamedTuple
 
 from ..lab.build import PAYLOAD_SHARE
+from ..machine.virtual_hosts import bucket_nbytes
 from ..measuring.startup import thread_level
 from ..runs.start import Start
 from ..units import format_time
@@ -47,8 +48,8 @@ def ping() -> Ping:
 
 
 def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:
-    """`alpha is 31.0 us by a ping-pong of 8 B; …`."""
-    rate = found.long_nbytes / found.long_s
+    """`ping-pong: 8 B take 31.0 us one way; …`; what the link passes at once after a pause is no part of its rate."""
+    rate = (found.long_nbytes - bucket_nbytes(rate_bytes_per_s)) / found.long_s
     return (
         f"ping-pong: 8 B take {format_time(found.short_s)} one way; 1 MiB goes at {rate * 8e-6:.4g} Mbit/s, "
         f"{rate / rate_bytes_per_s:.1%} of the link's rate (headers leave {PAYLOAD_SHARE:.1%})"

@@ -7,6 +7,7 @@ import click
 
 from ..algorithms import builtin, find
 from ..runs.atomic_write import is_stream, write_given
+from ..runs.cell import EXECUTORS
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
 from ..schedule.rendezvous import Refusal
@@ -33,6 +34,9 @@ def list_() -> None:
     echo_wrapped(["native", "    The MPI library's own MPI_Allreduce, measured beside them"])
     floors = "    Reference times, measured with every run: an empty call, a local copy, a local reduction"
     echo_wrapped([", ".join(FLOORS), floors])
+    echo_wrapped(
+        [f"run --executor {','.join(EXECUTORS)}", "    How the steps of an algorithm are run; sendrecv is the default"]
+    )
 
 
 @click.command(

@@ -2,7 +2,7 @@
 
 * links: between N nodes each node's link carries at least 2(N-1)/N * n bytes out and as many in. The bandwidth bound
   for ranks (Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009) applies to nodes as well. The total rate of
-  the node counts, whether its ranks share one link or use several.
+  the node counts, whether its ranks share one link or use several. What a virtual link passes at once is taken off.
 * latency: ceil(log2 N) messages between nodes follow each other (Chan et al., Concurrency and Computation 19(13),
   2007); one takes half of the least round trip that comparing clocks saw. Within a node that is the interpreter's time.
 * local work: the ranks together reduce (p-1) n elements, so one of them at least (p-1)/p n. On a single node p vectors
@@ -18,6 +18,7 @@ from math import ceil, log2
 from typing import NamedTuple
 
 from ..machine.traffic import LOOPBACK, parse_traffic, total_traffic
+from ..machine.virtual_hosts import bucket_nbytes
 from ..runs.plan import Plan
 from ..units import format_rate
 from .summary_row import SummaryRow
@@ -32,6 +33,7 @@ class NodeLink(NamedTuple):
 
     rate_bytes_per_s: float
     words: str  # such as `hsn0, 200 Gbit/s as reported by the system`
+    free_nbytes: float = 0.0  # that it passes at once after a pause
 
 
 def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mapping]) -> None:
@@ -43,7 +45,7 @@ def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mappin
     for ranks in plan.ranks:
         rows_of_ranks = [row for row in every if row["ranks"] == ranks]
         facts = [fact for fact in attempts if fact["ranks"] == ranks]
-        link = link_of(plan.link_rate_bytes_per_s, [row for row in rows_of_ranks if row.get("wire")], facts)
+        link = link_of(plan, [row for row in rows_of_ranks if row.get("wire")], facts)
         alpha_s = message_s(facts)
         for row in rows_of_ranks:
             row |= {"limit_s": None, "limit_by": None, "of_limit": None, "own_limit_s": None, "of_own_limit": None}
@@ -64,8 +66,8 @@ def limits_of(row: SummaryRow, link: NodeLink | None, alpha_s: float | None) -> 
     """Of LIMITS those of which the figures are known: seconds of any all-reduce of the row's ranks and vector."""
     limits: dict[str, float] = {}
     nodes = row.get("nodes") or 1
-    if link and nodes > 1:
-        limits[LINKS] = least_s(row["nbytes"], nodes, link)
+    if link and nodes > 1 and (links_s := least_s(row["nbytes"], nodes, link)):
+        limits[LINKS] = links_s
     if alpha_s and nodes > 1:
         limits[LATENCY] = ceil(log2(nodes)) * alpha_s
     if work := local_work(row):
@@ -78,7 +80,7 @@ def own_limits_of(row: SummaryRow, link: NodeLink | None) -> list[float]:
     """Seconds that the row's own schedule needs at least; none: it is not known, as of native."""
     limits = []
     if link and (node_nbytes := row.get("node_nbytes")):
-        limits.append(node_nbytes / link.rate_bytes_per_s)
+        limits.append(link_s(node_nbytes, link))
     work = local_work(row)
     received_nbytes, reduced_nbytes = row.get("received_nbytes"), row.get("reduced_nbytes")
     if work and received_nbytes is not None and reduced_nbytes is not None:
@@ -113,7 +115,12 @@ def message_s(attempts: Iterable[Mapping]) -> float | None:
 
 def least_s(nbytes: int, nodes: int, link: NodeLink) -> float:
     """The least seconds of an all-reduce of `nbytes` between `nodes` nodes."""
-    return 2 * (nodes - 1) / nodes * nbytes / link.rate_bytes_per_s
+    return link_s(2 * (nodes - 1) / nodes * nbytes, link)
+
+
+def link_s(nbytes: float, link: NodeLink) -> float:
+    """The seconds that a node's link needs for `nbytes` in one direction."""
+    return max(0.0, nbytes - link.free_nbytes) / link.rate_bytes_per_s
 
 
 def share_of_limit(limit_s: float, time_s: float) -> float | None:
@@ -137,17 +144,19 @@ def refutes_limit(row: SummaryRow) -> bool:
     return passes_limit(row) and row["time_high_s"] < (row["limit_s"] or 0.0)
 
 
-def link_of(stated_bytes_per_s: float | None, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -> NodeLink | None:
+def link_of(plan: Plan, marks: Iterable[Mapping], attempts: Sequence[Mapping]) -> NodeLink | None:
     """The links that carried the cells of `marks` (rows with `wire`), on the machines of `attempts`.
 
-    A stated rate takes precedence over that of the system; None if neither is known, or with one node.
+    A rate that the plan states takes precedence over that of the system; None if neither is known, or with one node.
     """
     if all((fact.get("nodes") or 1) < 2 for fact in attempts):
         return None
     names = _carrying_interfaces(marks)
     label = " and ".join(names) or "link"
-    if stated_bytes_per_s:
-        return NodeLink(stated_bytes_per_s, f"{label}, {format_rate(stated_bytes_per_s)} from --link-rate")
+    if rate := plan.link_rate_bytes_per_s:
+        virtual = bool(plan.start.virtual_rates_bytes_per_s)
+        source = "of the virtual hosts" if virtual else "from --link-rate"
+        return NodeLink(rate, f"{label}, {format_rate(rate)} {source}", bucket_nbytes(rate) if virtual else 0.0)
     rates = [_slowest_rate(name, attempts) for name in names]
     if not rates or None in rates:
         return None

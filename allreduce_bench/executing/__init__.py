@@ -217,7 +217,7 @@ class Binding:
         """Bind one reduction."""
         if self.ufunc is not None:
             total = self._array(operation.into)
-            return partial(self.ufunc, self._array(operation.view), total, total)
+            return partial(self.ufunc, self._array(operation.view), total, out=total)
         return partial(self.op.Reduce_local, self.message(operation.view), self.message(operation.into))
 
     def _array(self, view: View) -> np.ndarray:

@@ -6,10 +6,10 @@ free after a pause. So it is kept small: one frame, and what comes in while the 
 frame alone a link of 100 Mbit/s carried 3 % less; with 64 KiB messages of 64 KiB cost nothing.)
 """
 
+from ..machine.virtual_hosts import ETHERNET, MTU, bucket_nbytes
+
 HOST = ("-n", "-m", "-u", "-i")  # what a host has of its own: network, mounts, name, System V memory
-MTU = 9000
-ETHERNET, IP_AND_TCP = 14, 20 + 20 + 12  # bytes of header: a frame's without its checksum; TCP's with time stamps
-LATE_S = 0.5e-3  # of the kernel's timer
+IP_AND_TCP = 20 + 20 + 12  # bytes of header; TCP's with time stamps
 PAYLOAD_SHARE = (MTU - IP_AND_TCP) / (MTU + ETHERNET)  # of a link's rate, that is left for messages; 99.3 %
 
 
@@ -17,7 +17,7 @@ def bucket(rate_bytes_per_s: float | None, mtu: int = MTU) -> str:
     """`RATE:BURST` of a link for the script, in bit/s and bytes; `none` where its rate is unlimited."""
     if rate_bytes_per_s is None:
         return "none"
-    return f"{rate_bytes_per_s * 8:.0f}:{mtu + ETHERNET + rate_bytes_per_s * LATE_S:.0f}"
+    return f"{rate_bytes_per_s * 8:.0f}:{bucket_nbytes(rate_bytes_per_s, mtu):.0f}"
 
 
 AGENT = rf"""#!/bin/bash

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from ..machine.virtual_hosts import MTU
 from ..watching.lifeline import KILL, end_with_parent
-from .build import AGENT, HOST, MTU, SCRIPT, bucket
+from .build import AGENT, HOST, SCRIPT, bucket
 from .lab import Lab, LabError
 
 PROGRAMS = {  # and the package of each

@@ -5,6 +5,15 @@ from collections.abc import Sequence
 from ..units import format_rate
 from . import finding
 
+MTU = 9000
+ETHERNET = 14  # bytes of a frame's header
+LATE_S = 0.5e-3  # of the kernel's timer
+
+
+def bucket_nbytes(rate_bytes_per_s: float, mtu: int = MTU) -> float:
+    """Bytes that a link passes at once after a pause: one frame, and what comes in while a timer is late."""
+    return mtu + ETHERNET + rate_bytes_per_s * LATE_S
+
 
 def virtual_finding(ranks: int, cores: int, shared: bool, rates_bytes_per_s: Sequence[float]) -> dict:
     """The finding that the hosts of `ranks` ranks are virtual, with a rate for each host's link.

@@ -8,12 +8,15 @@ from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
-from ..runs.schema import ALONE, FLOOR
+from ..runs.schema import ALONE, FLOOR, FLOORS
 from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
 from .cell import CellOutcome, outcome_of
 from .context import Context
+
+doing("writing the rows of a cell", counts="rows")(Recorder.cell)
+doing("waiting for the disk")(Recorder.cell_of_lines)
 
 
 class ProgressListener(Protocol):
@@ -47,7 +50,8 @@ def measure_cells(
         if context.comm.bcast(listener.is_warned()):
             break
         facts = _facts_before(context, cell)
-        label = f"{competitor_name(cell.algorithm, cell.executor)} {format_size(facts['nbytes'])}"
+        name = FLOORS[cell.algorithm] if cell.executor == FLOOR else competitor_name(cell.algorithm, cell.executor)
+        label = f"{name} {format_size(facts['nbytes'])}"
         label += f" {cell.groups}" if cell.groups else ""
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})

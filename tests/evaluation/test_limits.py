@@ -7,6 +7,7 @@ from made_runs import build_run
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.evaluation.limits import (
+    LATENCY,
     NodeLink,
     add_limits,
     least_s,
@@ -21,6 +22,8 @@ from allreduce_bench.evaluation.limits import (
     share_of_limit,
 )
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.runs.plan import Plan
+from allreduce_bench.runs.start import Start
 from allreduce_bench.schedule import elements
 from allreduce_bench.schedule.topology import Topology
 
@@ -28,39 +31,52 @@ MACHINE = {"interfaces": [{"name": "hsn0", "rate_bytes_per_s": 25e9}, {"name": "
 ATTEMPT = {"nodes": 2, "machines": [MACHINE, {"interfaces": [{"name": "hsn0", "rate_bytes_per_s": 1e9}]}]}
 
 
+def stated(rate: float | None, virtual: tuple[float, ...] = ()) -> Plan:
+    start = Start(virtual_rates_bytes_per_s=virtual)
+    return Plan(("ring",), (8,), (2,), link_rate_bytes_per_s=rate, start=start)
+
+
+def test_what_a_virtual_link_passes_at_once_is_no_part_of_the_limit():
+    link = link_of(stated(12.5e6, (12.5e6, 12.5e6)), [{"wire": "e0=1000"}], [{"nodes": 2, "machines": []}])
+    assert link == NodeLink(12.5e6, "e0, 100 Mbit/s of the virtual hosts", 9014 + 6250)
+    assert least_s(8192, 2, link) == 0 and least_s(8 << 20, 2, link) == ((8 << 20) - 9014 - 6250) / 12.5e6
+    row = {"nodes": 2, "nbytes": 8192, "ranks": 2}
+    assert limits_of(row, link, 30e-6) == {LATENCY: 30e-6} and limits_of(row, link, None) == {}
+
+
 def test_a_node_sends_and_receives_its_part():
-    link = link_of(1e9, [], [ATTEMPT])
+    link = link_of(stated(1e9), [], [ATTEMPT])
     assert least_s(1_000_000, 2, link) == 1e-3 and least_s(1_000_000, 4, link) == 1.5e-3
 
 
 def test_the_slowest_machine_counts_and_little_used_interfaces_do_not():
-    link = link_of(None, [{"wire": "hsn0=1000 eth0=100"}], [ATTEMPT])
+    link = link_of(stated(None), [{"wire": "hsn0=1000 eth0=100"}], [ATTEMPT])
     assert link.rate_bytes_per_s == 1e9 and link.words == "hsn0, 8 Gbit/s as reported by the system"
 
 
 def test_ports_go_before_interfaces():
     ports = {"nodes": 2, "machines": [{**MACHINE, "port_rates_bytes_per_s": {"hsn0": 5e9}}]}
-    assert link_of(None, [{"wire": "hsn0=1000"}], [ports]).rate_bytes_per_s == 5e9
+    assert link_of(stated(None), [{"wire": "hsn0=1000"}], [ports]).rate_bytes_per_s == 5e9
 
 
 def test_an_unknown_rate_bounds_nothing():
-    assert link_of(None, [{"wire": "hsn0=1000 eth0=900"}], [ATTEMPT]) is None
-    assert link_of(None, [], [ATTEMPT]) is None
+    assert link_of(stated(None), [{"wire": "hsn0=1000 eth0=900"}], [ATTEMPT]) is None
+    assert link_of(stated(None), [], [ATTEMPT]) is None
 
 
 def test_on_one_node_there_is_no_link():
-    assert link_of(1e9, [{"wire": "hsn0=1000"}], [{"nodes": 1, "machines": [MACHINE]}]) is None
+    assert link_of(stated(1e9), [{"wire": "hsn0=1000"}], [{"nodes": 1, "machines": [MACHINE]}]) is None
 
 
 def test_the_limit_takes_the_links_that_carried_the_bytes():
     machine = {"interfaces": [{"name": "a0", "rate_bytes_per_s": 1e9}, {"name": "b0", "rate_bytes_per_s": None}]}
     two_nodes, carried = [{"nodes": 2, "machines": [machine, machine]}], [{"wire": "a0=1000 b0=3 lo=9999"}]
-    assert link_of(None, carried, two_nodes) == NodeLink(1e9, "a0, 8 Gbit/s as reported by the system")
-    assert link_of(None, [{"wire": "a0=1000 b0=900"}], two_nodes) is None  # b0 does not say its rate
-    assert link_of(5e8, carried, two_nodes) == NodeLink(5e8, "a0, 4 Gbit/s from --link-rate")
-    assert link_of(5e8, carried, [{"nodes": 1, "machines": [machine]}]) is None
+    assert link_of(stated(None), carried, two_nodes) == NodeLink(1e9, "a0, 8 Gbit/s as reported by the system")
+    assert link_of(stated(None), [{"wire": "a0=1000 b0=900"}], two_nodes) is None  # b0 does not say its rate
+    assert link_of(stated(5e8), carried, two_nodes) == NodeLink(5e8, "a0, 4 Gbit/s from --link-rate")
+    assert link_of(stated(5e8), carried, [{"nodes": 1, "machines": [machine]}]) is None
     fabric = [{"nodes": 2, "machines": [{"port_rates_bytes_per_s": {"mlx5_0:1": 25e9}}] * 2}]
-    assert link_of(None, [{"wire": "mlx5_0:1=1000"}], fabric) == NodeLink(
+    assert link_of(stated(None), [{"wire": "mlx5_0:1=1000"}], fabric) == NodeLink(
         25e9, "mlx5_0:1, 200 Gbit/s as reported by the system"
     )
     assert least_s(1000, 4, NodeLink(100.0, "")) == pytest.approx(15.0)

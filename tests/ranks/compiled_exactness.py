@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from exactness import KINDS, by_hand, cases, in_two_ranges
+from exactness import KINDS, by_hand, cases, in_two_ranges, report
 from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
@@ -162,16 +162,7 @@ def main(options) -> None:
         symbols.load_symbols = partial(symbols.load_symbols, MPI_Isend="MPI_Issend")
     for dtype in sorted(DTYPES):
         assert compile_in_turns(comm, topology, dtype) is None
-    number = failed = 0
-    for words, wrong in all_cases(comm, options):
-        number += 1
-        failed += wrong > 0
-        if wrong and comm.rank == 0:
-            print(f"wrong ({wrong}): {words}", flush=True)
-    if comm.rank == 0:
-        print(f"{number} cases, {failed} wrong", flush=True)
-    if failed:
-        MPI.COMM_WORLD.Abort(1)
+    report(comm, all_cases(comm, options))
 
 
 if __name__ == "__main__":

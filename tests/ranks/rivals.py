@@ -5,8 +5,9 @@
 Rank 0 prints a line of JSON: `times`, rival -> seconds, median over blocks; `ratios`, rival -> median over turns of the
 time of the first rival's block over that of its own; `absent`, rival -> why it cannot be measured here. A rival is
 `algorithm/executor`, for pipelined executors `algorithm/executor/segment/window` (elements and messages); `plain_ring`
-is the loop of plain_ring.py over prepared buffers, `osu_loop` that of osu_loop.c, which `library` names. `definition`
-is `max`: median over calls of the maximum over ranks, each after a barrier, or `osu`: the mean over ranks and calls.
+is the loop of plain_ring.py over prepared buffers, `osu_loop` and `pair_loop` are those of osu_loop.c, which `library`
+names. `definition` is `max`: median over calls of the maximum over ranks, each after a barrier, or `osu`: the mean over
+ranks and calls.
 """
 
 import ctypes
@@ -60,11 +61,11 @@ def compiled_loop(prepared, comm: MPI.Comm) -> Timed:
     return timed
 
 
-def c_loop(library: str, send: np.ndarray, recv: np.ndarray, comm: MPI.Comm) -> Timed:
+def c_loop(name: str, library: str, send: np.ndarray, recv: np.ndarray, comm: MPI.Comm) -> Timed:
     """Calls from C."""
     if not library:
         raise Absent("no mpicc or no header of this MPI")
-    loop = ctypes.CDLL(library).osu_loop
+    loop = getattr(ctypes.CDLL(library), name)
 
     def timed(calls: int) -> np.ndarray:
         times = np.empty(calls)
@@ -72,7 +73,7 @@ def c_loop(library: str, send: np.ndarray, recv: np.ndarray, comm: MPI.Comm) -> 
         handle, sendbuf, recvbuf, seconds = map(ctypes.c_void_p, places)
         comm.Barrier()  # its own ones stand after the calls
         if loop(handle, sendbuf, recvbuf, send.size, calls, seconds):
-            raise RuntimeError("osu_loop failed")
+            raise RuntimeError(f"{name} failed")
         return times
 
     return timed
@@ -81,8 +82,8 @@ def c_loop(library: str, send: np.ndarray, recv: np.ndarray, comm: MPI.Comm) -> 
 def bound(rival: str, library: str, send: np.ndarray, recv: np.ndarray, comm: MPI.Comm) -> Timed:
     """What times calls of `rival`. Raises Absent."""
     algorithm, executor, segment, window = [*rival.split("/"), "", "", ""][:4]
-    if algorithm == "osu_loop":
-        return c_loop(library, send, recv, comm)
+    if algorithm in ("osu_loop", "pair_loop"):
+        return c_loop(algorithm, library, send, recv, comm)
     if algorithm == "plain_ring":
         return from_python(prepared_ring(send, recv, comm), comm)
     ways = getattr(executing, "NATIVES", {"native": executing.native}) if algorithm == "native" else executing.EXECUTORS

@@ -103,6 +103,16 @@ ROWS = (
         inverse=True,
     ),
     Row(
+        "recursive doubling, compiled, against a C loop of MPI_Sendrecv, 4 B, 2 ranks",
+        2,
+        4,
+        SMALL[True][:1],
+        "pair_loop",
+        both(Goal(high=1.1)),
+        inverse=True,
+        definition="osu",
+    ),
+    Row(
         "recursive doubling against native, both from Python, 4 B, 2 ranks",
         2,
         4,

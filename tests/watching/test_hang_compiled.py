@@ -12,15 +12,9 @@ from interpreters import interpreters
 from measured_runs import nobody_is_left, processes
 
 WITH_NUMBA = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/numba"))]
-# all cells run compiled; rank 0 tells that the one of `mine` has begun
-COMPILED = """from dataclasses import replace
-from pathlib import Path
+# a ring that tells when its cell has begun
+RING = """from pathlib import Path
 from allreduce_bench.algorithms import Cost, algorithm, find
-from allreduce_bench.runs.plan import Plan
-planned = Plan.cells
-def compiled(self, launch):
-    return [cell if cell.executor == "floor" else replace(cell, executor="compiled") for cell in planned(self, launch)]
-Plan.cells = compiled
 @algorithm(cost=lambda size, topology, count, segment: Cost(1, count, count), exact=False, formula="?")
 def mine(rank, size, topology, count, segment):
     Path(__file__ + ".begun").touch()
@@ -37,8 +31,21 @@ def python(request) -> Path:
 
 def test_a_rank_that_stops_in_compiled_code_is_named_with_the_step_that_waits_for_it(python, tmp_path):
     folder, mine = tmp_path / "run", tmp_path / "mine.py"
-    mine.write_text(COMPILED)
-    words = ["-n", "3", "-a", str(mine), "--sizes", "64K", "--cell-time", "60s", "--min-time", "60s"]
+    mine.write_text(RING)
+    words = [
+        "-n",
+        "3",
+        "-a",
+        str(mine),
+        "--sizes",
+        "4M",
+        "--executor",
+        "compiled",
+        "--cell-time",
+        "60s",
+        "--min-time",
+        "60s",
+    ]
     words += ["--no-reference-times", "--launches", "1", "--timeout", "4s", "-o", str(folder)]
     command = [str(python), "-m", "allreduce_bench", "run", *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
+from ...runs.dtypes import DTYPES
 from ...runs.rows import RunError
 from ...units import format_size, in_ranks
 from ..doubt import OTHER_DEFINITION
@@ -189,9 +190,16 @@ def _unique_names(rows: dict[MatchKey, SummaryRow]) -> dict[MatchKey, str]:
     short = {key: _short_name(row) for key, row in rows.items()}
     count = Counter(short.values())
     return {
-        key: name if count[name] == 1 else f"{name}, {key.executor}, segment {key.segment}{_window_text(key)}"
+        key: name if count[name] == 1 else f"{name}, {key.executor}, {_segment_text(key)}{_window_text(key)}"
         for key, name in short.items()
     }
+
+
+def _segment_text(key: MatchKey) -> str:
+    if not key.segment:
+        return "whole messages"
+    itemsize = DTYPES.get(key.dtype or "")
+    return f"segment {format_size(key.segment * itemsize) if itemsize else f'{key.segment} elements'}"
 
 
 def _window_text(key: MatchKey) -> str:
