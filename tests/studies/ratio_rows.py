@@ -108,7 +108,7 @@ ROWS = (
         4,
         SMALL[True][:1],
         "pair_loop",
-        both(Goal(high=1.1)),
+        both(Goal(high=1.15)),
         inverse=True,
         definition="osu",
     ),
