@@ -11,7 +11,7 @@ STUDIES = error_rates two_states mutations damaged_runs damaged_inputs regressio
 demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
 
-# Two workers: tests over MPI are one's alone, see tests/conftest.py
+# Two workers: tests over MPI take turns, see tests/conftest.py
 test: .venv/test.stamp .venv-mpich/test.stamp
 	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2
 

@@ -28,18 +28,20 @@ def no_width_of_whoever_runs_the_tests():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Of several workers one has all tests over MPI, one after the other; the others have the rest, file by file."""
+    """Tests that take turns over MPI go to one worker, one after the other; the rest goes file by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Turns(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "mpi" if is_over_mpi(config.rootpath / file) else file
+            return turn_of(config.rootpath / nodeid.partition("::")[0])
 
     return Turns(config, log)
 
 
 @cache
-def is_over_mpi(path: Path) -> bool:
-    """Whether the tests of a file must have no others over MPI beside them."""
-    return path.parent.name in ALONE or "interpreters" in path.read_text()
+def turn_of(path: Path) -> str:
+    """What a file of tests is in turns with: tests that measure or watch, or other ones over MPI; else itself alone."""
+    folder = path.parent.name
+    if folder in ALONE or "interpreters" in path.read_text():
+        return "measuring over MPI" if folder in (*ALONE, "measuring") else "over MPI"
+    return str(path)

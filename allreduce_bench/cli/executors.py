@@ -17,8 +17,13 @@ def with_executors(plan: Plan, options: Mapping[str, Any]) -> Plan:
     plan = replace(plan, executors=decided(options["executor"] or plan.executors))
     if not plan.pipelined:
         for name in ("window", "machine"):
-            if options[name] is not None and not options.get("resume"):  # whose plan decides
-                raise PlanError(f"--{name} is for the executors {' and '.join(PIPELINED)}; name one with --executor")
+            if options[name] is not None:
+                advice = (
+                    "leave it out, --resume takes it from the run"
+                    if options.get("resume")
+                    else "name one with --executor"
+                )
+                raise PlanError(f"--{name} is for the executors {' and '.join(PIPELINED)}; {advice}")
         return plan
     plan = replace(plan, window=options["window"] or DEFAULT_WINDOW)
     if options["segment"] is not None and options["machine"] is not None:

@@ -46,7 +46,7 @@ def habit_of(words: Sequence[str]) -> str:
 def _sentence(error: click.ClickException) -> str:
     """The message of click, in one line that begins with the command."""
     context = getattr(error, "ctx", None)
-    command = context.command.name if context is not None and context.parent is not None else ""
+    command = _command_of(context)
     said = f"{command}: " if command else ""
     if isinstance(error, click.NoSuchOption):
         return f"{said}{_no_option(error, command)}"
@@ -55,6 +55,15 @@ def _sentence(error: click.ClickException) -> str:
     if isinstance(error, click.BadParameter) and error.param is not None:
         return f"{_name(error.param)}: {_bad_value(error.message, error.param)}"
     return f"{said}{_in_small(error)}"
+
+
+def _command_of(context: click.Context | None) -> str:
+    """`lab ping`; empty: no command."""
+    names: list[str] = []
+    while context is not None and context.parent is not None:
+        names.insert(0, context.command.name or "")
+        context = context.parent
+    return " ".join(names)
 
 
 def _in_small(error: click.ClickException) -> str:

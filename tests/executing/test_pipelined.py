@@ -25,7 +25,7 @@ def test_every_algorithm_is_exact_with_the_bits_of_blocking_exchanges(python, ra
     status, words = mpirun(python, ranks, "exact_pipelines.py", buffers, *([] if FULL else ["--sample"]), timeout_s=900)
     number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
     assert status == 0 and number, words
-    assert int(number[1]) > (1000 if FULL else 80)
+    assert int(number[1]) > (300 if FULL else 80)
 
 
 def test_the_check_notices_damage(python):
