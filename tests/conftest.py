@@ -1,10 +1,14 @@
-"""What every test needs: places of its own for what MPIs leave behind, and its turn at the cores."""
+"""What every test needs: places of its own for what MPIs leave behind, its turn at the cores, and patience there."""
 
 import tempfile
 from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # cores are shared
+settings.load_profile("busy")
 
 ALONE = ("cluster", "launching", "machine", "watching")  # folders of tests that look at all processes and at the load
 
