@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from interpreters import interpreters
 
+from allreduce_bench.runs.recorder import Recorder
 from allreduce_bench.watching import whereabouts
 from allreduce_bench.watching.whereabouts import doing, stepping, where
 
@@ -54,6 +55,7 @@ def test_the_loops_that_places_count_exist():
     from allreduce_bench.measuring import back_to_back, calls, in_groups, launch, repeat
 
     counted = (launch.measure_cells, in_groups.outcome_alone, repeat.repeat, calls.timed, back_to_back._in_python)
+    counted += (Recorder.cell,)  # a million rows take seconds
     loops = {code: activity.counts for code, activity in whereabouts._activities.items() if activity.counts}
     assert {function.__code__ for function in counted} <= loops.keys()
     for code, variable in loops.items():
