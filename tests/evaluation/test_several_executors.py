@@ -2,7 +2,7 @@
 
 import pytest
 from made_runs import build_run
-from places import ROOT
+from places import DATA
 
 from allreduce_bench.evaluation.comparison.matching import match_cells
 from allreduce_bench.evaluation.comparison.reading import read_sides
@@ -86,7 +86,7 @@ def test_a_resumed_run_measures_the_executors_that_are_missing(tmp_path):
 
 
 def test_runs_of_before_have_no_window_and_are_read(tmp_path):
-    example = RunFolder(ROOT / "docs" / "example")
+    example = RunFolder(DATA / "run_with_dissemination")
     assert example.plan().executors == ("sendrecv",) and not example.pending(example.plan())
     assert {row["window"] for row in example.marks()} == {row["window"] for row in example.repetitions()} == {""}
     assert not example.damages()
