@@ -50,7 +50,7 @@ def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) ->
     stored, name = _rates_of_run(options), options["output"]
     if stored is not None and options["virtual_hosts"] is not None and rates != stored:
         where = describe(stored) if stored else "no virtual hosts"
-        raise LabError(f"{name}: was measured on {where}; --resume uses the same again: leave out --virtual-hosts")
+        raise LabError(f"{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {name}")
 
 
 def _rates_of_run(options: Mapping[str, Any]) -> tuple[float, ...] | None:
