@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from interpreters import FULL, interpreters
+from interpreters import FULL, in_turn, interpreters
 from measured_runs import with_package
 from rank_programs import mpirun
 
@@ -25,6 +25,7 @@ def python(request) -> Path:
 def test_every_algorithm_is_exact_from_compiled_code(python, ranks, buffers):
     if not FULL and ranks % 2 == (buffers == "--buffered") and ranks != 1:
         pytest.skip("a sample: even numbers of ranks buffered, odd ones synchronous")
+    in_turn((ranks + 1) // 2, python)
     sample = [] if FULL else ["--sample"]
     status, words = mpirun(python, ranks, "compiled_exactness.py", buffers, *sample, timeout_s=1800 if FULL else 300)
     number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
