@@ -47,8 +47,10 @@ def rates_to_enter(options: Mapping[str, Any]) -> tuple[float, ...]:
 
 def _refuse_other_hosts(options: Mapping[str, Any], rates: tuple[float, ...]) -> None:
     """Raises LabError where a run is to be continued on other virtual hosts than those that it was measured on."""
+    if options["virtual_hosts"] is None:
+        return
     stored, name = _rates_of_run(options), options["output"]
-    if stored is not None and options["virtual_hosts"] is not None and rates != stored:
+    if stored is not None and rates != stored:
         where = describe(stored) if stored else "no virtual hosts"
         raise LabError(f"{name}: was measured on {where}; to continue it: allreduce-bench run --resume -o {name}")
 

@@ -10,6 +10,7 @@ executors, `table` (a program as integers), `symbols` and `kernel` (what runs a 
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -184,7 +185,7 @@ class Binding:
         self.buffers = sendbuf, recvbuf, np.empty(program.scratch, sendbuf.dtype)  # INPUT, OUTPUT, SCRATCH
         self.datatype = carrier or DATATYPES[sendbuf.dtype.name]
         self.op, self.ufunc = OPERATIONS[op], UFUNCS[op]
-        self.numpy_from = 0 if carrier else LARGEST_COUNT if op in ("max", "min") else NUMPY_FROM  # elements
+        self.numpy_from = 0 if carrier else inf if op in ("max", "min") else NUMPY_FROM  # elements
         self.indexed: list[MPI.Datatype] = []  # types of messages of several ranges
 
     def calls(self) -> list[Callable[[], object]]:

@@ -10,7 +10,7 @@ from statistics import median
 from ratio_rows import LabRow
 
 LAUNCHED_ON = "as run chooses"  # the thread level
-HOSTS, RATE, SEGMENT = "4", "100mbit", "16K"
+HOSTS, RATE = "4", "100mbit"
 EXECUTORS = ("pipelined", "compiled-pipelined", "sendrecv")  # the first that there is
 UNKNOWN = "no such option"
 Values = dict[str, list[float]]  # row -> a value of each launch
@@ -23,7 +23,7 @@ def measure_lab(python: str, rows: Sequence[LabRow], launches: int) -> tuple[Val
         for executor in EXECUTORS:
             run = Path(folder) / executor
             words = f"-a native,ring,two_tree --sizes 8M -n {HOSTS} --virtual-hosts {HOSTS} --link-rate {RATE}".split()
-            words += [] if executor == "sendrecv" else ["--executor", executor, "--segment", SEGMENT]
+            words += [] if executor == "sendrecv" else ["--executor", executor]
             words += ["--launches", str(launches), "--iters", "5", "--warmups", "1", "-o", str(run)]
             command = [python, "-m", "allreduce_bench", "run", *words]
             result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)

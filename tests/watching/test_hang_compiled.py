@@ -32,21 +32,8 @@ def python(request) -> Path:
 def test_a_rank_that_stops_in_compiled_code_is_named_with_the_step_that_waits_for_it(python, tmp_path):
     folder, mine = tmp_path / "run", tmp_path / "mine.py"
     mine.write_text(RING)
-    words = [
-        "-n",
-        "3",
-        "-a",
-        str(mine),
-        "--sizes",
-        "4M",
-        "--executor",
-        "compiled",
-        "--cell-time",
-        "60s",
-        "--min-time",
-        "60s",
-    ]
-    words += ["--no-reference-times", "--launches", "1", "--timeout", "4s", "-o", str(folder)]
+    words = ["-n", "3", "-a", str(mine), "--sizes", "4M", "--executor", "compiled", "--cell-time", "60s"]
+    words += ["--min-time", "60s", "--no-reference-times", "--launches", "1", "--timeout", "4s", "-o", str(folder)]
     command = [str(python), "-m", "allreduce_bench", "run", *words]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.time() + 100
