@@ -91,7 +91,8 @@ def shell(context: click.Context, hosts: int, rate: tuple[float, ...]) -> None:
 def ping(context: click.Context, rate: tuple[float, ...]) -> None:
     """Measure the time of a message between two virtual hosts by a ping-pong over MPI.
 
-    Half a round trip of 8 B is the latency alpha to compare with that of `fit`; 1 MiB shows the rate of the link.
+    8 B are sent one way (half a round trip) and both ways at once, as in a step of an algorithm: the latency alpha to
+    compare with that of `fit`. 1 MiB shows the rate of the link.
     """
     from .ping import ping as measure
     from .ping import ping_sentence

@@ -1,4 +1,4 @@
-"""A ping-pong between two virtual hosts: what the latency of a model is held against."""
+"""A ping-pong between two virtual hosts: what the latency of a model is compared with."""
 
 import json
 import os
@@ -18,9 +18,10 @@ PATIENCE_S = 120.0
 
 
 class Ping(NamedTuple):
-    """Half the round trip of a message, seconds, between two hosts."""
+    """Half the round trip of a message, and an exchange of short ones in both directions, seconds."""
 
     short_s: float
+    exchange_s: float
     long_s: float
     long_nbytes: int
 
@@ -43,14 +44,17 @@ def ping() -> Ping:
     if result.returncode or not lines:
         said = (result.stderr.strip().splitlines() or [f"exit status {result.returncode}"])[-1]
         raise OneLineError(f"lab ping: the launcher failed: {said}", 1)
-    times = sorted((int(nbytes), time_s) for nbytes, time_s in json.loads(lines[-1]).items())
-    return Ping(short_s=times[0][1], long_s=times[-1][1], long_nbytes=times[-1][0])
+    found = json.loads(lines[-1])
+    (_, short_s), (long_nbytes, long_s) = sorted((int(nbytes), time_s) for nbytes, time_s in found["message"].items())
+    (exchange_s,) = found["exchange"].values()
+    return Ping(short_s=short_s, exchange_s=exchange_s, long_s=long_s, long_nbytes=long_nbytes)
 
 
 def ping_sentence(found: Ping, rate_bytes_per_s: float) -> str:
-    """`ping-pong: 8 B take 31.0 us one way; …`; what the link passes at once after a pause is no part of its rate."""
+    """`ping-pong: 8 B take 31.0 us one way, …`; what the link passes at once after a pause is no part of its rate."""
     rate = (found.long_nbytes - bucket_nbytes(rate_bytes_per_s)) / found.long_s
     return (
-        f"ping-pong: 8 B take {format_time(found.short_s)} one way; 1 MiB goes at {rate * 8e-6:.4g} Mbit/s, "
+        f"ping-pong: 8 B take {format_time(found.short_s)} one way, {format_time(found.exchange_s)} both ways at once "
+        f"(a step, alpha); 1 MiB goes at {rate * 8e-6:.4g} Mbit/s, "
         f"{rate / rate_bytes_per_s:.1%} of the link's rate (headers leave {PAYLOAD_SHARE:.1%})"
     )

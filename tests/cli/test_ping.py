@@ -14,8 +14,11 @@ from allreduce_bench.machine.virtual_hosts import bucket_nbytes
 
 def test_the_sentence_has_latency_rate_and_share():
     long_s = ((1 << 20) - bucket_nbytes(12.5e6)) / 12.4e6
-    said = ping_sentence(Ping(short_s=31e-6, long_s=long_s, long_nbytes=1 << 20), 12.5e6)
-    assert said.startswith("ping-pong: 8 B take 31.0 us one way; 1 MiB goes at 99.2 Mbit/s, 99.2% of the link's rate")
+    said = ping_sentence(Ping(short_s=31e-6, exchange_s=42e-6, long_s=long_s, long_nbytes=1 << 20), 12.5e6)
+    assert said.startswith(
+        "ping-pong: 8 B take 31.0 us one way, 42.0 us both ways at once (a step, alpha); "
+        "1 MiB goes at 99.2 Mbit/s, 99.2% of the link's rate"
+    )
 
 
 def test_a_launcher_that_fails_is_one_line(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from interpreters import in_turn, interpreters
 from measured_runs import mpirun, with_package
 
-from allreduce_bench.measuring.pingpong import LONG, ROUND_TRIPS, SHORT, WARM_UP, half_round_trip
+from allreduce_bench.measuring.pingpong import LONG, REPETITIONS, SHORT, WARM_UP, exchange, half_round_trip
 
 
 class Partner:
@@ -26,13 +26,25 @@ class Partner:
         self.calls.append(("recv", message[0].nbytes, source))
         self.clock[0] += 1.0
 
+    def Sendrecv(self, sent, dest, tag, received, source):  # noqa: N802
+        self.calls.append(("sendrecv", sent[0].nbytes, dest, received[0].nbytes, source))
+        self.clock[0] += 5.0
+
 
 def test_half_of_the_median_round_trip_without_warm_up(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("allreduce_bench.measuring.pingpong.perf_counter", lambda: clock[0])
     partner = Partner(clock)
-    assert half_round_trip(partner, 24, 5) == 2.0
-    assert partner.calls == [("recv", 24, 0), ("send", 24, 0)] * (WARM_UP + 5)
+    assert half_round_trip(partner, SHORT) == 2.0
+    assert partner.calls == [("recv", SHORT, 0), ("send", SHORT, 0)] * (WARM_UP + REPETITIONS[SHORT])
+
+
+def test_an_exchange_sends_both_ways_at_once(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("allreduce_bench.measuring.pingpong.perf_counter", lambda: clock[0])
+    partner = Partner(clock)
+    assert exchange(partner, LONG) == 5.0
+    assert partner.calls == [("sendrecv", LONG, 0, LONG, 0)] * (WARM_UP + REPETITIONS[LONG])
 
 
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -43,4 +55,4 @@ def test_two_ranks_print_times_that_grow_with_the_message(python):
     command = [*command[: command.index("-m")], "-m", "allreduce_bench.measuring.pingpong"]
     result = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=120, check=True)
     times_s = json.loads(result.stdout)
-    assert set(times_s) == {str(nbytes) for nbytes in ROUND_TRIPS} and 0 < times_s[str(SHORT)] < times_s[str(LONG)]
+    assert 0 < times_s["message"][str(SHORT)] < times_s["message"][str(LONG)] and times_s["exchange"][str(SHORT)] > 0
