@@ -6,6 +6,8 @@ from made_models import ALPHA_S, BETA_S_PER_BYTE, observed, series
 
 from allreduce_bench.models.choice import bic, choose, knot_places, ranked
 from allreduce_bench.models.forms import Form
+from allreduce_bench.models.observations import TermColumns
+from allreduce_bench.models.terms import PathMessage, Terms
 
 FINE = tuple(8 * 4**power for power in range(12))
 
@@ -60,3 +62,11 @@ def test_each_piece_has_its_points():
     columns = observed("ring", series("ring", (2, 4))).paths["ring"]
     for place in knot_places(columns, np.ones(len(columns.largest), dtype=bool)):
         assert (columns.largest < place).sum() >= 3 and (columns.largest >= place).sum() >= 3
+
+
+@pytest.mark.parametrize("longest", [4096, 8192])
+def test_each_piece_has_messages_of_two_lengths(longest):
+    lengths = (8, 64, 512, 4096, 4096, 4096, longest)  # a vector that is cut has messages of one length at any size
+    columns = TermColumns([Terms((PathMessage(nbytes, 10, True),), 0.0, True) for nbytes in lengths])
+    places = knot_places(columns, np.ones(len(lengths), dtype=bool))
+    assert any(place > 512 for place in places) == (longest > 4096)
