@@ -39,7 +39,7 @@ def test_a_folder_and_what_a_command_prints_are_checked():
 def test_each_violation_is_a_line_and_the_status_is_1(tmp_path):
     run = build_run(tmp_path / "sweep" / "run", ranks=(2,), launches=1, sizes=(8,)).path
     kept = (EXAMPLE / "launches" / "2r-1.1.json").read_text()
-    (run / "launches" / "2r-1.1.json").write_text(kept.replace("1x2", "\x1b[2J"))  # which clears a terminal
+    (run / "launches" / "2r-1.1.json").write_text(kept.replace("2x1", "\x1b[2J"))  # which clears a terminal
     damaged = json.loads((run / "run.json").read_text()) | {"command": "run", "created": 5}
     (run / "run.json").write_text(json.dumps(damaged))
     said = schema("--check", tmp_path / "sweep", status=1)

@@ -150,7 +150,8 @@ def _draw_link(axes: Axes, rows: pd.DataFrame) -> None:
     limited = rows[(rows["limit_by"] == LINKS).fillna(False)]
     if limited.empty:
         return
-    full = (limited["busbw_bytes_per_s"] * limited["time_s"] / limited["limit_s"]).iloc[0] / 1e9
+    # the least, for the limit of short messages leaves out what a link passes at once after a pause
+    full = (limited["busbw_bytes_per_s"] * limited["time_s"] / limited["limit_s"]).min() / 1e9
     axes.axhline(full, **LINK)
     axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * full))
     axes.text(0.98, full, "link rate", transform=axes.get_yaxis_transform(), ha="right", va="bottom", **NOTE)
