@@ -63,4 +63,5 @@ def test_the_upper_end_may_have_to_meet_the_goal():
 def test_shares_are_read_from_a_run():
     run = Path(__file__).parents[2] / "docs" / "example"
     medians = ratio_lab.medians_of(run)
-    assert len(medians) == len(list((run / "launches").glob("*.json"))) and all({"native", "ring"} <= set(times) for times in medians)
+    assert len(medians) == len(list((run / "launches").glob("*.json")))
+    assert all({"native", "ring"} <= set(times) for times in medians)
