@@ -100,8 +100,8 @@ def _best_knot(observed: Observations, fit: Fit, places: Sequence[float], rows: 
 
 
 def _enough(columns: TermColumns, rows: np.ndarray, knots: tuple[float, ...]) -> bool:
-    """Whether each piece has EACH_SIDE cells at least, and messages of two lengths, without which it has no slope."""
+    """Whether each piece has EACH_SIDE cells, and the last one, whose slope is a rate, messages of two lengths."""
     largest = columns.largest[rows]
     piece = np.digitize(largest, knots)
-    pieces = [largest[piece == number] for number in range(len(knots) + 1)]
-    return all(len(each) >= EACH_SIDE and each.min() < each.max() for each in pieces)
+    longest = largest[piece == len(knots)]
+    return np.bincount(piece, minlength=len(knots) + 1).min() >= EACH_SIDE and longest.min() < longest.max()
