@@ -1,12 +1,11 @@
 """Shows a schedule as text: who sends what to whom in each round, and what each rank then holds."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..units import aligned
 from . import Parts, Schedule, contribution, elements, letter
-from .rendezvous import rendezvous
+from .rounds import Sent, messages_of_rounds
 
 HOLDINGS_UP_TO = 128  # cells of the table rank x part: beyond, only the messages are shown
 
@@ -24,13 +23,13 @@ class DrawnMessage(NamedTuple):
 def rounds(name: str, schedules: Sequence[Schedule], count: int, formula: str) -> str:
     """The text of `allreduce-bench explain`: all rounds and totals. Raises Refusal where a rank waits for ever."""
     size, parts = len(schedules), Parts(schedules, count)
-    by_round = _messages_by_round(schedules, parts)
+    by_round = _drawn_rounds(schedules, parts)
     shows_holdings = size * len(parts) <= HOLDINGS_UP_TO
     held = [[contribution(rank, part) for part in range(len(parts))] for rank in range(size)]
     lines = [_title(name, size, parts), ""]
-    for number in sorted(by_round):
+    for number, messages in enumerate(by_round, start=1):
         lines.append(f"round {number}")
-        for message in sorted(by_round[number]):
+        for message in messages:
             lines.append(f"  {_message_sentence(message)}")
             for part, content in message.then.items():
                 held[message.receiver][part] = content
@@ -40,39 +39,29 @@ def rounds(name: str, schedules: Sequence[Schedule], count: int, formula: str) -
     return "\n".join([*lines, *_total_lines(schedules, len(by_round), count, formula)])
 
 
-def _messages_by_round(schedules: Sequence[Schedule], parts: Parts) -> dict[int, list[DrawnMessage]]:
-    """The messages of each round (from 1): a message takes one round and starts when both ends are ready."""
+def _drawn_rounds(schedules: Sequence[Schedule], parts: Parts) -> list[list[DrawnMessage]]:
+    """The messages of each round. Raises Refusal where a rank waits for ever."""
     size = len(schedules)
-    began = [[0] for _ in schedules]
     held = [[contribution(rank, part) for part in range(len(parts))] for rank in range(size)]
-    departed: dict[tuple[int, int], list[str]] = {}
-    by_round = defaultdict(list)
+    drawn = []
+    for messages in messages_of_rounds(schedules):
+        drawn.append([_drawn_message(sent, schedules, parts, held) for sent in messages])
+        for message in drawn[-1]:
+            for part, content in message.then.items():
+                held[message.receiver][part] = content
+    return drawn
 
-    def depart(rank: int, index: int) -> None:
-        if index < len(schedules[rank]) and (step := schedules[rank][index]).send:
-            own = [contribution(rank, part) for part in range(len(parts))] if step.original else held[rank]
-            departed[rank, index] = [content for span in step.send for content in own[slice(*parts.of[span])]]
 
-    for rank in range(size):
-        depart(rank, 0)
-    for rank, index, dest_index, source_index in rendezvous(schedules):
-        step, end = schedules[rank][index], began[rank][index]
-        if step.dest is not None and dest_index is not None:
-            end = max(began[rank][index], began[step.dest][dest_index]) + 1
-        if step.source is not None and source_index is not None:
-            arrival = max(began[rank][index], began[step.source][source_index]) + 1
-            contents = departed.pop((step.source, source_index))
-            received_parts = [part for span in step.recv for part in range(*parts.of[span])]
-            for part, content in zip(received_parts, contents):
-                held[rank][part] = f"{content}+{held[rank][part]}" if step.reduce else content
-            then = {part: held[rank][part] for part in received_parts}
-            by_round[arrival].append(
-                DrawnMessage(step.source, rank, _format_contents(contents, size), step.reduce, then)
-            )
-            end = max(end, arrival)
-        began[rank].append(end)
-        depart(rank, index + 1)
-    return by_round
+def _drawn_message(
+    sent: Sent, schedules: Sequence[Schedule], parts: Parts, held: Sequence[Sequence[str]]
+) -> DrawnMessage:
+    """A message as it is read, of ranks that hold `held` before its round."""
+    step, source = schedules[sent.dest][sent.dest_step], schedules[sent.source][sent.source_step]
+    moved = [part for span in step.recv for part in range(*parts.of[span])]
+    own = [contribution(sent.source, part) for part in range(len(parts))] if source.original else held[sent.source]
+    then = {part: f"{own[part]}+{held[sent.dest][part]}" if step.reduce else own[part] for part in moved}
+    contents = _format_contents([own[part] for part in moved], len(schedules))
+    return DrawnMessage(sent.source, sent.dest, contents, step.reduce, then)
 
 
 def _title(name: str, size: int, parts: Parts) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from places import PACKAGE, TESTS
 
-MOST_NAMES, MOST_LINES, MOST_FUNCTION_LINES, MOST_DOCSTRING_LINES = 21, 250, 40, 10
+MOST_NAMES, MOST_LINES, MOST_FUNCTION_LINES, MOST_DOCSTRING_LINES = 23, 250, 40, 10
 OWN_FOLDERS = ("cluster", "repository")  # of tests: a whole Slurm, and the files around the package
 
 UNTESTED = {  # modules without a test of their name -> who holds them
