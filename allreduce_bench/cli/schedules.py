@@ -1,12 +1,14 @@
 """`list`, `explain` and `verify`: what works where no MPI is installed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from ..algorithms import builtin, find
-from ..runs.atomic_write import is_stream, write_given
+from ..pages.names import STYLES
+from ..runs.atomic_write import is_stream, refuse_given, write_atomically, write_given
 from ..runs.cell import EXECUTORS
 from ..runs.schema import FLOORS
 from ..schedule.algorithm import Algorithm
@@ -39,55 +41,119 @@ def list_() -> None:
     )
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What `explain` is asked to show."""
+
+    algorithms: tuple[str, ...]  # names or paths; one, unless they are compared
+    ranks: int
+    count: int | None  # elements; None: as the kind of output chooses
+    segment: int | None  # elements
+    ranks_per_node: int | None
+    names: str  # how ranks are called: one of pages.names.STYLES
+    no_limit: bool
+
+
+def _text(asked: Asked) -> str:
+    """Every round as text. Raises OneLineError, Refusal."""
+    from ..schedule.draw import rounds
+    from ..schedule.verify import verify as prove
+    from .work_limit import refuse_long_text
+
+    size = asked.ranks
+    topology = Topology.filled(size, asked.ranks_per_node) if asked.ranks_per_node else Topology.one_node(size)
+    count = size if asked.count is None else asked.count
+    segment = asked.segment or max(count, 1)
+    pages = []
+    for chosen in find(list(asked.algorithms)).values():
+        _refuse_unmet(chosen, size, topology)
+        refuse_long_text(chosen, topology, count, segment, asked.no_limit)
+        schedules = chosen.schedules(size, topology, count, segment)
+        proof = prove(schedules, count)
+        cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
+        pages.append(f"{rounds(chosen.name, schedules, count, cost)}\n{_promises(proof)}\n")
+    return "\n".join(pages)
+
+
+def _page(asked: Asked) -> str:
+    """One page of HTML. Raises AlgorithmError, Refusal."""
+    from ..pages.page import page
+
+    return page(asked.algorithms, asked.ranks, asked.count, asked.segment, asked.ranks_per_node, asked.names)
+
+
+ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {".txt": _text, ".html": _page}  # of -o -> what is written
+
+
 @click.command(
     epilog=examples(
-        "explain ring -n 4", "explain ./mine.py -n 8", "explain two_tree -n 8 --count 24 --segment 4 -o tree.txt"
+        "explain ring -n 4",
+        "explain ./mine.py -n 8",
+        "explain two_tree -n 8 --count 24 --segment 4 -o tree.txt",
+        "explain two_tree -n 16 -o two_tree.html",
+        "explain --compare ring two_tree -n 16 -o compare.html",
     )
 )
-@click.argument("algorithm")
+@click.argument("algorithms", metavar="ALGORITHM", nargs=-1)
 @click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks, e.g. 4.")
-@click.option("--count", type=click.IntRange(0), help="Elements of the vector [default: one per rank].")
+@click.option(
+    "--count", type=click.IntRange(0), help="Elements of the vector [default: text: one per rank; else: equal blocks]."
+)
 @click.option("--segment", type=click.IntRange(1), help="Elements of a pipelining segment [default: the whole vector].")
 @click.option(
-    "--ranks-per-node", type=click.IntRange(1), help="Lay the ranks out on nodes of so many [default: one node]."
+    "--ranks-per-node",
+    type=click.IntRange(1),
+    help="Lay the ranks out on nodes of so many [default: one node; in pictures: several where they matter].",
+)
+@click.option("--compare", is_flag=True, help="Show two algorithms in step on one page: --compare ring two_tree.")
+@click.option(
+    "--names", type=click.Choice(STYLES), default=STYLES[0], show_default=True, help="What pages call the ranks."
 )
 @no_limit
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt file instead of stdout.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write to this file instead of stdout; a name that ends in .html: a page with moving messages.",
+)
 @errors_in_one_line
-def explain(algorithm: str, ranks, count, segment, ranks_per_node, no_limit, output) -> None:
+def explain(algorithms, ranks, compare, output, **others) -> None:
     """Show ALGORITHM round by round: who sends what to whom, and what each rank then holds.
 
     ALGORITHM is a name (see 'allreduce-bench list') or the path of your own file. Ranks are the letters a, b, c, … and
     the parts of the vector are numbers: a1+b1 is the sum of what ranks 0 and 1 had in part 1.
     """
-    from ..schedule.draw import rounds
-    from ..schedule.verify import verify as prove
-    from .work_limit import refuse_long_text
-
     if len(ranks) != 1:
         raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
-    if output and not (output.suffix == ".txt" or is_stream(output)):
-        raise OneLineError(f"-o {output}: explain writes text; expected a name that ends in .txt")
     (size,) = ranks
     _refuse_too_many(ranks)
-    topology = Topology.filled(size, ranks_per_node) if ranks_per_node else Topology.one_node(size)
-    count = size if count is None else count
-    pages = []
-    for chosen in find([algorithm]).values():
-        _refuse_unmet(chosen, size, topology)
-        refuse_long_text(chosen, topology, count, segment or max(count, 1), no_limit)
-        schedules = chosen.schedules(size, topology, count, segment or max(count, 1))
-        try:
-            proof = prove(schedules, count)
-            cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
-            pages.append(f"{rounds(chosen.name, schedules, count, cost)}\n{_promises(proof)}")
-        except Refusal as refusal:
-            raise OneLineError(f"{chosen.name}, {size} ranks: {refusal}", 1) from refusal
-    text = "\n".join(pages)
+    _refuse_other_number(algorithms, compare)
+    ending = ".txt" if output is None or is_stream(output) else output.suffix
+    if ending not in ENDINGS:
+        raise OneLineError(f"-o {output}: expected a name that ends in {', '.join(ENDINGS)}")
+    if compare and ending != ".html":
+        raise OneLineError("--compare makes a page; add -o and a name that ends in .html")
     if output:
-        write_given(output, text + "\n")
+        refuse_given(output)
+    try:
+        made = ENDINGS[ending](Asked(algorithms, size, **others))
+    except Refusal as refusal:
+        raise OneLineError(f"{', '.join(algorithms)}, {size} ranks: {refusal}", 1) from refusal
+    if output is None:
+        click.echo(made, nl=False)
+    elif isinstance(made, bytes):
+        write_atomically(output, made)
     else:
-        click.echo(text)
+        write_given(output, made)
+
+
+def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:
+    """Raises OneLineError unless two algorithms are named to be compared, or a single one to be shown."""
+    if compare and len(algorithms) != 2:
+        raise OneLineError(f"--compare takes two algorithms, such as ring two_tree; found {len(algorithms)}")
+    if not compare and len(algorithms) != 1:
+        found = " ".join(algorithms) or "none"
+        raise OneLineError(f"explain takes one algorithm, or two with --compare; found {found}")
 
 
 def _promises(proof: Proof) -> str:

@@ -1,8 +1,8 @@
 """What is shown: an algorithm on so many ranks, its nodes, its count, and its proved schedules."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import lcm
-from typing import NamedTuple
 
 from ..algorithms import find
 from ..schedule import Schedule
@@ -15,7 +15,8 @@ MOST_BLOCKS = 64  # of a picture
 MOST_MESSAGES = 10_000  # of a picture
 
 
-class Subject(NamedTuple):
+@dataclass(frozen=True)
+class Subject:
     """The proved schedules of one algorithm."""
 
     algorithm: Algorithm
