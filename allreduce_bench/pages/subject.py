@@ -42,7 +42,9 @@ def subject(
         raise AlgorithmError(f"{name}: holds {len(chosen)} algorithms; a picture shows one, so keep one in the file")
     (algorithm,) = chosen
     count = even_count(ranks) if count is None else count
-    segment = segment or max(count, 1)
+    if count < 1:
+        raise AlgorithmError(f"--count {count}: a picture needs an element")
+    segment = segment or count
     topology = Topology.filled(ranks, ranks_per_node) if ranks_per_node else _usual_topology(algorithm, ranks)
     if reason := algorithm.unmet(ranks, topology):
         raise AlgorithmError(reason)

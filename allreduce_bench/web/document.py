@@ -1,4 +1,4 @@
-"""One page, one file: styles and scripts stand inside, and a policy names them by their hashes, so that no others run."""
+"""One page, one file: styles and scripts stand inside, and a policy names them by hash, so that no others run."""
 
 import json
 import re

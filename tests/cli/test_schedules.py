@@ -140,11 +140,52 @@ def test_explain_shows_one_number_of_ranks():
     assert "explain takes a single rank count, found 2,3,4" in refused("explain", "ring", "-n", "2-4")
 
 
-@pytest.mark.parametrize("suffix", ["png", "html", "txt.bak", "TXT~"])
+@pytest.mark.parametrize("suffix", ["pdf", "txt.bak", "TXT~"])
 def test_explain_writes_no_other_format_than_it_can(tmp_path, suffix):
     path = tmp_path / f"ring.{suffix}"
     assert "expected a name that ends in .txt" in refused("explain", "ring", "-n", "4", "-o", str(path))
     assert not path.exists()
+
+
+def test_explain_writes_a_page(tmp_path):
+    path = tmp_path / "ring.html"
+    result = bench("explain", "ring", "-n", "4", "--names", "GPU-0", "-o", str(path))
+    assert result.exit_code == 0 and not result.output
+    page = path.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>") and "<title>ring on 4 ranks</title>" in page and "GPU-3" in page
+
+
+def test_explain_compares_two_on_one_page(tmp_path):
+    path = tmp_path / "both.html"
+    words = ("explain", "--compare", "ring", "two_tree", "-n", "5", "-o", str(path))
+    assert bench(*words).exit_code == 0
+    assert "<title>ring and two_tree on 5 ranks</title>" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("ring", "-n", "33"), "-n 33: a picture shows at most 32 ranks; leave out -o, or name a .txt file"),
+        (("ring", "tree", "-n", "4"), "explain takes one algorithm, or two with --compare; found ring tree"),
+        (("-n", "4"), "explain takes one algorithm, or two with --compare; found none"),
+        (("--compare", "ring", "-n", "4"), "--compare takes two algorithms, such as ring two_tree; found 1"),
+        (("ring", "-n", "4", "--count", "0"), "a picture needs an element"),
+    ],
+)
+def test_pages_that_cannot_be_made_are_refused_in_one_sentence(tmp_path, words, sentence):
+    path = tmp_path / "page.html"
+    assert sentence in refused("explain", *words, "-o", str(path))
+    assert not path.exists()
+
+
+def test_a_comparison_is_a_page(tmp_path):
+    assert "--compare makes a page; add -o" in refused("explain", "--compare", "ring", "tree", "-n", "4")
+
+
+def test_a_folder_is_never_replaced_by_a_page(tmp_path):
+    folder = tmp_path / "ring.html"
+    folder.mkdir()
+    assert "a folder" in refused("explain", "ring", "-n", "4", "-o", str(folder))
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):

@@ -1,0 +1,163 @@
+"""One page about an algorithm, or two in step: one file, no network, complete without its script."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from .. import __version__
+from ..units import format_size, format_time
+from ..web.document import asset, policy, script_data, theme, without_controls
+from .colours import colour_of
+from .drawing import Drawing, letters, word
+from .names import rank_names, short_names
+from .steps import ALPHA_S, BETA_S_PER_BYTE, NBYTES, Cut, cut_data, cuts_of, path
+from .subject import subject
+
+SCRIPTS = ("replay.js", "prices.js", "picture.js", "charts.js", "player.js")
+MOST_CELLS_IN_WORDS = 128  # ranks times blocks: beyond, the table leaves out what a receiver then holds
+MOST_ROWS_OPEN = 200  # of a table that stands open in the page
+
+
+class Row(NamedTuple):
+    """One message in the table of rounds."""
+
+    source: str
+    dest: str
+    content: str
+    verb: str
+    then: str  # what the receiver holds in these blocks; empty: it is left out
+
+
+class Panel(NamedTuple):
+    """What a page says of one algorithm."""
+
+    number: int
+    name: str
+    summary: str
+    formula: str
+    nodes: str  # in words; empty: one node
+    shown: Cut
+    blocks: list[int]  # that can be chosen
+    rounds: list[list[Row]]
+    total: str
+    messages: int
+    share: str  # of the vector that moves along the critical path
+
+
+def page(
+    algorithms: Sequence[str],
+    ranks: int,
+    count: int | None = None,
+    segment: int | None = None,
+    ranks_per_node: int | None = None,
+    names: str = "rank",
+    template: str = "explain.html.j2",
+    **more: object,
+) -> str:
+    """The HTML of a page about one algorithm, or about two in step.
+
+    `algorithms` are names or paths of users' .py files, `names` one of names.STYLES. `template` extends
+    `explain.html.j2`, with the values of `more`. Raises AlgorithmError, and Refusal where schedules are no all-reduce.
+    """
+    cuts, panels = [], []
+    for number, name in enumerate(algorithms):
+        chosen = subject(name, ranks, count, segment, ranks_per_node)
+        made = cuts_of(chosen, name, ranks_per_node)
+        shown = next(one for one in made if one.chosen.segment == chosen.segment)
+        cuts.append(made)
+        panels.append(_panel(number, shown, made, names))
+    styles, scripts = [theme() + asset(__package__, "explain.css")], [asset(__package__, *SCRIPTS)]
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            panels=panels,
+            ranks=ranks,
+            names=rank_names(ranks, names),
+            short=short_names(ranks, names),
+            data=script_data(_data(panels, cuts, ranks, names)),
+            prices=f"α = {format_time(ALPHA_S)}, 100 Gbit/s, {format_size(NBYTES)}",
+            style=styles[0],
+            script=scripts[0],
+            policy=policy(styles, scripts),
+            most_rows_open=MOST_ROWS_OPEN,
+            version=__version__,
+            **more,
+        )
+    )
+
+
+def environment() -> Environment:
+    """The template engine of this room: it escapes all texts, and knows `colour(index, of)`."""
+    engine = Environment(
+        loader=PackageLoader("allreduce_bench.pages"),
+        autoescape=True,
+        finalize=without_controls,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    engine.globals["colour"] = colour_of
+    return engine
+
+
+def _panel(number: int, shown: Cut, made: Sequence[Cut], names: str) -> Panel:
+    chosen, drawing = shown.chosen, shown.drawing
+    way = path(chosen, ALPHA_S, BETA_S_PER_BYTE, NBYTES)
+    nodes = chosen.topology
+    return Panel(
+        number=number,
+        name=drawing.algorithm,
+        summary=chosen.algorithm.summary,
+        formula=f"{chosen.algorithm.formula} ({'exact' if chosen.algorithm.exact else 'bound'})",
+        nodes=f"{nodes.describe()} (nodes and ranks of each)" if len(drawing.nodes) > 1 else "",
+        shown=shown,
+        blocks=[one.drawing.blocks for one in made],
+        rounds=_rows(drawing, rank_names(drawing.ranks, names)),
+        total=format_time(way.time),
+        messages=way.messages,
+        share=f"{way.elements / chosen.count:.4g}",
+    )
+
+
+def _rows(drawing: Drawing, names: Sequence[str]) -> list[list[Row]]:
+    """The messages of each round in words."""
+    own, in_words = letters(drawing.ranks), drawing.ranks * drawing.blocks <= MOST_CELLS_IN_WORDS
+    rounds = []
+    for round_ in drawing.rounds:
+        rows = []
+        for message in round_.messages:
+            content = " ".join(word(held, block, own) for block, held in zip(message.blocks, message.content))
+            then = " ".join(word(round_.held[message.dest][block], block, own) for block in message.blocks)
+            verb = "adds" if message.reduce else "keeps"
+            rows.append(Row(names[message.source], names[message.dest], content, verb, then if in_words else ""))
+        rounds.append(rows)
+    return rounds
+
+
+def _data(panels: Sequence[Panel], cuts: Sequence[Sequence[Cut]], ranks: int, names: str) -> dict[str, Any]:
+    """What the script is told."""
+    return {
+        "ranks": ranks,
+        "names": rank_names(ranks, names),
+        "short": short_names(ranks, names),
+        "letters": letters(ranks),
+        "alphaS": ALPHA_S,
+        "betaSPerByte": BETA_S_PER_BYTE,
+        "nbytes": NBYTES,
+        "panels": [
+            {
+                "name": panel.name,
+                "shown": list(made).index(panel.shown),
+                "places": panel.shown.layout.places,
+                "box": [panel.shown.layout.box_width, panel.shown.layout.box_height],
+                "cuts": [cut_data(one) | {"colours": _colours(one)} for one in made],
+            }
+            for panel, made in zip(panels, cuts)
+        ],
+    }
+
+
+def _colours(made: Cut) -> list[str]:
+    return [colour_of(block, made.drawing.blocks) for block in range(made.drawing.blocks)]

@@ -1,0 +1,44 @@
+"""Where ranks stand: inside the picture, apart from each other, parents above their children."""
+
+from itertools import combinations
+
+import pytest
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.pages.drawing import drawing
+from allreduce_bench.pages.layout import WIDTH, layout_of
+
+
+@pytest.mark.parametrize("name", builtin())
+@pytest.mark.parametrize("ranks", [1, 2, 3, 6, 15, 16, 31, 32])
+def test_boxes_are_inside_the_picture_and_do_not_touch(name, ranks):
+    layout = layout_of(drawing(name, ranks))
+    wide, tall = layout.box_width, layout.box_height
+    points = [point for places in layout.places for point in places]
+    assert all(wide / 2 <= x <= WIDTH - wide / 2 and tall / 2 <= y <= layout.height - tall / 2 for x, y in points)
+    for (a, b), (c, d) in combinations(points, 2):
+        assert abs(a - c) > wide or abs(b - d) > tall
+    assert wide >= 30 and layout.height <= 1.6 * WIDTH
+
+
+def test_the_trees_of_a_pair_face_each_other_and_each_has_its_blocks():
+    layout = layout_of(drawing("two_tree", 16, segment=16))
+    first, second = layout.places
+    assert max(y for _, y in first) < min(y for _, y in second)
+    assert layout.tree_of_block == (0, 0, 1, 1)
+    assert first[0][1] > first[9][1]
+
+
+def test_ranks_of_a_node_are_inside_its_frame():
+    drawn = drawing("hierarchical_ring", 12)
+    layout = layout_of(drawn)
+    assert len(layout.frames) == len(drawn.nodes) == 3
+    for frame, ranks in zip(layout.frames, drawn.nodes):
+        for x, y in (layout.places[0][rank] for rank in ranks):
+            assert frame.x < x - layout.box_width / 2 and x + layout.box_width / 2 < frame.x + frame.width
+            assert frame.y < y - layout.box_height / 2 and y + layout.box_height / 2 < frame.y + frame.height
+
+
+def test_the_master_of_a_star_is_in_the_middle():
+    layout = layout_of(drawing("parameter_server", 9))
+    assert layout.places[0][0] == pytest.approx((WIDTH / 2, layout.height / 2), abs=1)

@@ -1,0 +1,77 @@
+"""The page as a file: complete without its script, nothing from a network, nothing executed but its own."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from allreduce_bench.pages.page import page
+from allreduce_bench.schedule.algorithm import AlgorithmError
+from allreduce_bench.web.document import policy
+
+CASES = [("ring", 16), ("two_tree", 16), ("hierarchical_ring", 16), ("rabenseifner", 16), ("naive", 16), ("tree", 16)]
+
+
+def text_of(html: str) -> str:
+    """What is read where no script runs."""
+    seen: list[str] = []
+    parser = HTMLParser()
+    parser.handle_data = seen.append  # type: ignore[method-assign]
+    parser.feed(re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL))
+    return " ".join(" ".join(seen).split())
+
+
+def test_the_rounds_of_the_classic_ring_stand_in_the_table():
+    text = text_of(page(["ring"], 4))
+    assert "1 rank 0 rank 1 a1 adds it and holds a1+b1 rank 1 rank 2 b2 adds it" in text
+    assert "2 rank 0 rank 1 d4+a4 adds it and holds d4+a4+b4 rank 1 rank 2 a1+b1 adds it" in text
+    assert "4 rank 0 rank 1 S2 keeps it" in text
+    assert "At the end all 4 ranks hold S1 to S4" in text
+    assert "6 rounds; 156 us at α = 5.00 us, 100 Gbit/s, 1 MiB" in text
+
+
+@pytest.mark.parametrize(("name", "ranks"), CASES)
+def test_a_page_is_one_small_file_that_asks_nothing_of_a_network(name, ranks):
+    html = page([name], ranks)
+    assert len(html.encode()) <= 400_000
+    without_names = html.replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?:|<link|<img|\bsrc=|@import|url\(|\sstyle=|\son\w+=", without_names)
+
+
+def test_the_policy_is_that_of_the_style_and_the_script():
+    html = page(["tree"], 5)
+    styles, scripts = (re.findall(rf"<{name}>(.*?)</{name}>", html, re.DOTALL) for name in ("style", "script"))
+    said = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    assert said and said[1].replace("&#39;", "'") == policy(styles, scripts)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 32])
+@pytest.mark.parametrize("name", ["ring", "two_tree"])
+def test_few_and_many_ranks(name, ranks):
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page([name], ranks))
+    assert data and json.loads(data[1])["ranks"] == ranks
+
+
+def test_two_algorithms_and_other_names():
+    text = text_of(page(["ring", "two_tree"], 4, names="GPU1"))
+    assert text.count("The rounds of") == 2 and "GPU1 GPU2 a1 adds it" in text
+    assert "The letter a stands for GPU1" in text
+
+
+def test_an_algorithm_of_a_hostile_name_is_text(tmp_path):
+    file = tmp_path / "mine.py"
+    ring = "from allreduce_bench.algorithms.ring import ring\n"
+    formula = '"</script><img src=x onerror=alert(1)>"'
+    file.write_text(
+        ring + f"mine = ring._replace(name='<b onclick=alert(1)>', formula={formula}, summary={formula}, module=__name__)\n",
+        encoding="utf-8",
+    )
+    html = page([str(file)], 3)
+    assert "<img" not in html and "<b onclick" not in html
+    assert "&lt;b onclick" in html and "\\u003cb onclick" in html
+
+
+def test_too_many_ranks_are_refused():
+    with pytest.raises(AlgorithmError, match="a picture shows at most 32 ranks; leave out -o, or name a .txt file"):
+        page(["ring"], 33)
