@@ -67,25 +67,23 @@ def page(
         shown = next(one for one in made if one.chosen.segment == chosen.segment)
         cuts.append(made)
         panels.append(_panel(number, shown, made, names))
-    styles, scripts = [theme() + asset(__package__, "explain.css")], [asset(__package__, *SCRIPTS)]
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            panels=panels,
-            ranks=ranks,
-            names=rank_names(ranks, names),
-            short=short_names(ranks, names),
-            data=script_data(_data(panels, cuts, ranks, names)),
-            prices=f"α = {format_time(ALPHA_S)}, 100 Gbit/s, {format_size(NBYTES)}",
-            style=styles[0],
-            script=scripts[0],
-            policy=policy(styles, scripts),
-            most_rows_open=MOST_ROWS_OPEN,
-            version=__version__,
-            **more,
-        )
-    )
+    values = {
+        "panels": panels,
+        "ranks": ranks,
+        "names": rank_names(ranks, names),
+        "short": short_names(ranks, names),
+        "data": script_data(_data(panels, cuts, ranks, names)),
+        "prices": f"α = {format_time(ALPHA_S)}, 100 Gbit/s, {format_size(NBYTES)}",
+        "most_rows_open": MOST_ROWS_OPEN,
+    }
+    return environment().get_template(template).render(**frame(SCRIPTS), **values, **more)
+
+
+def frame(scripts: Sequence[str] = ()) -> dict[str, object]:
+    """The values that every template of this room needs: its style, its script, their policy and the version."""
+    style, script = theme() + asset(__package__, "explain.css"), asset(__package__, *scripts)
+    said = policy([style], [script] if scripts else [])
+    return {"style": style, "script": script, "policy": said, "version": __version__}
 
 
 def environment() -> Environment:

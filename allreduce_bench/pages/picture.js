@@ -9,7 +9,7 @@ function svg(name, attributes = {}, parent = null) {
   return element;
 }
 
-const letterWidth = () => (NARROW.matches ? 12.5 : 8.4);
+const letterWidth = () => (NARROW.matches ? 12.8 : 9);
 
 // The ranks of one algorithm, what they hold, and the messages between them.
 class Picture {
@@ -91,7 +91,7 @@ class Picture {
     const pill = svg("g", {}, this.pills);
     const room = Math.max(box[0] * 1.2, Math.min(length - box[0] * 0.8, 200));
     const text = fitting(labels(message, this.letters), Math.floor(room / letterWidth()) - 1);
-    const height = NARROW.matches ? 26 : 19, width = Math.max(height, (text.length + 1.2) * letterWidth());
+    const height = NARROW.matches ? 26 : 19, width = Math.max(height, (text.length + 1) * letterWidth());
     svg("rect", { x: -width / 2, y: -height / 2, width, height, rx: height / 2, fill: colour }, pill);
     svg("text", { y: NARROW.matches ? 7 : 4.5 }, pill).textContent = text;
     return { pill, from: start, to: end };

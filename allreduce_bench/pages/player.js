@@ -6,6 +6,7 @@
 const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 const page = document.documentElement.dataset;
+const AT_REST = 0.4;  // of their way: where messages are read, those that go both ways beside each other
 const state = { position: 0, clock: "round", alpha: data.alphaS, beta: data.betaSPerByte, nbytes: data.nbytes, speed: 1 };
 let playing = false, lastFrame = null;
 
@@ -70,8 +71,8 @@ function draw() {
   const places = panels.map((panel) => placeOf(panel, state.position));
   panels.forEach((panel, i) => {
     const { done, share, elapsed } = places[i];
-    if (share) panel.picture.draw(done, done + 1, STILL.matches ? 0.5 : share);
-    else panel.picture.draw(done, done, 0.5);  // at rest the round that is done is shown, its messages half way
+    if (share) panel.picture.draw(done, done + 1, STILL.matches ? AT_REST : share);
+    else panel.picture.draw(done, done, AT_REST);  // the round that is done is shown
     const state_ = panel.now.states[done];
     panel.holdings.draw(state_); panel.usage.draw(done + share); panel.axis.draw(elapsed);
     const running = `round ${done} of ${panel.now.rounds.length}; ${formatTime(elapsed)} of ${formatTime(panel.priced.total)}`;
@@ -103,7 +104,7 @@ function tellMessages(panel, round) {
   panel.told = round;
   const messages = round ? panel.now.rounds[round - 1] : [], most = 16, list = byId(`now-${panel.number}`);
   const sentences = messages.slice(0, most).map((message) => {
-    const content = fitting(labels(message, data.letters), 24);
+    const content = fitting(labels(message, data.letters), 16);
     return `${data.names[message.source]} → ${data.names[message.dest]}: ${content} ${message.reduce ? "added" : "kept"}`;
   });
   if (messages.length > most) sentences.push(`and ${messages.length - most} more`);

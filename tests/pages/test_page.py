@@ -64,7 +64,8 @@ def test_an_algorithm_of_a_hostile_name_is_text(tmp_path):
     ring = "from allreduce_bench.algorithms.ring import ring\n"
     formula = '"</script><img src=x onerror=alert(1)>"'
     file.write_text(
-        ring + f"mine = ring._replace(name='<b onclick=alert(1)>', formula={formula}, summary={formula}, module=__name__)\n",
+        f"{ring}mine = ring._replace(name='<b onclick=alert(1)>', formula={formula}, summary={formula}, "
+        "module=__name__)\n",
         encoding="utf-8",
     )
     html = page([str(file)], 3)

@@ -25,7 +25,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is no
 def computed(made, ranks: int, alpha: float, beta: float) -> dict:
     """What the scripts of a page make of a cut."""
     said = json.dumps([cut_data(made), ranks, alpha, beta, letters(ranks)])
-    program = f'{asset("allreduce_bench.pages", "replay.js", "prices.js")}{PROGRAM}'
+    program = f"{asset('allreduce_bench.pages', 'replay.js', 'prices.js')}{PROGRAM}"
     result = subprocess.run(["node", "-e", program], input=said, capture_output=True, text=True, check=True)
     return json.loads(result.stdout)
 

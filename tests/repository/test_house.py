@@ -64,6 +64,7 @@ CROSSING = {  # tests that bear no name of a module -> what they hold
     "launching/test_starting.py": "what is found, started and ended, over MPI",
     "launching/test_virtual_hosts.py": "whole runs on virtual hosts",
     "measuring/test_floors.py": "floors, from the measurement to the report",
+    "pages/test_scripts.py": "the scripts of pages, played by node",
     "report/test_statistics_of_calls.py": "statistics of calls, from the rows to the page",
     "runs/test_power_cuts.py": "a sample of studies/power_cuts.py",
     "slurm/test_job_templates.py": "the templates in jobs/",
