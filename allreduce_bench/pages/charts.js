@@ -41,6 +41,7 @@ class Holdings {
 class Usage {
   constructor(number, data, jump) {
     this.root = document.getElementById(`usage-${number}`); this.data = data;
+    this.cursor = this.root.nextElementSibling;
     this.busy = document.getElementById(`busy-${number}`);
     this.root.addEventListener("click", (event) => {
       const box = this.root.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * 640;
@@ -68,7 +69,6 @@ class Usage {
       add("receives", dest, round, tall / 2 - 1, tall / 2 - 2);
     }));
     for (const [kind, d] of Object.entries(cells)) svg("path", { class: kind, d }, this.root);
-    this.cursor = svg("path", { class: "cursor", d: `M0 0V${ranks * tall}` }, this.root);
     this.tell(played);
   }
 
@@ -86,17 +86,20 @@ class Usage {
       mark.className = `legend ${kind}-legend`;
       return [mark, ` ${text}   `];
     };
-    this.busy.replaceChildren(...legend("sends", "sends"), ...legend("receives", "receives"),
+    this.busy.replaceChildren(...legend("sends", "sends"), ...legend("receives", "receives"), document.createElement("br"),
       `The ranks use ${share} % of what they could send and receive, over ${links} directed links. ` +
       (idle ? `${named} idle in ${idle} of ${rounds} rounds.` : "No rank is idle in any round."));
   }
 
-  draw(position) { this.cursor.setAttribute("transform", `translate(${this.left + position * this.wide},0)`); }
+  draw(position) { this.cursor.style.transform = `translateX(${(this.left + position * this.wide) / 6.4}%)`; }
 }
 
 // The time axis: each round as wide as its part of the longest chain, alpha and beta apart.
 class Axis {
-  constructor(number) { this.root = document.getElementById(`axis-${number}`); }
+  constructor(number) {
+    this.root = document.getElementById(`axis-${number}`);
+    this.cursor = this.root.nextElementSibling;
+  }
 
   show(priced, alpha, beta, longest) {
     const width = this.root.clientWidth || 640, scale = width / (longest || 1);
@@ -118,9 +121,8 @@ class Axis {
     svg("text", { x: 0, y: 60 }, this.root).textContent = "0";
     const end = svg("text", { x: Math.max(x, 60), y: 60, "text-anchor": "end" }, this.root);
     end.textContent = formatTime(priced.total);
-    this.cursor = svg("path", { class: "cursor", d: "M0 12V46" }, this.root);
-    this.scale = scale;
+    this.longest = longest;
   }
 
-  draw(elapsed) { this.cursor.setAttribute("transform", `translate(${elapsed * this.scale},0)`); }
+  draw(elapsed) { this.cursor.style.transform = `translateX(${100 * elapsed / (this.longest || 1)}%)`; }
 }

@@ -152,7 +152,7 @@ def _hypercube(ranks: int, edges: Edges) -> list[Point]:
         partners[first].add(second)
         partners[second].add(first)
     core = [rank for rank in range(ranks) if len(partners[rank]) > 1 or ranks == 2]
-    steps = [(190.0, 0.0), (0.0, 190.0), (92.0, 92.0), (330.0, 0.0), (0.0, 330.0)]
+    steps = [(190.0, 0.0), (0.0, 190.0), (92.0, 92.0), (372.0, 0.0), (0.0, 372.0)]
     points: list[Point] = [(0.0, 0.0)] * ranks
     for place, rank in enumerate(core):
         bits = [step for bit, step in enumerate(steps) if place >> bit & 1]

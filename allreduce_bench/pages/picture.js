@@ -17,7 +17,7 @@ class Picture {
     this.panel = panel; this.letters = data.letters; this.ranks = data.ranks;
     this.root = document.getElementById(`net-${number}`);
     this.groups = [...this.root.querySelectorAll(".rank")];
-    this.pills = this.root.querySelector(".pills");
+    this.pills = this.root.parentElement.querySelector(".pills");
     this.arrows = this.root.querySelector(".arrows");
     this.round = null;
   }
@@ -91,7 +91,7 @@ class Picture {
     const pill = svg("g", {}, this.pills);
     const room = Math.max(box[0] * 1.2, Math.min(length - box[0] * 0.8, 200));
     const text = fitting(labels(message, this.letters), Math.floor(room / letterWidth()) - 1);
-    const height = NARROW.matches ? 26 : 19, width = Math.max(height, (text.length + 1) * letterWidth());
+    const height = NARROW.matches ? 26 : 19, width = Math.max(height, (text.length + (text.includes("…") ? 1.9 : 1)) * letterWidth());
     svg("rect", { x: -width / 2, y: -height / 2, width, height, rx: height / 2, fill: colour }, pill);
     svg("text", { y: NARROW.matches ? 7 : 4.5 }, pill).textContent = text;
     return { pill, from: start, to: end };

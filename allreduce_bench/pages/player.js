@@ -12,7 +12,7 @@ let playing = false, lastFrame = null;
 
 const panels = data.panels.map((panel, number) => ({
   ...panel, number, cut: panel.shown, played: [],
-  section: byId(`panel-${number}`), picture: new Picture(panel, data, number), holdings: new Holdings(number, data),
+  said: 0, section: byId(`panel-${number}`), picture: new Picture(panel, data, number), holdings: new Holdings(number, data),
   usage: new Usage(number, data, (round) => jump(stopOfRound(number, round))), axis: new Axis(number),
 }));
 
@@ -59,7 +59,7 @@ function placeOf(panel, position) {
   const { ends } = panel.priced, rounds = panel.now.rounds.length;
   if (state.clock === "time") {
     let done = 0;
-    while (done < rounds && ends[done + 1] <= position) done++;
+    while (done < rounds && ends[done + 1] <= position * (1 + 1e-12)) done++;
     const length = done < rounds ? ends[done + 1] - ends[done] : 0;
     return { done, share: length ? (position - ends[done]) / length : 0, elapsed: Math.min(position, ends[rounds]) };
   }
@@ -68,7 +68,7 @@ function placeOf(panel, position) {
 }
 
 function draw() {
-  const places = panels.map((panel) => placeOf(panel, state.position));
+  const places = panels.map((panel) => placeOf(panel, state.position)), now = performance.now();
   panels.forEach((panel, i) => {
     const { done, share, elapsed } = places[i];
     if (share) panel.picture.draw(done, done + 1, STILL.matches ? AT_REST : share);
@@ -76,7 +76,10 @@ function draw() {
     const state_ = panel.now.states[done];
     panel.holdings.draw(state_); panel.usage.draw(done + share); panel.axis.draw(elapsed);
     const running = `round ${done} of ${panel.now.rounds.length}; ${formatTime(elapsed)} of ${formatTime(panel.priced.total)}`;
-    if (panel.running !== running) byId(`running-${panel.number}`).textContent = panel.running = running;
+    if (!playing || now - panel.said > 100) {  // words that change in every frame are not read
+      byId(`running-${panel.number}`).textContent = running;
+      panel.said = now;
+    }
     const complete = done === panel.now.rounds.length;
     Object.assign(panel.section.dataset, { round: done, complete, elapsedS: elapsed });
     tellMessages(panel, share ? done + 1 : done);
@@ -148,7 +151,7 @@ function frame(now) {
 
 // The address holds the moment and the prices, so that both can be cited.
 function writeFragment() {
-  const values = { [state.clock]: Number(state.position.toPrecision(6)), alpha: state.alpha, beta: state.beta, bytes: state.nbytes, blocks: panels.map((panel) => panel.now.blocks).join() };
+  const values = { [state.clock]: state.position, alpha: state.alpha, beta: state.beta, bytes: state.nbytes, blocks: panels.map((panel) => panel.now.blocks).join() };
   const fragment = `#${Object.entries(values).map((pair) => pair.join("=")).join("&")}`;
   if (fragment !== location.hash) history.replaceState(null, "", fragment);
 }
