@@ -91,13 +91,15 @@ function draw() {
   if (!playing) byId("status").textContent = statusOf(places);
 }
 
+const counted = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
+
 function statusOf(places) {
   return panels.map((panel, i) => {
     const { done } = places[i], rounds = panel.now.rounds.length, prefix = panels.length > 1 ? `${panel.name}: ` : "";
-    if (!done) return `${prefix}start; ${rounds} rounds to come`;
+    if (!done) return `${prefix}start; ${counted(rounds, "round")} to come`;
     const messages = panel.now.rounds[done - 1], busy = new Set(messages.flatMap((m) => [m.source, m.dest])).size;
     const ends = done === rounds ? "; all ranks hold all sums" : "";
-    return `${prefix}round ${done} of ${rounds}: ${messages.length} messages, ${data.ranks - busy} ranks idle${ends}`;
+    return `${prefix}round ${done} of ${rounds}: ${counted(messages.length, "message")}, ${counted(data.ranks - busy, "rank")} idle${ends}`;
   }).join(". ");
 }
 
