@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ..evaluation.summary_row import RealColumn, SummaryRow, competitor_of
 from ..units import format_size, three_digits
+from .live_chart import cell_id
 
 Words = Callable[[SummaryRow], str]  # of one row; empty: it has none
 
@@ -99,7 +100,7 @@ def tables(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     """Two tables of the measured cells of `rows`: of their calls, and of their times by other methods; or none.
 
     Each has `groups` {title: its columns}, only those that some cell has words for, and `lines`, each the words of a
-    cell {title: words of each column}.
+    cell {title: words of each column}, and `cells` the `cell_id` of each line.
     """
     done = [row for row in rows if row["time_s"] is not None]
     return [_filled_table(groups, done) for groups in (CALLS, DEFINITIONS)] if done else []
@@ -111,4 +112,5 @@ def _filled_table(groups: dict[str, tuple[DistributionColumn, ...]], rows: Seque
     }
     kept = {title: columns for title, columns in filled.items() if columns}
     lines = [{title: [column.words(row) for column in columns] for title, columns in kept.items()} for row in rows]
-    return {"groups": kept, "lines": lines}
+    cells = [cell_id(row["ranks"], competitor_of(row), row["cache"], row["nbytes"]) for row in rows]
+    return {"groups": kept, "lines": lines, "cells": cells}

@@ -1,7 +1,7 @@
 """The declaration of a figure of the report, its input, and its result."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,18 +13,20 @@ from ..models.curves import held_against_models, lower_bounds, passed_bounds
 from ..models.model import Model
 from ..schedule.algorithm import Algorithm
 from .drawn_bounds import bound_curves, bound_sentence, with_bounds
+from .live_chart import NO_SWITCHES, LiveChart, Switch
 
-TIMES, MODELS = "times", "models"  # sections of the page: of what was measured, of the models
+TIMES, MODELS, RUNS = "times", "models", "runs"  # what was measured, the models, several runs over each other
 CELL = ["ranks", "algorithm", "executor", "cache", "nbytes"]  # columns that name a cell
 
 
 @dataclass(frozen=True)
 class FigureData:
-    """One run: its competing rows, its models, and a user's own algorithms."""
+    """One run: its competing rows, its models, a user's own algorithms, and its switch points."""
 
     frame: pd.DataFrame
     models: Sequence[Model]
     own: Mapping[str, Algorithm]
+    switches: Mapping[int, Sequence[Switch]] = field(default_factory=lambda: NO_SWITCHES)  # ranks -> switch points
 
     @cached_property
     def least(self) -> dict[int, Bounds]:
@@ -74,6 +76,7 @@ class Drawing(NamedTuple):
     figure: Figure
     caption: str
     numbers: pd.DataFrame  # what is drawn, in SI units
+    live: LiveChart | None = None  # the same for readers with a script; None: the picture is all there is
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +84,7 @@ class ReportFigure:
     """One figure of the page."""
 
     stem: str  # of its files
-    section: str  # TIMES, which is drawn where a vector with elements has a time, or MODELS
+    section: str  # TIMES, which is drawn where a vector with elements has a time, MODELS, or RUNS
     turn: int  # its place in the section: those with a low turn come first
     draw: Callable[[FigureData], Drawing | None]  # None: there is nothing to draw
     why_not: Callable[[FigureData], str] | None = None  # what the page says where it is not drawn

@@ -1,12 +1,11 @@
-"""One self-contained HTML page about finished runs: verdict, figures, warnings, tables, and how it was measured.
+"""One self-contained HTML page about finished runs: answer, figures, times, how and where they were measured, statistics.
 
-The page holds its figures and its style, needs no network and runs no script. The template engine escapes all text
-from outside (host names, commands, file names, reasons).
+The page holds its figures, its style and its script, and needs no network. It is complete without the script, which
+makes figures answer and tables sort. The template engine escapes all text from outside (host names, commands, file
+names, reasons), and the policy of the page lets nothing but its own script run: see `web.document`.
 """
 
-import re
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -16,40 +15,40 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .. import __version__
-from ..evaluation import agreement, group_losses
+from ..evaluation import agreement
 from ..evaluation.competitors import competing, competitor_names
+from ..evaluation.grade import GRADES, NOT_RELIABLE
 from ..evaluation.frames import run_names, summary_frame
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import summarise
-from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import verdicts
 from ..models import description
-from ..models.bounds import Bounds
 from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Model
-from ..models.native.guidelines import broken_guidelines, comparisons, guidelines_sentence
-from ..models.native.resemblance import NoResemblance, resemblance_frame, resemblance_sentences, resemblances_of
 from ..models.points import points_of_summary
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
 from ..runs.atomic_write import refuse_special, write_atomically
-from ..runs.command_of_plan import repeat_command
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
-from ..runs.merge_sources import merged_sources, merged_sources_sentence
-from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks, three_digits
-from . import caveats, distribution, figures, how_imported, how_measured, verdict_sentence
+from ..web.document import asset, policy, script_data, theme, without_controls
+from . import caveats, folding, how_measured, verdict_sentence
+from .answer import answer, switches
+from .call_distributions import call_distributions
 from .caveat import gaps
 from .damage_sentence import damage_caveats, damage_report
 from .grade_sentence import grade_lines
-from .grid import LEGEND, MARK, lowest_of, winner_of
-from .limit_table import limit_lines
+from .grid import LEGEND, MARK
+from .native_section import native_section
+from .origin import origin
 from .page_place import fingerprints, links
-from .pictures import measured_caption, model_pictures, time_pictures, write_pictures
+from .pictures import measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ratio_table import RatioLine
+from .several_runs import common_frame
+from .time_table import time_table
 
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+SCRIPTS = ("chart", "tables", "calls", "start")  # in this order, as one
 
 
 def write_report(
@@ -72,6 +71,8 @@ def write_report(
     sections = [_section(*run, own) for run in zip(folders, run_names(folders), missing_of, strict=True)]
     beside = output.with_name(f"{output.stem}_figures")
     beside.mkdir(parents=True, exist_ok=True)
+    together = common_frame(folders, [section.pop("frame") for section in sections])
+    over_runs = [write_pictures(picture, beside, "") for picture in ([] if together is None else run_pictures(together))]
     for number, (folder, section) in enumerate(zip(folders, sections), start=1):
         prefix = f"{number}_" if len(sections) > 1 else ""
         section["links"] = links(folder, output.parent)
@@ -80,27 +81,36 @@ def write_report(
         for name, table in section.pop("files").items():
             write_atomically(beside / f"{prefix}{name}.csv", table.to_csv(index=False, float_format="%.9g"))
             section["tables_written"][name] = quote(f"{beside.name}/{prefix}{name}.csv")
-    page = _template().render(sections=sections, runs=fingerprints(folders), version=__version__, ratios=ratios)
-    write_atomically(output, page)
+    values = {"sections": sections, "over_runs": over_runs, "ratios": ratios}
+    write_atomically(output, _rendered(runs=fingerprints(folders), version=__version__, **values))
     return output
 
 
-def _without_controls(value: object) -> object:
-    """A text of outside without the characters that steer a terminal."""
-    return type(value)(CONTROLS.sub("\N{REPLACEMENT CHARACTER}", value)) if isinstance(value, str) else value
+def _rendered(**values: Any) -> str:
+    """The page; its policy names its script and its style by their hashes."""
+    style = theme() + asset(__package__, "web/report.css")
+    script = asset(__package__, *(f"web/{name}.js" for name in SCRIPTS))
+    template = _engine().get_template("report.html.j2")
+    return template.render(style=style, script=script, policy=policy([style], [script]), **values)
 
 
-def _template():
+def _charts_of(pictures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the script draws, by the stems of the pictures."""
+    return {picture["stem"]: picture["live"] for picture in pictures if picture["live"]}
+
+
+def _engine() -> Environment:
     engine = Environment(
         loader=PackageLoader("allreduce_bench.report"),
         autoescape=True,
-        finalize=_without_controls,
+        finalize=without_controls,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     engine.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
-    return engine.get_template("report.html.j2")
+    engine.globals |= {"script_data": script_data, "charts_of": _charts_of}
+    return engine
 
 
 def _section(
@@ -110,95 +120,49 @@ def _section(
     plan, attempts = folder.plan(), folder.attempts()
     rows = explain_rows(summarise(folder), missing)
     frame = summary_frame(competing(rows), name)
-    native = _native_section(plan, rows)
+    native = native_section(plan, rows)
+    verdicts_of_run = verdicts(rows)
     models, unfit = _models(points_of_summary(rows, attempts, name), own)
     least = lower_bounds(models, frame)
     modelled = _models_section(frame, models, unfit, own)
+    worst = max((row["grade"] for row in rows), key=GRADES.index, default=NOT_RELIABLE)
     return {
         "name": name,
         "plan": plan,
         "competitors": competitor_names(rows, plan.algorithms),
-        **_origin(folder, plan, rows, attempts),
+        **origin(folder, plan, rows, attempts),
         "findings": [
             *damage_caveats(damage_report(folder)),
             *caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
         ],
+        "answer": answer(rows, verdicts_of_run),
         "grades": grade_lines(rows),
-        "verdicts": [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in verdicts(rows)],
-        "pictures": time_pictures(frame, models),
+        "verdicts": [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in verdicts_of_run],
+        "frame": frame,
+        "pictures": time_pictures(frame, models, switches(verdicts_of_run)),
+        "calls": call_distributions(folder, rows),
         "how": measured_caption(rows, attempts),
         **native,
         **modelled,
         "files": native["files"] | modelled["files"],
         "tables_written": {},
+        "folding": {
+            "models": folding.of_models(models),
+            "likeness": folding.of_resemblance(native["likeness"]),
+            "guidelines": folding.of_guidelines(native["guidelines"], worst),
+        },
         "carried": [words for _, words in how_measured.carried(rows)],
         "gaps": gaps(rows),
         "bits": agreement.agreements(rows) if plan.check == "bits" else [],
         "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
         "tables": [
-            _table(plan, ranks, cache, of, least.get(ranks))
+            time_table(plan, ranks, cache, of, least.get(ranks))
             for ranks, cache in product(plan.ranks, plan.caches)
             if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
         ],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
     }
-
-
-def _origin(folder: RunFolder, plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> dict[str, Any]:
-    """When, where and how the run was measured, and the command that repeats it. Raises RunError."""
-    run, imported = folder.open(), folder.imported()
-    libraries = (library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
-    return {
-        "date": "" if imported else str(run.get("created", ""))[:10],
-        "hosts": list(dict.fromkeys(host for fact in attempts for host in fact.get("hosts", []))),
-        "libraries": list(dict.fromkeys(libraries)),
-        **_method(plan, imported, rows, attempts, merged_sources(folder)),
-        "environment": how_measured.environment(attempts),
-        "started_as": shlex.join(str(word) for word in run.get("command", [])),
-        "command": shlex.join(run.get("command", []) if imported else repeat_command(plan)),
-    }
-
-
-def _method(
-    plan: Plan, imported: dict | None, rows: Sequence[SummaryRow], attempts: Sequence[dict], merged: Sequence[dict]
-) -> dict[str, Any]:
-    """What was measured and how: by this program, or by another tool as far as its logs state it."""
-    if imported:
-        done = [row for row in rows if row["time_s"] is not None]
-        return {
-            "imported": how_imported.source(imported),
-            "operation": how_imported.operation(plan, imported),
-            "times": f"times are {how_imported.definition(done)}; median over launches",
-            "method": how_imported.method(plan, imported, rows, attempts),
-        }
-    return {
-        "imported": "",
-        "operation": f"{plan.dtype} {plan.op}, out of place",
-        "times": "times are the maximum over ranks, median over calls and launches",
-        "method": how_measured.method(plan, rows, attempts)
-        + ([("merged from", merged_sources_sentence(merged))] if merged else []),
-    }
-
-
-def _table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], least: Bounds | None) -> dict[str, Any]:
-    """The times of one rank count and cache: a line for each size, in it a row of the summary for each algorithm."""
-    lines = []
-    for nbytes in sorted({row["nbytes"] for row in rows}):
-        row_of = {competitor_of(row): row for row in competing(rows) if row["nbytes"] == nbytes}
-        lowest = lowest_of(row_of.values())
-        some = next(iter(row_of.values()))
-        winner, floors = winner_of(lowest) if lowest else "", [some[name] for name in figures.FLOORS]
-        lines.append({"nbytes": nbytes, "row_of": row_of, "lowest": lowest, "winner": winner, "floors": floors})
-    declared = next((row["nodes_declared"] for row in rows if row.get("nodes_declared")), None)
-    marks = {
-        "oversubscribed": any(row["oversubscribed"] for row in rows),
-        "declared": declared,
-        "floors": any(row[name] for row in rows for name in figures.FLOORS),
-    }
-    groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
-    tables = {"limits": limit_lines(rows, least), "statistics": distribution.tables(rows)}
-    return {"ranks": ranks, "cache": cache, "lines": lines, **tables, **marks, **groups}
 
 
 def _models(points: pd.DataFrame, own: Mapping[str, Algorithm]) -> tuple[list[Model], list[tuple[str, str]]]:
@@ -221,24 +185,3 @@ def _models_section(
     return {**content, "model_pictures": pictures, "files": files}
 
 
-def _native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    """The page's values about native: what it resembles, and which guidelines it violates."""
-    files: dict[str, pd.DataFrame] = {}
-    likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
-    try:
-        if plan.groups:
-            raise NoResemblance("several groups share links at the same time")
-        guesses = resemblances_of(rows)
-        ranks = {guess.ranks: guess.stray for guess in guesses}
-        lines = {
-            n: {guess.ranks: guess for guess in guesses if guess.nbytes == n}
-            for n in sorted({guess.nbytes for guess in guesses})
-        }
-        likeness |= {"sentences": resemblance_sentences(guesses), "lines": lines, "ranks": ranks}
-        files["resemblance"] = resemblance_frame(guesses)
-    except NoResemblance as reason:
-        likeness["why"] = str(reason)
-    compared = comparisons(rows)
-    guidelines = {"compared": compared, "lines": broken_guidelines(compared), "sentence": guidelines_sentence(compared)}
-    files |= {"guidelines": pd.DataFrame(compared)} if compared else {}
-    return {"likeness": likeness, "guidelines": guidelines, "files": files}

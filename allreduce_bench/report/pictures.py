@@ -4,7 +4,7 @@ import base64
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import matplotlib
@@ -22,12 +22,14 @@ from ..runs.schema import common_start
 from ..schedule.algorithm import Algorithm
 from ..units import in_ranks
 from .drawn_bounds import bound_curves
-from .figure import MODELS, TIMES, FigureData
+from .figure import MODELS, RUNS, TIMES, FigureData
 from .figures import report_figures
+from .live_chart import NO_SWITCHES, LiveChart, Switch, chart_json
 
-__all__ = ["Picture", "bound_curves", "measured_caption", "model_pictures", "time_pictures", "write_pictures"]
+__all__ = ["Picture", "bound_curves", "measured_caption", "model_pictures", "run_pictures", "time_pictures", "write_pictures"]
 
 PNG_DPI = 120
+PIXELS_PER_INCH = 94  # of a page: letters of 8.5 points, the smallest, are 11 pixels high
 INTERVALS = {  # kind of interval -> text
     "launches": "95 % interval over launches (Student's t on logarithms)",
     "repetitions": "95 % interval of the median within launches",
@@ -42,6 +44,7 @@ class Picture(NamedTuple):
     caption: str
     figure: Figure
     numbers: pd.DataFrame  # what is drawn, in SI units
+    live: LiveChart | None = None  # see Drawing
 
 
 def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> str:
@@ -71,12 +74,19 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
     return starts, own + sorted(name for name in names if not common_start(name))
 
 
-def time_pictures(frame: pd.DataFrame, models: Sequence[Model]) -> list[Picture]:
-    """The figures of the measurements; the models of the run give the bounds."""
+def time_pictures(
+    frame: pd.DataFrame, models: Sequence[Model], switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES
+) -> list[Picture]:
+    """The figures of the measurements; the models of the run give the bounds. `switches`: its switch points by ranks."""
     if not (frame["time_s"].notna() & (frame["nbytes"] > 0)).any():
         return []
-    pictures, _ = _pictures(TIMES, FigureData(frame, models, NO_OWN))
+    pictures, _ = _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))
     return pictures
+
+
+def run_pictures(frame: pd.DataFrame) -> list[Picture]:
+    """The figures of several runs over each other, from a frame of `several_runs.common_frame`."""
+    return _pictures(RUNS, FigureData(frame, [], NO_OWN))[0]
 
 
 def model_pictures(
@@ -91,7 +101,7 @@ def _pictures(section: str, data: FigureData) -> tuple[list[Picture], list[str]]
     pictures, reasons = [], []
     for figure in report_figures(section):
         if drawing := figure.draw(data):
-            pictures.append(Picture(figure.stem, drawing.caption, drawing.figure, drawing.numbers))
+            pictures.append(Picture(figure.stem, drawing.caption, drawing.figure, drawing.numbers, drawing.live))
         elif figure.why_not:
             reasons.append(figure.why_not(data))
     return pictures, reasons
@@ -103,10 +113,11 @@ def _range(values: Iterable[int]) -> str:
     return str(*numbers) if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
 
 
-def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, str]:
+def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, Any]:
     """Write the PNG, SVG and CSV files of `picture` into `beside`; return what the page needs.
 
-    That is its caption, the SVG as a data: URI, and the relative addresses of its files.
+    That is its caption, the SVG as a data: URI and its width and height in the page, the relative addresses of its
+    files, and what the script draws of it: see `live_chart.chart_json`; None: nothing.
     """
     paths = {kind: beside / f"{prefix}{picture.stem}.{kind}" for kind in ("png", "svg", "csv")}
     picture.figure.dpi = PNG_DPI
@@ -121,4 +132,7 @@ def write_pictures(picture: Picture, beside: Path, prefix: str) -> dict[str, str
     write_atomically(paths["csv"], picture.numbers.to_csv(index=False, float_format="%.9g"))
     data = "data:image/svg+xml;base64," + base64.b64encode(svg.getvalue()).decode("ascii")
     addresses = {kind: quote(f"{beside.name}/{path.name}") for kind, path in paths.items()}
-    return {"caption": picture.caption, "data": data, "stem": picture.stem, **addresses}
+    width, height = (round(PIXELS_PER_INCH * inches) for inches in picture.figure.get_size_inches())
+    live = chart_json(picture.live) if picture.live else None
+    shown = {"caption": picture.caption, "data": data, "stem": picture.stem, "width": width, "height": height}
+    return {**shown, **addresses, "live": live}

@@ -62,7 +62,7 @@ def fitted(compared: pd.DataFrame) -> Figure | None:
         above.set_title(f"{name}{', cold cache' if cache == 'cold' else ''}".replace("$", r"\$"), fontsize=10)
         _draw_residuals(below, rows, looks, edge)
         size_axis(below, sorted(compared["nbytes"].unique()))
-        above.tick_params(labelsize=8)
+        above.tick_params(labelsize=8.5)
         if number % columns == 0:
             above.set_ylabel("time (us)")
             below.set_ylabel("model /\nmeasured")
@@ -126,7 +126,7 @@ def _plain_axes(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_axisbelow(True)
     axes.grid(True, **GRID)
-    axes.tick_params(labelsize=8)
+    axes.tick_params(labelsize=8.5)
 
 
 def _legend(figure: Figure, looks: dict[int, dict]) -> None:

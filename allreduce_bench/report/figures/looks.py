@@ -39,7 +39,7 @@ BOUND: Style = {"color": "#555555", "linestyle": (0, (5, 2)), "linewidth": 1.2}
 FIT: Style = {"color": "#555555", "linestyle": (0, (6, 2, 1, 2, 1, 2)), "linewidth": 1.2}  # what times pass
 LINK: Style = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 1.4}
 COLD: Style = {"linestyle": (0, (3, 1.5)), "markerfacecolor": "white", "linewidth": 1.0}  # beside warm ones
-NOTE: Style = {"fontsize": 8, "color": "#555555"}
+NOTE: Style = {"fontsize": 8.5, "color": "#555555"}
 GRID: Style = {"color": "#e4e4e4", "linewidth": 0.7}
 COLUMNS = 3  # panels a row
 PANELS_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 11.1, 3.3, 2.0  # inches
@@ -119,7 +119,7 @@ def size_axis(axes: Axes, sizes: list[int]) -> None:
     axes.xaxis.set_major_locator(FixedLocator(named))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(size)))
-    axes.tick_params(labelsize=8)
+    axes.tick_params(labelsize=8.5)
 
 
 def of_one_cache(rows: pd.DataFrame) -> pd.DataFrame:

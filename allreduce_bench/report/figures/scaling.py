@@ -116,5 +116,5 @@ def _name_ranks(axes: Axes, least: int, most: int) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("ranks")
-    axes.tick_params(labelsize=8)
+    axes.tick_params(labelsize=8.5)
     axes.grid(True, **GRID)

@@ -4,7 +4,7 @@ Every function takes rows of one run as `frames.summary` gives them and returns 
 None where there is nothing to draw. Sizes of 0 bytes have no place on a logarithmic axis and are left out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,6 +16,8 @@ from ...evaluation.limits import LINKS
 from ...evaluation.summary_row import RealColumn
 from ...runs.cell import COMPILED, NATIVES
 from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
+from ..live_chart import NO_SWITCHES, LiveChart, Switch
+from .live_sizes import live_bandwidth, live_speedup, live_times
 from .looks import (
     BOUND,
     COLD,
@@ -43,6 +45,7 @@ HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the 
 BARS = "Bars: lowest to highest launch median (with one launch, the interval of its median)."
 LIMIT_SENTENCE = " Dotted line: the least time of any all-reduce by measured figures, see Limits."
 FLOORS_SENTENCE = " Thin grey lines: reference times of an empty call, of a local copy and of a local reduction."
+SWITCH_SENTENCE = " Vertical line: the size from which another algorithm is faster, with its 95 % range in grey."
 PASSING = " Points above `link rate` are faster than the links allow: a warning names likely causes."
 INTERVAL = ("time_low_s", "time_high_s", "spread_low_s", "spread_high_s", "interval")  # columns
 
@@ -53,7 +56,8 @@ def draw_latency(data: FigureData) -> Drawing | None:
     limit = LIMIT_SENTENCE if data.frame["limit_s"].notna().any() else ""
     caption = f"Time against vector size. {BARS}{data.bound_sentence}{limit}{floors}{_cold_sentence(data)}"
     columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
-    return _drawing(data, latency(data.frame, data.limits), caption, columns)
+    live = live_times(data.frame, data.limits, data.switches)
+    return _drawing(data, latency(data.frame, data.limits), caption, columns, live)
 
 
 def draw_bandwidth(data: FigureData) -> Drawing | None:
@@ -64,19 +68,22 @@ def draw_bandwidth(data: FigureData) -> Drawing | None:
     )
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
     columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
-    return _drawing(data, bandwidth(data.frame, data.limits), caption, columns)
+    live = live_bandwidth(data.frame, data.limits)
+    return _drawing(data, bandwidth(data.frame, data.limits), caption, columns, live)
 
 
 def draw_speedup(data: FigureData) -> Drawing | None:
     """Speed-up over native, over size."""
     caption = "Speed-up: time of native / time of each algorithm; above 1 is faster than native."
+    caption += SWITCH_SENTENCE if any(data.switches.values()) else ""
     caption += _beside_sentence(data) + _cold_sentence(data)
-    return _drawing(data, speedup(data.frame), caption, ["speedup", "time_s"])
+    live = live_speedup(data.frame, data.switches)
+    return _drawing(data, speedup(data.frame, data.switches), caption, ["speedup", "time_s"], live)
 
 
-LATENCY = ReportFigure(stem="latency", section=TIMES, turn=10, draw=draw_latency)
-BANDWIDTH = ReportFigure(stem="bus_bandwidth", section=TIMES, turn=20, draw=draw_bandwidth)
-SPEEDUP = ReportFigure(stem="speedup", section=TIMES, turn=30, draw=draw_speedup)
+SPEEDUP = ReportFigure(stem="speedup", section=TIMES, turn=10, draw=draw_speedup)
+LATENCY = ReportFigure(stem="latency", section=TIMES, turn=20, draw=draw_latency)
+BANDWIDTH = ReportFigure(stem="bus_bandwidth", section=TIMES, turn=30, draw=draw_bandwidth)
 
 
 def _beside_sentence(data: FigureData) -> str:
@@ -89,9 +96,11 @@ def _cold_sentence(data: FigureData) -> str:
     return " Hollow and dashed: cold cache." if data.has_both_caches else ""
 
 
-def _drawing(data: FigureData, figure: Figure | None, caption: str, columns: list[str]) -> Drawing | None:
+def _drawing(
+    data: FigureData, figure: Figure | None, caption: str, columns: list[str], live: LiveChart | None
+) -> Drawing | None:
     """A figure with its caption and the named columns of its numbers."""
-    return None if figure is None else Drawing(figure, caption, data.bounded[[*CELL, *columns]])
+    return None if figure is None else Drawing(figure, caption, data.bounded[[*CELL, *columns]], live)
 
 
 def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
@@ -157,15 +166,18 @@ def _draw_link(axes: Axes, rows: pd.DataFrame) -> None:
     axes.text(0.98, full, "link rate", transform=axes.get_yaxis_transform(), ha="right", va="bottom", **NOTE)
 
 
-def speedup(rows: pd.DataFrame) -> Figure | None:
+def speedup(rows: pd.DataFrame, switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES) -> Figure | None:
     """Time of native over time of each algorithm; logarithmic, so that twice and half lie equally far from 1."""
 
     def draw(axes: Axes, rows: pd.DataFrame, style: Style) -> None:
         if rows["algorithm"].iloc[0] != "native":
             draw_line(axes, rows["nbytes"], rows["speedup"], None, None, style)
 
-    def limit(axes: Axes, *_: pd.DataFrame) -> None:
+    def limit(axes: Axes, rows: pd.DataFrame, _: pd.DataFrame) -> None:
         axes.axhline(1, color="black", linewidth=2)
+        for switch in switches.get(int(rows["ranks"].iloc[0]), ()):
+            axes.axvspan(switch.low, switch.high, color="#e6e6e6", linewidth=0, zorder=0)
+            axes.axvline(switch.x, color="#555555", linewidth=1)
 
     compared = rows.groupby("ranks").filter(lambda group: group["speedup"].notna().any())
     if (compared["algorithm"] == "native").all():

@@ -159,7 +159,7 @@ def _draw_cell(
     if columns <= MOST_WORDS:
         red, green, blue = to_rgb(colour)
         ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else "black"
-        axes.text(column, row, cell[look.text], ha="center", va="center", color=ink, fontsize=8)
+        axes.text(column, row, cell[look.text], ha="center", va="center", color=ink, fontsize=8.5)
 
 
 def _hatch(field: Patch, competitor: str) -> None:
@@ -171,8 +171,8 @@ def _hatch(field: Patch, competitor: str) -> None:
 def _name_axes(axes: Axes, ranks: list[int], sizes: list[int], title: str, every: int) -> None:
     axes.set_xlim(-0.5, len(sizes) - 0.5)
     axes.set_ylim(-0.5, len(ranks) - 0.5)
-    axes.set_xticks(range(0, len(sizes), every), [format_size(size) for size in sizes[::every]], fontsize=8)
-    axes.set_yticks(range(len(ranks)), [str(count) for count in ranks], fontsize=8)
+    axes.set_xticks(range(0, len(sizes), every), [format_size(size) for size in sizes[::every]], fontsize=8.5)
+    axes.set_yticks(range(len(ranks)), [str(count) for count in ranks], fontsize=8.5)
     axes.set_xlabel("size of the vector")
     axes.set_title(title, fontsize=10)
     axes.tick_params(length=2)

@@ -1,0 +1,89 @@
+"""The first lines of a page: who is the fastest at the size that most people ask for, whether to believe it, and what
+to do next. One sentence each.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..evaluation.grade import GOOD, GRADES
+from ..evaluation.summary_row import SummaryRow
+from ..evaluation.verdict import Stretch, Verdict
+from ..runs.cell import NATIVES
+from ..units import format_size, in_ranks
+from .grade_sentence import reason_words
+from .live_chart import Switch
+from .verdict_sentence import REASONS, MOST_NAMED, SWITCH_POINT, advantage_words, leaders_words, lines, span_words
+
+ASKED_NBYTES = 1 << 20  # where the measured sizes do not reach it: the nearest of them
+
+
+class Answer(NamedTuple):
+    """What the first screen says of a run."""
+
+    sentence: str  # who is the fastest, and by how much
+    level: str  # the worst grade of the rank counts
+    advice: str  # what to do next
+
+
+def answer(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> Answer | None:
+    """The answer of the largest rank count that has a verdict; None: no rank count has one."""
+    if not verdicts:
+        return None
+    asked = max(verdicts, key=lambda verdict: verdict.ranks)
+    sizes = sorted({row["nbytes"] for row in rows if row["ranks"] == asked.ranks and row["time_s"] and row["nbytes"]})
+    nbytes = min(max(ASKED_NBYTES, sizes[0]), sizes[-1]) if sizes else ASKED_NBYTES
+    stretch = _stretch_at(asked, nbytes)
+    place = f"{format_size(nbytes)} on {in_ranks([asked.ranks])}"
+    grades = {row["ranks"]: row["grading"] for row in rows}
+    level = max((grade.level for grade in grades.values()), key=GRADES.index)
+    advice = _advice(asked, stretch, grades[asked.ranks].reasons)
+    return Answer(f"{_who(asked, stretch)} at {place}{_how_much(asked, stretch)}.", level, advice)
+
+
+def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
+    """The switch points of each rank count, for the figures over size."""
+    found: dict[int, list[Switch]] = {}
+    for verdict in verdicts:
+        words = [str(line) for line in lines(verdict) if line.lead == SWITCH_POINT]
+        overs = [over for over in verdict.hand_overs if over]
+        found[verdict.ranks] = [Switch(over.nbytes, over.low, over.high, text) for over, text in zip(overs, words)]
+    return found
+
+
+def _stretch_at(verdict: Verdict, nbytes: int) -> Stretch | None:
+    around = [stretch for stretch in verdict.stretches if stretch.low <= nbytes <= stretch.high]
+    return next((stretch for stretch in around if nbytes not in stretch.exceptions), None)
+
+
+def _who(verdict: Verdict, stretch: Stretch | None) -> str:
+    if stretch and stretch.is_won:
+        return f"{stretch.leaders[0]} is the fastest"
+    return "No algorithm is shown to be the fastest"
+
+
+def _how_much(verdict: Verdict, stretch: Stretch | None) -> str:
+    if stretch is None:
+        why = REASONS.get(verdict.reason, "the times at this size do not show a winner")
+        return f": {why}"
+    advantage = advantage_words(stretch.advantage, verdict.grade)
+    over = f", over {span_words(stretch)}" if stretch.advantage and stretch.advantage.size_count > 1 else ""
+    if stretch.is_won:
+        second = " (the second fastest)" if stretch.leaders[0] in NATIVES and stretch.advantage else ""
+        return f"{advantage}{second}{over}"
+    if len(stretch.leaders) == 1:
+        return f"; {stretch.leaders[0]} is nowhere slower than another{advantage}{over}"
+    relation = "are equal" if stretch.is_equal else "cannot be distinguished"
+    names = ", ".join(stretch.leaders[:-1]) + f" and {stretch.leaders[-1]}"
+    return f": {names if len(stretch.leaders) <= MOST_NAMED else 'many algorithms'} {relation}{advantage}{over}"
+
+
+def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str:
+    """What to do next: mend what spoils the times, else use the winner."""
+    if verdict.grade != GOOD and reasons:
+        found, mend = reason_words(reasons[0])
+        return f"{found}: {mend}, and measure again before you decide."
+    if stretch and stretch.is_won and stretch.leaders[0] not in NATIVES:
+        return f"use {stretch.leaders[0]} for {span_words(stretch)} on {in_ranks([verdict.ranks])}."
+    if stretch:
+        return f"keep {leaders_words(stretch)}; another algorithm gains nothing here."
+    return "keep native, or measure again with more launches (--launches)."

@@ -1,0 +1,125 @@
+"""Speed-up, time and bus bandwidth over size as live charts: a panel for each rank count."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pandas as pd
+
+from ...evaluation.frames import competitors
+from ...units import format_size, format_time, in_ranks, three_digits
+from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
+from .looks import Style, of_one_cache, panel_title, styles
+
+SIZE = Axis("size of the vector", log=True)
+Lines = Callable[[pd.DataFrame, int], list[LiveLine]]  # of the rows of a rank count
+
+
+def live_times(frame: pd.DataFrame, bounds: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) -> LiveChart | None:
+    """Time over size; bars are the spread of the launches."""
+
+    def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
+        least = of_one_cache(rows).dropna(subset=["limit_s"]).drop_duplicates("nbytes").sort_values("nbytes")
+        curve = _thinned(bounds[bounds["ranks"] == ranks])
+        measured = [LiveLine("least time by measured figures", "limit", [*least["nbytes"]], [*least["limit_s"] * 1e6])]
+        fitted = [LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], [*curve["time_s"] * 1e6])]
+        return (measured if len(least) else []) + (fitted if len(curve) else [])
+
+    rows = frame.assign(y=frame["time_s"] * 1e6, low=frame["spread_low_s"] * 1e6, high=frame["spread_high_s"] * 1e6)
+    return _over_sizes(rows, "Time", Axis("time (us)", log=True, shared=True), lines, _time_words, switches)
+
+
+def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | None:
+    """Bus bandwidth over size."""
+
+    def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
+        curve = _thinned(bounds[bounds["ranks"] == ranks])
+        rate = [*curve["busbw_bytes_per_s"] / 1e9]
+        return [LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], rate)] if rate else []
+
+    rate = frame["busbw_bytes_per_s"] / 1e9
+    low, high = rate * frame["time_s"] / frame["spread_high_s"], rate * frame["time_s"] / frame["spread_low_s"]
+    rows = frame[frame["ranks"] > 1].assign(y=rate, low=low, high=high)
+    return _over_sizes(rows, "Bus bandwidth", Axis("bus bandwidth (GB/s)", log=False), lines, _rate_words, NO_SWITCHES)
+
+
+def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) -> LiveChart | None:
+    """Speed-up over native; a line at 1."""
+
+    def one(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
+        sizes = sorted(rows["nbytes"].unique())
+        return [LiveLine("as fast as native", "one", sizes, [1.0] * len(sizes))]
+
+    rows = frame[frame["algorithm"] != "native"].assign(y=frame["speedup"], low=None, high=None)
+    axis = Axis("speed-up over native", log=True, shared=True)
+    return _over_sizes(rows[rows["speedup"].notna()], "Speed-up over native", axis, one, _speedup_words, switches)
+
+
+def _over_sizes(
+    frame: pd.DataFrame,
+    title: str,
+    axis: Axis,
+    lines: Lines,
+    words: Callable[[dict], str],
+    switches: Mapping[int, Sequence[Switch]],
+) -> LiveChart | None:
+    """`frame` has the columns y, low and high beside those of a summary. None: nothing was measured."""
+    rows = frame[(frame["nbytes"] > 0) & frame["time_s"].notna()]
+    if rows.empty:
+        return None
+    both = rows["cache"].nunique() > 1
+    looks: dict[str, Style] = {}
+    panels = []
+    for ranks, group in rows.groupby("ranks"):
+        series = []
+        for (name, cache), line in group.groupby([competitors(group), "cache"], sort=False):
+            label = f"{name}, cold cache" if both and cache == "cold" else str(name)
+            looks[label] = styles(competitors(frame))[str(name)]
+            if label != name:
+                looks[label] = {**looks[label], "linestyle": ":", "markerfacecolor": "white"}
+            series.append(_series(label, str(name), line.sort_values("nbytes"), words))
+        count = int(str(ranks))
+        marks = switches.get(count, ())
+        panels.append(LivePanel(panel_title(group), (in_ranks([count]),), series, lines(group, count), marks))
+    names = {int(nbytes): format_size(int(nbytes)) for nbytes in sorted(rows["nbytes"].unique())}
+    return LiveChart(title, SIZE, axis, names, panels, looks, [[panel.tags[0] for panel in panels]])
+
+
+def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], str]) -> LiveSeries:
+    records = line.to_dict("records")
+    return LiveSeries(
+        label,
+        [int(row["nbytes"]) for row in records],
+        [row["y"] for row in records],
+        [row["low"] for row in records],
+        [row["high"] for row in records],
+        [words(row) for row in records],
+        [cell_id(int(row["ranks"]), name, row["cache"], int(row["nbytes"])) for row in records],
+    )
+
+
+def measured_words(row: dict) -> str:
+    """`12.3 us [12.0, 12.6], 5 launches of 15 calls`: a time, its 95 % interval, what it is made of."""
+    ends = f" [{three_digits(row['time_low_s'] * 1e6)}, {three_digits(row['time_high_s'] * 1e6)}]"
+    has_interval = row["interval"] != "range" and pd.notna(row["time_low_s"])
+    launches, calls = int(row["launches"]), row.get("repetitions")
+    each = f" of {round(calls / launches)} calls" if pd.notna(calls) and calls else ""
+    doubt = f"; not ranked: {row['doubt']}" if pd.notna(row["doubt"]) else ""
+    made_of = f"{launches} launch{'' if launches == 1 else 'es'}{each}"
+    return f"{format_time(row['time_s'])}{ends if has_interval else ''}, {made_of}{doubt}"
+
+
+def _time_words(row: dict) -> str:
+    return measured_words(row)
+
+
+def _rate_words(row: dict) -> str:
+    return f"{three_digits(row['y'])} GB/s; {measured_words(row)}"
+
+
+def _speedup_words(row: dict) -> str:
+    return f"{three_digits(row['y'])} times as fast as native; {measured_words(row)}"
+
+
+def _thinned(curve: pd.DataFrame) -> pd.DataFrame:
+    """Every tenth point of a smooth curve, which is enough for straight lines between them."""
+    timed = curve[curve["time_s"].notna()]
+    return timed.iloc[::10] if len(timed) else timed

@@ -1,0 +1,143 @@
+"""A figure as numbers that the page's script draws again: panels over one x axis, with words for each value.
+
+The script shows the words of a value on hover or focus, and shows and hides series and panels. The picture of the same
+figure stays in the page for readers without script.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any, NamedTuple
+
+from matplotlib.colors import to_hex
+
+Style = dict[str, Any]  # keywords of matplotlib
+DARK_OF = {  # colour on white -> on a dark page, lighter where it would be lost there
+    "#0072b2": "#4da3dd",
+    "#009e73": "#2fbf94",
+    "#882255": "#d487b0",
+    "#000000": "#f2f2f2",
+    "#d55e00": "#f0803c",
+}
+MOST_DIGITS = 6  # of a number in the page
+
+
+class Axis(NamedTuple):
+    """One axis of all panels."""
+
+    label: str
+    log: bool
+    shared: bool = False  # of the y axis: all panels have the same
+
+
+class LiveSeries(NamedTuple):
+    """One line of a panel; sequences of equal length, an entry each value."""
+
+    name: str  # one of the looks
+    x: Sequence[float]
+    y: Sequence[float | None]  # in the unit of the axis; None: not measured
+    low: Sequence[float | None]  # of the bar
+    high: Sequence[float | None]
+    words: Sequence[str]  # value, interval and launches
+    cells: Sequence[str] = ()  # of each value: the cell whose calls the page may hold; see `cell_id`
+
+
+class LiveLine(NamedTuple):
+    """A line without values to ask for: a bound."""
+
+    name: str
+    kind: str  # its look: `limit`, `fit`, `one`
+    x: Sequence[float]
+    y: Sequence[float | None]
+
+
+class Switch(NamedTuple):
+    """A switch point and the range in which it lies, on the x axis."""
+
+    x: float
+    low: float
+    high: float
+    words: str
+
+
+NO_SWITCHES: Mapping[int, Sequence[Switch]] = {}  # ranks -> switch points
+
+
+class LivePanel(NamedTuple):
+    """One small picture of a chart."""
+
+    title: str
+    tags: tuple[str, ...]  # what hides it: one of every facet of the chart
+    series: Sequence[LiveSeries]
+    lines: Sequence[LiveLine] = ()
+    marks: Sequence[Switch] = ()
+
+
+class LiveChart(NamedTuple):
+    """A figure as numbers."""
+
+    title: str
+    x: Axis
+    y: Axis
+    names: Mapping[float, str]  # value on the x axis, ascending -> its name
+    panels: Sequence[LivePanel]
+    looks: Mapping[str, Style]  # series -> keywords of matplotlib
+    facets: Sequence[Sequence[str]] = ()  # tags that are chosen among
+    hidden: Sequence[str] = ()  # tags that are not shown at first
+
+
+def cell_id(ranks: int, competitor: str, cache: str, nbytes: int) -> str:
+    """What names a cell in a page: `4 ranks ring warm 1024`."""
+    return f"{ranks} ranks {competitor} {cache} {nbytes}"
+
+
+def chart_json(chart: LiveChart) -> dict[str, Any]:
+    """The chart as the script reads it: dicts, lists, text and finite numbers."""
+    return {
+        "title": chart.title,
+        "x": {
+            **{"label": chart.x.label, "log": chart.x.log},
+            **{"values": list(chart.names), "names": list(chart.names.values())},
+        },
+        "y": chart.y._asdict(),
+        "panels": [_panel_json(panel) for panel in chart.panels],
+        "looks": {name: _look_json(style) for name, style in chart.looks.items()},
+        "facets": [list(facet) for facet in chart.facets],
+        "hidden": list(chart.hidden),
+    }
+
+
+def _panel_json(panel: LivePanel) -> dict[str, Any]:
+    series = [
+        {**one._asdict(), "y": numbers(one.y), "low": numbers(one.low), "high": numbers(one.high)}
+        for one in panel.series
+    ]
+    return {
+        "title": panel.title,
+        "tags": list(panel.tags),
+        "series": series,
+        "lines": [{**line._asdict(), "x": numbers(line.x), "y": numbers(line.y)} for line in panel.lines],
+        "marks": [mark._asdict() for mark in panel.marks],
+    }
+
+
+def _look_json(style: Style) -> dict[str, Any]:
+    light = to_hex(style["color"])
+    dash = style.get("linestyle", "-")
+    named = {"-.": "7 3 2 3", ":": "2 3"}.get(dash) if isinstance(dash, str) else None
+    drawn = named if isinstance(dash, str) else " ".join(f"{2 * part:g}" for part in dash[1])
+    hollow = style.get("markerfacecolor") == "white"
+    return {
+        "light": light,
+        "dark": DARK_OF.get(light, light),
+        "marker": style.get("marker", "o"),
+        "dash": drawn,
+        "hollow": hollow,
+    }
+
+
+def numbers(values: Iterable[Any]) -> list[float | None]:
+    """`values` with few digits; None where there is no finite number."""
+    return [
+        float(f"{float(value):.{MOST_DIGITS}g}") if value is not None and isfinite(float(value)) else None
+        for value in values
+    ]

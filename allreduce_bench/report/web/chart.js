@@ -1,0 +1,229 @@
+// Figures that answer: a page's pictures drawn again from their numbers, with values on hover and focus.
+// A chart is panels over one x axis. Panels have tags and series have names; buttons hide and show both.
+"use strict";
+
+const SVG_NAMES = (() => { const box = document.createElement("div"); box.innerHTML = "<svg></svg>"; return box.firstChild.namespaceURI; })();
+const MARKERS = { o: "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0", s: "M-3.6,-3.6h7.2v7.2h-7.2z", D: "M0,-5l5,5l-5,5l-5,-5z", "^": "M0,-5l5,9h-10z",
+  v: "M0,5l5,-9h-10z", P: "M-1.5,-5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z", X: "M-5,-3l2,-2l3,3l3,-3l2,2l-3,3l3,3l-2,2l-3,-3l-3,3l-2,-2l3,-3z",
+  "<": "M-5,0l9,-5v10z", ">": "M5,0l-9,-5v10z", p: "M0,-5l5,3.6l-2,5.4h-6l-2,-5.4z", h: "M0,-5l4.5,2.5v5l-4.5,2.5l-4.5,-2.5v-5z", "*": "M0,-6l2,4l4,2l-4,2l-2,4l-2,-4l-4,-2l4,-2z" };
+const HEIGHT = 270, EDGE = { left: 54, right: 14, top: 10, bottom: 40 }, NEAR = 36;
+
+function element(name, attributes, ...children) {
+  const node = name.startsWith("svg:") ? document.createElementNS(SVG_NAMES, name.slice(4)) : document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) if (value !== null && value !== undefined) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+const number = value => {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 1e5 || size < 1e-3 ? value.toExponential(0).replace("+", "") : String(Number(value.toPrecision(3)));
+};
+
+function scale(low, high, from, to, log) {
+  const f = log ? Math.log : v => v, span = f(high) - f(low) || 1;
+  return value => from + (f(value) - f(low)) / span * (to - from);
+}
+
+function ticks(low, high, log) {
+  if (!log) {
+    const rough = (high - low) / 5 || 1, unit = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map(n => n * unit).find(n => n >= rough);
+    return Array.from({ length: Math.floor(high / step + 1e-9) - Math.ceil(low / step - 1e-9) + 1 }, (_, i) => (Math.ceil(low / step - 1e-9) + i) * step);
+  }
+  const decades = Math.log10(high / low), parts = decades > 3.5 ? [1] : decades > 1.2 ? [1, 2, 5] : [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8];
+  const found = [];
+  for (let exponent = Math.floor(Math.log10(low)); exponent <= Math.ceil(Math.log10(high)); exponent++)
+    for (const part of parts) if (part * 10 ** exponent >= low * 0.999 && part * 10 ** exponent <= high * 1.001) found.push(part * 10 ** exponent);
+  const every = Math.ceil(found.length / 8);
+  return found.filter((_, i) => i % every === 0);
+}
+
+class Chart {
+  constructor(figure, data, state) {
+    Object.assign(this, { figure, data, state, log: data.y.log, place: null });
+    state.charts.push(this);
+    this.hint = element("div", { class: "hint", role: "status" });
+    this.panels = element("div", { class: "panels" });
+    this.chart = element("div", { class: "chart" }, this.buttons(), this.panels, this.hint);
+    figure.prepend(this.chart);
+    figure.classList.add("live");
+    this.draw();
+    new ResizeObserver(() => { if (this.width !== this.panels.clientWidth) this.draw(); }).observe(this.panels);
+  }
+
+  buttons() {
+    const bar = element("div", { class: "toggles", role: "group", "aria-label": "what " + this.data.title + " shows" });
+    const names = [...new Set(this.data.panels.flatMap(panel => panel.series.map(series => series.name)))];
+    for (const name of names) bar.append(this.toggle(name, this.swatch(this.data.looks[name])));
+    for (const facet of this.data.facets.filter(facet => facet.length > 1)) {
+      bar.append(element("span", { class: "gap" }));
+      for (const tag of facet) bar.append(this.toggle(tag));
+    }
+    const log = element("button", { type: "button", "aria-pressed": String(this.log), class: "scale" }, "logarithmic");
+    log.addEventListener("click", () => { this.log = !this.log; log.setAttribute("aria-pressed", String(this.log)); this.draw(); });
+    bar.append(element("span", { class: "gap" }), log);
+    return bar;
+  }
+
+  toggle(name, ...swatch) {
+    const button = element("button", { type: "button", "data-name": name, "aria-pressed": String(!this.state.hidden.has(name)) }, ...swatch, name);
+    button.addEventListener("click", () => {
+      if (!this.state.hidden.delete(name)) this.state.hidden.add(name);
+      for (const chart of this.state.charts) chart.refresh();
+    });
+    return button;
+  }
+
+  refresh() {
+    for (const button of this.chart.querySelectorAll("[data-name]")) button.setAttribute("aria-pressed", String(!this.state.hidden.has(button.dataset.name)));
+    this.draw();
+  }
+
+  paint(node, look) {
+    if (look) { node.style.setProperty("--light", look.light); node.style.setProperty("--dark", look.dark); }
+    return node;
+  }
+
+  swatch(look) {
+    const line = element("svg:path", { d: "M0,6H26", class: "line", "stroke-dasharray": look.dash || null });
+    const mark = element("svg:path", { d: MARKERS[look.marker] || MARKERS.o, transform: "translate(13,6)", class: look.hollow ? "mark hollow" : "mark" });
+    return this.paint(element("svg:svg", { width: 26, height: 12, "aria-hidden": "true", class: "swatch" }, line, mark), look);
+  }
+
+  shown() { return this.data.panels.filter(panel => !panel.tags.some(tag => this.state.hidden.has(tag))); }
+
+  draw() {
+    this.width = this.panels.clientWidth;
+    const shown = this.shown(), columns = Math.max(1, Math.min(shown.length, 3, Math.floor((this.width + 12) / 330)));
+    const width = Math.max(240, Math.floor((this.width - 12 * (columns - 1)) / columns)), shared = this.data.y.shared && this.range(shown);
+    this.hint.hidden = true;
+    this.panels.replaceChildren(...shown.map(panel => this.panel(panel, width, shared)));
+    if (!shown.length) this.panels.append(element("p", {}, "Nothing is chosen."));
+  }
+
+  visible(panel) { return panel.series.filter(series => !this.state.hidden.has(series.name)); }
+
+  range(panels) {
+    const used = value => typeof value === "number" && (!this.log || value > 0), values = [];
+    for (const panel of panels) {
+      for (const series of this.visible(panel)) values.push(...series.y, ...series.low, ...series.high);
+      for (const line of panel.lines) if (line.counts) values.push(...line.y);
+    }
+    const found = values.filter(used), least = found.reduce((a, b) => Math.min(a, b), Infinity), most = found.reduce((a, b) => Math.max(a, b), -Infinity);
+    if (!found.length) return [this.log ? 0.1 : 0, 1];
+    return this.log ? [least / 1.15, most * 1.15] : [Math.min(0, least), most * 1.08 || 1];
+  }
+
+  panel(panel, width, shared) {
+    const values = this.data.x.values, [low, high] = shared || this.range([panel]), ends = [values[0], values[values.length - 1]];
+    const bottom = HEIGHT - EDGE.bottom, pad = 10;
+    const x = scale(ends[0], ends[1], EDGE.left + pad, width - EDGE.right - pad, this.data.x.log), y = scale(low, high, bottom, EDGE.top, this.log);
+    const inside = value => typeof value === "number" && (!this.log || value > 0) && value >= low * 0.999 && value <= high * 1.001;
+    const words = this.data.title + ", " + panel.title + ". The arrow keys move from value to value" + (this.state.calls ? "; Enter shows the calls." : ".");
+    const picture = element("svg:svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, tabindex: 0, role: "application", "aria-roledescription": "chart", "aria-label": words });
+    this.axes(picture, x, y, ticks(low, high, this.log), width, bottom);
+    for (const mark of panel.marks) this.mark(picture, mark, x, bottom);
+    for (const line of panel.lines)
+      picture.append(element("svg:path", { class: "bound " + line.kind, d: this.path(line, x, y, inside) }, element("svg:title", {}, line.name)));
+    const points = [];
+    for (const series of this.visible(panel)) this.series(picture, series, x, y, inside, points);
+    const ring = element("svg:circle", { r: 8, class: "ring", visibility: "hidden" });
+    picture.append(ring);
+    this.answer(picture, panel, points, ring);
+    return element("div", { class: "panel" }, element("p", { class: "panel-title" }, panel.title), picture);
+  }
+
+  axes(picture, x, y, marks, width, bottom) {
+    for (const value of marks)
+      picture.append(element("svg:path", { class: "grid", d: `M${EDGE.left},${y(value)}H${width - EDGE.right}` }),
+        element("svg:text", { x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
+    const { values, names } = this.data.x;
+    let last = -Infinity;
+    values.forEach((value, i) => {
+      const half = names[i].length * 3.3;
+      if (x(value) - half < last + 8) return;
+      last = x(value) + half;
+      const anchor = x(value) + half > width ? "end" : "middle";
+      picture.append(element("svg:text", { x: anchor === "end" ? width - 1 : x(value), y: bottom + 17, "text-anchor": anchor }, names[i]));
+    });
+    picture.append(element("svg:path", { class: "axis", d: `M${EDGE.left},${EDGE.top}V${bottom}H${width - EDGE.right}` }),
+      element("svg:text", { x: (EDGE.left + width - EDGE.right) / 2, y: HEIGHT - 6, "text-anchor": "middle", class: "soft" }, this.data.x.label),
+      element("svg:text", { transform: `translate(12,${bottom / 2}) rotate(-90)`, "text-anchor": "middle", class: "soft" }, this.data.y.label));
+  }
+
+  mark(picture, mark, x, bottom) {
+    const title = () => element("svg:title", {}, mark.words);
+    picture.append(element("svg:rect", { class: "switch", x: x(mark.low), width: Math.max(1, x(mark.high) - x(mark.low)), y: EDGE.top, height: bottom - EDGE.top }, title()),
+      element("svg:path", { class: "switch", d: `M${x(mark.x)},${EDGE.top}V${bottom}` }, title()),
+      element("svg:text", { x: x(mark.x) + 4, y: EDGE.top + 11, class: "soft" }, "switch point"));
+  }
+
+  path(line, x, y, inside) {
+    let open = false;
+    return line.x.map((value, i) => {
+      if (!inside(line.y[i])) { open = false; return ""; }
+      const step = (open ? "L" : "M") + x(value).toFixed(1) + "," + y(line.y[i]).toFixed(1);
+      open = true;
+      return step;
+    }).join("");
+  }
+
+  series(picture, series, x, y, inside, points) {
+    const look = this.data.looks[series.name], group = this.paint(element("svg:g", { class: "series", "data-name": series.name }), look);
+    group.append(element("svg:path", { class: "line", d: this.path(series, x, y, inside), "stroke-dasharray": look.dash || null }));
+    series.x.forEach((value, i) => {
+      if (!inside(series.y[i])) return;
+      const at = [x(value), y(series.y[i])];
+      if (inside(series.low[i]) && inside(series.high[i])) group.append(element("svg:path", { class: "bar", d: `M${at[0]},${y(series.low[i])}V${y(series.high[i])}` }));
+      group.append(element("svg:path", { class: look.hollow ? "mark hollow" : "mark", d: MARKERS[look.marker] || MARKERS.o, transform: `translate(${at[0].toFixed(1)},${at[1].toFixed(1)})` }));
+      points.push({ at, series, i });
+    });
+    picture.append(group);
+  }
+
+  answer(picture, panel, points, ring) {
+    let chosen = -1;
+    const choose = index => {
+      chosen = index;
+      const point = points[index];
+      ring.setAttribute("visibility", point ? "visible" : "hidden");
+      this.hint.hidden = !point;
+      if (!point) return;
+      ring.setAttribute("cx", point.at[0]);
+      ring.setAttribute("cy", point.at[1]);
+      const { series, i } = point, size = this.data.x.names[this.data.x.values.indexOf(series.x[i])];
+      this.hint.replaceChildren(element("strong", {}, series.name), ` · ${panel.title} · ${size}: ${series.words[i]}`);
+      const box = picture.getBoundingClientRect(), outer = this.chart.getBoundingClientRect(), wide = this.hint.offsetWidth;
+      const left = box.left - outer.left + point.at[0] - wide / 2;
+      this.hint.style.left = Math.max(0, Math.min(left, outer.width - wide)) + "px";
+      this.hint.style.top = box.top - outer.top + point.at[1] - this.hint.offsetHeight - 14 + "px";
+    };
+    const open = () => { if (points[chosen] && this.state.calls) this.state.calls(this.figure, points[chosen].series.cells[points[chosen].i]); };
+    picture.addEventListener("pointermove", event => {
+      const box = picture.getBoundingClientRect(), distance = point => Math.hypot(point.at[0] - event.clientX + box.left, point.at[1] - event.clientY + box.top);
+      let best = -1;
+      points.forEach((point, i) => { if (distance(point) < NEAR && (best < 0 || distance(point) < distance(points[best]))) best = i; });
+      if (best !== chosen) choose(best);
+    });
+    picture.addEventListener("pointerleave", () => { if (document.activeElement !== picture) choose(-1); });
+    picture.addEventListener("focus", () => { if (chosen < 0 && points.length) choose(0); });
+    picture.addEventListener("blur", () => choose(-1));
+    picture.addEventListener("click", open);
+    picture.addEventListener("keydown", event => this.key(event, points, chosen, choose, open));
+  }
+
+  key(event, points, chosen, choose, open) {
+    if (event.key === "Escape") return choose(-1);
+    if (event.key === "Enter") return open();
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowUp: 0, ArrowDown: 0 }[event.key];
+    if (step === undefined || !points.length) return undefined;
+    event.preventDefault();
+    if (step) return choose((chosen + step + points.length) % points.length);
+    const here = points[Math.max(0, chosen)], column = points.map((_, i) => i).filter(i => points[i].series.x[points[i].i] === here.series.x[here.i]);
+    column.sort((a, b) => points[b].at[1] - points[a].at[1]);
+    const turn = column.indexOf(Math.max(0, chosen)) + (event.key === "ArrowUp" ? 1 : -1);
+    return choose(column[(turn + column.length) % column.length]);
+  }
+}

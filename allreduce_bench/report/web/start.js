@@ -1,0 +1,13 @@
+// Starts what stands in the scripts before, section by section. Without it the page is complete, too.
+for (const section of document.querySelectorAll("section")) {
+  const held = section.querySelector(":scope > script[type='application/json']");
+  const data = held ? JSON.parse(held.textContent) : { charts: {}, cells: {} };
+  const state = { hidden: new Set(Object.values(data.charts).flatMap(chart => chart.hidden)), charts: [], calls: Object.keys(data.cells).length ? callsOf(data) : null };
+  for (const figure of section.querySelectorAll("figure[data-chart]"))
+    if (data.charts[figure.dataset.chart]) new Chart(figure, data.charts[figure.dataset.chart], state);
+  if (state.calls) callsButtons(section, (where, id) => state.calls(where, id));
+  for (const table of section.querySelectorAll("table.sorts")) {
+    filtered(table, (table.closest(".scroll") || table).getAttribute("aria-label") || "table");
+    sortable(table);
+  }
+}
