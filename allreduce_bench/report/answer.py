@@ -6,13 +6,23 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..evaluation.grade import GOOD, GRADES
-from ..evaluation.summary_row import SummaryRow
-from ..evaluation.verdict import Stretch, Verdict
+from ..evaluation.standing import EQUAL, UNCLEAR
+from ..evaluation.summary_row import SummaryRow, competitor_of
+from ..evaluation.verdict import ALL_EQUAL, Stretch, Verdict
 from ..runs.cell import NATIVES
 from ..units import format_size, in_ranks
 from .grade_sentence import reason_words
 from .live_chart import Switch
-from .verdict_sentence import REASONS, MOST_NAMED, SWITCH_POINT, advantage_words, leaders_words, lines, span_words
+from .verdict_sentence import (
+    MARGIN,
+    MOST_NAMED,
+    REASONS,
+    SWITCH_POINT,
+    advantage_words,
+    leaders_words,
+    lines,
+    span_words,
+)
 
 ASKED_NBYTES = 1 << 20  # where the measured sizes do not reach it: the nearest of them
 
@@ -33,11 +43,12 @@ def answer(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> Answer | 
     sizes = sorted({row["nbytes"] for row in rows if row["ranks"] == asked.ranks and row["time_s"] and row["nbytes"]})
     nbytes = min(max(ASKED_NBYTES, sizes[0]), sizes[-1]) if sizes else ASKED_NBYTES
     stretch = _stretch_at(asked, nbytes)
+    at_size = [row for row in rows if (row["ranks"], row["cache"], row["nbytes"]) == (asked.ranks, asked.cache, nbytes)]
     place = f"{format_size(nbytes)} on {in_ranks([asked.ranks])}"
     grades = {row["ranks"]: row["grading"] for row in rows}
     level = max((grade.level for grade in grades.values()), key=GRADES.index)
     advice = _advice(asked, stretch, grades[asked.ranks].reasons)
-    return Answer(f"{_who(asked, stretch)} at {place}{_how_much(asked, stretch)}.", level, advice)
+    return Answer(f"{_who(asked, stretch)} at {place}{_how_much(asked, stretch, at_size)}.", level, advice)
 
 
 def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
@@ -61,10 +72,13 @@ def _who(verdict: Verdict, stretch: Stretch | None) -> str:
     return "No algorithm is shown to be the fastest"
 
 
-def _how_much(verdict: Verdict, stretch: Stretch | None) -> str:
+def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
     if stretch is None:
-        why = REASONS.get(verdict.reason, "the times at this size do not show a winner")
-        return f": {why}"
+        leaders = tuple(competitor_of(row) for row in at_size if row.get("standing") in (EQUAL, UNCLEAR))
+        if verdict.reason not in ("", ALL_EQUAL) or len(leaders) < 2:
+            return f": {REASONS.get(verdict.reason, 'the times at this size do not show a winner')}"
+        is_equal = all(row.get("standing") != UNCLEAR for row in at_size)
+        return f": {_names(leaders)} {_relation(is_equal)}"
     advantage = advantage_words(stretch.advantage, verdict.grade)
     over = f", over {span_words(stretch)}" if stretch.advantage and stretch.advantage.size_count > 1 else ""
     if stretch.is_won:
@@ -72,9 +86,18 @@ def _how_much(verdict: Verdict, stretch: Stretch | None) -> str:
         return f"{advantage}{second}{over}"
     if len(stretch.leaders) == 1:
         return f"; {stretch.leaders[0]} is nowhere slower than another{advantage}{over}"
-    relation = "are equal" if stretch.is_equal else "cannot be distinguished"
-    names = ", ".join(stretch.leaders[:-1]) + f" and {stretch.leaders[-1]}"
-    return f": {names if len(stretch.leaders) <= MOST_NAMED else 'many algorithms'} {relation}{advantage}{over}"
+    return f": {_names(stretch.leaders)} {_relation(stretch.is_equal)}{advantage}{over}"
+
+
+def _names(leaders: Sequence[str]) -> str:
+    """`native, ring and two_tree`."""
+    return (
+        f"{', '.join(leaders[:-1])} and {leaders[-1]}" if len(leaders) <= MOST_NAMED else f"{len(leaders)} algorithms"
+    )
+
+
+def _relation(is_equal: bool) -> str:
+    return f"are equal within {MARGIN}" if is_equal else "cannot be distinguished"
 
 
 def _advice(verdict: Verdict, stretch: Stretch | None, reasons: Sequence) -> str:

@@ -8,16 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 
 Style = dict[str, Any]  # keywords of matplotlib
-DARK_OF = {  # colour on white -> on a dark page, lighter where it would be lost there
-    "#0072b2": "#4da3dd",
-    "#009e73": "#2fbf94",
-    "#882255": "#d487b0",
-    "#000000": "#f2f2f2",
-    "#d55e00": "#f0803c",
-}
+LEAST_LIGHT = 0.25  # relative luminance of a line on a dark page: a contrast of 5 to it
+STEP = 0.05  # of white, that is added at once
 MOST_DIGITS = 6  # of a number in the page
 
 
@@ -78,7 +73,7 @@ class LiveChart(NamedTuple):
     title: str
     x: Axis
     y: Axis
-    names: Mapping[float, str]  # value on the x axis, ascending -> its name
+    names: Mapping[Any, str]  # value on the x axis, a number, ascending -> its name
     panels: Sequence[LivePanel]
     looks: Mapping[str, Style]  # series -> keywords of matplotlib
     facets: Sequence[Sequence[str]] = ()  # tags that are chosen among
@@ -126,13 +121,26 @@ def _look_json(style: Style) -> dict[str, Any]:
     named = {"-.": "7 3 2 3", ":": "2 3"}.get(dash) if isinstance(dash, str) else None
     drawn = named if isinstance(dash, str) else " ".join(f"{2 * part:g}" for part in dash[1])
     hollow = style.get("markerfacecolor") == "white"
-    return {
-        "light": light,
-        "dark": DARK_OF.get(light, light),
-        "marker": style.get("marker", "o"),
-        "dash": drawn,
-        "hollow": hollow,
-    }
+    marker = style.get("marker", "o")
+    return {"light": light, "dark": lightened(light), "marker": marker, "dash": drawn, "hollow": hollow}
+
+
+def lightened(colour: str) -> str:
+    """`colour` with as much white as it needs on a dark page; black becomes nearly white."""
+    red, green, blue = to_rgb(colour)
+    if max(red, green, blue) == 0:
+        return "#f2f2f2"
+    while _luminance(red, green, blue) < LEAST_LIGHT:
+        red, green, blue = (channel + (1 - channel) * STEP for channel in (red, green, blue))
+    return to_hex((red, green, blue))
+
+
+def _luminance(*colour: float) -> float:
+    """Relative luminance of an sRGB colour (WCAG 2.1)."""
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in colour
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def numbers(values: Iterable[Any]) -> list[float | None]:

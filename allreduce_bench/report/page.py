@@ -1,4 +1,4 @@
-"""One self-contained HTML page about finished runs: answer, figures, times, how and where they were measured, statistics.
+"""One self-contained HTML page about finished runs: answer, figures, times, how they were measured, statistics.
 
 The page holds its figures, its style and its script, and needs no network. It is complete without the script, which
 makes figures answer and tables sort. The template engine escapes all text from outside (host names, commands, file
@@ -17,11 +17,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from .. import __version__
 from ..evaluation import agreement
 from ..evaluation.competitors import competing, competitor_names
-from ..evaluation.grade import GRADES, NOT_RELIABLE
 from ..evaluation.frames import run_names, summary_frame
+from ..evaluation.grade import GRADES, NOT_RELIABLE
 from ..evaluation.missing import MissingCell, explain_rows, not_begun_sentences
 from ..evaluation.summary import summarise
-from ..evaluation.verdict import verdicts
+from ..evaluation.summary_row import SummaryRow
+from ..evaluation.verdict import Verdict, verdicts
 from ..models import description
 from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Model
@@ -30,6 +31,7 @@ from ..models.series import FittedSeries, UnfittedSeries, fit_series
 from ..runs.atomic_write import refuse_special, write_atomically
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
+from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks, three_digits
 from ..web.document import asset, policy, script_data, theme, without_controls
@@ -72,7 +74,9 @@ def write_report(
     beside = output.with_name(f"{output.stem}_figures")
     beside.mkdir(parents=True, exist_ok=True)
     together = common_frame(folders, [section.pop("frame") for section in sections])
-    over_runs = [write_pictures(picture, beside, "") for picture in ([] if together is None else run_pictures(together))]
+    over_runs = [
+        write_pictures(picture, beside, "") for picture in ([] if together is None else run_pictures(together))
+    ]
     for number, (folder, section) in enumerate(zip(folders, sections), start=1):
         prefix = f"{number}_" if len(sections) > 1 else ""
         section["links"] = links(folder, output.parent)
@@ -125,7 +129,6 @@ def _section(
     models, unfit = _models(points_of_summary(rows, attempts, name), own)
     least = lower_bounds(models, frame)
     modelled = _models_section(frame, models, unfit, own)
-    worst = max((row["grade"] for row in rows), key=GRADES.index, default=NOT_RELIABLE)
     return {
         "name": name,
         "plan": plan,
@@ -135,9 +138,7 @@ def _section(
             *damage_caveats(damage_report(folder)),
             *caveats.find_caveats(rows, attempts, not_begun_sentences(plan, missing)),
         ],
-        "answer": answer(rows, verdicts_of_run),
-        "grades": grade_lines(rows),
-        "verdicts": [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in verdicts_of_run],
+        **_verdict_values(rows, verdicts_of_run),
         "frame": frame,
         "pictures": time_pictures(frame, models, switches(verdicts_of_run)),
         "calls": call_distributions(folder, rows),
@@ -146,15 +147,10 @@ def _section(
         **modelled,
         "files": native["files"] | modelled["files"],
         "tables_written": {},
-        "folding": {
-            "models": folding.of_models(models),
-            "likeness": folding.of_resemblance(native["likeness"]),
-            "guidelines": folding.of_guidelines(native["guidelines"], worst),
-        },
+        "folding": _foldings(rows, native, models),
         "carried": [words for _, words in how_measured.carried(rows)],
         "gaps": gaps(rows),
-        "bits": agreement.agreements(rows) if plan.check == "bits" else [],
-        "no_bits": agreement.why_not_compared(plan) if plan.check == "bits" and not is_float(plan.dtype) else "",
+        **_bits(plan, rows),
         "tables": [
             time_table(plan, ranks, cache, of, least.get(ranks))
             for ranks, cache in product(plan.ranks, plan.caches)
@@ -162,6 +158,31 @@ def _section(
         ],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
+    }
+
+
+def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
+    """Which results agree bit by bit, where that was asked, or why they were not compared."""
+    asked = plan.check == "bits"
+    why_not = agreement.why_not_compared(plan) if asked and not is_float(plan.dtype) else ""
+    return {"bits": agreement.agreements(rows) if asked else [], "no_bits": why_not}
+
+
+def _verdict_values(rows: Sequence[SummaryRow], of_run: Sequence[Verdict]) -> dict[str, Any]:
+    """The answer, the grades and the verdicts of one run, in words."""
+    lines = [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in of_run]
+    return {"answer": answer(rows, of_run), "grades": grade_lines(rows), "verdicts": lines}
+
+
+def _foldings(
+    rows: Sequence[SummaryRow], native: Mapping[str, Any], models: Sequence[Model]
+) -> dict[str, folding.Folding]:
+    """How the sections that rest on fits and tests begin."""
+    worst = max((row["grade"] for row in rows), key=GRADES.index, default=NOT_RELIABLE)
+    return {
+        "models": folding.of_models(models),
+        "likeness": folding.of_resemblance(native["likeness"]),
+        "guidelines": folding.of_guidelines(native["guidelines"], worst),
     }
 
 
@@ -183,5 +204,3 @@ def _models_section(
     scores = list(description.SCORES.values())
     content = {"models": description.model_lines(models), "unfit": unfit, "scores": scores, "not_drawn": reasons}
     return {**content, "model_pictures": pictures, "files": files}
-
-

@@ -26,7 +26,15 @@ from .figure import MODELS, RUNS, TIMES, FigureData
 from .figures import report_figures
 from .live_chart import NO_SWITCHES, LiveChart, Switch, chart_json
 
-__all__ = ["Picture", "bound_curves", "measured_caption", "model_pictures", "run_pictures", "time_pictures", "write_pictures"]
+__all__ = [
+    "Picture",
+    "bound_curves",
+    "measured_caption",
+    "model_pictures",
+    "run_pictures",
+    "time_pictures",
+    "write_pictures",
+]
 
 PNG_DPI = 120
 PIXELS_PER_INCH = 94  # of a page: letters of 8.5 points, the smallest, are 11 pixels high
@@ -77,7 +85,7 @@ def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list
 def time_pictures(
     frame: pd.DataFrame, models: Sequence[Model], switches: Mapping[int, Sequence[Switch]] = NO_SWITCHES
 ) -> list[Picture]:
-    """The figures of the measurements; the models of the run give the bounds. `switches`: its switch points by ranks."""
+    """The figures of the measurements; the models of the run give the bounds, `switches` its switch points by ranks."""
     if not (frame["time_s"].notna() & (frame["nbytes"] > 0)).any():
         return []
     pictures, _ = _pictures(TIMES, FigureData(frame, models, NO_OWN, switches))

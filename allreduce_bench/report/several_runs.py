@@ -25,7 +25,8 @@ def common_frame(folders: Sequence[RunFolder], frames: Sequence[pd.DataFrame]) -
         if plan not in plans:
             plans.append(plan)
         marked.append(frame.assign(created=str(folder.open().get("created", "")), plan=plans.index(plan)))
-    return pd.concat(sorted(marked, key=lambda frame: str(frame["created"].iloc[0]) if len(frame) else ""))
+    together = pd.concat(marked, ignore_index=True)
+    return together.sort_values("created", kind="stable", ignore_index=True)
 
 
 def _plan_key(plan: Plan) -> dict:

@@ -8,9 +8,14 @@ from made_runs import ALPHA_S, BETA_S_PER_BYTE, build_run
 from allreduce_bench.evaluation import frames
 from allreduce_bench.models.curves import layouts, lower_bounds
 from allreduce_bench.report.drawn_bounds import FIT_OF_BOUND
-from allreduce_bench.report.pictures import bound_curves, time_pictures
+from allreduce_bench.report.pictures import Picture, bound_curves, time_pictures
 
 NAMES = ("native", "ring", "two_tree")
+
+
+def over_sizes(frame, models) -> list[Picture]:
+    """The figures with a bound: of times, and of bandwidths."""
+    return [picture for picture in time_pictures(frame, models) if picture.stem in ("latency", "bus_bandwidth")]
 
 
 def captions(frame, models) -> dict[str, str]:
@@ -35,7 +40,7 @@ def test_where_times_beat_it_no_bound_is_drawn(tmp_path):
     for words in (captions(rows, models)[stem] for stem in ("latency", "bus_bandwidth")):
         assert "smallest fitted α from the model of native and β from the model of native." in words
         assert "No bound is drawn at 2 ranks: the models do not hold there, times are more than 10 % below" in words
-    (latency, *_) = time_pictures(rows, models)
+    latency, _ = over_sizes(rows, models)
     drawn = latency.numbers
     assert drawn.loc[drawn["ranks"] == 2, "bound_s"].isna().all()
     assert (drawn.loc[drawn["ranks"] == 4, "bound_s"] > 0).all()
@@ -50,7 +55,7 @@ def test_a_line_that_times_pass_is_a_fit_and_no_bound(tmp_path, launches):
         return 0.95 if fast else 1.2
 
     rows, models = frames.summary([build_run(tmp_path / "a", factor=factor)]), hand_models(NAMES)
-    latency, bandwidth, *_ = time_pictures(rows, models)
+    latency, bandwidth = over_sizes(rows, models)
     for picture, bound, fit in zip((latency, bandwidth), *zip(*FIT_OF_BOUND.items())):
         assert "Dashed line: bound or fit from the smallest fitted α" in picture.caption
         assert "At 2 ranks it is not a bound: some measured times are shorter." in picture.caption
@@ -65,7 +70,7 @@ def test_a_line_that_times_pass_is_a_fit_and_no_bound(tmp_path, launches):
 
 def test_where_times_pass_it_everywhere_nothing_is_called_a_bound(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(2,), factor=lambda *_: 0.95)])
-    for picture in time_pictures(rows, hand_models(NAMES))[:2]:
+    for picture in over_sizes(rows, hand_models(NAMES)):
         assert "Dashed line: fit from the smallest" in picture.caption and "line: bound" not in picture.caption
         assert not any("bound" in text.get_text() for text in picture.figure.legends[0].get_texts())
         assert not any("bound" in text.get_text() for axes in picture.figure.axes for text in axes.texts)
@@ -75,7 +80,7 @@ def test_without_a_model_there_is_no_bound_and_the_caption_says_so(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(4,))])
     assert lower_bounds([], rows) == {} and bound_curves({}, 8, 1024).empty
     assert "No bound is drawn: no model of this run" in captions(rows, [])["latency"]
-    (latency, *_) = time_pictures(rows, [])
+    latency, _ = over_sizes(rows, [])
     assert latency.numbers["bound_s"].isna().all()
     assert not any("bound" in text.get_text() for text in latency.figure.legends[0].get_texts())
 
@@ -83,5 +88,5 @@ def test_without_a_model_there_is_no_bound_and_the_caption_says_so(tmp_path):
 def test_nothing_is_sent_where_nobody_is(tmp_path):
     rows = frames.summary([build_run(tmp_path / "a", ranks=(1, 2))])
     assert layouts(rows) == {2: [1]}
-    numbers = time_pictures(rows, hand_models(NAMES))[0].numbers
+    numbers = over_sizes(rows, hand_models(NAMES))[0].numbers
     assert np.isnan(numbers.loc[numbers["ranks"] == 1, "bound_s"]).all()

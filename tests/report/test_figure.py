@@ -5,13 +5,14 @@ from made_runs import build_run
 
 from allreduce_bench.evaluation import frames
 from allreduce_bench.models.curves import NO_OWN
-from allreduce_bench.report.figure import MODELS, TIMES, FigureData
+from allreduce_bench.report.figure import MODELS, RUNS, TIMES, FigureData
 from allreduce_bench.report.figures import report_figures
 
 
 def test_the_page_has_these_figures_in_this_order():
-    assert [figure.stem for figure in report_figures(TIMES)] == ["latency", "bus_bandwidth", "speedup", "winners"]
+    assert [figure.stem for figure in report_figures(TIMES)] == ["speedup", "latency", "bus_bandwidth", "winners"]
     assert [figure.stem for figure in report_figures(MODELS)] == ["models", "choices", "ranks"]
+    assert [figure.stem for figure in report_figures(RUNS)] == ["runs", "trend"]
 
 
 def test_figures_share_what_is_made_of_a_run(tmp_path):

@@ -1,7 +1,10 @@
 """The page about a run: whole in itself, safe against what it quotes, and it says everything that matters."""
 
+import json
 import re
 import shlex
+from base64 import b64encode
+from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,10 +19,12 @@ from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.evaluation.verdict import verdicts
 from allreduce_bench.report import page as report
+from allreduce_bench.report.answer import answer
 from allreduce_bench.report.page import write_report
 from allreduce_bench.report.verdict_sentence import lines
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.rows import RunError
+from allreduce_bench.units import format_time
 
 HOSTILE = "<script>alert(1)</script>"
 VOID = {"meta", "img", "br", "wbr", "link", "hr"}
@@ -50,7 +55,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if self.open[-1:] != ["style"]:
+        if self.open[-1:] not in (["style"], ["script"]):
             self.words.append(data)
 
     @property
@@ -119,9 +124,17 @@ def troubled_page(tmp_path_factory) -> Page:
     return Page(write_report([run], folder / "report.html"))
 
 
-def test_needs_no_network_and_no_script(page):
+def test_needs_no_network_and_runs_its_own_script_only(page):
     assert page.source.startswith("<!DOCTYPE html>")
-    assert not page.all("script") and not page.all("link") and not page.all("iframe")
+    assert not page.all("link") and not page.all("iframe")
+    held, code = re.findall(r"<script([^>]*)>(.*?)</script>", page.source, re.DOTALL)
+    (style,) = re.findall(r"<style>(.*?)</style>", page.source, re.DOTALL)
+    (policy,) = [unescape(meta["content"]) for meta in page.all("meta") if "http-equiv" in meta]
+    hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in (code[1], style)]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
+    assert f"script-src 'sha256-{hashes[0]}'" in policy and f"style-src 'sha256-{hashes[1]}'" in policy
+    assert held[0] == ' type="application/json"' and {"charts", "cells"} == json.loads(held[1]).keys()
+    assert not any("style" in attributes for _, attributes in page.elements)
     assert all(image["src"].startswith("data:image/svg+xml;base64,") for image in page.all("img"))
     assert all(not re.match(r"[a-z]+:|//|/", link["href"]) for link in page.all("a"))
     assert not re.search(r"url\(|@import|https?://", page.source)
@@ -140,8 +153,50 @@ def test_says_the_verdict_first(page, run):
 
 
 def test_the_grade_stands_before_the_verdict(page, run):
-    (grade,) = {row["grade"] for row in summarise(run)}
-    assert page.text.index(f"ranks: {grade}:") < page.text.index("8 B to ")
+    rows = summarise(run)
+    (grade,) = {row["grade"] for row in rows}
+    first = str(lines(verdicts(rows)[0])[0])
+    assert page.text.index(f"ranks: {grade}:") < page.text.index(first)
+
+
+def test_the_first_screen_has_one_answer_one_grade_and_what_to_do(page, run):
+    rows = summarise(run)
+    told = answer(rows, verdicts(rows))
+    order = [
+        page.text.index(words) for words in (told.sentence, f" {told.level} ", told.advice, "Speed-up over native")
+    ]
+    assert order == sorted(order) and "1 MiB on 4 ranks" in told.sentence
+    assert page.source.index('data-chart="speedup"') < page.source.index('data-chart="latency"')
+
+
+def test_contents_lead_to_sections_in_their_order(page):
+    anchors = [link["href"][1:] for link in page.all("a") if link["href"].startswith("#")]
+    places = [page.source.index(f'id="{anchor}"') for anchor in anchors]
+    assert len(anchors) > 7 and places == sorted(places)
+    order = [page.text.rindex(title) for title in ("Times in us", "Where it was measured", "Statistics")]
+    assert order == sorted(order)
+
+
+def test_the_script_gets_the_values_of_the_summary(page, run):
+    held = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page.source)[0])
+    rows = {(row["ranks"], row["algorithm"], row["nbytes"]): row for row in summarise(run)}
+    shown = 0
+    for panel in held["charts"]["latency"]["panels"]:
+        ranks = int(panel["tags"][0].split()[0])
+        for series in panel["series"]:
+            for nbytes, time_us, words, cell in zip(*(series[name] for name in ("x", "y", "words", "cells"))):
+                row = rows[ranks, series["name"], nbytes]
+                assert time_us == pytest.approx(row["time_s"] * 1e6, rel=1e-5)
+                assert format_time(row["time_s"]) in words and f"{row['launches']} launches" in words
+                assert held["cells"][cell]["launches"].keys() == row["launch_medians"].keys()
+                shown += 1
+    assert shown == len(rows)
+
+
+def test_every_wide_table_scrolls_with_focus_and_a_label(page):
+    regions = [attributes for tag, attributes in page.elements if "scroll" in attributes.get("class", "").split()]
+    assert len(regions) > 5 and all(region["tabindex"] == "0" and region["aria-label"] for region in regions)
+    assert len(page.all("main")) == 1
 
 
 def test_says_what_ran_where_and_how(page, run):
@@ -161,7 +216,8 @@ def test_says_what_ran_where_and_how(page, run):
 
 def test_oversubscription_comes_first(page):
     badge = page.text.index("oversubscribed at 4 ranks")
-    assert badge < page.text.index("all results exact") < page.text.index("8 B to ")
+    first = page.text.index("8 B to ", badge)
+    assert badge < page.text.index("all results exact") < first
     assert page.text.index("oversubscribed: 4 ranks on a node of 2 cores") > badge
 
 
@@ -230,6 +286,8 @@ def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
 
 def test_links_lead_to_files(page, run):
     for link in page.all("a"):
+        if link["href"].startswith("#"):
+            continue
         assert (run.path.parent / "pages" / link["href"].replace("%20", " ")).resolve().is_file()
 
 
@@ -244,13 +302,13 @@ def test_figures_are_written_as_images_and_nothing_else(page, run):
     for path in (path for path in files if path.suffix == ".png"):
         pixels = matplotlib.image.imread(path)
         assert pixels.shape[0] > 150 and pixels.shape[1] > 900 and pixels[..., :3].std() > 0.05
-    addresses = {link["href"] for link in page.all("a")}
+    addresses = {link["href"] for link in page.all("a") if not link["href"].startswith("#")}
     assert len(addresses) == len(files) + 1  # and run.json; this run has no summary.csv
 
 
 def test_quotes_what_is_hostile(troubled_page):
     assert HOSTILE not in troubled_page.source
-    assert "<b>" not in troubled_page.source and not troubled_page.all("script")
+    assert "<b>" not in troubled_page.source and len(troubled_page.all("script")) == 2  # its data and its own
     assert troubled_page.text.count(HOSTILE) >= 4  # title, heading, reason, command
     assert unescape("&lt;b&gt;run") in troubled_page.text
 
@@ -302,10 +360,10 @@ def test_several_runs_have_a_section_each(tmp_path, run, monkeypatch):
     monkeypatch.setattr(report, "_models", by_hand)
     other = build_run(tmp_path / "other", ranks=(2,))
     page = Page(write_report([run, other], tmp_path / "report.html"))
-    assert "All-reduce: 2 runs" in page.text and len(page.all("section")) == 2
+    assert "All-reduce: 2 runs" in page.text and len(page.all("section")) == 3  # the runs together come first
     files = {path.name for path in (tmp_path / "report_figures").iterdir()}
     assert {"1_latency.png", "2_latency.svg", "1_ranks.csv", "2_parameters.csv"} <= files and "2_ranks.csv" not in files
-    assert len(page.all("img")) == 2 * len(FIGURES) - 1
+    assert len(page.all("img")) == 2 * len(FIGURES)  # no figure over ranks of the other, and both over each other
 
 
 def test_the_same_run_gives_the_same_page(tmp_path, run):
@@ -332,7 +390,8 @@ def test_findings_say_effect_and_advice_and_mere_information_has_no_badge(tmp_pa
     run = build_run(tmp_path / "run", facts={"findings": [old, pages, quota]})
     page = Page(write_report([run], tmp_path / "report.html"))
     assert HOSTILE not in page.source
-    badges = page.text.index("All-reduce"), page.text.index("8 B to ")
+    start = page.text.index("all results exact")
+    badges = page.text.index("All-reduce"), page.text.index("8 B to ", start)
     said = [page.text.index(words, *badges) for words in ("CPU time limited at 2, 4", "machine under load at 2")]
     assert said == sorted(said) and "huge pages" not in page.text[slice(*badges)]
     warnings = page.text[page.text.index("Warnings") :]

@@ -49,6 +49,9 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "report/figures/sizes.py": "measuring/test_floors.py and report/test_drawn_bounds.py",
     "report/forecast.py": "cli/test_predict.py, through the command",
     "report/how_imported.py": "importers/test_keep.py, on imported runs",
+    "report/native_section.py": "report/test_page.py, on whole runs",
+    "report/origin.py": "report/test_page.py and importers/test_keep.py, on whole runs",
+    "report/time_table.py": "report/test_page.py, on whole runs",
 }
 CROSSING = {  # tests that bear no name of a module -> what they hold
     "algorithms/test_find.py": "algorithms found by name and by file",

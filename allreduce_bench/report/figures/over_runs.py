@@ -44,8 +44,8 @@ def draw_overlay(data: FigureData) -> Drawing | None:
 
 def draw_trend(data: FigureData) -> Drawing | None:
     """Times at three sizes over the dates of the runs whose plan most of them have."""
-    rows = _timed(data.frame)
-    counts = rows.groupby("plan")["created"].nunique() if len(rows) else pd.Series(dtype=int)
+    rows = _timed(data.frame).dropna(subset=["at_s"])
+    counts = rows.groupby("plan")["run"].nunique() if len(rows) else pd.Series(dtype=int)
     if counts.empty or counts.max() < LEAST_DATES:
         return None
     rows = rows[rows["plan"] == counts.idxmax()]
@@ -143,6 +143,5 @@ def _live_trend(rows: pd.DataFrame, looks: dict[str, Style]) -> LiveChart:
 
 def _series(name: str, line: pd.DataFrame, x: str) -> LiveSeries:
     records = line.sort_values(x).to_dict("records")
-    times = [[row[column] * 1e6 for row in records] for column in ("time_s", "spread_low_s", "spread_high_s")]
-    return LiveSeries(name, [row[x] for row in records], *times, [measured_words(row) for row in records])
-
+    y, low, high = ([row[column] * 1e6 for row in records] for column in ("time_s", "spread_low_s", "spread_high_s"))
+    return LiveSeries(name, [row[x] for row in records], y, low, high, [measured_words(row) for row in records])

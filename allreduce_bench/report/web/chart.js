@@ -140,11 +140,12 @@ class Chart {
       picture.append(element("svg:path", { class: "grid", d: `M${EDGE.left},${y(value)}H${width - EDGE.right}` }),
         element("svg:text", { x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
     const { values, names } = this.data.x;
-    let last = -Infinity;
-    values.forEach((value, i) => {
-      const half = names[i].length * 3.3;
-      if (x(value) - half < last + 8) return;
-      last = x(value) + half;
+    const widest = Math.max(...names.map(name => name.length)) * 6.6 + 10, every = Math.max(1, Math.ceil(names.length * widest / (width - EDGE.left)));
+    let last = Infinity;
+    [...values.keys()].reverse().forEach(i => {
+      const value = values[i], half = names[i].length * 3.3;
+      if ((values.length - 1 - i) % every || x(value) + half > last - 4) return;
+      last = x(value) - half;
       const anchor = x(value) + half > width ? "end" : "middle";
       picture.append(element("svg:text", { x: anchor === "end" ? width - 1 : x(value), y: bottom + 17, "text-anchor": anchor }, names[i]));
     });

@@ -1,0 +1,58 @@
+"""The live charts over size hold the values of the summary."""
+
+import pandas as pd
+import pytest
+
+from allreduce_bench.report.figures.live_sizes import live_bandwidth, live_speedup, live_times, measured_words
+from allreduce_bench.report.live_chart import NO_SWITCHES, Switch, cell_id
+
+BOUNDS = pd.DataFrame({"ranks": [2, 2], "nbytes": [8, 1024], "time_s": [1e-6, 2e-6], "busbw_bytes_per_s": [1e6, 1e9]})
+
+
+def values(chart):
+    return {
+        (panel.tags[0], series.name, x): y
+        for panel in chart.panels
+        for series in panel.series
+        for x, y in zip(series.x, series.y)
+    }
+
+
+def test_times_bandwidths_and_speedups_are_those_of_the_summary(rows):
+    done = rows[rows["time_s"].notna()]
+    times = values(live_times(rows, BOUNDS, NO_SWITCHES))
+    rates, speedups = values(live_bandwidth(rows, BOUNDS)), values(live_speedup(rows, NO_SWITCHES))
+    assert len(times) == len(rates) == len(done) and len(speedups) < len(done)
+    for row in done.to_dict("records"):
+        key = (f"{row['ranks']} ranks", row["algorithm"], row["nbytes"])
+        assert times[key] == pytest.approx(row["time_s"] * 1e6)
+        assert rates[key] == pytest.approx(row["busbw_bytes_per_s"] / 1e9)
+        if key in speedups:
+            assert speedups[key] == pytest.approx(row["speedup"]) and row["algorithm"] != "native"
+
+
+def test_a_value_says_its_interval_and_its_launches(rows):
+    row = rows[rows["time_s"].notna()].iloc[0].to_dict() | {"time_s": 12.34e-6, "interval": "launches", "launches": 5}
+    row |= {"time_low_s": 12e-6, "time_high_s": 13e-6, "repetitions": 100, "doubt": pd.NA}
+    assert measured_words(row) == "12.3 us [12.0, 13.0], 5 launches of 20 calls"
+    assert measured_words({**row, "interval": "range", "launches": 1}) == "12.3 us, 1 launch of 100 calls"
+    assert measured_words({**row, "doubt": "hung", "repetitions": None}).endswith("5 launches; not ranked: hung")
+
+
+def test_values_name_the_cells_whose_calls_a_reader_may_ask_for(rows):
+    panel = live_times(rows, BOUNDS, NO_SWITCHES).panels[0]
+    ring = next(series for series in panel.series if series.name == "ring")
+    assert list(ring.cells) == [cell_id(2, "ring", "warm", nbytes) for nbytes in ring.x]
+
+
+def test_lines_and_switch_points_belong_to_their_rank_count(rows):
+    switch = Switch(100.0, 8.0, 1024.0, "switch point")
+    chart = live_times(rows, BOUNDS, {4: [switch]})
+    assert [len(panel.marks) for panel in chart.panels] == [0, 1, 0]
+    assert [any(line.kind == "fit" for line in panel.lines) for panel in chart.panels] == [True, False, False]
+
+
+def test_what_was_not_measured_is_not_drawn(rows):
+    nothing = rows.assign(time_s=float("nan"))
+    assert live_times(nothing, BOUNDS, NO_SWITCHES) is None
+    assert live_speedup(rows[rows["algorithm"] == "native"], NO_SWITCHES) is None

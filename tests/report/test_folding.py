@@ -1,0 +1,49 @@
+"""Sections with large errors are folded, and say so in one line."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from hand_models import hand_models
+
+from allreduce_bench.models.model import Errors
+from allreduce_bench.report.folding import of_guidelines, of_models, of_resemblance
+
+
+class Guess(NamedTuple):
+    names: tuple[str, ...]
+
+
+def with_error(error: float):
+    (model,) = hand_models(("ring",))
+    return [replace(model, errors={"leave_one_p_out": Errors(error, 2 * error, 9)})]
+
+
+@pytest.mark.parametrize(("error", "is_open"), [(0.1, True), (0.25, True), (0.4, False)])
+def test_models_that_miss_left_out_rank_counts_are_folded(error, is_open):
+    folding = of_models(with_error(error))
+    assert folding.is_open == is_open and f"median error {100 * error:.0f} %" in folding.line
+    assert ("folded" in folding.line) == (not is_open)
+
+
+def test_no_model_has_nothing_to_fold():
+    assert of_models([]) == (True, "none could be fitted")
+
+
+@pytest.mark.parametrize(("named", "tolerance", "is_open"), [(4, 0.1, True), (1, 0.1, False), (4, 0.5, False)], ids=str)
+def test_a_resemblance_is_folded_where_few_sizes_or_a_wide_tolerance_carry_it(named, tolerance, is_open):
+    lines = {n: {2: Guess(("ring",) if n < named else ())} for n in range(4)}
+    folding = of_resemblance({"why": "", "lines": lines, "ranks": {2: tolerance}})
+    assert folding.is_open == is_open and f"named at {named} of 4 points" in folding.line
+
+
+def test_an_unknown_resemblance_says_why():
+    assert of_resemblance({"why": "native was not measured"}) == (False, "unknown: native was not measured")
+
+
+def test_violated_guidelines_are_open_where_times_are_reliable():
+    broken = {"compared": [1, 2], "lines": [{}], "sentence": ""}
+    assert of_guidelines(broken, "good") == (True, "1 of the guidelines violated")
+    assert not of_guidelines(broken, "not reliable").is_open
+    assert not of_guidelines({**broken, "lines": []}, "good").is_open
+    assert of_guidelines({"compared": [], "lines": []}, "good").line == "none could be checked"
