@@ -24,6 +24,7 @@ from ..evaluation.summary import summarise
 from ..evaluation.summary_row import SummaryRow
 from ..evaluation.verdict import Verdict, verdicts
 from ..models import description
+from ..models.bounds import Bounds
 from ..models.curves import NO_OWN, lower_bounds
 from ..models.model import Model
 from ..models.points import points_of_summary
@@ -151,14 +152,19 @@ def _section(
         "carried": [words for _, words in how_measured.carried(rows)],
         "gaps": gaps(rows),
         **_bits(plan, rows),
-        "tables": [
-            time_table(plan, ranks, cache, of, least.get(ranks))
-            for ranks, cache in product(plan.ranks, plan.caches)
-            if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
-        ],
+        "tables": _tables(plan, rows, least),
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
     }
+
+
+def _tables(plan: Plan, rows: Sequence[SummaryRow], least: Mapping[int, Bounds]) -> list[dict[str, Any]]:
+    """A table of times for each rank count and cache that has rows."""
+    return [
+        time_table(plan, ranks, cache, of, least.get(ranks))
+        for ranks, cache in product(plan.ranks, plan.caches)
+        if (of := [row for row in rows if (row["ranks"], row["cache"]) == (ranks, cache)])
+    ]
 
 
 def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
