@@ -146,6 +146,5 @@ def _luminance(*colour: float) -> float:
 def numbers(values: Iterable[Any]) -> list[float | None]:
     """`values` with few digits; None where there is no finite number."""
     return [
-        float(f"{float(value):.{MOST_DIGITS}g}") if value is not None and isfinite(float(value)) else None
-        for value in values
+        float(f"{float(value):.{MOST_DIGITS}g}") if value is not None and isfinite(value) else None for value in values
     ]

@@ -50,7 +50,7 @@ def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) 
 
     rows = frame[frame["algorithm"] != "native"].assign(y=frame["speedup"], low=None, high=None)
     axis = Axis("speed-up over native", log=True, shared=True)
-    return _over_sizes(rows[rows["speedup"].notna()], "Speed-up over native", axis, one, _speedup_words, switches)
+    return _over_sizes(rows, "Speed-up over native", axis, one, _speedup_words, switches)
 
 
 def _over_sizes(
@@ -61,8 +61,13 @@ def _over_sizes(
     words: Callable[[dict], str],
     switches: Mapping[int, Sequence[Switch]],
 ) -> LiveChart | None:
-    """`frame` has the columns y, low and high beside those of a summary. None: nothing was measured."""
-    rows = frame[(frame["nbytes"] > 0) & frame["time_s"].notna()]
+    """`frame` has the columns y, low and high beside those of a summary. None: nothing was measured.
+
+    Sizes without a value stay, so that lines are broken there.
+    """
+    rows = frame[frame["nbytes"] > 0]
+    series = rows.groupby(["ranks", "algorithm", "executor", "cache"], dropna=False)
+    rows = series.filter(lambda line: line["y"].notna().any())
     if rows.empty:
         return None
     both = rows["cache"].nunique() > 1
@@ -91,7 +96,7 @@ def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], s
         [row["y"] for row in records],
         [row["low"] for row in records],
         [row["high"] for row in records],
-        [words(row) for row in records],
+        [words(row) if pd.notna(row["y"]) else "" for row in records],
         [cell_id(int(row["ranks"]), name, row["cache"], int(row["nbytes"])) for row in records],
     )
 

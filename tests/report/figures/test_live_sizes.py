@@ -15,6 +15,7 @@ def values(chart):
         for panel in chart.panels
         for series in panel.series
         for x, y in zip(series.x, series.y)
+        if pd.notna(y)
     }
 
 
@@ -29,6 +30,12 @@ def test_times_bandwidths_and_speedups_are_those_of_the_summary(rows):
         assert rates[key] == pytest.approx(row["busbw_bytes_per_s"] / 1e9)
         if key in speedups:
             assert speedups[key] == pytest.approx(row["speedup"]) and row["algorithm"] != "native"
+
+
+def test_a_line_is_broken_where_a_size_has_no_time(rows):
+    gap = rows.assign(time_s=rows["time_s"].mask(rows["nbytes"] == 1024))
+    (series, *_) = live_times(gap, BOUNDS, NO_SWITCHES).panels[0].series
+    assert list(series.x) == sorted(set(rows["nbytes"])) and pd.isna(series.y[1]) and series.words[1] == ""
 
 
 def test_a_value_says_its_interval_and_its_launches(rows):
