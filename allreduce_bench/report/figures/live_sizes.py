@@ -66,8 +66,8 @@ def _over_sizes(
     Sizes without a value stay, so that lines are broken there.
     """
     rows = frame[frame["nbytes"] > 0]
-    series = rows.groupby(["ranks", "algorithm", "executor", "cache"], dropna=False)
-    rows = series.filter(lambda line: line["y"].notna().any())
+    each = rows.groupby(["ranks", "algorithm", "executor", "cache"], dropna=False)
+    rows = each.filter(lambda line: line["y"].notna().any())
     if rows.empty:
         return None
     both = rows["cache"].nunique() > 1
