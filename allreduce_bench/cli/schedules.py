@@ -15,6 +15,7 @@ from ..schedule.algorithm import Algorithm
 from ..schedule.rendezvous import Refusal
 from ..schedule.topology import Topology
 from ..schedule.verify import Proof
+from .explain_all import explain_all, required_beside_all
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit
@@ -92,10 +93,11 @@ ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {".txt": _text, ".html": _p
         "explain two_tree -n 8 --count 24 --segment 4 -o tree.txt",
         "explain two_tree -n 16 -o two_tree.html",
         "explain --compare ring two_tree -n 16 -o compare.html",
+        "explain --all -o site",
     )
 )
 @click.argument("algorithms", metavar="ALGORITHM", nargs=-1)
-@click.option("-n", "--ranks", type=RANKS, required=True, help="Number of ranks, e.g. 4.")
+@click.option("-n", "--ranks", type=RANKS, callback=required_beside_all, help="Number of ranks, e.g. 4.")
 @click.option(
     "--count", type=click.IntRange(0), help="Elements of the vector [default: text: one per rank; else: equal blocks]."
 )
@@ -104,6 +106,13 @@ ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {".txt": _text, ".html": _p
     "--ranks-per-node",
     type=click.IntRange(1),
     help="Lay the ranks out on nodes of so many [default: one node; in pictures: several where they matter].",
+)
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    is_eager=True,
+    help="Write pages about all algorithms to a new folder, -o site.",
 )
 @click.option("--compare", is_flag=True, help="Show two algorithms in step on one page: --compare ring two_tree.")
 @click.option(
@@ -117,12 +126,15 @@ ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {".txt": _text, ".html": _p
     help="Write to this file instead of stdout; a name that ends in .html: a page with moving messages.",
 )
 @errors_in_one_line
-def explain(algorithms, ranks, compare, output, **others) -> None:
+def explain(algorithms, ranks, compare, every, output, **others) -> None:
     """Show ALGORITHM round by round: who sends what to whom, and what each rank then holds.
 
     ALGORITHM is a name (see 'allreduce-bench list') or the path of your own file. Ranks are the letters a, b, c, … and
     the parts of the vector are numbers: a1+b1 is the sum of what ranks 0 and 1 had in part 1.
     """
+    if every:
+        click.echo(explain_all(click.get_current_context()))
+        return
     if len(ranks) != 1:
         raise OneLineError(f"explain takes a single rank count, found {','.join(map(str, ranks))}")
     (size,) = ranks

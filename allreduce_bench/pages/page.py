@@ -53,12 +53,14 @@ def page(
     ranks_per_node: int | None = None,
     names: str = "rank",
     template: str = "explain.html.j2",
+    style: str = "",
     **more: object,
 ) -> str:
     """The HTML of a page about one algorithm, or about two in step.
 
     `algorithms` are names or paths of users' .py files, `names` one of names.STYLES. `template` extends
-    `explain.html.j2`, with the values of `more`. Raises AlgorithmError, and Refusal where schedules are no all-reduce.
+    `explain.html.j2`, with the values of `more` and more `style` (Markup). Raises AlgorithmError, and Refusal where
+    schedules are no all-reduce.
     """
     cuts, panels = [], []
     for number, name in enumerate(algorithms):
@@ -76,12 +78,12 @@ def page(
         "prices": f"α = {format_time(ALPHA_S)}, 100 Gbit/s, {format_size(NBYTES)}",
         "most_rows_open": MOST_ROWS_OPEN,
     }
-    return environment().get_template(template).render(**frame(SCRIPTS), **values, **more)
+    return environment().get_template(template).render(**frame(SCRIPTS, style), **values, **more)
 
 
-def frame(scripts: Sequence[str] = ()) -> dict[str, object]:
+def frame(scripts: Sequence[str] = (), more_style: str = "") -> dict[str, object]:
     """The values that every template of this room needs: its style, its script, their policy and the version."""
-    style, script = theme() + asset(__package__, "explain.css"), asset(__package__, *scripts)
+    style, script = theme() + asset(__package__, "explain.css") + more_style, asset(__package__, *scripts)
     said = policy([style], [script] if scripts else [])
     return {"style": style, "script": script, "policy": said, "version": __version__}
 

@@ -1,0 +1,153 @@
+"""The folder of pages: links lead somewhere, nothing is loaded from a network, tables are those of the schedules."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.pages.gallery import site
+from allreduce_bench.pages.gallery.facts import facts
+from allreduce_bench.pages.gallery.site import SiteError, write_site
+from allreduce_bench.pages.gallery.words import share
+from allreduce_bench.schedule.algorithm import AlgorithmError
+from allreduce_bench.schedule.topology import Topology
+from allreduce_bench.web.document import policy
+
+UNCLOSED = {"td": ("td", "th"), "th": ("td", "th"), "tr": ("td", "th", "tr")}  # what each of them ends
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """The elements of a page, and whether every one of them is closed."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        while tag in UNCLOSED and self.open[-1] in UNCLOSED[tag]:
+            self.open.pop()
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        while tag in ("tr", "tbody") and self.open[-1] in UNCLOSED:
+            if self.open[-1] == tag:
+                break
+            self.open.pop()
+        assert self.open and self.open.pop() == tag, tag
+
+    def values(self, attribute: str) -> list[str]:
+        return [attrs[attribute] or "" for _, attrs in self.elements if attribute in attrs]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Iterator[Path]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "GROWTH", (2, 3, 4, 16, 24))
+        patch.setattr(site, "TRIED", range(2, 5))
+        patch.setattr(site, "LESSON_RANKS", (2, 4))
+        path = tmp_path_factory.mktemp("gallery") / "deep" / "site"
+        assert write_site(path, 4) == path / "index.html"
+        yield path
+
+
+@pytest.fixture(scope="module")
+def texts(folder) -> dict[str, str]:
+    return {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()}
+
+
+def test_there_is_a_page_for_every_algorithm_and_no_other_file(texts):
+    expected = {"index.html", "lesson.html", "maps.html", "glossary.html", *(f"{name}.html" for name in builtin())}
+    assert {*texts} == expected
+
+
+def test_every_link_leads_to_a_place_of_the_gallery(texts):
+    parsed = {name: Page(text) for name, text in texts.items()}
+    linked = set()
+    for name, page in parsed.items():
+        assert not page.open
+        ids = page.values("id")
+        assert len(ids) == len(set(ids)), name
+        for target in page.values("href"):
+            file, _, place = target.partition("#")
+            assert (file or name) in parsed, f"{name}: {target}"
+            assert not place or place in parsed[file or name].values("id"), f"{name}: {target}"
+            linked.add(file)
+    assert linked >= {*texts}
+
+
+def test_nothing_is_loaded_and_nothing_foreign_runs(texts):
+    for name, text in texts.items():
+        assert not re.search(r"https?://|@import|url\(", text.replace("http://www.w3.org/2000/svg", "")), name
+        page = Page(text)
+        assert not page.values("src") and not page.values("style"), name
+        (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+        scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+        (declared,) = [a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+        assert declared == policy([style], scripts), name
+        assert bool(scripts) == (name.removesuffix(".html") in builtin())
+
+
+def test_the_table_is_that_of_the_schedules(texts):
+    for own in builtin().values():
+        counted = facts(own, Topology.filled(16, 4))
+        (row,) = re.findall(rf'<tr><th scope="row"><a href="{own.name}.html">.*?</tr>', texts["index.html"])[:1]
+        cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+        volumes = [share(value) for value in (counted.sent, counted.sent_in_all, counted.sent_between_nodes)]
+        assert cells[:2] + cells[5:7] == [*map(str, (counted.rounds, counted.steps, counted.peers, counted.depth))]
+        assert cells[2:5] == volumes
+        assert cells[9].startswith(own.formula.replace("<", "&lt;")[:9])
+
+
+def test_pages_of_algorithms_tell_what_a_reader_asks(texts):
+    for name in builtin():
+        for place in ("idea", "cost", "promises", "wins", "source"):
+            assert f'<h2 id="{place}">' in texts[f"{name}.html"]
+    assert "Patarasuk and Yuan" in texts["ring.html"]
+    assert "The fastest nowhere" in texts["parameter_server.html"]
+
+
+def test_pages_of_algorithms_hold_their_moving_picture(texts):
+    for name in builtin():
+        assert 'id="net-0"' in texts[f"{name}.html"] and "on 4 ranks, message by message" in texts[f"{name}.html"]
+
+
+def test_more_ranks_than_a_picture_shows_are_refused(tmp_path):
+    with pytest.raises(AlgorithmError, match="at most 32 ranks"):
+        write_site(tmp_path / "site", 33)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_lesson_says_both_numbers_of_steps(texts):
+    assert ">20<" in texts["lesson.html"] and ">2,046<" in texts["lesson.html"]
+    assert "✓" in texts["lesson.html"] and "not so" not in texts["lesson.html"]
+
+
+def test_a_folder_that_exists_is_refused_and_stays(tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    for name in ("site", "dangling"):
+        with pytest.raises(SiteError, match="exists"):
+            write_site(tmp_path / name, 4)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "site"]
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path, monkeypatch):
+    def broken():
+        yield "index.html", "half"
+        raise OSError("disk full")
+
+    monkeypatch.setattr(site, "pages", lambda *_: broken())
+    with pytest.raises(OSError, match="disk full"):
+        write_site(tmp_path / "site", 4)
+    assert not list(tmp_path.iterdir())

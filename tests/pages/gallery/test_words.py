@@ -1,0 +1,29 @@
+"""Words of the gallery's tables."""
+
+import pytest
+
+from allreduce_bench.pages.gallery.words import kept_at, share, times_as_long
+
+TRIED = range(2, 9)
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        (TRIED, "yes"),
+        ((), "no"),
+        ((2,), "2 ranks only"),
+        ((2, 3), "2, 3 ranks only"),
+        ((2, 4, 6, 8), "even p"),
+        ((2, 3, 4, 6, 8), "even p, and p = 3"),
+        ((2, 4, 8), "p = 2^k"),
+        ((2, 4, 7, 8), "p = 2^k, and p = 7"),
+    ],
+)
+def test_where_a_promise_is_kept(kept, words):
+    assert kept_at(tuple(kept), tuple(TRIED)) == words
+
+
+def test_shares_and_factors():
+    assert [share(value) for value in (0.0, 1.875, 15.0, 1 + 2 / 3)] == ["0", "1.875 n", "15 n", "1.667 n"]
+    assert [times_as_long(factor) for factor in (1.128, 9.99, 68.13)] == ["1.13 times", "9.99 times", "68 times"]
