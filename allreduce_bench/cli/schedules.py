@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +20,9 @@ from .explain_all import explain_all, required_beside_all
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit
+
+if TYPE_CHECKING:
+    from ..pages.drawing import Drawing
 
 MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
 
@@ -83,7 +87,36 @@ def _page(asked: Asked) -> str:
     return page(asked.algorithms, asked.ranks, asked.count, asked.segment, asked.ranks_per_node, asked.names)
 
 
-ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {".txt": _text, ".html": _page}  # of -o -> what is written
+def _png(asked: Asked) -> bytes:
+    """A picture of all rounds. Raises AlgorithmError, Refusal."""
+    from ..pages.rounds_picture import png
+
+    return png(*_drawing(asked))
+
+
+def _gif(asked: Asked) -> bytes:
+    """A moving picture. Raises AlgorithmError, Refusal."""
+    from ..pages.moving_picture import gif
+
+    return gif(*_drawing(asked))
+
+
+def _drawing(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
+    """What pictures show, and how they call the ranks. Raises AlgorithmError, Refusal."""
+    from ..pages.drawing import drawing
+    from ..pages.names import rank_names
+
+    (algorithm,) = asked.algorithms
+    drawn = drawing(algorithm, asked.ranks, asked.count, asked.segment, asked.ranks_per_node)
+    return drawn, rank_names(asked.ranks, asked.names)
+
+
+ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # of -o -> what is written
+    ".txt": _text,
+    ".html": _page,
+    ".png": _png,
+    ".gif": _gif,
+}
 
 
 @click.command(
@@ -92,6 +125,7 @@ ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {".txt": _text, ".html": _p
         "explain ./mine.py -n 8",
         "explain two_tree -n 8 --count 24 --segment 4 -o tree.txt",
         "explain two_tree -n 16 -o two_tree.html",
+        "explain ring -n 4 -o ring.gif",
         "explain --compare ring two_tree -n 16 -o compare.html",
         "explain --all -o site",
     )
@@ -123,7 +157,8 @@ ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {".txt": _text, ".html": _p
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Write to this file instead of stdout; a name that ends in .html: a page with moving messages.",
+    help="Write to this file instead of stdout. Names that end in .html make a page with moving messages, .gif a moving "
+    "picture, .png a picture of all rounds.",
 )
 @errors_in_one_line
 def explain(algorithms, ranks, compare, every, output, **others) -> None:
