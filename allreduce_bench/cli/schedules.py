@@ -157,8 +157,8 @@ ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # of -o -> what is writt
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Write to this file instead of stdout. Names that end in .html make a page with moving messages, .gif a moving "
-    "picture, .png a picture of all rounds.",
+    help="Write to this file instead of stdout. A name that ends in .html makes a page with moving messages, in .gif a "
+    "moving picture, in .png a picture of all rounds.",
 )
 @errors_in_one_line
 def explain(algorithms, ranks, compare, every, output, **others) -> None:

@@ -5,6 +5,7 @@ row holds the contribution of that rank, and the row has its full colour where i
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -20,7 +21,7 @@ from .scene import NAME_ROOM, NODE_MARGIN, Scene, along, visible_way
 
 DPI = 100
 EMPTY, EDGE, INK, NODE = "#ececec", "#767676", "#1a1a1a", "#f6f6f6"
-LIGHTER = 0.6  # towards white: a sum that lacks contributions
+LIGHTER = 0.45  # towards white: a sum that lacks contributions
 LEAST_LETTER, LEAST_ROW = 9.0, 4.0  # pixels that letters in slots, and lines between rows, need
 MOST_WORDS = 8  # ranks: sums of more are drawn as rows, not as words
 
@@ -40,7 +41,7 @@ def draw_ranks(axes: Axes, scene: Scene, held: Held) -> None:
         _rows(axes, scene, (place, scene.width, scene.height), blocks, contents)
         _letters(axes, scene, place, contents)
         above, size = place.y + scene.height * (0.5 + NAME_ROOM / 8), scene.in_pixels(NAME_ROOM * scene.height) * 0.7
-        style = {"size": _points(min(max(size, 10), 15)), "color": INK, "ha": "center", "va": "bottom"}
+        style: dict[str, Any] = {"size": _points(min(max(size, 10), 15)), "color": INK, "ha": "center", "va": "bottom"}
         axes.text(place.x, above, name, parse_math=False, zorder=4, **style)
 
 
@@ -79,7 +80,14 @@ def _words(axes: Axes, scene: Scene, message: Message, place: Place) -> Artist:
     words = word(message.content[0], message.blocks[0], letters(scene.drawing.ranks))
     size = _points(max(9.0, min(16.0, scene.in_pixels(scene.height) / 6, scene.in_pixels(scene.width) / len(words))))
     frame = {"boxstyle": "round,pad=0.3", "facecolor": _colour(scene, message), "edgecolor": "white", "linewidth": 0.8}
-    style = {"size": size, "color": "white", "weight": "bold", "ha": "center", "va": "center", "parse_math": False}
+    style: dict[str, Any] = {
+        "size": size,
+        "color": "white",
+        "weight": "bold",
+        "ha": "center",
+        "va": "center",
+        "parse_math": False,
+    }
     return axes.text(place.x, place.y, words, bbox=frame, zorder=6, **style)
 
 
@@ -131,7 +139,7 @@ def _letters(axes: Axes, scene: Scene, place: Place, contents: Sequence[frozense
                 axes.text(x, y, name, size=size, color=colour, ha="center", va="center_baseline", zorder=3)
 
 
-def _frame(scene: Scene, ranks: Sequence[int]) -> Artist:
+def _frame(scene: Scene, ranks: Sequence[int]) -> FancyBboxPatch:
     """The box of a node."""
     xs, ys = zip(*(scene.places[rank] for rank in ranks))
     left, bottom = min(xs) - scene.width / 2, min(ys) - scene.height / 2

@@ -19,7 +19,8 @@ from .sentences import LEGEND, of_round, title
 
 WIDTH, HEIGHT, MOST_HEIGHT = 560, 470, 900  # pixels of the ranks, of a few and of many
 HEAD, FOOT = 58, 40  # pixels
-MOST_FRAMES = 240  # more rounds have fewer frames each, and are faster
+NARROWEST = 480  # pixels that the words need
+MOST_FRAMES = 240  # about: of many rounds each has fewer
 FRAME_MS, SEEN_MS, END_MS = 70, 700, 2500  # of a message on its way, before it leaves, and of the end
 COLOURS = 128
 
@@ -45,7 +46,7 @@ def frames(drawing: Drawing, names: Sequence[str]) -> Iterator[Frame]:
     """The pictures in their order: for each round what is about to leave, the messages on their way, and the end."""
     side = WIDTH if drawing.ranks <= 8 else MOST_HEIGHT
     placed = scene(drawing, names, side, HEIGHT if drawing.ranks <= 8 else MOST_HEIGHT)
-    steps = max(2, min(7, MOST_FRAMES // max(len(drawing.rounds), 1)))
+    steps = steps_of(len(drawing.rounds))
     with style.context("default"):
         held = drawing.start
         for number, round_ in enumerate(drawing.rounds):
@@ -57,6 +58,11 @@ def frames(drawing: Drawing, names: Sequence[str]) -> Iterator[Frame]:
         figure, axes = _picture(placed, len(drawing.rounds))
         draw_ranks(axes, placed, held)
         yield Frame(_drawn(figure), END_MS)
+
+
+def steps_of(rounds: int) -> int:
+    """How many places of its way each message is seen at: seven, in a long picture fewer."""
+    return max(2, min(7, MOST_FRAMES // max(rounds, 1)))
 
 
 def _on_their_way(figure: Figure, axes: Axes, scene: Scene, number: int, steps: int) -> Iterator[Frame]:
@@ -83,7 +89,7 @@ def _eased(share: float) -> float:
 def _picture(scene: Scene, number: int) -> tuple[Figure, Axes]:
     """An empty picture with what is said of round `number`."""
     wide, high = scene.size
-    width, height = round(max(wide, 400)), round(high) + HEAD + FOOT
+    width, height = round(max(wide, NARROWEST)), round(high) + HEAD + FOOT
     figure = Figure(figsize=(width / DPI, height / DPI), dpi=DPI)
     FigureCanvasAgg(figure)
     figure.text(10 / width, 1 - 10 / height, title(scene.drawing), size=12, va="top", parse_math=False)
@@ -102,10 +108,10 @@ def _drawn(figure: Figure) -> np.ndarray:
 
 def _with_palette(pictures: Sequence[np.ndarray]) -> Iterator[Image.Image]:
     """The pictures in the most frequent of their colours; rarer ones, at the edges of letters, become the nearest."""
-    counts: Counter[tuple[int, int, int]] = Counter()
+    counts: Counter = Counter()
     for picture in pictures:
         image = Image.fromarray(picture)
-        counts.update({colour: number for number, colour in image.getcolors(image.width * image.height)})
+        counts.update({colour: number for number, colour in image.getcolors(image.width * image.height) or ()})
     every = np.array(sorted(counts, key=lambda colour: (-counts[colour], colour)))
     chosen = every[:COLOURS]
     nearest = np.zeros(1 << 24, np.uint8)

@@ -122,7 +122,7 @@ def _tree(parents: Parents) -> list[Place]:
 
 def _height(levels: list[list[int]]) -> float:
     """Between two levels: so much that the picture is not much wider than high."""
-    return max(1.0, max(map(len, levels)) * ASPECT / 1.8 / len(levels))
+    return max(1.25, max(map(len, levels)) * ASPECT / 1.8 / len(levels))
 
 
 def _two_trees(first: Parents, second: Parents) -> list[Place]:

@@ -22,4 +22,3 @@ def of_round(drawing: Drawing, number: int) -> str:
     adds = {message.reduce for message in drawing.rounds[number].messages}
     what = "receivers add" if adds == {True} else "receivers keep" if adds == {False} else "add (solid), keep (dashed)"
     return f"round {number + 1} of {len(drawing.rounds)}: {what}"
-

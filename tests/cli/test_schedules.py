@@ -155,6 +155,22 @@ def test_explain_writes_a_page(tmp_path):
     assert page.startswith("<!doctype html>") and "<title>ring on 4 ranks</title>" in page and "GPU-3" in page
 
 
+@pytest.mark.parametrize(("ending", "begins"), [("gif", b"GIF89a"), ("png", b"\x89PNG")])
+def test_explain_writes_pictures(tmp_path, ending, begins):
+    path = tmp_path / f"ring.{ending}"
+    result = bench("explain", "ring", "-n", "2", "-o", str(path))
+    assert result.exit_code == 0 and not result.output
+    assert path.read_bytes().startswith(begins)
+
+
+@pytest.mark.parametrize("ending", ["gif", "png"])
+def test_pictures_of_too_many_ranks_are_refused_in_one_sentence(tmp_path, ending):
+    path = tmp_path / f"ring.{ending}"
+    sentence = "-n 33: a picture shows at most 32 ranks; leave out -o, or name a .txt file, for the text"
+    assert sentence in refused("explain", "ring", "-n", "33", "-o", str(path))
+    assert not path.exists()
+
+
 def test_explain_compares_two_on_one_page(tmp_path):
     path = tmp_path / "both.html"
     words = ("explain", "--compare", "ring", "two_tree", "-n", "5", "-o", str(path))

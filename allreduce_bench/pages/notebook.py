@@ -1,0 +1,74 @@
+"""`explain("ring", 4)` in a notebook: the result shows itself, as a moving picture with all rounds as text below it."""
+
+import base64
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from ..schedule.draw import rounds
+from .drawing import Drawing, drawing_of
+from .names import STYLES, rank_names
+from .sentences import title
+from .subject import Subject, subject
+
+KINDS = {True: "gif", False: "png"}  # whether it moves -> kind of image
+
+
+@dataclass(frozen=True, repr=False)
+class Explained:
+    """An algorithm on so many ranks, proved. As the last value of a notebook's cell it shows itself; `print` gives the
+    text.
+    """
+
+    subject: Subject
+    drawing: Drawing
+    names: tuple[str, ...]  # of the ranks
+    moving: bool
+
+    def image(self) -> bytes:
+        """The GIF of the moving rounds, or the PNG of all rounds where it shall not move."""
+        if self.moving:
+            from .moving_picture import gif as draw
+        else:
+            from .rounds_picture import png as draw
+        return draw(self.drawing, self.names)
+
+    def save(self, path: str | Path) -> None:
+        """Write the image to `path`. Raises ValueError for an ending of another kind of image; OSError."""
+        ending = f".{KINDS[self.moving]}"
+        if Path(path).suffix != ending:
+            raise ValueError(f"{path}: expected a name that ends in {ending}")
+        Path(path).write_bytes(self.image())
+
+    def __repr__(self) -> str:
+        algorithm = self.subject.algorithm
+        cost = f"{algorithm.formula} ({'exact' if algorithm.exact else 'bound'})"
+        return rounds(algorithm.name, self.subject.schedules, self.subject.count, cost)
+
+    def _repr_html_(self) -> str:
+        data = base64.b64encode(self.image()).decode("ascii")
+        words = escape(f"{title(self.drawing)}. The text below has all rounds.")
+        return (
+            f'<figure style="margin:0"><img alt="{words}" src="data:image/{KINDS[self.moving]};base64,{data}">'
+            "<details><summary>All rounds as text; the schedule is proved</summary>"
+            f"<pre>{escape(repr(self))}</pre></details></figure>"
+        )
+
+
+def explain(
+    algorithm: str,
+    ranks: int,
+    count: int | None = None,
+    segment: int | None = None,
+    ranks_per_node: int | None = None,
+    names: str = STYLES[0],
+    moving: bool = True,
+) -> Explained:
+    """Prove `algorithm` (a name, or the path of your own .py file) on `ranks` ranks, at most 32, and show its rounds.
+
+    `count` and `segment` are elements; by default all blocks are equal and a segment is the whole vector. `names` is
+    one of pages.names.STYLES. Raises AlgorithmError where it cannot run or is too large, Refusal where it is no
+    all-reduce, KeyError for other names.
+    """
+    chosen = subject(algorithm, ranks, count, segment, ranks_per_node)
+    return Explained(chosen, drawing_of(chosen), rank_names(ranks, names), moving)

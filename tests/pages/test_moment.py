@@ -1,0 +1,74 @@
+"""One moment of a drawing, looked at in its pixels."""
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from allreduce_bench.pages.colours import colour_of
+from allreduce_bench.pages.drawing import drawing
+from allreduce_bench.pages.moment import draw_messages, draw_ranks, draw_ways
+from allreduce_bench.pages.names import rank_names
+from allreduce_bench.pages.scene import scene
+
+
+def drawn(algorithm: str, ranks: int, round_number: int, **options):
+    """The axes with the messages of a round halfway, and their scene."""
+    placed = scene(drawing(algorithm, ranks, **options), rank_names(ranks), 600, 600)
+    figure = Figure(figsize=(6, 6), dpi=100)
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    rounds = placed.drawing.rounds
+    draw_ranks(axes, placed, rounds[round_number - 1].held if round_number else placed.drawing.start)
+    if round_number < len(rounds):
+        draw_ways(axes, placed, rounds[round_number].messages)
+        draw_messages(axes, placed, rounds[round_number].messages, 0.5)
+    return axes, placed
+
+
+def words(axes) -> list[str]:
+    return [text.get_text() for text in axes.findobj(Text) if text.get_text()]
+
+
+@pytest.mark.parametrize(
+    ("round_number", "said"),
+    [(0, "a1 b2 c3 d4"), (1, "d4+a4 a1+b1 b2+c2 c3+d3"), (3, "S1 S2 S3 S4"), (6, "")],
+)
+def test_the_classic_sequence_of_a_ring(round_number, said):
+    axes, _ = drawn("ring", 4, round_number)
+    on_their_way = [word for word in words(axes) if any(map(str.isdigit, word)) and not word.startswith("rank")]
+    assert sorted(on_their_way) == sorted(said.split())
+
+
+def test_a_slot_is_filled_for_each_contribution():
+    axes, placed = drawn("ring", 4, 1)
+    boxes = [image.get_array() for image in axes.images]
+    for rank, held in enumerate(placed.drawing.rounds[0].held):
+        filled = np.abs(boxes[rank] - to_rgb("#ececec")).sum(axis=-1) > 0.01
+        assert [{*np.flatnonzero(row)} for row in filled] == [{*content} for content in held]
+
+
+def test_a_finished_sum_has_its_full_colour():
+    axes, placed = drawn("two_tree", 8, 9)
+    for image in axes.images:
+        for block, row in enumerate(image.get_array()):
+            assert np.allclose(row, to_rgb(colour_of(block, placed.drawing.blocks)))
+
+
+def test_messages_of_many_ranks_or_blocks_are_rows():
+    axes, placed = drawn("ring", 16, 0)
+    assert len(axes.images) == 16 + 16
+    axes, placed = drawn("hierarchical_ring", 8, 0)
+    assert [image.get_array().shape[0] for image in axes.images[8:]] == [2] * 8
+
+
+def test_names_are_no_formulas():
+    placed = scene(drawing("ring", 2), ("$x^2$", "<b>"), 300, 300)
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    draw_ranks(axes, placed, placed.drawing.start)
+    figure.canvas.draw()
+    assert not any(text.get_parse_math() for text in axes.texts if text.get_text() in placed.names)
