@@ -106,12 +106,12 @@ def _rows(
     slots = np.array([_slots(scene, block, content) for block, content in zip(blocks, contents)])
     order = 2 + above
     drawn: list[Artist] = [axes.imshow(slots, extent=extent, aspect="equal", interpolation="nearest", zorder=order)]
-    if scene.in_pixels(height) / len(blocks) >= LEAST_ROW:
+    if len(blocks) > 1 and scene.in_pixels(height) / len(blocks) >= LEAST_ROW:
         ys = np.linspace(bottom, bottom + height, len(blocks) + 1)[1:-1]
         lines = LineCollection([((left, y), (left + width, y)) for y in ys], colors="white", linewidths=0.8)
         drawn.append(axes.add_collection(lines, autolim=False))
         lines.set_zorder(order + 0.5)
-    drawn.append(axes.add_patch(Rectangle((left, bottom), width, height, fill=False, edgecolor=EDGE, linewidth=0.8)))
+    drawn.append(axes.add_artist(Rectangle((left, bottom), width, height, fill=False, edgecolor=EDGE, linewidth=0.8)))
     drawn[-1].set_zorder(order + 0.6)
     return drawn
 

@@ -20,7 +20,7 @@ from .sentences import LEGEND, of_round, title
 WIDTH, HEIGHT, MOST_HEIGHT = 560, 470, 900  # pixels of the ranks, of a few and of many
 HEAD, FOOT = 58, 40  # pixels
 NARROWEST = 480  # pixels that the words need
-MOST_FRAMES = 240  # about: of many rounds each has fewer
+MOST_FRAMES = 150  # about: of many rounds each has fewer
 FRAME_MS, SEEN_MS, END_MS = 70, 700, 2500  # of a message on its way, before it leaves, and of the end
 COLOURS = 128
 

@@ -19,6 +19,7 @@ HEAD, FOOT, PANEL_HEAD, PANEL_GAP = 46, 44, 26, 34  # pixels
 NARROWEST = 640  # pixels that the words need
 SHAPE = 1.6  # width over height of the whole, about
 MOST_PANELS = 100
+WAY = 0.42  # where messages are on their ways: not in the middle, where two of an exchange meet
 EMPTY_COST = 1.5  # of a picture with as many empty places as panels, against one that is e times too wide
 
 
@@ -57,7 +58,7 @@ def _figure(scene: Scene) -> Figure:
         draw_ranks(axes, scene, held)
         if number < len(drawing.rounds):
             draw_ways(axes, scene, drawing.rounds[number].messages)
-            draw_messages(axes, scene, drawing.rounds[number].messages, 0.5)
+            draw_messages(axes, scene, drawing.rounds[number].messages, WAY)
         axes.set_title(of_round(drawing, number), size=9, loc="left", pad=6)
     return figure
 

@@ -9,7 +9,7 @@ from .drawing import Drawing, Message
 from .places import Place, box, places
 
 BEND = 0.16  # how far the control point of a way lies to its left, over its length: so two opposite ways are apart
-BEND_OF_RING = 0.4  # outwards
+BEND_OF = {"ring": 0.4, "hypercube": 0.3}  # shape -> outwards; two of an exchange are far apart
 WAY_POINTS = 96  # that are drawn of a way
 MARGIN = 0.12  # around all boxes, over the height of one
 NODE_MARGIN = 0.09  # of a node's frame around the boxes in it
@@ -45,7 +45,7 @@ class Scene(NamedTuple):
     @property
     def bend(self) -> float:
         """How far ways leave the straight line."""
-        return BEND_OF_RING if self.drawing.shape == "ring" and self.drawing.ranks > 2 else BEND
+        return BEND_OF.get(self.drawing.shape, BEND) if self.drawing.ranks > 2 else BEND
 
     @property
     def size(self) -> tuple[float, float]:
