@@ -13,9 +13,11 @@ demo: .venv/demo.stamp
 
 # Two workers: tests over MPI take turns, see tests/conftest.py
 test: .venv/test.stamp .venv-mpich/test.stamp
+# Two workers: tests over MPI are one's alone, see tests/conftest.py
+test: .venv/test.stamp .venv-mpich/test.stamp .axe/stamp
 	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2
 
-test-full: .venv/test.stamp .venv-mpich/test.stamp
+test-full: .venv/test.stamp .venv-mpich/test.stamp .axe/stamp
 	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2
 
 # On a Slurm cluster of four virtual hosts that lives as long as the tests; skipped by name where none can be started
@@ -72,5 +74,11 @@ notebooks: .venv/test.stamp
 	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich,bfloat16,compiled]'
 	touch $@
 
+# axe-core finds in a browser what people cannot read or reach; without npm its tests are skipped by name
+.axe/stamp: Makefile
+	mkdir -p .axe
+	-npm install --silent --no-save --no-package-lock --prefix .axe axe-core@4.14.1
+	touch $@
+
 clean:
-	rm -rf .venv .venv-mpich
+	rm -rf .venv .venv-mpich .axe

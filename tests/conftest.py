@@ -33,11 +33,18 @@ def no_width_of_whoever_runs_the_tests():
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Tests that take turns over MPI go to one worker, one after the other; the rest goes file by file."""
+    """Of several workers one has all tests over MPI, one after the other; one, maybe the same, all in the browser;
+    the others have the rest, file by file.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Turns(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return turn_of(config.rootpath / nodeid.partition("::")[0])
+            file = nodeid.partition("::")[0]
+            if file.startswith("tests/browser/"):
+                return "browser"  # which is started once
+            return "mpi" if is_over_mpi(config.rootpath / file) else file
 
     return Turns(config, log)
 
