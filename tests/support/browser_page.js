@@ -85,5 +85,24 @@ globalThis.looking = (() => {
     };
   });
 
-  return {wider, frames, until, letters};
+  // The smallest letters of each picture that is an image of SVG, in pixels on the screen. Matplotlib draws letters as
+  // outlines of 100 units each, which `scale(0.08 -0.08)` makes 8 high
+  const imageLetters = () => [...document.images].filter(shown).flatMap(e => {
+    const [head, code] = [/^data:image\/svg\+xml(;charset=[^;,]*)?(;base64)?,/.exec(e.currentSrc), e.currentSrc.split(',')[1]];
+    if (!head) return [];
+    const source = head[2] ? atob(code) : decodeURIComponent(code);
+    const drawn = [...source.matchAll(/scale\(([\d.]+) -[\d.]+\)/g)].map(m => 100 * m[1]);
+    const written = [...source.matchAll(/font(?:-size)?: ?[^;"]*?([\d.]+)px/g)].map(m => +m[1]);
+    const width = /viewBox="\S+ \S+ ([\d.]+)/.exec(source)[1];
+    return [{text: e.alt.slice(0, 60), px: Math.min(...drawn, ...written) * e.clientWidth / width}];
+  });
+
+  // Who has the focus, and whether an outline or a shadow shows it
+  function focused() {
+    const e = document.activeElement, style = getComputedStyle(e), box = e.getBoundingClientRect();
+    const seen = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
+    return {name: named(e), end: e === document.body, seen: seen && box.width > 0 && box.height > 0};
+  }
+
+  return {wider, frames, until, letters, imageLetters, focused};
 })();

@@ -179,6 +179,21 @@ class Page:
         """Every text of every drawing that can be seen: `text`, its size `px` on the screen, and its `contrast`."""
         return self.look("letters()")
 
+    def image_letters(self) -> list[dict[str, Any]]:
+        """The smallest letters of every image of SVG: `text` is what the image is said to show, `px` their size."""
+        return self.look("imageLetters()")
+
+    def tabs(self, most: int = 500) -> list[dict[str, Any]]:
+        """Who is reached by Tab, in order: `name`, and whether it is `seen` that it is."""
+        reached: list[dict[str, Any]] = []
+        self.evaluate("document.activeElement.blur()")
+        for _ in range(most):
+            self.press("Tab")
+            if (now := self.look("focused()"))["end"]:
+                break
+            reached.append(now)
+        return reached
+
     def wider(self) -> list[str]:
         """The elements that end beyond the right edge of the page and cannot be scrolled to."""
         return self.look("wider()")
@@ -237,7 +252,9 @@ def main() -> None:
         print("beyond the edge:", page.wider())
         letters = page.letters()
         print("faint letters in drawings:", [one for one in letters if one["contrast"] < 4.5][:10])
-        print("smallest letters in drawings:", sorted(letters, key=lambda one: one["px"])[:5])
+        for kind, those in (("drawings", letters), ("images", page.image_letters())):
+            print(f"smallest letters in {kind}:", sorted(those, key=lambda one: one["px"])[:5])
+        print("reached by Tab without a sign:", [one["name"] for one in page.tabs() if not one["seen"]])
         print(*(page.axe() if AXE.exists() else ["no axe-core: make .axe/stamp"]), sep="\n")
         if given.pdf:
             given.pdf.write_bytes(page.pdf())

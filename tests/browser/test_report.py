@@ -1,0 +1,92 @@
+"""The report of the example as people see it, and one about names that hold markup."""
+
+from pathlib import Path
+
+import pytest
+from made_runs import build_run
+from places import ROOT
+
+from allreduce_bench.report import page as report
+
+EXAMPLE = ROOT / "docs" / "example" / "report.html"
+LOOKS = pytest.mark.parametrize("look", [{}, {"dark": True}, {"width": 390}, {"width": 390, "dark": True}], ids=str)
+LEAST_CONTRAST, LEAST_LETTERS_PX, PAPER_PX = 4.5, 11.0, 718  # A4 within Chromium's margins
+MARKUP = '"><img src=x onerror="hacked=1"><script>hacked=1</script><svg onload="hacked=1"></svg>'
+IN_SCRIPT = "</script><script>hacked=1</script><!--<script>\u2028'-hacked=1-'"
+
+
+@pytest.fixture
+def example(page):
+    return page(EXAMPLE)
+
+
+@LOOKS
+def test_says_nothing_and_asks_for_nothing(page, tab, look):
+    tab.emulate(**look)
+    tab.open(EXAMPLE)
+    assert tab.console() == tab.requests() == []
+
+
+@LOOKS
+def test_axe_finds_nothing(example, axe, look):
+    assert example.emulate(**look).axe() == []
+
+
+@LOOKS
+def test_nothing_is_cut_and_letters_can_be_read(example, look):
+    example.emulate(**look)
+    assert example.wider() == []
+    letters = example.letters()
+    assert [one for one in letters if one["contrast"] < LEAST_CONTRAST] == []
+    least_px = LEAST_LETTERS_PX if "width" in look else 10
+    assert [one for one in letters + example.image_letters() if one["px"] < least_px - 0.05] == []
+
+
+def test_nothing_is_cut_in_print(example, words_of_pdf):
+    assert example.emulate(width=PAPER_PX, media="print").wider() == []
+    example.emulate()
+    printed = words_of_pdf(example.pdf())
+    assert "All-reduce on 2, 4 ranks" in printed[0] and len(printed) < 25
+
+
+def test_the_keyboard_reaches_everything_that_answers(example):
+    reached = example.tabs()
+    assert [one["name"] for one in reached if not one["seen"]] == []
+    answering = "document.querySelectorAll('a[href], button, input, select, summary, [tabindex=\"0\"]')"
+    shown = f"[...{answering}].filter(e => e.checkVisibility() && !e.disabled).length"
+    assert len(reached) == example.evaluate(shown) > 10
+
+
+def test_weighs_little():
+    assert EXAMPLE.stat().st_size < 1.5e6
+
+
+@pytest.fixture(scope="session")
+def hostile_page(tmp_path_factory) -> Path:
+    """The report of a run whose hosts, reasons, commands and folder bear markup."""
+    folder = tmp_path_factory.mktemp("hostile")
+
+    def refused(launch, cell):
+        return {"state": "skipped", "reason": MARKUP + IN_SCRIPT} if cell.algorithm == "two_tree" else {}
+
+    facts = {"hosts": [MARKUP, MARKUP, IN_SCRIPT, IN_SCRIPT], "findings": [{"code": MARKUP, "text": IN_SCRIPT}]}
+    run = build_run(
+        folder / MARKUP.replace("/", "∕"),
+        ranks=(4,),
+        sizes=(8, 65536),
+        outcome=refused,
+        facts=facts,
+        command=["allreduce-bench", "run", "-o", IN_SCRIPT],
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "_models", lambda *_: ([], []))
+        return report.write_report([run], folder / "report.html")
+
+
+@pytest.mark.parametrize("policy", [True, False])
+def test_names_that_hold_markup_are_words(page, hostile_page, policy):
+    shown = page(hostile_page, policy=policy)
+    assert shown.console() == shown.requests() == []
+    assert shown.evaluate("typeof hacked") == "undefined"
+    assert MARKUP in shown.evaluate("document.body.textContent")
+    assert shown.evaluate("document.querySelectorAll('[onerror], [onload]').length") == 0
