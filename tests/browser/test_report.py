@@ -27,7 +27,7 @@ def test_says_nothing_and_asks_for_nothing(page, tab, look):
     assert tab.console() == tab.requests() == []
 
 
-@LOOKS
+@pytest.mark.parametrize("look", [{}, {"width": 390, "dark": True}], ids=str)
 def test_axe_finds_nothing(example, axe, look):
     assert example.emulate(**look).axe() == []
 

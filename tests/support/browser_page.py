@@ -44,15 +44,20 @@ class Page:
         self.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.command(f"{domain}.enable")
+        self.command("Emulation.setFocusEmulationEnabled", enabled=True)
         self.emulate()
 
     def command(self, method: str, **parameters: Any) -> dict[str, Any]:
         """One command of the protocol to this page. Raises BrowserError."""
         return self.browser.command(method, self.session, **parameters)
 
-    def open(self, path: Path, fragment: str = "", policy: bool = True) -> "Page":
-        """Load a file and wait until it is whole; without `policy` its content security policy protects nothing."""
+    def open(self, path: Path, fragment: str = "", policy: bool = True, scripts: bool = True) -> "Page":
+        """Load a file and wait until it is whole.
+
+        Without `policy` its content security policy protects nothing, without `scripts` none of it runs.
+        """
         self.command("Page.setBypassCSP", enabled=not policy)
+        self.command("Emulation.setScriptExecutionDisabled", value=not scripts)
         for url in ("about:blank", path.resolve().as_uri() + fragment):  # another fragment alone would load nothing
             self.browser.events.clear()
             self.command("Page.navigate", url=url)
@@ -120,8 +125,9 @@ class Page:
         return tuple(found)
 
     def hover(self, selector: str) -> None:
-        """Move the pointer to the middle of an element."""
+        """Move the pointer to the middle of an element, from somewhere else."""
         x, y = self.place(selector)
+        self.command("Input.dispatchMouseEvent", type="mouseMoved", x=0, y=0)
         self.command("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def click(self, selector: str) -> None:
@@ -139,7 +145,7 @@ class Page:
 
     def told(self, *methods: str) -> list[dict[str, Any]]:
         """The events of these names since the page was opened, all that came up to now."""
-        self.evaluate("new Promise(done => setTimeout(done, 0))")
+        self.evaluate("0")  # what was told before this comes before its answer
         return [event for event in self.browser.events if event["method"] in methods]
 
     def console(self) -> list[str]:

@@ -1,0 +1,138 @@
+"""The figures of the report answer: what they show on hover and focus, hide and show, and open is what was measured."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+from places import ROOT
+
+from allreduce_bench.units import format_size, format_time, three_digits
+
+EXAMPLE = ROOT / "docs" / "example"
+TIMES = "(document.querySelectorAll('.chart')[1])"  # the charts: speed-up, time, bus bandwidth
+HINT = f"{TIMES}.querySelector('[role=status]')"
+
+
+@pytest.fixture
+def example(page):
+    return page(EXAMPLE / "report.html")
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[tuple[str, str, str], dict]:
+    """(algorithm, ranks in words, size in words) -> the row of summary.csv."""
+    rows = pd.read_csv(EXAMPLE / "summary.csv")
+    rows = rows[rows["time_s"].notna() & (rows["nbytes"] > 0)]
+    return {
+        (row["algorithm"], f"{row['ranks']} ranks", format_size(row["nbytes"])): row for row in rows.to_dict("records")
+    }
+
+
+def hints(page, panel: int) -> Iterator[str]:
+    """What the chart of times says of each value of a panel, reached by the arrow keys."""
+    page.evaluate(f"{TIMES}.querySelectorAll('.panel svg')[{panel}].focus()")
+    first = None
+    while (said := page.evaluate(f"{HINT}.textContent")) != first:
+        first = first or said
+        yield said
+        page.press("ArrowRight")
+
+
+def test_each_value_of_a_chart_is_that_of_the_summary(example, measured):
+    found = {}
+    for panel in (0, 1):
+        for said in hints(example, panel):
+            algorithm, ranks, rest = said.split(" · ")
+            size, words = rest.split(": ", 1)
+            found[algorithm, ranks.removesuffix(" (oversubscribed)"), size] = words
+    assert found.keys() == measured.keys()
+    for key, words in found.items():
+        row = measured[key]
+        interval = f"[{three_digits(row['time_low_s'] * 1e6)}, {three_digits(row['time_high_s'] * 1e6)}]"
+        assert words.startswith(format_time(row["time_s"])), key
+        assert interval in words and f"{row['launches']} launches" in words, key
+
+
+@pytest.mark.parametrize("name", ["ring", "native"])
+def test_the_pointer_finds_the_value_that_it_points_at(example, measured, name):
+    """The largest vector of the last panel, where lines are furthest from each other."""
+    example.evaluate(f"""(() => {{
+      const marks = [...{TIMES}.querySelectorAll('.panel:last-child .series[data-name={name}] path')];
+      marks.filter(e => e.classList.contains('mark')).pop().id = 'pointed';
+    }})()""")
+    example.hover("#pointed")
+    example.wait(f"!{HINT}.hidden")
+    said = example.evaluate(f"{HINT}.textContent")
+    assert said.startswith(f"{name} · 4 ranks")
+    assert f"2 MiB: {format_time(measured[name, '4 ranks', '2 MiB']['time_s'])}" in said
+    box = example.evaluate(f"(b => [b.left, b.right, b.top, innerWidth])({HINT}.getBoundingClientRect())")
+    assert box[0] >= 0 and box[1] <= box[3] and box[2] >= 0
+
+
+def pressed(page, words: str) -> None:
+    """Press the button of these words in the chart of times."""
+    buttons = f"[...{TIMES}.querySelectorAll('button')]"
+    page.evaluate(f"{buttons}.forEach(e => {{ e.id = e.textContent === {json.dumps(words)} ? 'asked' : ''; }})")
+    page.click("#asked")
+
+
+def drawn(page, name: str) -> int:
+    """How many values of a series all charts show."""
+    return page.evaluate(f"document.querySelectorAll('.series[data-name={name}] .mark').length")
+
+
+def test_buttons_hide_and_show_series_in_all_charts(example):
+    before, others = drawn(example, "ring"), drawn(example, "tree")
+    assert before > 20
+    pressed(example, "ring")
+    assert (drawn(example, "ring"), drawn(example, "tree")) == (0, others)
+    states = "[...document.querySelectorAll('button[data-name=ring]')].map(e => e.getAttribute('aria-pressed'))"
+    assert set(example.evaluate(states)) == {"false"}
+    example.press(" ")  # it still has the focus
+    assert drawn(example, "ring") == before and set(example.evaluate(states)) == {"true"}
+
+
+def test_buttons_hide_rank_counts_and_turn_the_axis(example):
+    titles = f"[...{TIMES}.querySelectorAll('.panel-title')].map(e => e.textContent)"
+    assert len(example.evaluate(titles)) == 2
+    pressed(example, "2 ranks")
+    (title,) = example.evaluate(titles)
+    assert title.startswith("4 ranks")
+    marks = f"[...{TIMES}.querySelectorAll('.panel svg text')].map(e => e.textContent)"
+    logarithmic = example.evaluate(marks)
+    pressed(example, "logarithmic")
+    assert "0" in set(example.evaluate(marks)) - set(logarithmic)
+    assert example.console() == []
+
+
+def test_the_calls_of_a_cell_are_those_of_its_launches(example):
+    example.evaluate(f"{TIMES}.querySelector('.panel svg').focus()")
+    example.press("Enter")
+    example.wait("document.querySelector('.calls circle, .calls .call')")
+    titles = example.evaluate("[...document.querySelectorAll('.calls title')].map(e => e.textContent)")
+    said = {name: float(us) for name, us in (re.search(r"launch (\S+): (\S+) us", one).groups() for one in titles)}
+    assert [*said] == [f"2r-{number}" for number in range(1, 6)]
+    for name, median_us in said.items():
+        rows = pd.read_csv(EXAMPLE / "launches" / f"{name}.1.csv")
+        own = rows[(rows["algorithm"] == "native") & (rows["nbytes"] == 8) & ~rows["warmup"].astype(bool)]
+        assert median_us == pytest.approx(own["time_s"].median() * 1e6, rel=0.01)
+
+
+def test_tables_sort_and_come_back(example):
+    column = "[...document.querySelector('table.sorts').tBodies[0].rows].map(r => parseFloat(r.cells[1].textContent))"
+    written = example.evaluate(column)
+    example.evaluate("document.querySelectorAll('table.sorts thead tr:last-child th')[1].id = 'head'")
+    for order in (sorted(written), sorted(written, reverse=True), written):
+        example.click("#head button")
+        assert example.evaluate(column) == order
+    assert written != sorted(written, reverse=True)
+
+
+def test_all_of_it_is_there_without_script(page):
+    plain = page(EXAMPLE / "report.html", scripts=False)
+    assert plain.console() == [] and not plain.evaluate("document.querySelector('.chart, .live, button')")
+    shown = "[...document.querySelectorAll('figure img')].filter(e => e.checkVisibility()).length"
+    assert plain.evaluate(shown) >= 3
+    assert plain.evaluate("document.querySelectorAll('details:not([open])').length") < 10  # which open without script
