@@ -70,9 +70,9 @@ class Page:
         height: int = 900,
         dark: bool = False,
         still: bool = False,
-        media: str = "screen",
+        media: str = "",
     ) -> "Page":
-        """What it is shown on, in CSS pixels; `still`: to someone who asks for no motion; `media`: screen or print."""
+        """What it is shown on, in CSS pixels; `still`: to someone who asks for no motion; `media`: always `print`."""
         features = [
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
             {"name": "prefers-reduced-motion", "value": "reduce" if still else "no-preference"},
