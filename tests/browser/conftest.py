@@ -1,5 +1,6 @@
 """One browser for all tests of this folder; they are skipped by name where there is none."""
 
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from browser import PROGRAMS, Browser, program, running_browser
 from browser_page import AXE, Page
+from places import ROOT
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +39,20 @@ def axe() -> None:
     """Skips where axe-core is not installed."""
     if not AXE.exists():
         pytest.skip("no axe-core: `make .axe/stamp` installs it by npm")
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory) -> Path:
+    """The folder of the example run, with its report as the code of today writes it, without its models."""
+    from allreduce_bench.report import page as report
+    from allreduce_bench.runs.folder import RunFolder
+
+    folder = tmp_path_factory.mktemp("example") / "example"
+    shutil.copytree(ROOT / "docs" / "example", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "_models", lambda *_: ([], []))
+        report.write_report([RunFolder(folder)], folder / "report.html")
+    return folder
 
 
 @pytest.fixture

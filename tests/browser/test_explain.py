@@ -19,7 +19,7 @@ SEEN = [  # each of another shape
     ("hierarchical_ring", "-n", "8", "--ranks-per-node", "4"),
     ("two_tree", "-n", "16"),
     ("rabenseifner", "-n", "6"),
-    ("--compare", "ring", "two_tree", "-n", "16"),
+    ("--compare", "ring", "two_tree", "-n", "8"),
 ]
 SHAPES = pytest.mark.parametrize("words", SEEN, ids=" ".join)
 LEAST_CONTRAST, LEAST_LETTERS_PX, PAPER_PX = 4.5, 11.0, 718  # A4 within Chromium's margins

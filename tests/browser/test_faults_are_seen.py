@@ -74,7 +74,7 @@ def test_what_is_emulated(faulty):
 
 def test_what_is_printed_and_drawn(faulty, words_of_pdf):
     assert "faint" in words_of_pdf(faulty.pdf())[0]
-    assert len(faulty.frame_times_ms(0.1)) > 1
+    assert len(faulty.frame_times_ms(0.1)) > 0
     assert 0 < faulty.first_paint_ms() < 60_000
 
 

@@ -8,7 +8,6 @@ from places import ROOT
 
 from allreduce_bench.report import page as report
 
-EXAMPLE = ROOT / "docs" / "example" / "report.html"
 LOOKS = pytest.mark.parametrize("look", [{}, {"dark": True}, {"width": 390}, {"width": 390, "dark": True}], ids=str)
 LEAST_CONTRAST, LEAST_LETTERS_PX, PAPER_PX = 4.5, 11.0, 718  # A4 within Chromium's margins
 MARKUP = '"><img src=x onerror="hacked=1"><script>hacked=1</script><svg onload="hacked=1"></svg>'
@@ -16,49 +15,50 @@ IN_SCRIPT = "</script><script>hacked=1</script><!--<script>\u2028'-hacked=1-'"
 
 
 @pytest.fixture
-def example(page):
-    return page(EXAMPLE)
+def shown(page, example):
+    """The report of the example."""
+    return page(example / "report.html")
 
 
 @LOOKS
-def test_says_nothing_and_asks_for_nothing(page, tab, look):
+def test_says_nothing_and_asks_for_nothing(page, tab, example, look):
     tab.emulate(**look)
-    tab.open(EXAMPLE)
+    tab.open(example / "report.html")
     assert tab.console() == tab.requests() == []
 
 
 @pytest.mark.parametrize("look", [{}, {"width": 390, "dark": True}], ids=str)
-def test_axe_finds_nothing(example, axe, look):
-    assert example.emulate(**look).axe() == []
+def test_axe_finds_nothing(shown, axe, look):
+    assert shown.emulate(**look).axe() == []
 
 
 @LOOKS
-def test_nothing_is_cut_and_letters_can_be_read(example, look):
-    example.emulate(**look)
-    assert example.wider() == []
-    letters = example.letters()
+def test_nothing_is_cut_and_letters_can_be_read(shown, look):
+    shown.emulate(**look)
+    assert shown.wider() == []
+    letters = shown.letters()
     assert [one for one in letters if one["contrast"] < LEAST_CONTRAST] == []
     least_px = LEAST_LETTERS_PX if "width" in look else 10
-    assert [one for one in letters + example.image_letters() if one["px"] < least_px - 0.05] == []
+    assert [one for one in letters + shown.image_letters() if one["px"] < least_px - 0.05] == []
 
 
-def test_nothing_is_cut_in_print(example, words_of_pdf):
-    assert example.emulate(width=PAPER_PX, media="print").wider() == []
-    example.emulate()
-    printed = words_of_pdf(example.pdf())
+def test_nothing_is_cut_in_print(shown, words_of_pdf):
+    assert shown.emulate(width=PAPER_PX, media="print").wider() == []
+    shown.emulate()
+    printed = words_of_pdf(shown.pdf())
     assert "All-reduce on 2, 4 ranks" in printed[0] and len(printed) < 25
 
 
-def test_the_keyboard_reaches_everything_that_answers(example):
-    reached = example.tabs()
+def test_the_keyboard_reaches_everything_that_answers(shown):
+    reached = shown.tabs()
     assert [one["name"] for one in reached if not one["seen"]] == []
     answering = "document.querySelectorAll('a[href], button, input, select, summary, [tabindex=\"0\"]')"
-    shown = f"[...{answering}].filter(e => e.checkVisibility() && !e.disabled).length"
-    assert len(reached) == example.evaluate(shown) > 10
+    usable = f"[...{answering}].filter(e => e.checkVisibility() && !e.disabled).length"
+    assert len(reached) == shown.evaluate(usable) > 10
 
 
 def test_weighs_little():
-    assert EXAMPLE.stat().st_size < 1.5e6
+    assert (ROOT / "docs" / "example" / "report.html").stat().st_size < 1.5e6
 
 
 @pytest.fixture(scope="session")

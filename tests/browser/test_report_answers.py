@@ -16,8 +16,9 @@ HINT = f"{TIMES}.querySelector('[role=status]')"
 
 
 @pytest.fixture
-def example(page):
-    return page(EXAMPLE / "report.html")
+def shown(page, example):
+    """The report of the example."""
+    return page(example / "report.html")
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +41,10 @@ def hints(page, panel: int) -> Iterator[str]:
         page.press("ArrowRight")
 
 
-def test_each_value_of_a_chart_is_that_of_the_summary(example, measured):
+def test_each_value_of_a_chart_is_that_of_the_summary(shown, measured):
     found = {}
     for panel in (0, 1):
-        for said in hints(example, panel):
+        for said in hints(shown, panel):
             algorithm, ranks, rest = said.split(" · ")
             size, words = rest.split(": ", 1)
             found[algorithm, ranks.removesuffix(" (oversubscribed)"), size] = words
@@ -56,18 +57,18 @@ def test_each_value_of_a_chart_is_that_of_the_summary(example, measured):
 
 
 @pytest.mark.parametrize("name", ["ring", "native"])
-def test_the_pointer_finds_the_value_that_it_points_at(example, measured, name):
+def test_the_pointer_finds_the_value_that_it_points_at(shown, measured, name):
     """The largest vector of the last panel, where lines are furthest from each other."""
-    example.evaluate(f"""(() => {{
+    shown.evaluate(f"""(() => {{
       const marks = [...{TIMES}.querySelectorAll('.panel:last-child .series[data-name={name}] path')];
       marks.filter(e => e.classList.contains('mark')).pop().id = 'pointed';
     }})()""")
-    example.hover("#pointed")
-    example.wait(f"!{HINT}.hidden")
-    said = example.evaluate(f"{HINT}.textContent")
+    shown.hover("#pointed")
+    shown.wait(f"!{HINT}.hidden")
+    said = shown.evaluate(f"{HINT}.textContent")
     assert said.startswith(f"{name} · 4 ranks")
     assert f"2 MiB: {format_time(measured[name, '4 ranks', '2 MiB']['time_s'])}" in said
-    box = example.evaluate(f"(b => [b.left, b.right, b.top, innerWidth])({HINT}.getBoundingClientRect())")
+    box = shown.evaluate(f"(b => [b.left, b.right, b.top, innerWidth])({HINT}.getBoundingClientRect())")
     assert box[0] >= 0 and box[1] <= box[3] and box[2] >= 0
 
 
@@ -83,35 +84,35 @@ def drawn(page, name: str) -> int:
     return page.evaluate(f"document.querySelectorAll('.series[data-name={name}] .mark').length")
 
 
-def test_buttons_hide_and_show_series_in_all_charts(example):
-    before, others = drawn(example, "ring"), drawn(example, "tree")
+def test_buttons_hide_and_show_series_in_all_charts(shown):
+    before, others = drawn(shown, "ring"), drawn(shown, "tree")
     assert before > 20
-    pressed(example, "ring")
-    assert (drawn(example, "ring"), drawn(example, "tree")) == (0, others)
+    pressed(shown, "ring")
+    assert (drawn(shown, "ring"), drawn(shown, "tree")) == (0, others)
     states = "[...document.querySelectorAll('button[data-name=ring]')].map(e => e.getAttribute('aria-pressed'))"
-    assert set(example.evaluate(states)) == {"false"}
-    example.press(" ")  # it still has the focus
-    assert drawn(example, "ring") == before and set(example.evaluate(states)) == {"true"}
+    assert set(shown.evaluate(states)) == {"false"}
+    shown.press(" ")  # it still has the focus
+    assert drawn(shown, "ring") == before and set(shown.evaluate(states)) == {"true"}
 
 
-def test_buttons_hide_rank_counts_and_turn_the_axis(example):
+def test_buttons_hide_rank_counts_and_turn_the_axis(shown):
     titles = f"[...{TIMES}.querySelectorAll('.panel-title')].map(e => e.textContent)"
-    assert len(example.evaluate(titles)) == 2
-    pressed(example, "2 ranks")
-    (title,) = example.evaluate(titles)
+    assert len(shown.evaluate(titles)) == 2
+    pressed(shown, "2 ranks")
+    (title,) = shown.evaluate(titles)
     assert title.startswith("4 ranks")
     marks = f"[...{TIMES}.querySelectorAll('.panel svg text')].map(e => e.textContent)"
-    logarithmic = example.evaluate(marks)
-    pressed(example, "logarithmic")
-    assert "0" in set(example.evaluate(marks)) - set(logarithmic)
-    assert example.console() == []
+    logarithmic = shown.evaluate(marks)
+    pressed(shown, "logarithmic")
+    assert "0" in set(shown.evaluate(marks)) - set(logarithmic)
+    assert shown.console() == []
 
 
-def test_the_calls_of_a_cell_are_those_of_its_launches(example):
-    example.evaluate(f"{TIMES}.querySelector('.panel svg').focus()")
-    example.press("Enter")
-    example.wait("document.querySelector('.calls circle, .calls .call')")
-    titles = example.evaluate("[...document.querySelectorAll('.calls title')].map(e => e.textContent)")
+def test_the_calls_of_a_cell_are_those_of_its_launches(shown):
+    shown.evaluate(f"{TIMES}.querySelector('.panel svg').focus()")
+    shown.press("Enter")
+    shown.wait("document.querySelector('.calls circle, .calls .call')")
+    titles = shown.evaluate("[...document.querySelectorAll('.calls title')].map(e => e.textContent)")
     said = {name: float(us) for name, us in (re.search(r"launch (\S+): (\S+) us", one).groups() for one in titles)}
     assert [*said] == [f"2r-{number}" for number in range(1, 6)]
     for name, median_us in said.items():
@@ -120,18 +121,18 @@ def test_the_calls_of_a_cell_are_those_of_its_launches(example):
         assert median_us == pytest.approx(own["time_s"].median() * 1e6, rel=0.01)
 
 
-def test_tables_sort_and_come_back(example):
+def test_tables_sort_and_come_back(shown):
     column = "[...document.querySelector('table.sorts').tBodies[0].rows].map(r => parseFloat(r.cells[1].textContent))"
-    written = example.evaluate(column)
-    example.evaluate("document.querySelectorAll('table.sorts thead tr:last-child th')[1].id = 'head'")
+    written = shown.evaluate(column)
+    shown.evaluate("document.querySelectorAll('table.sorts thead tr:last-child th')[1].id = 'head'")
     for order in (sorted(written), sorted(written, reverse=True), written):
-        example.click("#head button")
-        assert example.evaluate(column) == order
+        shown.click("#head button")
+        assert shown.evaluate(column) == order
     assert written != sorted(written, reverse=True)
 
 
-def test_all_of_it_is_there_without_script(page):
-    plain = page(EXAMPLE / "report.html", scripts=False)
+def test_all_of_it_is_there_without_script(page, example):
+    plain = page(example / "report.html", scripts=False)
     assert plain.console() == [] and not plain.evaluate("document.querySelector('.chart, .live, button')")
     shown = "[...document.querySelectorAll('figure img')].filter(e => e.checkVisibility()).length"
     assert plain.evaluate(shown) >= 3

@@ -20,12 +20,12 @@ globalThis.looking = (() => {
     }).map(named);
   }
 
-  // When each frame was drawn, in milliseconds, for so many
+  // When each frame was drawn, in milliseconds, for so many; two frames at least
   const frames = lasting => new Promise(done => {
     const times = [], begin = performance.now();
     const frame = now => {
       times.push(now);
-      if (now - begin < lasting) requestAnimationFrame(frame); else done(times);
+      if (times.length < 2 || now - begin < lasting) requestAnimationFrame(frame); else done(times);
     };
     requestAnimationFrame(frame);
   });

@@ -227,6 +227,7 @@ class Page:
 
     def pdf(self) -> bytes:
         """The page as it is printed on A4, backgrounds left out as printers do."""
+        self.command("Emulation.setEmulatedMedia", media="print")  # whatever was emulated before
         paper = {"paperWidth": 8.27, "paperHeight": 11.69}
         return base64.b64decode(self.command("Page.printToPDF", **paper)["data"])
 

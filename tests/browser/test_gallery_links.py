@@ -1,0 +1,40 @@
+"""The gallery as a whole: every link leads to a page and a place in it, and what is printed fits on paper."""
+
+from pathlib import Path
+
+import pytest
+
+from allreduce_bench.algorithms import builtin
+from allreduce_bench.pages.gallery import site
+from allreduce_bench.pages.gallery.site import write_site
+
+PAPER_PX = 718  # A4 within Chromium's margins; what is wider is printed smaller, and then cut
+LINKS = """[...document.querySelectorAll('a[href]')].map(e => {
+  const url = new URL(e.href); return [url.href.split('#')[0], decodeURIComponent(url.hash.slice(1))];
+})"""
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory) -> Path:
+    """The folder of the gallery; promises are tried on few ranks only, which is quicker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "TRIED", range(2, 5))
+        return write_site(tmp_path_factory.mktemp("gallery") / "site", 8).parent
+
+
+def test_every_link_leads_somewhere(page, gallery):
+    anchors, asked = {}, set()
+    paths = sorted(gallery.glob("*.html"))
+    for path in paths:
+        shown = page(path)
+        assert shown.console() == shown.requests() == [], path.name
+        anchors[path.as_uri()] = set(shown.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)"))
+        asked |= {tuple(link) for link in shown.evaluate(LINKS)}
+    assert {path.stem for path in paths} >= {"index", *builtin()}
+    assert {address for address, _ in asked} == anchors.keys()  # every page is linked, and nothing else is
+    assert [link for link in asked if link[1] and link[1] not in anchors[link[0]]] == []
+
+
+@pytest.mark.parametrize("name", ["index", "lesson", "maps", "glossary", "two_tree"])
+def test_nothing_is_cut_in_print(page, gallery, name):
+    assert page(gallery / f"{name}.html").emulate(width=PAPER_PX, media="print").wider() == []
