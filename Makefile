@@ -12,8 +12,6 @@ demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
 
 # Two workers: tests over MPI take turns, see tests/conftest.py
-test: .venv/test.stamp .venv-mpich/test.stamp
-# Two workers: tests over MPI are one's alone, see tests/conftest.py
 test: .venv/test.stamp .venv-mpich/test.stamp .axe/stamp
 	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2
 

@@ -32,19 +32,12 @@ def no_width_of_whoever_runs_the_tests():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Tests that take turns over MPI go to one worker, one after the other; the rest goes file by file."""
-    """Of several workers one has all tests over MPI, one after the other; one, maybe the same, all in the browser;
-    the others have the rest, file by file.
-    """
+    """Tests that take turns over MPI, or in the browser, go to one worker, one after the other; the rest file by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Turns(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return turn_of(config.rootpath / nodeid.partition("::")[0])
-            file = nodeid.partition("::")[0]
-            if file.startswith("tests/browser/"):
-                return "browser"  # which is started once
-            return "mpi" if is_over_mpi(config.rootpath / file) else file
 
     return Turns(config, log)
 
@@ -53,6 +46,8 @@ def pytest_xdist_make_scheduler(config, log):
 def turn_of(path: Path) -> str:
     """What a file of tests is in turns with: tests that measure or watch, or other ones over MPI; else itself alone."""
     folder = path.parent.name
+    if folder == "browser":
+        return folder  # which is started once
     if folder in ALONE or "interpreters" in path.read_text():
         return "measuring over MPI" if folder in (*ALONE, "measuring") else "over MPI"
     return str(path)
