@@ -32,7 +32,7 @@ def no_width_of_whoever_runs_the_tests():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Tests that take turns over MPI, or in the browser, go to one worker, one after the other; the rest file by file."""
+    """Tests that take turns over MPI, or in the browser, go to one worker; the rest goes file by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Turns(LoadScopeScheduling):

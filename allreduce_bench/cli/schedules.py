@@ -1,9 +1,7 @@
 """`list`, `explain` and `verify`: what works where no MPI is installed."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,17 +10,12 @@ from ..pages.names import STYLES
 from ..runs.atomic_write import is_stream, refuse_given, write_atomically, write_given
 from ..runs.cell import EXECUTORS
 from ..runs.schema import FLOORS
-from ..schedule.algorithm import Algorithm
 from ..schedule.rendezvous import Refusal
-from ..schedule.topology import Topology
-from ..schedule.verify import Proof
+from .endings import ENDINGS, Asked
 from .explain_all import explain_all, required_beside_all
 from .sections import examples
 from .terminal import echo_wrapped, screen
 from .types import RANKS, OneLineError, errors_in_one_line, no_limit
-
-if TYPE_CHECKING:
-    from ..pages.drawing import Drawing
 
 MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
 
@@ -44,79 +37,6 @@ def list_() -> None:
     echo_wrapped(
         [f"run --executor {','.join(EXECUTORS)}", "    How the steps of an algorithm are run; sendrecv is the default"]
     )
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What `explain` is asked to show."""
-
-    algorithms: tuple[str, ...]  # names or paths; one, unless they are compared
-    ranks: int
-    count: int | None  # elements; None: as the kind of output chooses
-    segment: int | None  # elements
-    ranks_per_node: int | None
-    names: str  # how ranks are called: one of pages.names.STYLES
-    no_limit: bool
-
-
-def _text(asked: Asked) -> str:
-    """Every round as text. Raises OneLineError, Refusal."""
-    from ..schedule.draw import rounds
-    from ..schedule.verify import verify as prove
-    from .work_limit import refuse_long_text
-
-    size = asked.ranks
-    topology = Topology.filled(size, asked.ranks_per_node) if asked.ranks_per_node else Topology.one_node(size)
-    count = size if asked.count is None else asked.count
-    segment = asked.segment or max(count, 1)
-    pages = []
-    for chosen in find(list(asked.algorithms)).values():
-        _refuse_unmet(chosen, size, topology)
-        refuse_long_text(chosen, topology, count, segment, asked.no_limit)
-        schedules = chosen.schedules(size, topology, count, segment)
-        proof = prove(schedules, count)
-        cost = f"{chosen.formula} ({'exact' if chosen.exact else 'bound'})"
-        pages.append(f"{rounds(chosen.name, schedules, count, cost)}\n{_promises(proof)}\n")
-    return "\n".join(pages)
-
-
-def _page(asked: Asked) -> str:
-    """One page of HTML. Raises AlgorithmError, Refusal."""
-    from ..pages.page import page
-
-    return page(asked.algorithms, asked.ranks, asked.count, asked.segment, asked.ranks_per_node, asked.names)
-
-
-def _png(asked: Asked) -> bytes:
-    """A picture of all rounds. Raises AlgorithmError, Refusal."""
-    from ..pages.rounds_picture import png
-
-    return png(*_drawing(asked))
-
-
-def _gif(asked: Asked) -> bytes:
-    """A moving picture. Raises AlgorithmError, Refusal."""
-    from ..pages.moving_picture import gif
-
-    return gif(*_drawing(asked))
-
-
-def _drawing(asked: Asked) -> tuple["Drawing", tuple[str, ...]]:
-    """What pictures show, and how they call the ranks. Raises AlgorithmError, Refusal."""
-    from ..pages.drawing import drawing
-    from ..pages.names import rank_names
-
-    (algorithm,) = asked.algorithms
-    drawn = drawing(algorithm, asked.ranks, asked.count, asked.segment, asked.ranks_per_node)
-    return drawn, rank_names(asked.ranks, asked.names)
-
-
-ENDINGS: dict[str, Callable[[Asked], str | bytes]] = {  # of -o -> what is written
-    ".txt": _text,
-    ".html": _page,
-    ".png": _png,
-    ".gif": _gif,
-}
 
 
 @click.command(
@@ -203,12 +123,6 @@ def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:
         raise OneLineError(f"explain takes one algorithm, or two with --compare; found {found}")
 
 
-def _promises(proof: Proof) -> str:
-    """What holds of every result, as a line below the rounds."""
-    same, order = ("yes" if kept else "no" for kept in (proof.same_bits, proof.rank_ordered))
-    return f"same bits on all ranks: {same}, rank order: {order}, roundings of an input: at most {proof.depth}"
-
-
 @click.command(epilog=examples("verify", "verify ring two_tree -n 1-64", "verify ./mine.py -n 2,4,8"))
 @click.argument("algorithms", nargs=-1)
 @click.option(
@@ -253,8 +167,3 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
 def _refuse_too_many(ranks: Sequence[int]) -> None:
     if max(ranks) > MAX_ENUMERATED:
         raise OneLineError(f"-n {max(ranks)}: expected at most {MAX_ENUMERATED} ranks")
-
-
-def _refuse_unmet(algorithm: Algorithm, size: int, topology: Topology) -> None:
-    if reason := algorithm.unmet(size, topology):
-        raise OneLineError(reason)

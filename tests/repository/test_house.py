@@ -28,6 +28,7 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "algorithms/recursive_doubling.py": "algorithms/test_algorithms.py holds the whole family",
     "algorithms/ring.py": "algorithms/test_algorithms.py holds the whole family",
     "algorithms/tree.py": "algorithms/test_algorithms.py holds the whole family",
+    "cli/endings.py": "cli/test_schedules.py, with the command that writes them",
     "cli/__init__.py": "every test of a command goes through it",
     "cli/import_.py": "importers/test_keep.py calls it",
     "cli/measurement.py": "a table of options; cli/test_request.py holds them against the plan",
