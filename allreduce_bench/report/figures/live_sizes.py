@@ -5,11 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from ...evaluation.frames import competitors
+from ...evaluation.limits import LINKS
+from ...evaluation.summary_row import RealColumn
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
 from .looks import Style, of_one_cache, panel_title, styles
 
 SIZE = Axis("size of the vector", log=True)
+REFERENCES: dict[RealColumn, str] = {  # column -> its label
+    "call_floor_s": "reference: empty call",
+    "copy_floor_s": "reference: local copy",
+    "reduce_floor_s": "reference: local reduction",
+}
 Lines = Callable[[pd.DataFrame, int], list[LiveLine]]  # of the rows of a rank count
 
 
@@ -17,11 +24,12 @@ def live_times(frame: pd.DataFrame, bounds: pd.DataFrame, switches: Mapping[int,
     """Time over size; bars are the spread of the launches."""
 
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
-        least = of_one_cache(rows).dropna(subset=["limit_s"]).drop_duplicates("nbytes").sort_values("nbytes")
+        named = {"limit_s": ("least time by measured figures", "limit")}
+        named |= {column: (label, "reference") for column, label in REFERENCES.items()}
+        found = [_line_of(rows, column, *how) for column, how in named.items() if rows[column].notna().any()]
         curve = _thinned(bounds[bounds["ranks"] == ranks])
-        measured = [LiveLine("least time by measured figures", "limit", [*least["nbytes"]], [*least["limit_s"] * 1e6])]
-        fitted = [LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], [*curve["time_s"] * 1e6])]
-        return (measured if len(least) else []) + (fitted if len(curve) else [])
+        fitted = LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], [*curve["time_s"] * 1e6])
+        return [*found, fitted] if len(curve) else found
 
     rows = frame.assign(y=frame["time_s"] * 1e6, low=frame["spread_low_s"] * 1e6, high=frame["spread_high_s"] * 1e6)
     return _over_sizes(rows, "Time", Axis("time (us)", log=True, shared=True), lines, _time_words, switches)
@@ -32,8 +40,10 @@ def live_bandwidth(frame: pd.DataFrame, bounds: pd.DataFrame) -> LiveChart | Non
 
     def lines(rows: pd.DataFrame, ranks: int) -> list[LiveLine]:
         curve = _thinned(bounds[bounds["ranks"] == ranks])
-        rate = [*curve["busbw_bytes_per_s"] / 1e9]
-        return [LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], rate)] if rate else []
+        rate, sizes = [*curve["busbw_bytes_per_s"] / 1e9], sorted(rows["nbytes"].unique())
+        found = [LiveLine("from the smallest fitted α and β", "fit", [*curve["nbytes"]], rate)] if rate else []
+        full = busbw_of_links(rows)
+        return found + ([LiveLine("link rate", "limit", sizes, [full / 1e9] * len(sizes))] if full else [])
 
     rate = frame["busbw_bytes_per_s"] / 1e9
     low, high = rate * frame["time_s"] / frame["spread_high_s"], rate * frame["time_s"] / frame["spread_low_s"]
@@ -51,6 +61,22 @@ def live_speedup(frame: pd.DataFrame, switches: Mapping[int, Sequence[Switch]]) 
     rows = frame[frame["algorithm"] != "native"].assign(y=frame["speedup"], low=None, high=None)
     axis = Axis("speed-up over native", log=True, shared=True)
     return _over_sizes(rows, "Speed-up over native", axis, one, _speedup_words, switches)
+
+
+def busbw_of_links(rows: pd.DataFrame) -> float | None:
+    """The bus bandwidth at which the links between the nodes are full, bytes/s; None: their rate is not known.
+
+    The limit of short messages leaves out what a link passes at once after a pause, so that the least counts.
+    """
+    limited = rows[(rows["limit_by"] == LINKS).fillna(False)]
+    full = (limited["busbw_bytes_per_s"] * limited["time_s"] / limited["limit_s"]).dropna()
+    return float(full.min()) if len(full) else None
+
+
+def _line_of(rows: pd.DataFrame, column: str, label: str, kind: str) -> LiveLine:
+    """Times of a column that all algorithms share, us."""
+    known = of_one_cache(rows).dropna(subset=[column]).drop_duplicates("nbytes").sort_values("nbytes")
+    return LiveLine(label, kind, [*known["nbytes"]], [*known[column] * 1e6])
 
 
 def _over_sizes(

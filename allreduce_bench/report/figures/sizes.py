@@ -17,7 +17,7 @@ from ...evaluation.summary_row import RealColumn
 from ...runs.cell import COMPILED, NATIVES
 from ..figure import CELL, TIMES, Drawing, FigureData, ReportFigure
 from ..live_chart import NO_SWITCHES, LiveChart, Switch
-from .live_sizes import live_bandwidth, live_speedup, live_times
+from .live_sizes import REFERENCES, busbw_of_links, live_bandwidth, live_speedup, live_times
 from .looks import (
     BOUND,
     COLD,
@@ -120,9 +120,7 @@ def latency(rows: pd.DataFrame, bounds: pd.DataFrame) -> Figure | None:
         axes.plot(curve["nbytes"], curve["time_s"] * 1e6, **(FIT if curve["passed"].any() else BOUND))
 
     note = "from the\nsmallest fitted α and β"
-    labels = ("reference: empty call", "reference: local copy", "reference: local reduction")
-    measured = [rows[name].notna().any() for name in FLOORS]
-    floors = {label: {**FLOOR, **style} for label, style, drawn in zip(labels, FLOORS.values(), measured) if drawn}
+    floors = {REFERENCES[name]: {**FLOOR, **style} for name, style in FLOORS.items() if rows[name].notna().any()}
     limits = {"least time by\nmeasured figures": LINK} if rows["limit_s"].notna().any() else {}
     return _panels(rows, bounds, draw, limit, "time (us)", ("lower bound", note), more=limits | floors)
 
@@ -156,11 +154,10 @@ def _passed_links(frame: pd.DataFrame) -> pd.Series:
 
 def _draw_link(axes: Axes, rows: pd.DataFrame) -> None:
     """The bus bandwidth at which the links between the nodes are saturated, where their rate is known."""
-    limited = rows[(rows["limit_by"] == LINKS).fillna(False)]
-    if limited.empty:
+    busbw = busbw_of_links(rows)
+    if busbw is None:
         return
-    # the least, for the limit of short messages leaves out what a link passes at once after a pause
-    full = (limited["busbw_bytes_per_s"] * limited["time_s"] / limited["limit_s"]).min() / 1e9
+    full = busbw / 1e9
     axes.axhline(full, **LINK)
     axes.set_ylim(0, max(axes.get_ylim()[1], 1.1 * full))
     axes.text(0.98, full, "link rate", transform=axes.get_yaxis_transform(), ha="right", va="bottom", **NOTE)

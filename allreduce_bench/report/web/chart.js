@@ -6,7 +6,7 @@ const SVG_NAMES = (() => { const box = document.createElement("div"); box.innerH
 const MARKERS = { o: "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0", s: "M-3.6,-3.6h7.2v7.2h-7.2z", D: "M0,-5l5,5l-5,5l-5,-5z", "^": "M0,-5l5,9h-10z",
   v: "M0,5l5,-9h-10z", P: "M-1.5,-5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z", X: "M-5,-3l2,-2l3,3l3,-3l2,2l-3,3l3,3l-2,2l-3,-3l-3,3l-2,-2l3,-3z",
   "<": "M-5,0l9,-5v10z", ">": "M5,0l-9,-5v10z", p: "M0,-5l5,3.6l-2,5.4h-6l-2,-5.4z", h: "M0,-5l4.5,2.5v5l-4.5,2.5l-4.5,-2.5v-5z", "*": "M0,-6l2,4l4,2l-4,2l-2,4l-2,-4l-4,-2l4,-2z" };
-const HEIGHT = 270, EDGE = { left: 54, right: 14, top: 10, bottom: 40 }, NEAR = 36;
+const HEIGHT = 270, EDGE = { left: 70, right: 14, top: 10, bottom: 40 }, NEAR = 36;
 
 function element(name, attributes, ...children) {
   const node = name.startsWith("svg:") ? document.createElementNS(SVG_NAMES, name.slice(4)) : document.createElement(name);
@@ -18,7 +18,8 @@ function element(name, attributes, ...children) {
 const number = value => {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  return size >= 1e5 || size < 1e-3 ? value.toExponential(0).replace("+", "") : String(Number(value.toPrecision(3)));
+  if (size >= 1e7 || size < 1e-3) return value.toExponential(0).replace("+", "");
+  return Number(value.toPrecision(3)).toLocaleString("en-US", { maximumFractionDigits: 6 });
 };
 
 function scale(low, high, from, to, log) {
@@ -109,7 +110,7 @@ class Chart {
     const used = value => typeof value === "number" && (!this.log || value > 0), values = [];
     for (const panel of panels) {
       for (const series of this.visible(panel)) values.push(...series.y, ...series.low, ...series.high);
-      for (const line of panel.lines) if (line.counts) values.push(...line.y);
+      for (const line of panel.lines) if (line.kind === "limit") values.push(...line.y);
     }
     const found = values.filter(used), least = found.reduce((a, b) => Math.min(a, b), Infinity), most = found.reduce((a, b) => Math.max(a, b), -Infinity);
     if (!found.length) return [this.log ? 0.1 : 0, 1];
