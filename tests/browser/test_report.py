@@ -6,6 +6,7 @@ import pytest
 from made_runs import build_run
 from places import ROOT
 
+from allreduce_bench.algorithms import builtin
 from allreduce_bench.report import page as report
 
 LOOKS = pytest.mark.parametrize("look", [{}, {"dark": True}, {"width": 390}, {"width": 390, "dark": True}], ids=str)
@@ -55,6 +56,18 @@ def test_the_keyboard_reaches_everything_that_answers(shown):
     answering = "document.querySelectorAll('a[href], button, input, select, summary, [tabindex=\"0\"]')"
     usable = f"[...{answering}].filter(e => e.checkVisibility() && !e.disabled).length"
     assert len(reached) == shown.evaluate(usable) > 10
+
+
+def test_three_runs_of_nine_algorithms_are_whole_on_paper_and_on_a_phone(page, tmp_path, monkeypatch, axe):
+    nine = ("native", *[name for name in builtin() if name != "parameter_server_sharded"])
+    runs = [build_run(tmp_path / f"run{k}", algorithms=nine, ranks=(4,), sizes=(8, 1 << 20), seed=k) for k in range(3)]
+    monkeypatch.setattr(report, "_models", lambda *_: ([], []))
+    report.write_report(runs, tmp_path / "report.html")
+    shown = page(tmp_path / "report.html")
+    assert shown.evaluate("document.querySelectorAll('.chart').length") == 2 + 3 * len(runs)  # laid over, over dates
+    assert shown.emulate(width=390).wider() == [] and shown.axe() == []
+    assert shown.emulate(width=PAPER_PX, media="print").wider() == []
+    assert shown.console() == shown.requests() == []
 
 
 def test_weighs_little():
