@@ -135,4 +135,8 @@ def _from_file(path: Path) -> list[Algorithm]:
     algorithms = _algorithms_of(module)
     if not algorithms:
         raise AlgorithmError(f"{path}: defines no algorithm; decorate its generator with @algorithm")
+    if odd := next(
+        (one.name for one in algorithms if any("\ud800" <= letter <= "\udfff" for letter in one.name)), None
+    ):
+        raise AlgorithmError(f"{path}: the name of an algorithm is {odd!r}; expected Unicode text")
     return algorithms

@@ -10,7 +10,7 @@ distance of two rounds and every rank does at most one send and one receive a ro
 
 Cost of n bytes (bound), h = floor(log2 p): 4(h+k-1) (alpha + n/k beta) + 2(h+k-1) n/k gamma, so 4 n beta for large n.
 Steps: at most 6k in one rank. Sent per rank: at most 3 n. Best: small vectors on many ranks.
-The default segment is 128 KiB (`plan.DEFAULT_SEGMENT_NBYTES`).
+The default segment is 128 KiB.
 Source: the pipelined binary tree of Sanders, Speck and Träff, Parallel Computing 35(12), 2009.
 """
 

@@ -15,7 +15,7 @@ stay busy. Both halves are pipelined in k segments, first reduced to the roots, 
 Cost of n bytes (bound), h = floor(log2 p): 4(h+k-1) (alpha + n/2k beta) + 2(h+k-1) n/2k gamma, so 2 n beta for large
 n: full bandwidth and logarithmic latency. Steps: at most 8k in one rank. Sent per rank: at most 2 n.
 Best: medium vectors on many ranks, where the ring's latency hurts.
-The default segment is 128 KiB (`plan.DEFAULT_SEGMENT_NBYTES`).
+The default segment is 128 KiB.
 Source: Sanders, Speck and Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
 Computing 35(12), 2009; in NCCL since 2.4 (Jeaugey, 2019).
 """

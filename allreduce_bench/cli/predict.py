@@ -55,7 +55,7 @@ def predict(
     """Predict the times of all-reduces from MACHINE, a file that 'fit' wrote, or from --alpha and --bandwidth.
 
     The lines below the times give the sizes and rank counts at which one algorithm overtakes another. Predictions
-    ranks that were measured, all of it is marked as speculative.
+    beyond twice the measured numbers of ranks are marked as speculative.
     """
     from ..models.prediction import BEST, Layout, competing_models
     from ..report import forecast

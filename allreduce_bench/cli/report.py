@@ -6,7 +6,7 @@ import click
 
 from .newest import or_newest
 from .sections import examples
-from .types import errors_in_one_line, own_files, tell_damages
+from .types import OneLineError, errors_in_one_line, own_files, tell_damages
 
 
 @click.command(epilog=examples("report results/today", "report results/monday results/today -o both.html"))
@@ -34,6 +34,8 @@ def report(runs, output, ratios, own) -> None:
     from ..runs.folder import RunFolder
     from ..slurm.sweep import missing_of_run
 
+    if output and output.suffix.lower() not in (".html", ".htm"):
+        raise OneLineError(f"-o {output}: expected a name that ends in .html")
     folders = [RunFolder(path) for path in runs]
     for folder in folders:
         folder.open()  # or an error names the run that lacks

@@ -102,10 +102,12 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
         raise OneLineError("--compare makes a page; add -o and a name that ends in .html")
     if output:
         refuse_given(output)
+    if "native" in algorithms:
+        raise OneLineError("native: the steps of a library are not known; 'report' says which algorithm it resembles")
     try:
         made = ENDINGS[ending](Asked(algorithms, size, **others))
     except Refusal as refusal:
-        raise OneLineError(f"{', '.join(algorithms)}, {size} ranks: {refusal}", 1) from refusal
+        raise OneLineError(f"{', '.join(find(list(algorithms)))}, {size} ranks: {refusal}", 1) from refusal
     if output is None:
         click.echo(made, nl=False)
     elif isinstance(made, bytes):

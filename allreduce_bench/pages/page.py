@@ -36,6 +36,7 @@ class Panel(NamedTuple):
     name: str
     summary: str
     formula: str
+    exact: bool  # the formula; False: an upper bound
     nodes: str  # in words; empty: one node
     shown: Cut
     blocks: list[int]  # that can be chosen
@@ -62,11 +63,14 @@ def page(
     `explain.html.j2`, with the values of `more` and more `style` (Markup). Raises AlgorithmError, and Refusal where
     schedules are no all-reduce.
     """
+    ranks_per_node = ranks_per_node or _shared_nodes(algorithms, ranks)
     cuts, panels = [], []
     for number, name in enumerate(algorithms):
         chosen = subject(name, ranks, count, segment, ranks_per_node)
         made = cuts_of(chosen, name, ranks_per_node)
         shown = next(one for one in made if one.chosen.segment == chosen.segment)
+        if len(algorithms) > 1 and segment is None:  # each at its best
+            shown = min(made, key=lambda one: path(one.chosen, ALPHA_S, BETA_S_PER_BYTE, NBYTES).time)
         cuts.append(made)
         panels.append(_panel(number, shown, made, names))
     values = {
@@ -79,6 +83,14 @@ def page(
         "most_rows_open": MOST_ROWS_OPEN,
     }
     return environment().get_template(template).render(**frame(SCRIPTS, style), **values, **more)
+
+
+def _shared_nodes(algorithms: Sequence[str], ranks: int) -> int | None:
+    """The ranks of a node where algorithms that are compared have different usual layouts; None: each has its own."""
+    if len(algorithms) < 2:
+        return None
+    nodes = max(len(set(subject(name, ranks).topology.node_of)) for name in algorithms)
+    return ranks // nodes if nodes > 1 else None
 
 
 def frame(scripts: Sequence[str] = (), more_style: str = "") -> dict[str, object]:
@@ -111,6 +123,7 @@ def _panel(number: int, shown: Cut, made: Sequence[Cut], names: str) -> Panel:
         name=drawing.algorithm,
         summary=chosen.algorithm.summary,
         formula=f"{chosen.algorithm.formula} ({'exact' if chosen.algorithm.exact else 'bound'})",
+        exact=chosen.algorithm.exact,
         nodes=f"{nodes.describe()} (nodes and ranks of each)" if len(drawing.nodes) > 1 else "",
         shown=shown,
         blocks=[one.drawing.blocks for one in made],

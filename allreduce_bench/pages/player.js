@@ -7,7 +7,7 @@ const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("data").textContent);
 const page = document.documentElement.dataset;
 const AT_REST = 0.4;  // of their way: where messages are read, those that go both ways beside each other
-const state = { position: 0, clock: "round", alpha: data.alphaS, beta: data.betaSPerByte, nbytes: data.nbytes, speed: 1 };
+const state = { position: 0, clock: data.panels.length > 1 ? "time" : "round", alpha: data.alphaS, beta: data.betaSPerByte, nbytes: data.nbytes, speed: 1 };
 let playing = false, lastFrame = null;
 
 const panels = data.panels.map((panel, number) => ({
@@ -171,7 +171,7 @@ function readFragment() {
     if (!panel.now) showCut(panel);
     panel.told = null;
   });
-  state.clock = said.has("time") ? "time" : "round";
+  state.clock = ["time", "round"].find((name) => said.has(name)) || (panels.length > 1 ? "time" : "round");
   byId("clock").value = state.clock;
   showPrices();
   jump(number(state.clock, 0, Infinity) ?? 0);

@@ -45,6 +45,6 @@ function withUnit(value, units, digits = 3) {
   const number = value / factor;
   return `${number >= 1000 ? Math.round(number) : Number(number.toPrecision(digits))} ${unit}`;
 }
-const formatTime = (s) => withUnit(s, [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]);
+const formatTime = (s) => withUnit(s, [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]]);
 const formatBytes = (n) => withUnit(n, [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"]], 4);
 const formatRate = (bytesPerS) => withUnit(bytesPerS * 8, [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]]);

@@ -10,7 +10,7 @@ from ..evaluation.standing import EQUAL, UNCLEAR
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import ALL_EQUAL, Stretch, Verdict
 from ..runs.cell import NATIVES
-from ..units import format_size, in_ranks
+from ..units import format_size, format_time, in_ranks, three_digits
 from .grade_sentence import reason_words
 from .live_chart import Switch
 from .verdict_sentence import (
@@ -48,7 +48,8 @@ def answer(rows: Sequence[SummaryRow], verdicts: Sequence[Verdict]) -> Answer | 
     grades = {row["ranks"]: row["grading"] for row in rows}
     level = max((grade.level for grade in grades.values()), key=GRADES.index)
     advice = _advice(asked, stretch, grades[asked.ranks].reasons)
-    return Answer(f"{_who(asked, stretch)} at {place}{_how_much(asked, stretch, at_size)}.", level, advice)
+    here = _at_this_size(stretch, at_size)
+    return Answer(f"{_who(asked, stretch)} at {place}{here}{_how_much(asked, stretch, at_size)}.", level, advice)
 
 
 def switches(verdicts: Sequence[Verdict]) -> dict[int, list[Switch]]:
@@ -70,6 +71,15 @@ def _who(verdict: Verdict, stretch: Stretch | None) -> str:
     if stretch and stretch.is_won:
         return f"{stretch.leaders[0]} is the fastest"
     return "No algorithm is shown to be the fastest"
+
+
+def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
+    """` (127 ms, 1.96 times faster than native)`: the winner at the size itself."""
+    row = next((row for row in at_size if stretch and competitor_of(row) == stretch.leaders[0]), None)
+    if not (stretch and stretch.is_won and row and row["time_s"]):
+        return ""
+    gain = row["speedup"] if stretch.leaders[0] not in NATIVES else None
+    return f" ({format_time(row['time_s'])}{f', {three_digits(gain)} times faster than native' if gain else ''})"
 
 
 def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:

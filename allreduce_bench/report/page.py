@@ -45,7 +45,7 @@ from .grade_sentence import grade_lines
 from .grid import LEGEND, MARK
 from .native_section import native_section
 from .origin import origin
-from .page_place import fingerprints, links
+from .page_place import fingerprints, links, refuse_no_folder
 from .pictures import measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ratio_table import RatioLine
 from .several_runs import common_frame
@@ -69,10 +69,11 @@ def write_report(
     `output`. Creates missing parent folders; writes nothing before all runs were read. Raises RunError; OSError where
     `output` exists and is no regular file.
     """
+    beside = output.with_name(f"{output.stem}_figures")
     refuse_special(output)
+    refuse_no_folder(beside)
     missing_of = missing or [()] * len(folders)
     sections = [_section(*run, own) for run in zip(folders, run_names(folders), missing_of, strict=True)]
-    beside = output.with_name(f"{output.stem}_figures")
     beside.mkdir(parents=True, exist_ok=True)
     together = common_frame(folders, [section.pop("frame") for section in sections])
     over_runs = [

@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
+from errno import EEXIST
 from itertools import chain, count
 from pathlib import Path
 from urllib.parse import quote
@@ -45,6 +46,14 @@ def _runs_of_page(path: Path) -> str | None:
     with open_kept(path) as file:
         named = NAMED_RUNS.search(file.read(HEAD_NBYTES))
     return named[1].decode() if named else ""
+
+
+def refuse_no_folder(path: Path) -> None:
+    """Raises OSError where `path` is a link, which could lead anywhere, or a file."""
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise OSError(
+            EEXIST, "no folder; the figures need a folder of this name, so name the page otherwise", str(path)
+        )
 
 
 def links(folder: RunFolder, start: Path) -> list[tuple[str, str]]:

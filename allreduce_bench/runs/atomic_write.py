@@ -6,6 +6,7 @@ What is there and is no regular file is never replaced: a device, a FIFO, a link
 import os
 import re
 import stat
+from contextlib import suppress
 from errno import EEXIST, EISDIR, ENXIO
 from pathlib import Path
 
@@ -26,7 +27,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.write(content if isinstance(content, bytes) else content.encode())
         temporary.replace(path)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
         if isinstance(error, OSError):
             error.filename = str(path)  # whose name the user knows
         raise

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from markupsafe import Markup
 
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # terminals, order of words
 SCRIPT_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -48,7 +48,7 @@ def script_data(value: object) -> Markup:
 
 
 def without_controls(value: object) -> object:
-    """A text from outside without the characters that steer a terminal; anything else as it is."""
+    """A text from outside without the characters that steer a terminal or turn words round; anything else as it is."""
     return type(value)(CONTROLS.sub("\N{REPLACEMENT CHARACTER}", value)) if isinstance(value, str) else value
 
 

@@ -193,3 +193,14 @@ def test_reading_a_run_runs_none_of_the_files_that_it_names(mine, tmp_path):
         assert bench(command, run.path).exit_code == 0
         assert "was run" in bench(command, run.path, "--own", path).output
         assert "expected a .py file" in bench(command, run.path, "--own", "ring").output
+
+
+def test_a_name_that_is_no_text_is_refused(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from allreduce_bench.schedule.algorithm import algorithm\n\n\n"
+        "def mine(rank, size, count):\n    yield from ()\n\n\n"
+        'mine.__name__ = "a\\udcff"\nmine = algorithm(cost=None, exact=True, formula="0")(mine)\n'
+    )
+    with pytest.raises(AlgorithmError, match=r"name of an algorithm is 'a\\udcff'; expected Unicode text"):
+        find([str(mine)])

@@ -165,7 +165,7 @@ def test_totals_are_what_predict_says(page, explained, words):
         if nbytes > 3 or name == "ring":  # one block of a byte or less is none that `predict` cuts
             assert now["totalS"] == pytest.approx(predicted["time_s"], rel=1e-9), (alpha, bandwidth, nbytes, blocks)
         value, unit = shown.evaluate("document.querySelector('#totals-0 .total').textContent").split()
-        assert float(value) * {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}[unit] == pytest.approx(
+        assert float(value) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit] == pytest.approx(
             now["totalS"], rel=6e-3
         )
     assert len(totals) == 4

@@ -225,3 +225,8 @@ def test_bad_usage_has_exit_status_2(words):
     result = bench(*words)
     assert result.exit_code == 2 and not result.stdout
     assert "error:" in result.stderr.lower()
+
+
+def test_native_has_no_steps_to_show():
+    result = CliRunner().invoke(main, ["explain", "native", "-n", "4"])
+    assert result.exit_code == 2 and "native: the steps of a library are not known" in result.stderr

@@ -10,6 +10,7 @@ from allreduce_bench.pages.page import page
 from allreduce_bench.schedule.algorithm import AlgorithmError
 from allreduce_bench.web.document import policy
 
+TWO = ["ring", "two_tree"]
 CASES = [("ring", 16), ("two_tree", 16), ("hierarchical_ring", 16), ("rabenseifner", 16), ("naive", 16), ("tree", 16)]
 
 
@@ -76,3 +77,11 @@ def test_an_algorithm_of_a_hostile_name_is_text(tmp_path):
 def test_too_many_ranks_are_refused():
     with pytest.raises(AlgorithmError, match="a picture shows at most 32 ranks; leave out -o, or name a .txt file"):
         page(["ring"], 33)
+
+
+def test_two_algorithms_are_compared_on_the_same_nodes_each_at_its_best():
+    html = page(["ring", "hierarchical_ring"], 16)
+    assert html.count("Nodes: 4x4") == 2
+    alone, beside = (re.findall(r'class="total">([^<]+)<', page(names, 16))[-1] for names in (["two_tree"], TWO))
+    assert (alone, beside) == ("610 us", "387 us")
+    assert "is an upper bound of the counted total" in page(["two_tree"], 4) and "upper bound" not in page(["ring"], 4)

@@ -84,3 +84,19 @@ def test_what_stands_in_the_way_is_named_in_one_line(runs, tmp_path):
     os.mkfifo(tmp_path / "report.html")
     result = CliRunner().invoke(main, ["report", "a", "b"])
     assert result.exit_code == 2 and len(result.stderr.splitlines()) == 1 and "FIFO" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["run.json", "summary.csv", "page.pdf", "page"])
+def test_a_page_has_the_name_of_a_page(runs, name):
+    kept = runs[0].run_json.read_bytes()
+    result = CliRunner().invoke(main, ["report", "a", "-o", f"a/{name}"])
+    assert result.exit_code == 2 and result.stderr == f"error: -o a/{name}: expected a name that ends in .html\n"
+    assert runs[0].run_json.read_bytes() == kept
+
+
+def test_figures_are_not_written_through_a_link(runs, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "page_figures").symlink_to("elsewhere")
+    result = CliRunner().invoke(main, ["report", "a", "-o", "page.html"])
+    assert result.exit_code == 2 and "page_figures: no folder; the figures need a folder" in result.stderr
+    assert not list((tmp_path / "elsewhere").iterdir()) and not (tmp_path / "page.html").exists()

@@ -26,6 +26,7 @@ def test_markup_in_data_stays_data():
 
 def test_controls_are_replaced():
     assert without_controls("a\x1b[1mb\n") == "a\N{REPLACEMENT CHARACTER}[1mb\n"
+    assert without_controls("a\u202eb") == "a\N{REPLACEMENT CHARACTER}b"  # which turns round what follows
     assert without_controls(3) == 3
 
 

@@ -39,6 +39,7 @@ def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
     """
     if folder.exists() or folder.is_symlink():
         raise SiteError(f"-o {folder}: exists; the gallery is written to a new folder, so name another or remove it")
+    refuse_many_ranks(ranks)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = folder.parent / f"{folder.name}.{unique_name()}.tmp"
     beside.mkdir()
@@ -46,8 +47,10 @@ def write_site(folder: Path, ranks: int, names: str = "rank") -> Path:
         for name, text in pages(ranks, names):
             (beside / name).write_text(text, encoding="utf-8")
         beside.rename(folder)
-    except BaseException:
+    except BaseException as error:
         rmtree(beside, ignore_errors=True)
+        if isinstance(error, OSError):
+            error.filename = str(folder)  # whose name the user knows
         raise
     return folder / "index.html"
 
@@ -57,7 +60,6 @@ def pages(ranks: int, names: str) -> Iterator[tuple[str, str]]:
 
     Raises AlgorithmError where a picture cannot show so many ranks.
     """
-    refuse_many_ranks(ranks)
     own = builtin()
     kept = {name: promises(algorithm, TRIED) for name, algorithm in own.items()}
     maps = [(won, map_chart(won)) for won in map(winners_on, MACHINES)]

@@ -44,6 +44,7 @@ FLOOR: Style = {"color": "#9a9a9a", "linewidth": 0.8, "zorder": 1}
 HEADROOM = 1.5  # how far above the measured bandwidths a bound may stretch the axis before it is named instead
 BARS = "Bars: lowest to highest launch median (with one launch, the interval of its median)."
 LIMIT_SENTENCE = " Dotted line: the least time of any all-reduce by measured figures, see Limits."
+NO_PLACE = " 0 B has no place on a logarithmic axis; its times are in the tables."
 FLOORS_SENTENCE = " Thin grey lines: reference times of an empty call, of a local copy and of a local reduction."
 SWITCH_SENTENCE = " Vertical line: the size from which another algorithm is faster, with its 95 % range in grey."
 PASSING = " Points above `link rate` are faster than the links allow: a warning names likely causes."
@@ -54,7 +55,8 @@ def draw_latency(data: FigureData) -> Drawing | None:
     """Time over size, with the reference times and bounds that exist."""
     floors = FLOORS_SENTENCE if data.frame[[*FLOORS]].notna().any(axis=None) else ""
     limit = LIMIT_SENTENCE if data.frame["limit_s"].notna().any() else ""
-    caption = f"Time against vector size. {BARS}{data.bound_sentence}{limit}{floors}{_cold_sentence(data)}"
+    empty = NO_PLACE if (data.frame["nbytes"] == 0).any() else ""
+    caption = f"Time against vector size. {BARS}{empty}{data.bound_sentence}{limit}{floors}{_cold_sentence(data)}"
     columns = ["time_s", *INTERVAL, *FLOORS, "bound_s", "fit_s", "limit_s", "limit_by", "own_limit_s"]
     live = live_times(data.frame, data.limits, data.switches)
     return _drawing(data, latency(data.frame, data.limits), caption, columns, live)

@@ -38,7 +38,8 @@ function ticks(low, high, log) {
   for (let exponent = Math.floor(Math.log10(low)); exponent <= Math.ceil(Math.log10(high)); exponent++)
     for (const part of parts) if (part * 10 ** exponent >= low * 0.999 && part * 10 ** exponent <= high * 1.001) found.push(part * 10 ** exponent);
   const every = Math.ceil(found.length / 8);
-  return found.filter((_, i) => i % every === 0);
+  const decade = Math.max(0, found.findIndex(value => Number.isInteger(Math.round(Math.log10(value) * 1e9) / 1e9)));
+  return found.filter((_, i) => (i - decade) % every === 0);
 }
 
 class Chart {
@@ -141,7 +142,7 @@ class Chart {
       picture.append(element("svg:path", { class: "grid", d: `M${EDGE.left},${y(value)}H${width - EDGE.right}` }),
         element("svg:text", { x: EDGE.left - 6, y: y(value) + 4, "text-anchor": "end" }, number(value)));
     const { values, names } = this.data.x;
-    const widest = Math.max(...names.map(name => name.length)) * 6.6 + 10, every = Math.max(1, Math.ceil(names.length * widest / (width - EDGE.left)));
+    const widest = Math.max(...names.map(name => name.length)) * 6.6 + 10, every = names.length > 8 ? Math.ceil(names.length * widest / (width - EDGE.left)) : 1;
     let last = Infinity;
     [...values.keys()].reverse().forEach(i => {
       const value = values[i], half = names[i].length * 3.3;
