@@ -100,9 +100,9 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
     ),
     "wide": (
         lambda reason: f"half of the intervals span a factor of {three_digits(reason.value)} or more",
-        "use more launches or a longer --cell-time",
+        "use more --launches or --iters",
     ),
-    "calls": (lambda reason: f"{_count(reason.value, 'call')} per cell and launch", "increase --cell-time"),
+    "calls": (lambda reason: f"{_count(reason.value, 'call')} per cell and launch", "use more --iters"),
     "throttled": (
         lambda reason: f"CPUs were throttled on {_count(reason.value, 'node')}",
         "check the cooling and the power limits",
