@@ -41,7 +41,7 @@ def test_what_spoils_the_times_is_to_be_mended_first(tmp_path):
     rows, of_run = told(tmp_path, timed=2)
     found = answer(rows, of_run)
     assert found.level == "provisional" and "measure again before you decide" in found.advice
-    assert "--launches or --iters" in found.advice
+    assert "use more --iters" in found.advice
 
 
 def test_without_a_verdict_there_is_no_answer(tmp_path):
