@@ -16,6 +16,8 @@ def clear_spots(scene: Scene, ways: Sequence[Way], wished: float) -> list[Spot]:
     """For each way the spot near the share `wished` of it where its message hides the least of boxes and messages."""
     half = scene.box[0] / 2, scene.box[1] / 2
     taken = [(*place, *half) for places in scene.places for place in places]
+    left, right, bottom, top = scene.limits
+    centre, room = np.array([left + right, bottom + top]) / 2, np.array([right - left, top - bottom])
     shares, lifts = (grid.ravel() for grid in np.meshgrid(SHARES, LIFTS))
     spots = []
     for way in ways:
@@ -23,7 +25,8 @@ def clear_spots(scene: Scene, ways: Sequence[Way], wished: float) -> list[Spot]:
         middles = np.tile([along(scene, way, share) for share in SHARES], (len(LIFTS), 1))
         middles[:, 1] += lifts * high
         hidden = _hidden(middles, (wide / 2, high / 2), np.array(taken)) / (wide * high)
-        best = np.argmin(hidden + LIFT_COST * np.abs(lifts) + SHARE_COST * np.abs(shares - wished))
+        outside = (np.abs(middles - centre) > (room - (wide, high)) / 2).any(axis=1)
+        best = np.argmin(hidden + outside + LIFT_COST * np.abs(lifts) + SHARE_COST * np.abs(shares - wished))
         taken.append((*middles[best], wide / 2, high / 2))
         spots.append(Spot(float(shares[best]), float(lifts[best] * high)))
     return spots

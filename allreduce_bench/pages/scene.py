@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .drawing import Drawing, Message
-from .layout import WIDTH, Layout, layout_of
+from .layout import Layout, layout_of
 
 WIDEST_BOX = 210.0  # there is more in a box than on a page
+WIDEST_OF = {"hypercube": 110.0}  # shape -> where ranks stand near to each other
 LEAST_BOX = 46.0  # pixels of the width of a box, so that names beside each other do not touch
 FILLED = 0.9  # of the width of a box; between boxes are messages
 NAME_SHARE, NAME_PIXELS = 0.2, 13.0  # of the height of a box, and at least
@@ -79,11 +80,14 @@ class Scene(NamedTuple):
         """Left, right, bottom and top of all that is drawn."""
         messages = [message for round_ in self.drawing.rounds for message in round_.messages]
         middles = [along(self, way, 0.5) for way in ways(self, messages)]
-        xs, ys = zip(*middles) if middles else ((WIDTH / 2,), (-self.layout.height / 2,))
+        xs, ys = zip(*middles) if middles else zip(*self.places[0])
+        across = [x for places in self.places for x, _ in places]
+        frames = self.layout.frames
+        aside = self.layout.box_width / 2 + MARGIN
         half = self.layout.box_width * 0.36  # of what a way carries
         return (
-            min(0.0, min(xs) - half),
-            max(WIDTH, max(xs) + half),
+            min(min(across) - aside, min(xs) - half, *(frame.x - MARGIN for frame in frames)),
+            max(max(across) + aside, max(xs) + half, *(frame.x + frame.width + MARGIN for frame in frames)),
             min(-self.layout.height, min(ys) - half / 3) - MARGIN,
             max(0.0, max(ys) + half / 3) + MARGIN,
         )
@@ -109,7 +113,7 @@ def scene(drawing: Drawing, names: Sequence[str], width: float, height: float) -
 
     It is larger where the names of many ranks would touch each other.
     """
-    found = Scene(drawing, tuple(names), layout_of(drawing, WIDEST_BOX), 1.0)
+    found = Scene(drawing, tuple(names), layout_of(drawing, WIDEST_OF.get(drawing.shape, WIDEST_BOX)), 1.0)
     wide, high = found.size
     fitting = min(width / wide, height * len(found.layout.places) / high)
     return found._replace(pixels=max(fitting, LEAST_BOX / found.layout.box_width))

@@ -25,17 +25,26 @@ def shared(one: Area, other: Area) -> float:
 
 @pytest.mark.parametrize(
     ("algorithm", "ranks", "side", "most"),
-    [("ring", 4, 420, 0.02), ("two_tree", 8, 560, 0.05), ("tree", 16, 640, 0.02), ("hierarchical_ring", 8, 560, 0.35)],
+    [
+        ("ring", 4, 420, 0.02),
+        ("two_tree", 8, 560, 0.05),
+        ("tree", 16, 640, 0.02),
+        ("rabenseifner", 4, 420, 0.1),
+        ("hierarchical_ring", 8, 560, 0.35),
+    ],
 )
 def test_words_and_rows_hide_little(algorithm, ranks, side, most):
     found = scene(drawing(algorithm, ranks), rank_names(ranks), side, side)
     boxes = [(*place, *found.box) for places in found.places for place in places]
+    left, right, bottom, top = found.limits
     for round_ in found.drawing.rounds:
         sent = ways(found, round_.messages)
         drawn = []
         for way, spot in zip(sent, clear_spots(found, sent, 0.42)):
             x, y = along(found, way, spot.share)
             drawn.append((x, y + spot.lift, *extent(found, way)))
+        assert all(left <= x - wide / 2 and x + wide / 2 <= right for x, _, wide, _ in drawn)
+        assert all(bottom <= y - high / 2 and y + high / 2 <= top for _, y, _, high in drawn)
         assert all(shared(one, box) <= most for one in drawn for box in boxes)
         assert all(shared(one, other) <= most for one, other in combinations(drawn, 2))
 
