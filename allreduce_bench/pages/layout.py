@@ -13,7 +13,11 @@ MARGIN = 8.0
 FLATNESS = 0.78  # the height of a rank's box, in widths
 WIDEST_BOX = 96.0
 TILT = 0.42  # of the ranks of a node, so that links between nodes pass beside their boxes
+FREE, CROWDED = 0.78, 0.9  # widths of boxes over those of boxes that touch
 MANY = 20  # ranks: up to here there is room between the boxes for messages
+NODE_RADIUS = 100.0  # of the circle of the ranks of a node
+NODE_HEAD = 13.0  # above them, for the node's name, in a picture one node wide
+NODE_GAP = 0.6  # between nodes, over the width of a box
 LEVEL = 84.0  # between the rows of a tree
 
 Point = tuple[float, float]
@@ -44,8 +48,8 @@ class Layout(NamedTuple):
     frames: tuple[Frame, ...]
 
 
-def layout_of(drawing: Drawing) -> Layout:
-    """Place the ranks of a drawing."""
+def layout_of(drawing: Drawing, widest: float = WIDEST_BOX) -> Layout:
+    """Place the ranks of a drawing; their boxes are as wide as there is room for, about `widest` at most."""
     trees = _trees(drawing)
     tree_of_block = (0,) * drawing.blocks
     frames: list[Frame] = []
@@ -58,7 +62,7 @@ def layout_of(drawing: Drawing) -> Layout:
         if len(places) == 2:
             places = _face_to_face(*places)
     elif drawing.shape == "nodes":
-        points, frames = _nodes(drawing.nodes)
+        points, frames = _nodes(drawing.nodes, widest)
         places = [points]
     elif drawing.shape == "hypercube":
         places = [_hypercube(drawing.ranks, trees[0])]
@@ -66,7 +70,7 @@ def layout_of(drawing: Drawing) -> Layout:
         places = [_star(drawing.ranks, trees[0])]
     else:
         places = [_circle(drawing.ranks)]
-    return _fitted(places, frames, tree_of_block, [tuple(sorted(edges)) for edges in trees])
+    return _fitted(places, frames, tree_of_block, [tuple(sorted(edges)) for edges in trees], widest)
 
 
 def _trees(drawing: Drawing) -> list[Edges]:
@@ -164,34 +168,43 @@ def _hypercube(ranks: int, edges: Edges) -> list[Point]:
     return points
 
 
-def _nodes(nodes: Sequence[Sequence[int]]) -> tuple[list[Point], list[Frame]]:
+def _nodes(nodes: Sequence[Sequence[int]], widest: float) -> tuple[list[Point], list[Frame]]:
     """A frame a node, in rows that run to and fro; in each its ranks on a circle."""
-    columns = ceil(sqrt(len(nodes)))
-    most = max(map(len, nodes))
-    box = min(WIDEST_BOX, 560 / columns / (1 + most / 3.3))
-    radius = 0.0 if most == 1 else max(box * 0.72, box * 1.12 / (2 * sin(pi / most)))
-    side = 2 * radius + box * 1.25
+    columns, most = ceil(sqrt(len(nodes))), max(map(len, nodes))
+    circles = [_turned(len(ranks), NODE_RADIUS * min(1, most / 3)) for ranks in nodes]
+    box, head = min(widest, *(CROWDED * _closest(circle, 2 * widest) for circle in circles)), NODE_HEAD * columns
+    xs, ys = zip(*(point for circle in circles for point in circle))
+    wide, tall = max(xs) - min(xs) + box * 1.1, max(ys) - min(ys) + box * (FLATNESS + 0.1) + head
     points: dict[int, Point] = {}
     frames = []
-    for number, ranks in enumerate(nodes):
+    for number, (ranks, circle) in enumerate(zip(nodes, circles)):
         row, place = divmod(number, columns)
         column = columns - 1 - place if row % 2 else place
-        x, y = column * side * 1.12, row * (side * 1.12 + 14)
-        frames.append(Frame(x - side / 2, y - side / 2 - 10, side, side + 10))
-        turn = pi / 4 - TILT if len(ranks) == 4 else TILT / 2
-        for index, rank in enumerate(ranks):
-            angle = 2 * pi * index / len(ranks) - turn
-            reach = radius if len(ranks) > 1 else 0.0
-            points[rank] = (x + reach * sin(angle), y - reach * cos(angle))
+        x, y = column * (wide + box * NODE_GAP), row * (tall + box * NODE_GAP)
+        top = y + min(ys) - box * (FLATNESS + 0.1) / 2 - head
+        frames.append(Frame(x + min(xs) - box * 0.55, top, wide, tall))
+        points.update({rank: (x + right, y + down) for rank, (right, down) in zip(ranks, circle)})
     return [points[rank] for rank in sorted(points)], frames
 
 
+def _turned(ranks: int, radius: float) -> list[Point]:
+    """The circle of the ranks of a node."""
+    turn = pi / 4 - TILT if ranks == 4 else TILT / 2
+    angles = [2 * pi * index / ranks - turn for index in range(ranks)]
+    return [(radius * sin(angle), -radius * cos(angle)) for angle in angles] if ranks > 1 else [(0.0, 0.0)]
+
+
 def _fitted(
-    places: Sequence[Sequence[Point]], frames: Sequence[Frame], tree_of_block: tuple[int, ...], edges: Sequence[tuple]
+    places: Sequence[Sequence[Point]],
+    frames: Sequence[Frame],
+    tree_of_block: tuple[int, ...],
+    edges: Sequence[tuple],
+    widest: float,
 ) -> Layout:
     """Scale the picture to its width, with boxes as large as do not touch each other."""
     points = [point for points in places for point in points]
-    box = min(WIDEST_BOX, (0.78 if len(points) <= MANY * len(places) else 0.92) * _closest(points))
+    crowded = frames or len(points) > MANY * len(places)
+    box = min(widest, (CROWDED if crowded else FREE) * _closest(points, widest))
     tall = box * FLATNESS
     xs, ys = zip(*points)
     left = min([min(xs) - box / 2, *(frame.x for frame in frames)])
@@ -218,7 +231,7 @@ def _fitted(
     )
 
 
-def _closest(points: Sequence[Point]) -> float:
+def _closest(points: Sequence[Point], widest: float) -> float:
     """The width of the largest boxes that do not touch each other."""
     pairs = combinations(points, 2)
-    return min((max(abs(a - c), abs(b - d) / FLATNESS) for (a, b), (c, d) in pairs), default=WIDEST_BOX)
+    return min((max(abs(a - c), abs(b - d) / FLATNESS) for (a, b), (c, d) in pairs), default=widest)

@@ -1,11 +1,12 @@
 """One moment of a drawing on matplotlib's axes: what every rank holds, and what is on its way.
 
-A rank is a box with one row for each block of the vector. A row has one slot for each rank; a slot is filled where the
-row holds the contribution of that rank, and the row has its full colour where it holds all of them.
+A rank is a box with one row for each block of the vector; of two trees it has a box in each, for the tree's blocks.
+A row has one slot for each rank; a slot is filled where the row holds the contribution of that rank, and the row has
+its full colour where it holds all of them.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -15,17 +16,25 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from .colours import colour_of
-from .drawing import Message, letters, word
-from .places import Place
-from .scene import NAME_ROOM, NODE_MARGIN, Scene, along, visible_way
+from .drawing import letters, word
+from .layout import Frame
+from .scene import Place, Scene, Way, along, visible_way
 
 DPI = 100
 EMPTY, EDGE, INK, NODE = "#ececec", "#767676", "#1a1a1a", "#f6f6f6"
 LIGHTER = 0.45  # towards white: a sum that lacks contributions
-LEAST_LETTER, LEAST_ROW = 9.0, 4.0  # pixels that letters in slots, and lines between rows, need
+LEAST_LETTER, LEAST_ROW = 12.0, 4.0  # pixels that letters in slots, and lines between rows, need
+LETTER_WIDTH = 0.74  # of bold letters, over their size
 MOST_WORDS = 8  # ranks: sums of more are drawn as rows, not as words
 
 Held = Sequence[Sequence[frozenset[int]]]
+
+
+class Spot(NamedTuple):
+    """Where on its way a message is drawn, and how far above it, in units of the layout."""
+
+    share: float
+    lift: float = 0.0
 
 
 def draw_ranks(axes: Axes, scene: Scene, held: Held) -> None:
@@ -33,55 +42,80 @@ def draw_ranks(axes: Axes, scene: Scene, held: Held) -> None:
     left, right, bottom, top = scene.limits
     axes.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
     axes.set_axis_off()
-    if len(scene.drawing.nodes) > 1:
-        for ranks in scene.drawing.nodes:
-            axes.add_patch(_frame(scene, ranks))
-    blocks = range(scene.drawing.blocks)
-    for name, place, contents in zip(scene.names, scene.places, held):
-        _rows(axes, scene, (place, scene.width, scene.height), blocks, contents)
-        _letters(axes, scene, place, contents)
-        above, size = place.y + scene.height * (0.5 + NAME_ROOM / 8), scene.in_pixels(NAME_ROOM * scene.height) * 0.7
-        style: dict[str, Any] = {"size": _points(min(max(size, 10), 15)), "color": INK, "ha": "center", "va": "bottom"}
-        axes.text(place.x, above, name, parse_math=False, zorder=4, **style)
+    for number, frame in enumerate(scene.layout.frames):
+        axes.add_patch(_frame(scene, frame))
+        corner = frame.x + 6 / scene.pixels, -frame.y - 5 / scene.pixels
+        axes.text(*corner, f"node {number}", size=_points(10), color=INK, ha="left", va="top")
+    for tree, places in enumerate(scene.places):
+        blocks = [block for block, own in enumerate(scene.layout.tree_of_block) if own == tree]
+        for name, place, contents in zip(scene.names, places, held):
+            own = [contents[block] for block in blocks]
+            below = place._replace(y=place.y - scene.name_height / 2)
+            _rows(axes, scene, (below, scene.width, scene.height), blocks, own)
+            _letters(axes, scene, below, own)
+            _name(axes, scene, place, name)
 
 
-def draw_ways(axes: Axes, scene: Scene, messages: Sequence[Message]) -> None:
-    """The ways of `messages` as arrows: dashed where the receiver keeps what it gets instead of adding it."""
+def _name(axes: Axes, scene: Scene, place: Place, name: str) -> None:
+    """The name of a rank in the upper part of its box."""
+    y = place.y + scene.box[1] / 2 - scene.name_height * 0.78
+    size = _points(min(max(scene.in_pixels(scene.name_height) * 0.7, 10), 15))
+    style: dict[str, Any] = {"size": size, "color": INK, "ha": "center", "va": "baseline"}
+    axes.text(place.x, y, name, parse_math=False, zorder=4, **style)
+
+
+def draw_ways(axes: Axes, scene: Scene, ways: Sequence[Way]) -> None:
+    """`ways` as arrows: dashed where the receiver keeps what it gets instead of adding it."""
     head = max(4.0, min(11.0, scene.in_pixels(scene.height) / 9)) / scene.pixels
-    lines = [visible_way(scene, message) for message in messages]
-    colours = [_colour(scene, message) for message in messages]
-    dashes = ["-" if message.reduce else (0, (3, 1.5)) for message in messages]
+    lines = [visible_way(scene, way) for way in ways]
+    colours = [_colour(scene, way) for way in ways]
+    dashes = ["-" if way.reduce else (0, (3, 1.5)) for way in ways]
     width = head * scene.pixels / 7
     axes.add_collection(LineCollection(lines, colors=colours, linestyles=dashes, linewidths=width, zorder=3))
     heads = PolyCollection([_head(line, head) for line in lines], facecolors=colours, edgecolors="none", zorder=3)
     axes.add_collection(heads)
 
 
-def draw_messages(axes: Axes, scene: Scene, messages: Sequence[Message], way: float) -> list[Artist]:
-    """`messages` at the share `way` of their ways, as words (`a1+b1`) or as rows of slots; returns what was drawn."""
+def draw_messages(axes: Axes, scene: Scene, ways: Sequence[Way], spots: Sequence[Spot]) -> list[Artist]:
+    """What travels on `ways`, each at its spot, as words (`a1+b1`) or as rows; returns what was drawn."""
     drawn: list[Artist] = []
-    for message in messages:
-        place = along(scene, message, way)
-        if says_words(scene, message):
-            drawn.append(_words(axes, scene, message, place))
+    for way, spot in zip(ways, spots):
+        x, y = along(scene, way, spot.share)
+        place = Place(x, y + spot.lift)
+        if says_words(scene, way):
+            drawn.append(_words(axes, scene, way, place))
         else:
-            share = 0.62 * len(message.blocks) / scene.drawing.blocks
-            size = scene.width * 0.62, max(scene.height * share, 5 / scene.pixels)
-            drawn += _rows(axes, scene, (place, *size), message.blocks, message.content, above=2)
+            drawn += _rows(axes, scene, (place, *extent(scene, way)), way.blocks, way.content, above=2)
     return drawn
 
 
-def says_words(scene: Scene, message: Message) -> bool:
-    """Whether a message is drawn as words and not as rows."""
-    return scene.drawing.ranks <= MOST_WORDS and len(message.blocks) == 1
+def says_words(scene: Scene, way: Way) -> bool:
+    """Whether what travels is drawn as words and not as rows."""
+    return scene.drawing.ranks <= MOST_WORDS and len(way.blocks) == 1
 
 
-def _words(axes: Axes, scene: Scene, message: Message, place: Place) -> Artist:
-    words = word(message.content[0], message.blocks[0], letters(scene.drawing.ranks))
-    size = _points(max(9.0, min(16.0, scene.in_pixels(scene.height) / 6, scene.in_pixels(scene.width) / len(words))))
-    frame = {"boxstyle": "round,pad=0.3", "facecolor": _colour(scene, message), "edgecolor": "white", "linewidth": 0.8}
+def extent(scene: Scene, way: Way) -> tuple[float, float]:
+    """Width and height, in units of the layout, of what is drawn of a message; of words about."""
+    if says_words(scene, way):
+        words, size = _said(scene, way)
+        return (LETTER_WIDTH * len(words) + 0.8) * size / scene.pixels, 1.8 * size / scene.pixels
+    share = 0.62 * len(way.blocks) / scene.layout.tree_of_block.count(scene.layout.tree_of_block[way.blocks[0]])
+    return scene.width * 0.62, max(scene.height * share, 5 / scene.pixels)
+
+
+def _said(scene: Scene, way: Way) -> tuple[str, float]:
+    """The words of a message of one block, and the size of their letters in pixels."""
+    words = word(way.content[0], way.blocks[0], letters(scene.drawing.ranks))
+    wide, high = (scene.in_pixels(length) for length in (scene.layout.box_width, scene.layout.box_height))
+    size = min(16.0, high / 5.5, 1.1 * wide / len(words))
+    return words, max(9.0, size)
+
+
+def _words(axes: Axes, scene: Scene, way: Way, place: Place) -> Artist:
+    words, size = _said(scene, way)
+    frame = {"boxstyle": "round,pad=0.3", "facecolor": _colour(scene, way), "edgecolor": "white", "linewidth": 0.8}
     style: dict[str, Any] = {
-        "size": size,
+        "size": _points(size),
         "color": "white",
         "weight": "bold",
         "ha": "center",
@@ -125,7 +159,7 @@ def _slots(scene: Scene, block: int, content: frozenset[int]) -> np.ndarray:
 
 def _letters(axes: Axes, scene: Scene, place: Place, contents: Sequence[frozenset[int]]) -> None:
     """The letters of the contributions in their slots, where there is room for them."""
-    ranks, blocks = scene.drawing.ranks, scene.drawing.blocks
+    ranks, blocks = scene.drawing.ranks, len(contents)
     room = min(scene.in_pixels(scene.width) / ranks, scene.in_pixels(scene.height) / blocks)
     if room < LEAST_LETTER:
         return
@@ -139,13 +173,11 @@ def _letters(axes: Axes, scene: Scene, place: Place, contents: Sequence[frozense
                 axes.text(x, y, name, size=size, color=colour, ha="center", va="center_baseline", zorder=3)
 
 
-def _frame(scene: Scene, ranks: Sequence[int]) -> FancyBboxPatch:
+def _frame(scene: Scene, frame: Frame) -> FancyBboxPatch:
     """The box of a node."""
-    xs, ys = zip(*(scene.places[rank] for rank in ranks))
-    left, bottom = min(xs) - scene.width / 2, min(ys) - scene.height / 2
-    width, height = max(xs) - min(xs) + scene.width, max(ys) - min(ys) + scene.height * (1 + NAME_ROOM)
-    style = f"round,pad={NODE_MARGIN},rounding_size={NODE_MARGIN}"
-    return FancyBboxPatch((left, bottom), width, height, boxstyle=style, facecolor=NODE, edgecolor=EDGE, zorder=0)
+    corner, rounding = (frame.x, -frame.y - frame.height), 8 / scene.pixels
+    style = f"round,pad=0,rounding_size={rounding}"
+    return FancyBboxPatch(corner, frame.width, frame.height, boxstyle=style, facecolor=NODE, edgecolor=EDGE, zorder=0)
 
 
 def _head(line: np.ndarray, length: float) -> np.ndarray:
@@ -157,9 +189,9 @@ def _head(line: np.ndarray, length: float) -> np.ndarray:
     return np.array([tip, tip - length * (along + across), tip - length * (along - across)])
 
 
-def _colour(scene: Scene, message: Message) -> str:
+def _colour(scene: Scene, way: Way) -> str:
     """That of the block; grey where several travel together."""
-    return colour_of(message.blocks[0], scene.drawing.blocks) if len(message.blocks) == 1 else "#4a4a4a"
+    return colour_of(way.blocks[0], scene.drawing.blocks) if len(way.blocks) == 1 else "#4a4a4a"
 
 
 def _points(pixels: float) -> float:

@@ -12,17 +12,19 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from .clearance import clear_spots
 from .drawing import Drawing
-from .moment import DPI, draw_messages, draw_ranks, draw_ways
-from .scene import Scene, scene
+from .moment import DPI, Spot, draw_messages, draw_ranks, draw_ways
+from .scene import Scene, Way, scene, ways
 from .sentences import LEGEND, of_round, title
 
-WIDTH, HEIGHT, MOST_HEIGHT = 560, 470, 900  # pixels of the ranks, of a few and of many
+WIDTH, HEIGHT, MOST_HEIGHT = 560, 520, 900  # pixels of the ranks, of a few and of many, at most; a tree is so high
 HEAD, FOOT = 58, 40  # pixels
 NARROWEST = 480  # pixels that the words need
 MOST_FRAMES = 150  # about: of many rounds each has fewer
 FRAME_MS, SEEN_MS, END_MS = 70, 700, 2500  # of a message on its way, before it leaves, and of the end
 COLOURS = 128
+BEGIN, END = 0.3, 0.78  # where messages are best seen before they leave, and where they vanish
 
 
 class Frame(NamedTuple):
@@ -52,8 +54,9 @@ def frames(drawing: Drawing, names: Sequence[str]) -> Iterator[Frame]:
         for number, round_ in enumerate(drawing.rounds):
             figure, axes = _picture(placed, number)
             draw_ranks(axes, placed, held)
-            draw_ways(axes, placed, round_.messages)
-            yield from _on_their_way(figure, axes, placed, number, steps)
+            sent = ways(placed, round_.messages)
+            draw_ways(axes, placed, sent)
+            yield from _on_their_way(figure, axes, placed, sent, steps)
             held = round_.held
         figure, axes = _picture(placed, len(drawing.rounds))
         draw_ranks(axes, placed, held)
@@ -65,25 +68,27 @@ def steps_of(rounds: int) -> int:
     return max(2, min(7, MOST_FRAMES // max(rounds, 1)))
 
 
-def _on_their_way(figure: Figure, axes: Axes, scene: Scene, number: int, steps: int) -> Iterator[Frame]:
+def _on_their_way(figure: Figure, axes: Axes, scene: Scene, sent: Sequence[Way], steps: int) -> Iterator[Frame]:
     """The messages of one round at each of `steps` places of their ways; only they are drawn anew."""
     canvas = figure.canvas
     assert isinstance(canvas, FigureCanvasAgg)
     canvas.draw()
     background = canvas.copy_from_bbox(figure.bbox)
+    begins = clear_spots(scene, sent, BEGIN)
     for step in range(steps):
         share = step / (steps - 1)
         canvas.restore_region(background)
-        artists = draw_messages(axes, scene, scene.drawing.rounds[number].messages, _eased(share))
+        artists = draw_messages(axes, scene, sent, [_moved(begin, share) for begin in begins])
         for artist in sorted(artists, key=lambda artist: artist.get_zorder()):
             axes.draw_artist(artist)
             artist.remove()
         yield Frame(np.asarray(canvas.buffer_rgba())[..., :3].copy(), SEEN_MS if step == 0 else FRAME_MS)
 
 
-def _eased(share: float) -> float:
-    """From sender to receiver, slowly at both ends; it begins and ends beside the middle of the boxes."""
-    return 0.28 + 0.5 * share * share * (3 - 2 * share)
+def _moved(begin: Spot, share: float) -> Spot:
+    """From `begin` to the receiver, slowly at both ends."""
+    eased = share * share * (3 - 2 * share)
+    return Spot(begin.share + (END - begin.share) * eased, begin.lift * (1 - eased))
 
 
 def _picture(scene: Scene, number: int) -> tuple[Figure, Axes]:

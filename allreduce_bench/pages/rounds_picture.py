@@ -9,17 +9,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ..schedule.algorithm import AlgorithmError
+from .clearance import clear_spots
 from .drawing import Drawing
 from .moment import DPI, draw_messages, draw_ranks, draw_ways
-from .scene import Scene, scene
+from .scene import Scene, scene, ways
 from .sentences import LEGEND, of_round, title
 
-PANELS = {4: 330, 8: 460, 32: 560}  # ranks at most -> pixels, width and height of a panel at most
+PANELS = {4: 420, 8: 560, 32: 640}  # ranks at most -> pixels, width of a panel and height of a tree in it
 HEAD, FOOT, PANEL_HEAD, PANEL_GAP = 46, 44, 26, 34  # pixels
 NARROWEST = 640  # pixels that the words need
 SHAPE = 1.6  # width over height of the whole, about
 MOST_PANELS = 100
-WAY = 0.42  # where messages are on their ways: not in the middle, where two of an exchange meet
+WAY = 0.42  # where messages are best on their ways: not in the middle, where two of an exchange meet
 EMPTY_COST = 1.5  # of a picture with as many empty places as panels, against one that is e times too wide
 
 
@@ -57,8 +58,9 @@ def _figure(scene: Scene) -> Figure:
         axes = figure.add_axes((left / width, 1 - (top + high) / height, wide / width, high / height))
         draw_ranks(axes, scene, held)
         if number < len(drawing.rounds):
-            draw_ways(axes, scene, drawing.rounds[number].messages)
-            draw_messages(axes, scene, drawing.rounds[number].messages, WAY)
+            sent = ways(scene, drawing.rounds[number].messages)
+            draw_ways(axes, scene, sent)
+            draw_messages(axes, scene, sent, clear_spots(scene, sent, WAY))
         axes.set_title(of_round(drawing, number), size=9, loc="left", pad=6)
     return figure
 

@@ -39,6 +39,31 @@ def test_ranks_of_a_node_are_inside_its_frame():
             assert frame.y < y - layout.box_height / 2 and y + layout.box_height / 2 < frame.y + frame.height
 
 
+@pytest.mark.parametrize(("ranks", "ranks_per_node"), [(6, 1), (8, 2), (32, 4), (16, 8)])
+def test_a_frame_has_room_for_the_name_of_its_node_and_is_wider_than_boxes(ranks, ranks_per_node):
+    drawn = drawing("hierarchical_ring", ranks, ranks_per_node=ranks_per_node)
+    layout = layout_of(drawn)
+    for frame, members in zip(layout.frames, drawn.nodes):
+        assert all(layout.places[0][rank][1] - layout.box_height / 2 >= frame.y + 20 for rank in members)
+        assert frame.width > layout.box_width
+
+
 def test_the_master_of_a_star_is_in_the_middle():
     layout = layout_of(drawing("parameter_server", 9))
     assert layout.places[0][0] == pytest.approx((WIDTH / 2, layout.height / 2), abs=1)
+
+
+def test_a_ring_goes_round_clockwise_from_the_top():
+    top, right, bottom, left = layout_of(drawing("ring", 4)).places[0]
+    assert top[1] < right[1] < bottom[1] and top[1] < left[1] < bottom[1] and left[0] < top[0] < right[0]
+
+
+def test_a_parent_stands_above_its_children():
+    layout = layout_of(drawing("tree", 13))
+    assert all(layout.places[0][(rank - 1) // 2][1] < layout.places[0][rank][1] for rank in range(1, 13))
+
+
+def test_boxes_are_as_wide_as_is_asked_where_there_is_room():
+    few, many = drawing("ring", 4), drawing("ring", 32)
+    assert layout_of(few, 190).box_width > 1.5 * layout_of(few).box_width
+    assert layout_of(many, 190) == layout_of(many)

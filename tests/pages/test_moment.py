@@ -5,13 +5,14 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
 from allreduce_bench.pages.colours import colour_of
 from allreduce_bench.pages.drawing import drawing
-from allreduce_bench.pages.moment import draw_messages, draw_ranks, draw_ways
+from allreduce_bench.pages.moment import Spot, draw_messages, draw_ranks, draw_ways
 from allreduce_bench.pages.names import rank_names
-from allreduce_bench.pages.scene import scene
+from allreduce_bench.pages.scene import scene, ways
 
 
 def drawn(algorithm: str, ranks: int, round_number: int, **options):
@@ -23,8 +24,9 @@ def drawn(algorithm: str, ranks: int, round_number: int, **options):
     rounds = placed.drawing.rounds
     draw_ranks(axes, placed, rounds[round_number - 1].held if round_number else placed.drawing.start)
     if round_number < len(rounds):
-        draw_ways(axes, placed, rounds[round_number].messages)
-        draw_messages(axes, placed, rounds[round_number].messages, 0.5)
+        sent = ways(placed, rounds[round_number].messages)
+        draw_ways(axes, placed, sent)
+        draw_messages(axes, placed, sent, [Spot(0.5)] * len(sent))
     return axes, placed
 
 
@@ -51,16 +53,43 @@ def test_a_slot_is_filled_for_each_contribution():
 
 
 def test_a_finished_sum_has_its_full_colour():
-    axes, placed = drawn("two_tree", 8, 9)
+    axes, placed = drawn("ring", 4, 6)
+    assert len(axes.images) == 4
     for image in axes.images:
         for block, row in enumerate(image.get_array()):
             assert np.allclose(row, to_rgb(colour_of(block, placed.drawing.blocks)))
 
 
+def test_a_box_in_one_of_two_trees_has_the_blocks_of_that_tree():
+    axes, placed = drawn("two_tree", 8, len(drawing("two_tree", 8, segment=16).rounds), segment=16)
+    assert placed.layout.tree_of_block == (0, 0, 1, 1) and len(axes.images) == 2 * 8
+    for number, image in enumerate(axes.images):
+        colours = [to_rgb(colour_of(block, 4)) for block in ((0, 1) if number < 8 else (2, 3))]
+        assert np.allclose(image.get_array()[:, 0], colours)
+    assert words(axes).count("rank 3") == 2
+
+
+def test_nodes_have_frames():
+    axes, placed = drawn("hierarchical_ring", 8, 8)
+    boxes = [patch.get_bbox() for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
+    assert len(boxes) == 2
+    for box, ranks in zip(boxes, placed.drawing.nodes):
+        assert all(box.contains(*placed.places[0][rank]) for rank in ranks)
+    assert {"node 0", "node 1"} < {*words(axes)}
+
+
+def test_a_name_is_above_what_its_rank_holds():
+    axes, _ = drawn("ring", 4, 6)
+    names = [text for text in axes.texts if text.get_text().startswith("rank")]
+    assert len(names) == 4
+    for name, image in zip(names, axes.images):
+        assert name.get_position()[1] > image.get_extent()[3]
+
+
 def test_messages_of_many_ranks_or_blocks_are_rows():
     axes, placed = drawn("ring", 16, 0)
     assert len(axes.images) == 16 + 16
-    axes, placed = drawn("hierarchical_ring", 8, 0)
+    axes, _ = drawn("hierarchical_ring", 8, 0)
     assert [image.get_array().shape[0] for image in axes.images[8:]] == [2] * 8
 
 
