@@ -21,7 +21,7 @@ from .layout import Frame
 from .scene import Place, Scene, Way, along, visible_way
 
 DPI = 100
-EMPTY, EDGE, INK, NODE = "#ececec", "#767676", "#1a1a1a", "#f6f6f6"
+EMPTY, EDGE, INK, NODE, TREE = "#ececec", "#767676", "#1a1a1a", "#f6f6f6", "#d0d0d0"
 LIGHTER = 0.45  # towards white: a sum that lacks contributions
 LEAST_LETTER, LEAST_ROW = 12.0, 4.0  # pixels that letters in slots, and lines between rows, need
 LETTER_WIDTH = 0.74  # of bold letters, over their size
@@ -47,6 +47,9 @@ def draw_ranks(axes: Axes, scene: Scene, held: Held) -> None:
         corner = frame.x + 6 / scene.pixels, -frame.y - 5 / scene.pixels
         axes.text(*corner, f"node {number}", size=_points(10), color=INK, ha="left", va="top")
     for tree, places in enumerate(scene.places):
+        if scene.drawing.shape in ("tree", "two_trees"):
+            edges = [(places[one], places[other]) for one, other in scene.layout.edges[tree]]
+            axes.add_collection(LineCollection(edges, colors=TREE, linewidths=1.2, zorder=0))
         blocks = [block for block, own in enumerate(scene.layout.tree_of_block) if own == tree]
         for name, place, contents in zip(scene.names, places, held):
             own = [contents[block] for block in blocks]
