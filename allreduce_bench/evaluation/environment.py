@@ -154,7 +154,7 @@ FIELDS = (
     Field("thread_level", "thread level", mpi_fact("thread_level")),
     Field("transport", "transport, as reported by the MPI", lambda fact: [fact.get("transport")]),
     Field("hosts", "hosts", lambda fact: fact.get("hosts", [])),
-    Field("mapping", "ranks per host", _mapping, _mapping_text),
+    Field("mapping", "ranks of each host", _mapping, _mapping_text),
     Field("switches", "switches above the hosts", _switches, _switches_text),
     Field("binding", "core binding", _binding, _binding_text),
     Field("command", "started by", _command),

@@ -43,7 +43,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("launches", f"separate mpiruns per rank count: {plan.launches} planned, {launches} finished per cell"),
         ("timed calls", f"{calls} per cell over all launches"),
         ("stopping rule", _end_rule(plan, done)),
-        ("warm-ups", f"{plan.warmups} calls per cell, kept in the raw files, excluded from all statistics"),
+        ("warm-ups", f"{plan.warmups} per cell and launch, kept in the raw files, excluded from all statistics"),
         ("interval", _interval_text(done)),
         ("cache", _cache_text(plan, attempts)),
         *([("groups", _groups_text(plan))] if plan.groups else []),

@@ -47,6 +47,7 @@ LIMIT_SENTENCE = " Dotted line: the least time of any all-reduce by measured fig
 NO_PLACE = " 0 B has no place on a logarithmic axis; its times are in the tables."
 FLOORS_SENTENCE = " Thin grey lines: reference times of an empty call, of a local copy and of a local reduction."
 SWITCH_SENTENCE = " Vertical line: the size from which another algorithm is faster, with its 95 % range in grey."
+LINKS_SENTENCE = " Dotted line: rate of the links. Short messages can pass it: a link lets some bytes through at once."
 PASSING = " Points above `link rate` are faster than the links allow: a warning names likely causes."
 INTERVAL = ("time_low_s", "time_high_s", "spread_low_s", "spread_high_s", "interval")  # columns
 
@@ -64,10 +65,10 @@ def draw_latency(data: FigureData) -> Drawing | None:
 
 def draw_bandwidth(data: FigureData) -> Drawing | None:
     """Bus bandwidth over size, with its bound."""
-    passing = PASSING if _passed_links(data.frame).any() else ""
-    caption = (
-        f"Bus bandwidth n/t · 2(p−1)/p against vector size. {BARS}{data.bound_sentence}{passing}{_cold_sentence(data)}"
-    )
+    links = LINKS_SENTENCE if (data.frame["limit_by"] == LINKS).fillna(False).any() else ""
+    links += PASSING if _passed_links(data.frame).any() else ""
+    what = "Bus bandwidth n/t · 2(p−1)/p against vector size."
+    caption = f"{what} {BARS}{data.bound_sentence}{links}{_cold_sentence(data)}"
     columns = ["busbw_bytes_per_s", *("busbw_bound_bytes_per_s", "busbw_fit_bytes_per_s")]
     columns += ["limit_s", "of_limit", "time_s", *INTERVAL[2:4]]
     live = live_bandwidth(data.frame, data.limits)
