@@ -42,10 +42,7 @@ def list_() -> None:
 @click.command(
     epilog=examples(
         "explain ring -n 4",
-        "explain ./mine.py -n 8",
-        "explain two_tree -n 8 --count 24 --segment 4 -o tree.txt",
         "explain two_tree -n 16 -o two_tree.html",
-        "explain ring -n 4 -o ring.gif",
         "explain --compare ring two_tree -n 16 -o compare.html",
         "explain --all -o site",
     )
