@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from .. import __version__
 from ..units import format_size, format_time
-from ..web.document import asset, policy, script_data, theme, without_controls
+from ..web.document import asset, engine, policy, script_data, theme
 from .colours import colour_of
 from .drawing import Drawing, letters, word
 from .names import rank_names, short_names
@@ -102,16 +102,9 @@ def frame(scripts: Sequence[str] = (), more_style: str = "") -> dict[str, object
 
 def environment() -> Environment:
     """The template engine of this room: it escapes all texts, and knows `colour(index, of)`."""
-    engine = Environment(
-        loader=PackageLoader("allreduce_bench.pages"),
-        autoescape=True,
-        finalize=without_controls,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    engine.globals["colour"] = colour_of
-    return engine
+    made = engine(__package__)
+    made.globals["colour"] = colour_of
+    return made
 
 
 def _panel(number: int, shown: Cut, made: Sequence[Cut], names: str) -> Panel:

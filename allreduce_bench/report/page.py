@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from .. import __version__
 from ..evaluation import agreement
@@ -35,7 +35,7 @@ from ..runs.folder import RunFolder
 from ..runs.plan import Plan
 from ..schedule.algorithm import Algorithm
 from ..units import format_size, in_ranks, three_digits
-from ..web.document import asset, policy, script_data, theme, without_controls
+from ..web.document import asset, engine, policy, script_data, theme
 from . import caveats, folding, how_measured, verdict_sentence
 from .answer import answer, switches
 from .call_distributions import call_distributions
@@ -106,17 +106,10 @@ def _charts_of(pictures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _engine() -> Environment:
-    engine = Environment(
-        loader=PackageLoader("allreduce_bench.report"),
-        autoescape=True,
-        finalize=without_controls,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    engine.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
-    engine.globals |= {"script_data": script_data, "charts_of": _charts_of}
-    return engine
+    made = engine(__package__)
+    made.filters |= {"ulps": agreement.ulps, "size": format_size, "digits": three_digits, "in_ranks": in_ranks}
+    made.globals |= {"script_data": script_data, "charts_of": _charts_of}
+    return made
 
 
 def _section(

@@ -4,9 +4,10 @@ import json
 import re
 
 import pytest
+from jinja2 import UndefinedError
 
 from allreduce_bench.pages.colours import contrast
-from allreduce_bench.web.document import policy, script_data, theme, without_controls
+from allreduce_bench.web.document import engine, policy, script_data, theme, without_controls
 
 
 def test_the_policy_allows_what_it_was_given_and_nothing_else():
@@ -43,3 +44,10 @@ def test_letters_are_read_on_light_and_on_dark_paper(palette):
     for ink, paper in (("good", "good-paper"), ("caution", "caution-paper"), ("bad", "bad-paper"), ("ink", "best")):
         assert contrast(palette[ink], palette[paper]) >= 4.5, (ink, paper)
     assert contrast(palette["edge"], palette["paper"]) >= 3
+
+
+def test_templates_escape_texts_and_refuse_names_that_are_not_given():
+    made = engine("allreduce_bench.pages")
+    assert made.from_string("{{ text }}").render(text="<b>\x07") == "&lt;b&gt;\N{REPLACEMENT CHARACTER}"
+    with pytest.raises(UndefinedError):
+        made.from_string("{{ text }}").render()
