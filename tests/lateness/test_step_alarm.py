@@ -1,0 +1,1 @@
+"""What the module of this name promises."""

@@ -1,0 +1,1 @@
+"""Slow ranks and nodes are named, and nobody where there is none."""
