@@ -17,6 +17,8 @@ EFFICIENCY = 0.4  # degrees of freedom per difference: neighbours share a block,
 
 def median(values: np.ndarray, axis: int) -> np.ndarray:
     """The median along an axis of what is not NaN; NaN where there is nothing. Faster than numpy.nanmedian."""
+    if values.shape[axis] and not np.isnan(values).any():
+        return np.median(values, axis=axis)
     ordered = np.moveaxis(np.sort(values, axis=axis), axis, -1)  # NaN last
     known = ordered.shape[-1] - np.isnan(ordered).sum(axis=-1, keepdims=True)
     low, high = np.maximum(known - 1, 0) // 2, np.minimum(known // 2, max(ordered.shape[-1] - 1, 0))
