@@ -42,6 +42,7 @@ class Suspect(NamedTuple):
     saved_s: float  # the same in seconds, over all steps
     from_step: int  # the first step in which it was slow
     to_step: int  # the step after the last one
+    waiting_share: float  # of its steps: what the others wait for the last rank, in the mean
     is_cause: bool  # it belongs to the fewest suspects that explain 80 % of the lasting wait, which is worth a word
 
 
@@ -147,6 +148,7 @@ def _suspect(job: Job, late: Late, weighed: Attribution, number: int) -> Suspect
         saved_s=weighed.saved_s[number],
         from_step=period.from_step,
         to_step=period.to_step,
+        waiting_share=job.waiting_share(steps),
         is_cause=False,
     )
 

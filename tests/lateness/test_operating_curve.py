@@ -9,14 +9,14 @@ from places import ROOT
 
 @pytest.mark.parametrize("ranks", [8, 32])
 def test_12_per_cent_is_found_under_5_per_cent_of_noise(ranks):
-    assert report_cell(ranks, 0.05, 0.12, 25)[5:7] == (1.0, 0.0)
-    found = alarm_cell(ranks, 0.05, 0.12, 8)
+    assert report_cell(ranks, 0.05, 0.12, 15)[5:7] == (1.0, 0.0)
+    found = alarm_cell(ranks, 0.05, 0.12, 5)
     assert found.found == 1.0 and found.false == 0.0 and 10 <= found.steps_median <= 100
 
 
 def test_nobody_is_found_in_clean_jobs():
-    assert report_cell(32, 0.05, 0.0, 25).false == 0.0
-    assert alarm_day(8, 0.05, 1, hours=2).false == 0.0
+    assert report_cell(32, 0.05, 0.0, 15).false == 0.0
+    assert alarm_day(8, 0.05, 1, hours=1).false == 0.0
 
 
 def made(false_a_day):
