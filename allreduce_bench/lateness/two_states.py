@@ -1,4 +1,4 @@
-"""The rules by which something is late: launches in two states. Pure numbers: numpy only.
+"""The rule by which launches are in two states. Pure numbers: numpy only.
 
 A launch is slow by noise, or because something puts it into another state: a timer, a path, the placement of pages. The
 noise of launches is heavy-tailed and shared by all sizes of a launch, so that neither a wide spread nor one bad launch
