@@ -38,6 +38,7 @@ from ..units import format_size, in_ranks, three_digits
 from ..web.document import asset, engine, policy, script_data, theme
 from . import caveats, folding, how_measured, verdict_sentence
 from .answer import answer, switches
+from .arrival_table import arrival_tables
 from .call_distributions import call_distributions
 from .caveat import gaps
 from .damage_sentence import damage_caveats, damage_report
@@ -147,6 +148,7 @@ def _section(
         "gaps": gaps(rows),
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
+        "arrivals": arrival_tables(rows) if plan.arrival else [],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
     }
