@@ -6,6 +6,7 @@ clock; NaN where there is none.
 
 from collections.abc import Sequence
 from math import nan
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,11 @@ class Block(NamedTuple):
         """Float64 [step, rank]: ready, after the first rank that was; NaN where it is not known."""
         return self.ready_s - np.fmin.reduce(self.ready_s, axis=1, keepdims=True)
 
+    @property
+    def median_step_s(self) -> float:
+        """Seconds of a step; for a few values quicker than numpy."""
+        return median(self.step_s.tolist())
+
 
 def empty_row(every: int) -> np.ndarray:
     """A row for so many steps."""
@@ -51,6 +57,6 @@ def block_of(rows: np.ndarray, leader_of: Sequence[int], first_step: int, last_e
         return Block(first_step, ready_s[:0], np.empty(0), last_end_s, 0.0)
     ends = end_s[:steps].max(axis=1)
     before = common[:, 0].max() if np.isnan(last_end_s) else last_end_s
-    furthest = np.nanmax(np.abs(readings - origin[:, None]), axis=1, initial=0.0)
+    furthest = np.fmax.reduce(np.abs(readings - origin[:, None]), axis=1, initial=0.0)
     clock_error_s = error_of_two(leader_of, (error_s + slope_error * furthest).tolist())
     return Block(first_step, ready_s[:steps], np.diff(ends, prepend=before), float(ends[-1]), clock_error_s)

@@ -3,7 +3,7 @@
 https://prometheus.io/docs/instrumenting/exposition_formats
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -15,13 +15,12 @@ PREFIX = "allreduce_bench_"
 
 @dataclass
 class Metrics:
-    """The figures as they are now; each value is replaced as a whole."""
+    """The figures as they are now. What costs time is computed when the file is written, in the thread that does."""
 
     names_of_nodes: tuple[str, ...]  # of each rank
+    late_s: deque[np.ndarray]  # float64 [step, rank]: the last blocks that are known, the longest ago first
     steps: int = 0
     step_s: float = 0.0  # median of the last block
-    last_share: np.ndarray | None = None  # float64 [rank]: of the last steps, those to which it came last
-    late_s: np.ndarray | None = None  # float64 [rank]: median of the last block; None: not known
     alerts: Counter[str] = field(default_factory=Counter)
     slow: frozenset[int] = frozenset()  # the ranks that are slow now
     stalled: bool = False
@@ -39,13 +38,17 @@ def text(metrics: Metrics) -> str:
     lines = [line for name, kind, words, value in plain for line in _family(name, kind, words, [("", value)])]
     kinds = [(f'{{kind="{kind}"}}', metrics.alerts[kind]) for kind in ("slow", "recovered", "stall")]
     lines += _family("alerts_total", "counter", "Alerts since the start.", kinds)
-    if metrics.late_s is None or metrics.last_share is None:
+    blocks = [np.nan_to_num(late_s, nan=0.0) for late_s in tuple(metrics.late_s)]
+    if not blocks:
         return "\n".join(lines) + "\n"
-    ranks = np.sort(np.argsort(-np.nan_to_num(metrics.late_s), kind="stable")[:MOST_RANKS]).tolist()
+    came_last = np.concatenate([late_s.argmax(axis=1) for late_s in blocks])
+    last_share = np.bincount(came_last, minlength=len(metrics.names_of_nodes)) / len(came_last)
+    median_s = np.median(blocks[-1], axis=0)
+    ranks = np.sort(np.argsort(-median_s, kind="stable")[:MOST_RANKS]).tolist()
     labels = {rank: f'{{rank="{rank}",node="{escaped(metrics.names_of_nodes[rank])}"}}' for rank in ranks}
     families: list[tuple[str, str, Iterable[float]]] = [
-        ("rank_late_seconds", "Median time from the first rank that is ready to this one.", metrics.late_s[ranks]),
-        ("rank_last_share", "Share of the last steps to which this rank came last.", metrics.last_share[ranks]),
+        ("rank_late_seconds", "Median time from the first rank that is ready to this one.", median_s[ranks]),
+        ("rank_last_share", "Share of the last steps to which this rank came last.", last_share[ranks]),
         ("rank_slow", "1 while an alert says that this rank is slow.", [rank in metrics.slow for rank in ranks]),
     ]
     for name, words, values in families:

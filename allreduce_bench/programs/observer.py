@@ -37,9 +37,9 @@ class Observer:
         self.job, self.on_alert = job, on_alert
         self.name = words.namer(job.node_of, job.nodes)
         self.alarm = StepAlarm(len(job.node_of), job.node_of)
-        self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of))
+        last_blocks: deque[np.ndarray] = deque(maxlen=max(1, SHARE_STEPS // job.every))
+        self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of), last_blocks)
         self._output = Output(log, textfile, self.metrics) if job.rank == 0 and (log or textfile) else None
-        self._last: deque[np.ndarray] = deque(maxlen=max(1, SHARE_STEPS // job.every))  # of each block: who came last
         self._says_ready = True
         if self._output:
             facts = {"ranks": len(job.node_of), "node_of": job.node_of, "nodes": job.nodes, "every": job.every}
@@ -82,7 +82,7 @@ class Observer:
             say(f"on_alert raised {type(error).__name__}: {error}")
 
     def close(self, *, complete: bool, raised: str) -> None:
-        """The end of the program's steps. `complete`: all steps of all ranks are known; `raised`: an exception's name."""
+        """The end. `complete`: all steps of all ranks are known; `raised`: the name of an exception, or nothing."""
         if self.job.rank == 0 and not complete and not raised:
             say(words.UNFINISHED)
         if self._output:
@@ -94,15 +94,12 @@ class Observer:
     def _count(self, block: Block, has_ready: bool, alerts: list[Alert]) -> None:
         metrics = self.metrics
         metrics.steps = block.first_step + len(block.step_s)
-        metrics.step_s, metrics.last_step_time = float(np.median(block.step_s)), time()
+        metrics.step_s, metrics.last_step_time = block.median_step_s, time()
         for alert in alerts:
             metrics.alerts[alert.kind] += 1
             metrics.slow = metrics.slow - {alert.rank} if alert.kind == RECOVERED else metrics.slow | {alert.rank}
         if has_ready:
-            late_s = np.nan_to_num(block.late_s, nan=0.0)
-            self._last.append(late_s.argmax(axis=1))
-            counts = np.bincount(np.concatenate(self._last), minlength=late_s.shape[1])
-            metrics.last_share, metrics.late_s = counts / counts.sum(), np.median(late_s, axis=0)
+            metrics.late_s.append(block.late_s)
 
     def _write(self, block: Block, has_ready: bool, alerts: list[Alert]) -> None:
         if not self._output:

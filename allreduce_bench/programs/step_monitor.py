@@ -136,6 +136,7 @@ class StepMonitor:
         self._ended = "the `with` of this StepMonitor has ended"
         if transport is None:
             return
+        self._progress.end()
         complete = False
         try:
             if kind is None:
@@ -172,7 +173,7 @@ class StepMonitor:
         self._first_step, self._end_s = self._first_step + len(block.step_s), block.end_s
         self._block: Block = block
         if len(block.step_s):
-            self._progress.median_step_s = float(np.median(block.step_s))
+            self._progress.median_step_s = block.median_step_s
         self._observer.take(block)
 
     def _is_clock_due(self) -> bool:

@@ -44,7 +44,7 @@ class Transport(Protocol):
         """Give back what was made for the monitor; only after all that was begun has ended, on all ranks."""
 
 
-def transport_of(comm: object) -> Transport:
+def transport_of(comm: Any) -> Transport:
     """The carrier of a communicator of mpi4py, or of a process group of torch (None: the default one).
 
     All ranks of it must call this. Raises StepMonitorError and TypeError, with one sentence.

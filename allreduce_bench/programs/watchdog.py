@@ -7,6 +7,7 @@ that waits for long and is not asked says so itself. Nothing here ends a program
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from time import monotonic
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from .stalls import Stall, State, stall_of
 TURN_S = 1.0  # how often the thread looks
 ANSWER_S, ASK_AGAIN_S = 2.0, 0.5  # how long rank 0 waits for answers, and how often it asks meanwhile
 LATER_S = 2 * ANSWER_S  # after rank 0 should have asked, a rank speaks for itself
+MOST_AT_ONCE = 10_000  # messages between two looks
 HELLO_S, LAST_HELLO_S = 1.0, 30.0  # the first and the longest pause between two hellos
 LEAST_STALL_S, FIRST_STEP_S, MEDIANS = 60.0, 300.0, 10.0  # what counts as a stall where the user does not say it
 
@@ -35,6 +37,10 @@ class Progress:
         """A step has ended."""
         self.since = monotonic()
         self.steps, self.is_ready = self.steps + 1, False
+
+    def end(self) -> None:
+        """There are no more steps: that none ends is no stall."""
+        self.stall_after_s = inf
 
     def state(self) -> State:
         """As another rank may be told."""
@@ -72,12 +78,13 @@ class Watchdog(threading.Thread):
     def run(self) -> None:
         """Until `close`."""
         while not self._closing.is_set():
-            found = self._receive(TURN_S)
-            if self._closing.is_set():
-                break
-            if found:
-                self.hear(*found)
             self.look(monotonic())
+            found = self._receive(TURN_S)
+            for _ in range(MOST_AT_ONCE):  # all that waits: a process that was stopped has first to hear what was asked
+                if found is None:
+                    break
+                self.hear(*found)
+                found = self._receive(0.0)
 
     def close(self) -> None:
         """End the thread."""
@@ -142,7 +149,7 @@ class Asker(Watchdog):
         if state.since_s <= limit_s or (self._told is not None and now < self._next_s):
             return
         self._ask_all()
-        if self.progress.steps > state.steps or self._closing.is_set():
+        if self.progress.steps > state.steps or self.progress.limit_s() == inf or self._closing.is_set():
             return
         stall = stall_of({**self._answers, 0: self.progress.state()}, self.size, self._address_of)
         if not isinstance(self._told, Stall) or stall.blamed != self._told.blamed:

@@ -8,7 +8,10 @@ from .watchdog import Unasked
 
 MOST_NAMED = 8  # ranks in one sentence
 
-NO_READY = "no rank calls ready(): the times of steps are known, who is late is not; call ready() before the all-reduce of each step"
+NO_READY = (
+    "no rank calls ready(), so that nobody knows who is late; the times of steps are kept. "
+    "Call ready() before the all-reduce of each step"
+)
 UNFINISHED = "the last steps are not known: not all ranks have come to the end of the `with`"
 
 
@@ -68,8 +71,10 @@ def unwritten_sentence(path: object, error: OSError) -> str:
 def _nobody(stall: Stall) -> str:
     if not stall.says_ready:
         return "which rank is late is not known, the program does not call ready()"
+    if stall.all_ready and stall.unreached:
+        return "the ranks that answer are ready"
     if stall.all_ready:
-        return "all ranks that answer are ready, the all-reduce itself does not end"
+        return "all ranks are ready, the all-reduce itself does not end"
     return "no rank is ready"
 
 
