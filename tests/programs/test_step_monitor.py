@@ -1,0 +1,218 @@
+"""StepMonitor as programs use it: misuse without MPI, slowed and stalled ranks over MPI, what it loads."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from interpreters import in_turn, interpreters
+from measured_runs import with_package
+from rank_programs import mpirun
+
+import allreduce_bench
+from allreduce_bench.programs import step_monitor
+from allreduce_bench.programs.step_monitor import StepMonitor
+from allreduce_bench.programs.transport import StepMonitorError
+
+RANKS = (1, 2, 3, 4, 5, 8)
+
+
+class Alone:
+    """The transport of a program of one rank."""
+
+    rank, size, usable = 0, 1, True
+
+    def exchange(self, value):
+        return [value]
+
+    def gather(self, row):
+        class Done:
+            def is_done(self):
+                return True
+
+            def rows(self):
+                return row[None]
+
+        return Done()
+
+    def is_usable(self):
+        return self.usable
+
+    def free(self):
+        self.usable = False
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    transport = Alone()
+    monkeypatch.setattr(step_monitor, "transport_of", lambda comm: transport)
+    return transport
+
+
+def test_it_is_offered_by_the_package():
+    assert allreduce_bench.StepMonitor is StepMonitor
+    with pytest.raises(AttributeError, match="no attribute 'StepMonitors'"):
+        allreduce_bench.StepMonitors  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"every": 0}, "every is 0; expected a number of steps from 1"),
+        ({"every": 2.5}, "every is 2.5"),
+        ({"every": True}, "every is True"),
+        ({"stall_after": "soon"}, "'soon' is not a duration"),
+        ({"stall_after": 0}, "stall_after is 0; expected more than 0 s"),
+        ({"stall_after": float("nan")}, "stall_after is nan"),
+        ({"textfile": "metrics.txt"}, "must end in .prom"),
+    ],
+)
+def test_arguments_without_a_meaning_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words) as refused:
+        StepMonitor(**arguments)
+    assert "\n" not in str(refused.value)
+
+
+def test_calls_without_a_meaning_are_one_sentence(alone):
+    step = StepMonitor(every=2)
+    with pytest.raises(StepMonitorError, match="inside of its `with` only"):
+        step()
+    with step:
+        step.ready()
+        with pytest.raises(StepMonitorError, match=r"step 0: ready\(\) came twice"):
+            step.ready()
+        step()
+        with pytest.raises(StepMonitorError, match=r"step 1: step\(\) came without ready\(\)"):
+            step()
+    with pytest.raises(StepMonitorError, match="has ended"):
+        step.ready()
+    with pytest.raises(StepMonitorError, match="entered once"), step:
+        pass
+    alone.usable = True
+    with StepMonitor(every=2) as step:
+        step()
+        with pytest.raises(StepMonitorError, match="not in earlier steps"):
+            step.ready()
+        alone.usable = False
+        with pytest.raises(StepMonitorError, match="was freed"):
+            step()
+
+
+def test_a_program_of_one_rank_has_the_times_of_its_steps(alone, tmp_path, capfd):
+    with StepMonitor(every=3, log=tmp_path / "steps.jsonl", textfile=tmp_path / "a.prom") as step:
+        for _ in range(7):
+            step()
+    lines = read(tmp_path / "steps.jsonl")
+    assert [line["kind"] for line in lines] == ["start", "steps", "steps", "steps", "end"]
+    assert [len(line["step_s"]) for line in lines[1:4]] == [3, 3, 1] and lines[-1]["steps"] == 7
+    assert all(line["late_s"] is None for line in lines[1:4]) and not capfd.readouterr().err
+    assert "allreduce_bench_steps_total 7\n" in (tmp_path / "a.prom").read_text()
+    assert [path.name for path in tmp_path.glob("*prom*")] == ["a.prom"]
+
+
+def test_files_that_cannot_be_written_are_told_once(alone, tmp_path, capfd):
+    with StepMonitor(every=1, log=tmp_path / "no" / "steps.jsonl", textfile=tmp_path / "no" / "a.prom") as step:
+        for _ in range(7):
+            step()
+    told = capfd.readouterr().err.splitlines()
+    assert len(told) == 2 and all("No such file or directory; the program goes on without" in line for line in told)
+
+
+def test_an_exception_is_kept_and_nothing_is_asked_of_other_ranks(alone, tmp_path, monkeypatch):
+    with pytest.raises(ArithmeticError), StepMonitor(every=5, log=tmp_path / "steps.jsonl") as step:
+        step()
+        monkeypatch.setattr(alone, "gather", None)
+        raise ArithmeticError
+    assert alone.usable
+    assert read(tmp_path / "steps.jsonl")[-1] | {"time": ""} == {
+        "kind": "end",
+        "steps": 0,
+        "complete": False,
+        "raised": "ArithmeticError",
+        "time": "",
+    }
+
+
+def test_it_loads_nothing_that_measures_starts_or_reports():
+    program = "import sys, allreduce_bench.programs.mpi_transport; from allreduce_bench import StepMonitor; print(*sys.modules)"
+    program = program.replace("import sys, allreduce_bench.programs.mpi_transport;", "import sys;")
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=with_package())
+    loaded = set(result.stdout.split())
+    assert "allreduce_bench.programs.watchdog" in loaded
+    heavy = {"pandas", "rich", "scipy", "matplotlib", "click", "jinja2", "torch", "mpi4py"}
+    assert not heavy & {name.partition(".")[0] for name in loaded}
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("allreduce_bench.")}
+    assert rooms <= {"programs", "lateness", "units"}, rooms
+
+
+def read(path) -> list[dict]:
+    """The lines of a log, whole ones."""
+    text = path.read_text()
+    assert text.endswith("\n")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture(params=dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
+def python(request):
+    return request.param
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", RANKS)
+def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
+    in_turn(RANKS.index(ranks), python)
+    log, textfile = tmp_path / "steps.jsonl", tmp_path / "allreduce_bench.prom"
+    status, words = mpirun(python, ranks, "watched_steps.py", "slow", "--log", str(log), "--textfile", str(textfile))
+    assert status == 0, words
+    lines = read(log)
+    assert lines[0]["kind"] == "start" and lines[0]["schema"] == "allreduce-bench-steps-1"
+    assert lines[0]["ranks"] == len(lines[0]["node_of"]) == ranks and len(lines[0]["nodes"]) == 1
+    blocks = [line for line in lines if line["kind"] == "steps"]
+    assert [block["first_step"] for block in blocks] == [*range(0, 80, 10)]
+    assert all(np.shape(block["late_s"]) == (ranks, 10) and np.min(block["late_s"]) == 0 for block in blocks)
+    assert lines[-1] | {"time": 0} == {"kind": "end", "steps": 80, "complete": True, "raised": None, "time": 0}
+    assert "allreduce_bench_steps_total 80\n" in textfile.read_text()
+    if ranks > 1:  # the last rank sleeps 10 ms longer
+        late_s = np.mean([block["late_s"] for block in blocks[4:]], axis=(0, 2))
+        assert late_s.argmax() == ranks - 1 and late_s[-1] > 0.005
+    told = dict(re.findall(r"^rank (\d+) alerts (.*)$", words, re.MULTILINE))
+    assert len(told) == ranks and len({*told.values()}) == 1
+    if ranks > 2:
+        assert ["slow", ranks - 1] in json.loads(told["0"])
+        assert len(re.findall(rf"^StepMonitor: step \d+: rank {ranks - 1} is \d+ % slower than the others", words, re.MULTILINE)) == 1
+
+
+@needs_mpi
+def test_a_stall_is_named_and_its_end_is_told(python, tmp_path):
+    log = tmp_path / "steps.jsonl"
+    status, words = mpirun(python, 4, "watched_steps.py", "stall", "without", "--log", str(log))
+    assert status == 0, words
+    assert re.search(r"^StepMonitor: no step has ended for \d+ s, step 7 is in progress: rank 3 is not ready$", words, re.MULTILINE), words
+    assert re.search(r"^StepMonitor: step 7 has ended after \d+ s: the stall is over$", words, re.MULTILINE), words
+    first, last = (line for line in read(log) if line["kind"] == "stall")
+    assert first["behind"] == last["behind"] == [3] and first["step"] == last["step"] == 7
+    assert not first["is_over"] and last["is_over"] and last["stall_s"] > first["stall_s"]
+    without = words.partition("== without")[2]
+    assert without.count("StepMonitor: ") == without.count("no rank calls ready()") == 1
+
+
+@needs_mpi
+def test_a_rank_that_is_stopped_does_not_answer(python):
+    status, words = mpirun(python, 3, "watched_steps.py", "stop")
+    assert status == 0, words
+    assert re.search(r"no step has ended for \d+ s, step 7 is in progress: rank 2 does not answer \(stopped", words), words
+    assert "rank 0 does not ask" not in words
+
+
+@needs_mpi
+def test_misuse_and_ranks_that_leave_hang_nobody(python, tmp_path):
+    log = tmp_path / "steps.jsonl"
+    status, words = mpirun(python, 3, "watched_steps.py", "different", "freed", "leave", "--log", str(log))
+    assert status == 0, words
+    assert words.count("StepMonitor: the last steps are not known") == 1
+    assert not read(log)[-1]["complete"]

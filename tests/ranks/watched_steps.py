@@ -1,0 +1,177 @@
+"""A program whose steps sleep, under StepMonitor: over MPI, or with `--torch` over torch.distributed.
+
+Ranks that wait sleep too, so that more ranks than cores do not slow each other. Each scenario named on the command line
+is one `with`; what must hold inside the program is asserted here, what is told is read by the test.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from allreduce_bench import StepMonitor
+from allreduce_bench.programs import step_monitor
+from allreduce_bench.programs.transport import StepMonitorError
+
+POLL_S = 0.0002
+
+
+class OverMpi:
+    """An all-reduce that sleeps while it waits."""
+
+    def __init__(self) -> None:
+        from mpi4py import MPI
+
+        self.comm = MPI.COMM_WORLD
+        self.rank, self.size = self.comm.rank, self.comm.size
+        self._send, self._receive = np.ones(4), np.empty(4)
+
+    def allreduce(self) -> None:
+        request = self.comm.Iallreduce(self._send, self._receive)
+        while not request.Test():
+            time.sleep(POLL_S)
+        assert self._receive[0] == self.size
+
+
+class OverTorch:
+    """The same over Gloo, which waits without a core."""
+
+    def __init__(self) -> None:
+        import torch
+        from torch import distributed
+
+        distributed.init_process_group("gloo")
+        self.comm, self._distributed, self._torch = None, distributed, torch
+        self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+
+    def allreduce(self) -> None:
+        values = self._torch.ones(4)
+        self._distributed.all_reduce(values)
+        assert values[0] == self.size
+
+
+def steps(job, step: StepMonitor, count: int, sleep_s: float, slower_by: float = 0.0, *, ready: bool = True) -> None:
+    """So many steps, those of the last rank longer by this share."""
+    own_s = sleep_s * (1 + slower_by * (job.rank == job.size - 1))
+    for _ in range(count):
+        time.sleep(own_s)
+        if ready:
+            step.ready()
+        job.allreduce()
+        step()
+
+
+def slow(job, given) -> None:
+    """The last rank is slower for some steps, and then no more; all ranks get the same alerts."""
+    alerts: list = []
+    files = {"log": given.log, "textfile": given.textfile}
+    with StepMonitor(job.comm, every=given.every, on_alert=alerts.append, **files) as step:
+        steps(job, step, given.steps, given.sleep, 0.0)
+        steps(job, step, given.steps, given.sleep, given.slower_by)
+    print(f"rank {job.rank} alerts {json.dumps([(alert.kind, alert.rank) for alert in alerts])}", flush=True)
+
+
+def clean(job, given) -> None:
+    """Nobody is slower."""
+    with StepMonitor(job.comm, every=given.every, log=given.log) as step:
+        steps(job, step, 2 * given.steps, given.sleep)
+
+
+def without(job, given) -> None:
+    """A program that never calls ready()."""
+    with StepMonitor(job.comm, every=5) as step:
+        steps(job, step, 12, 0.001, ready=False)
+
+
+def stall(job, given) -> None:
+    """The last rank computes for long."""
+    with StepMonitor(job.comm, every=5, stall_after=0.5, log=given.log) as step:
+        steps(job, step, 7, 0.001)
+        if job.rank == job.size - 1:
+            time.sleep(3.0)
+        steps(job, step, 7, 0.001)
+
+
+def stop(job, given) -> None:
+    """The last rank is stopped by a signal, and continued by a process of its own."""
+    with StepMonitor(job.comm, every=5, stall_after=1.0) as step:
+        steps(job, step, 7, 0.1)
+        if job.rank == job.size - 1:
+            subprocess.Popen(["sh", "-c", f"sleep 5; kill -CONT {os.getpid()}"])
+            os.kill(os.getpid(), signal.SIGSTOP)
+        steps(job, step, 7, 0.001)
+
+
+def leave(job, given) -> None:
+    """The last rank leaves by an exception; the others come to the end."""
+    step_monitor.CLOSE_S = 0.5
+    try:
+        with StepMonitor(job.comm, every=5, log=given.log) as step:
+            steps(job, step, 7, 0.001)
+            if job.rank == job.size - 1:
+                raise ArithmeticError
+    except ArithmeticError:
+        pass
+    time.sleep(1.0)
+
+
+def different(job, given) -> None:
+    """The ranks do not agree; each says so."""
+    try:
+        with StepMonitor(job.comm, every=5 + job.rank):
+            raise AssertionError("it was entered")
+    except StepMonitorError as error:
+        assert "every must be the same on all ranks, and is 5 on rank 0, 6 on rank 1" in str(error), error
+
+
+def freed(job, given) -> None:
+    """A communicator that the program frees: first too early, then before the monitor begins."""
+    comm = job.comm.Dup()
+    step = StepMonitor(comm, every=5)
+    try:
+        with step:
+            steps(job, step, 7, 0.001)
+            comm.Free()
+            step()
+        raise AssertionError("nothing was noticed")
+    except StepMonitorError as error:
+        assert str(error) == "the communicator of this StepMonitor was freed; end its `with` before that", error
+    try:
+        StepMonitor(comm).__enter__()
+        raise AssertionError("nothing was noticed")
+    except StepMonitorError as error:
+        assert "MPI.COMM_NULL: it was freed" in str(error), error
+
+
+SCENARIOS = {f.__name__: f for f in (slow, clean, without, stall, stop, leave, different, freed)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scenarios", nargs="+", choices=SCENARIOS)
+    parser.add_argument("--torch", action="store_true")
+    parser.add_argument("--log")
+    parser.add_argument("--textfile")
+    parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=40, help="of each half")
+    parser.add_argument("--sleep", type=float, default=0.02, help="seconds of a step")
+    parser.add_argument("--slower-by", type=float, default=0.5, help="share of a step")
+    given = parser.parse_args()
+    job = OverTorch() if given.torch else OverMpi()
+    for name in given.scenarios:
+        if job.rank == 0:
+            print(f"== {name}", file=sys.stderr, flush=True)
+        SCENARIOS[name](job, given)
+    if given.torch:
+        import torch
+
+        torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
