@@ -13,10 +13,11 @@ import numpy as np
 
 from ..units import parse_duration
 from .blocks import HEAD, START, Block, block_of, empty_row
+from .carrier import transport_of
 from .common_clock import CommonClock, error_of_two
 from .observer import Job, Observer
 from .side_line import Address, SideLine, new_key
-from .transport import Gathering, StepMonitorError, Transport, transport_of
+from .transport import Gathering, StepMonitorError, Transport
 from .watchdog import Answerer, Asker, Progress, Watchdog
 from .words import MOST_NAMED
 

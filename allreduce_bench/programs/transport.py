@@ -1,4 +1,4 @@
-"""What StepMonitor needs from whatever carries messages between the ranks, and which carrier a program has."""
+"""What StepMonitor needs from whatever carries messages between the ranks."""
 
 from typing import Any, Protocol
 
@@ -42,21 +42,3 @@ class Transport(Protocol):
 
     def free(self) -> None:
         """Give back what was made for the monitor; only after all that was begun has ended, on all ranks."""
-
-
-def transport_of(comm: Any) -> Transport:
-    """The carrier of a communicator of mpi4py, or of a process group of torch (None: the default one).
-
-    All ranks of it must call this. Raises StepMonitorError and TypeError, with one sentence.
-    """
-    origins = {base.__module__.partition(".")[0] for base in type(comm).__mro__}
-    if comm is None or "torch" in origins:
-        from .torch_transport import TorchTransport
-
-        return TorchTransport(comm)
-    if "mpi4py" not in origins:
-        kind = type(comm).__name__
-        raise TypeError(f"StepMonitor: expected a communicator of mpi4py or a process group of torch, found {kind}")
-    from .mpi_transport import MpiTransport
-
-    return MpiTransport(comm)

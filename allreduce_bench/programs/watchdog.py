@@ -87,11 +87,13 @@ class Watchdog(threading.Thread):
                 found = self._receive(0.0)
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread; a stall that has just ended is told."""
         self._closing.set()
         if self.line is not None:
             self.line.wake()
         self.join(2 * TURN_S)
+        if not self.is_alive():
+            self._tell_end()
         if self.line is not None and not self.is_alive():
             self.line.close()
 

@@ -136,10 +136,9 @@ def test_an_exception_is_kept_and_nothing_is_asked_of_other_ranks(alone, tmp_pat
 
 
 def test_it_loads_nothing_that_measures_starts_or_reports():
-    program = "import sys, allreduce_bench.programs.mpi_transport; from allreduce_bench import StepMonitor; print(*sys.modules)"
-    program = program.replace("import sys, allreduce_bench.programs.mpi_transport;", "import sys;")
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=with_package())
-    loaded = set(result.stdout.split())
+    program = "import sys; from allreduce_bench import StepMonitor; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    loaded = set(subprocess.check_output(command, text=True, env=with_package()).split())
     assert "allreduce_bench.programs.watchdog" in loaded
     heavy = {"pandas", "rich", "scipy", "matplotlib", "click", "jinja2", "torch", "mpi4py"}
     assert not heavy & {name.partition(".")[0] for name in loaded}
@@ -167,7 +166,7 @@ def python(request):
 def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
     in_turn(RANKS.index(ranks), python)
     log, textfile = tmp_path / "steps.jsonl", tmp_path / "allreduce_bench.prom"
-    status, words = mpirun(python, ranks, "watched_steps.py", "slow", "--log", str(log), "--textfile", str(textfile))
+    status, words = mpirun(python, ranks, "watched_steps.py", "slow", "--lines", str(log), "--textfile", str(textfile))
     assert status == 0, words
     lines = read(log)
     assert lines[0]["kind"] == "start" and lines[0]["schema"] == "allreduce-bench-steps-1"
@@ -184,35 +183,25 @@ def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
     assert len(told) == ranks and len({*told.values()}) == 1
     if ranks > 2:
         assert ["slow", ranks - 1] in json.loads(told["0"])
-        assert len(re.findall(rf"^StepMonitor: step \d+: rank {ranks - 1} is \d+ % slower than the others", words, re.MULTILINE)) == 1
+        said = rf"^StepMonitor: step \d+: rank {ranks - 1} is \d+ % slower than the others"
+        assert len(re.findall(said, words, re.MULTILINE)) == 1
 
 
 @needs_mpi
-def test_a_stall_is_named_and_its_end_is_told(python, tmp_path):
+def test_stalls_are_named_and_misuse_and_ranks_that_leave_hang_nobody(python, tmp_path):
     log = tmp_path / "steps.jsonl"
-    status, words = mpirun(python, 4, "watched_steps.py", "stall", "without", "--log", str(log))
+    scenarios = ("stall", "stop", "without", "different", "freed", "leave")
+    status, words = mpirun(python, 3, "watched_steps.py", *scenarios, "--lines", str(log))
     assert status == 0, words
-    assert re.search(r"^StepMonitor: no step has ended for \d+ s, step 7 is in progress: rank 3 is not ready$", words, re.MULTILINE), words
-    assert re.search(r"^StepMonitor: step 7 has ended after \d+ s: the stall is over$", words, re.MULTILINE), words
-    first, last = (line for line in read(log) if line["kind"] == "stall")
-    assert first["behind"] == last["behind"] == [3] and first["step"] == last["step"] == 7
-    assert not first["is_over"] and last["is_over"] and last["stall_s"] > first["stall_s"]
-    without = words.partition("== without")[2]
-    assert without.count("StepMonitor: ") == without.count("no rank calls ready()") == 1
-
-
-@needs_mpi
-def test_a_rank_that_is_stopped_does_not_answer(python):
-    status, words = mpirun(python, 3, "watched_steps.py", "stop")
-    assert status == 0, words
-    assert re.search(r"no step has ended for \d+ s, step 7 is in progress: rank 2 does not answer \(stopped", words), words
+    said = {name: lines for name, lines in re.findall(r"^== (\w+)\n((?:StepMonitor: .*\n)*)", words, re.MULTILINE)}
+    in_step_7 = r"StepMonitor: no step has ended for \d+ s, step 7 is in progress: rank 2"
+    over = r"StepMonitor: step 7 has ended after \d+ s: the stall is over\n"
+    assert re.fullmatch(rf"{in_step_7} is not ready\n{over}", said["stall"]), words
+    assert re.match(rf"{in_step_7} does not answer \(stopped, ended, or busy .*\n", said["stop"]), words
     assert "rank 0 does not ask" not in words
-
-
-@needs_mpi
-def test_misuse_and_ranks_that_leave_hang_nobody(python, tmp_path):
-    log = tmp_path / "steps.jsonl"
-    status, words = mpirun(python, 3, "watched_steps.py", "different", "freed", "leave", "--log", str(log))
-    assert status == 0, words
-    assert words.count("StepMonitor: the last steps are not known") == 1
+    assert said["without"].count("StepMonitor: ") == said["without"].count("no rank calls ready()") == 1
+    assert said["different"] == "" and "the last steps are not known" in said["leave"]
+    first, last = (line for line in read(log) if line["kind"] == "stall")
+    assert first["behind"] == last["behind"] == [2] and first["step"] == last["step"] == 7
+    assert not first["is_over"] and last["is_over"] and last["stall_s"] > first["stall_s"]
     assert not read(log)[-1]["complete"]

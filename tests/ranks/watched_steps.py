@@ -45,6 +45,11 @@ class OverTorch:
         import torch
         from torch import distributed
 
+        try:
+            StepMonitor().__enter__()
+            raise AssertionError("it was entered")
+        except StepMonitorError as error:
+            assert str(error).endswith("torch.distributed.init_process_group() to be called before it"), error
         distributed.init_process_group("gloo")
         self.comm, self._distributed, self._torch = None, distributed, torch
         self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
@@ -69,7 +74,7 @@ def steps(job, step: StepMonitor, count: int, sleep_s: float, slower_by: float =
 def slow(job, given) -> None:
     """The last rank is slower for some steps, and then no more; all ranks get the same alerts."""
     alerts: list = []
-    files = {"log": given.log, "textfile": given.textfile}
+    files = {"log": given.lines, "textfile": given.textfile}
     with StepMonitor(job.comm, every=given.every, on_alert=alerts.append, **files) as step:
         steps(job, step, given.steps, given.sleep, 0.0)
         steps(job, step, given.steps, given.sleep, given.slower_by)
@@ -78,7 +83,7 @@ def slow(job, given) -> None:
 
 def clean(job, given) -> None:
     """Nobody is slower."""
-    with StepMonitor(job.comm, every=given.every, log=given.log) as step:
+    with StepMonitor(job.comm, every=given.every, log=given.lines) as step:
         steps(job, step, 2 * given.steps, given.sleep)
 
 
@@ -90,7 +95,7 @@ def without(job, given) -> None:
 
 def stall(job, given) -> None:
     """The last rank computes for long."""
-    with StepMonitor(job.comm, every=5, stall_after=0.5, log=given.log) as step:
+    with StepMonitor(job.comm, every=5, stall_after=0.5, log=given.lines) as step:
         steps(job, step, 7, 0.001)
         if job.rank == job.size - 1:
             time.sleep(3.0)
@@ -111,7 +116,7 @@ def leave(job, given) -> None:
     """The last rank leaves by an exception; the others come to the end."""
     step_monitor.CLOSE_S = 0.5
     try:
-        with StepMonitor(job.comm, every=5, log=given.log) as step:
+        with StepMonitor(job.comm, every=5, log=given.lines) as step:
             steps(job, step, 7, 0.001)
             if job.rank == job.size - 1:
                 raise ArithmeticError
@@ -155,7 +160,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scenarios", nargs="+", choices=SCENARIOS)
     parser.add_argument("--torch", action="store_true")
-    parser.add_argument("--log")
+    parser.add_argument("--lines")
     parser.add_argument("--textfile")
     parser.add_argument("--every", type=int, default=10)
     parser.add_argument("--steps", type=int, default=40, help="of each half")

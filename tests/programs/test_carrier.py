@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.programs.transport import transport_of
+from allreduce_bench.programs.carrier import transport_of
 
 
 @pytest.mark.parametrize("comm", [0, "world", object()])
