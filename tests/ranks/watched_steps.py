@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from allreduce_bench import StepMonitor
-from allreduce_bench.programs import step_monitor
+from allreduce_bench.programs import step_monitor, watchdog
 from allreduce_bench.programs.transport import StepMonitorError
 
 POLL_S = 0.0002
@@ -60,11 +60,10 @@ class OverTorch:
         assert values[0] == self.size
 
 
-def steps(job, step: StepMonitor, count: int, sleep_s: float, slower_by: float = 0.0, *, ready: bool = True) -> None:
-    """So many steps, those of the last rank longer by this share."""
-    own_s = sleep_s * (1 + slower_by * (job.rank == job.size - 1))
+def steps(job, step: StepMonitor, count: int, sleep_s: float, *, ready: bool = True) -> None:
+    """So many steps."""
     for _ in range(count):
-        time.sleep(own_s)
+        time.sleep(sleep_s)
         if ready:
             step.ready()
         job.allreduce()
@@ -72,19 +71,16 @@ def steps(job, step: StepMonitor, count: int, sleep_s: float, slower_by: float =
 
 
 def slow(job, given) -> None:
-    """The last rank is slower for some steps, and then no more; all ranks get the same alerts."""
+    """A rank is slower until an alert, which comes on all ranks after the same step."""
     alerts: list = []
     files = {"log": given.lines, "textfile": given.textfile}
+    count, own_s = 0, given.sleep * (1 + given.slower_by * (job.rank == given.who % job.size))
     with StepMonitor(job.comm, every=given.every, on_alert=alerts.append, **files) as step:
-        steps(job, step, given.steps, given.sleep, 0.0)
-        steps(job, step, given.steps, given.sleep, given.slower_by)
-    print(f"rank {job.rank} alerts {json.dumps([(alert.kind, alert.rank) for alert in alerts])}", flush=True)
-
-
-def clean(job, given) -> None:
-    """Nobody is slower."""
-    with StepMonitor(job.comm, every=given.every, log=given.lines) as step:
-        steps(job, step, 2 * given.steps, given.sleep)
+        while count < given.steps and not (alerts and given.until_alert):
+            steps(job, step, 1, own_s)
+            count += 1
+    told = [(alert.kind, alert.rank) for alert in alerts]
+    print(f"rank {job.rank} after {count} steps: {json.dumps(told)}", flush=True)
 
 
 def without(job, given) -> None:
@@ -98,16 +94,17 @@ def stall(job, given) -> None:
     with StepMonitor(job.comm, every=5, stall_after=0.5, log=given.lines) as step:
         steps(job, step, 7, 0.001)
         if job.rank == job.size - 1:
-            time.sleep(3.0)
+            time.sleep(2.5)
         steps(job, step, 7, 0.001)
 
 
 def stop(job, given) -> None:
     """The last rank is stopped by a signal, and continued by a process of its own."""
+    watchdog.ANSWER_S = 1.0
     with StepMonitor(job.comm, every=5, stall_after=1.0) as step:
         steps(job, step, 7, 0.1)
         if job.rank == job.size - 1:
-            subprocess.Popen(["sh", "-c", f"sleep 5; kill -CONT {os.getpid()}"])
+            subprocess.Popen(["sh", "-c", f"sleep 4; kill -CONT {os.getpid()}"])
             os.kill(os.getpid(), signal.SIGSTOP)
         steps(job, step, 7, 0.001)
 
@@ -153,7 +150,7 @@ def freed(job, given) -> None:
         assert "MPI.COMM_NULL: it was freed" in str(error), error
 
 
-SCENARIOS = {f.__name__: f for f in (slow, clean, without, stall, stop, leave, different, freed)}
+SCENARIOS = {f.__name__: f for f in (slow, without, stall, stop, leave, different, freed)}
 
 
 def main() -> None:
@@ -163,9 +160,11 @@ def main() -> None:
     parser.add_argument("--lines")
     parser.add_argument("--textfile")
     parser.add_argument("--every", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=40, help="of each half")
-    parser.add_argument("--sleep", type=float, default=0.02, help="seconds of a step")
-    parser.add_argument("--slower-by", type=float, default=0.5, help="share of a step")
+    parser.add_argument("--steps", type=int, default=1000, help="at most, of the scenario slow")
+    parser.add_argument("--until-alert", action="store_true", help="end that scenario with the first alert")
+    parser.add_argument("--sleep", type=float, default=0.01, help="seconds of its steps")
+    parser.add_argument("--slower-by", type=float, default=1.0, help="share of its steps")
+    parser.add_argument("--who", type=int, default=-1, help="the rank that is slower")
     given = parser.parse_args()
     job = OverTorch() if given.torch else OverMpi()
     for name in given.scenarios:
