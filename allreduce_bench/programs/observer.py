@@ -1,4 +1,4 @@
-"""What is made of the steps: alerts on all ranks, the same everywhere; files and sentences on rank 0."""
+"""What is made of the steps: alerts, the same on all ranks that want them; files and sentences on rank 0."""
 
 from collections import deque
 from collections.abc import Callable
@@ -51,7 +51,7 @@ class Observer:
             return
         has_ready = not np.isnan(block.ready_s).all()
         alerts: list[Alert] = []
-        if has_ready and len(self.job.node_of) > 1:
+        if has_ready and len(self.job.node_of) > 1 and (self.job.rank == 0 or self.on_alert):  # else nobody asks
             self.alarm.clock_error_s = block.clock_error_s
             alerts = self.alarm.update(block.ready_s, block.step_s)
         if self.job.rank == 0:
