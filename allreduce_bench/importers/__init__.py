@@ -8,7 +8,7 @@ folder), `merge` (several runs as one).
 
 from .keep import keep
 from .points import points
-from .reading import read, recognise
+from .reading import parts_of_logs, read, recognise
 from .row import Asked, Imported, LogError, LogWarning
 
-__all__ = ["Asked", "Imported", "LogError", "LogWarning", "keep", "points", "read", "recognise"]
+__all__ = ["Asked", "Imported", "LogError", "LogWarning", "keep", "parts_of_logs", "points", "read", "recognise"]

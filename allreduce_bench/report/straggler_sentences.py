@@ -1,0 +1,197 @@
+"""What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is named."""
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import NamedTuple
+
+from ..lateness.arrivals import Arrivals
+from ..lateness.stragglers import (
+    BELOW_CLOCK,
+    BELOW_NOISE,
+    NO_SINGLE_CAUSE,
+    NODE,
+    ONE_RANK,
+    SMALL_WAIT,
+    TOO_FEW_STEPS,
+    StragglerReport,
+    Suspect,
+    straggler_report,
+)
+from ..units import format_ranges, format_time
+
+LEAST_P = 1e-9  # a smaller p-value is not told apart
+MINUTE_S, HOUR_S = 60.0, 3600.0
+MOST_SUSPECTS = 4  # that have sentences of their own
+
+HOW_TO_MEASURE = (
+    "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
+    " one with --compute 20ms, or inject lateness with --arrival one-late"
+)
+
+
+class Judged(NamedTuple):
+    """Arrivals with what they say."""
+
+    what: str  # of what: `ring, 1 MiB, 8 ranks`; empty: all that there is
+    arrivals: Arrivals
+    report: StragglerReport
+
+
+def judged(what: str, arrivals: Arrivals) -> Judged:
+    """The arrivals with their report."""
+    return Judged(what, arrivals, straggler_report(arrivals))
+
+
+def verdict_sentences(judged: Judged) -> list[str]:
+    """The verdict, its reasons and its price; one sentence each, the verdict first."""
+    report = judged.report
+    if report.silence:
+        return [f"no rank is named: {_SILENCE[report.silence](judged)}", *_wait_sentences(report)]
+    causes = report.causes
+    named = causes or report.suspects[:1]
+    told = [sentence for suspect in named[:MOST_SUSPECTS] for sentence in _suspect_sentences(suspect, judged)]
+    if len(named) > MOST_SUSPECTS:
+        told.append(f"{len(named) - MOST_SUSPECTS} more are named in the table")
+    if len(causes) > 1:
+        told.append(f"without all of them steps would take {_percent(report.cost_share)} less time")
+    if not causes:
+        told.append(f"this is no cause of a long wait: ranks wait {_percent(report.waiting_share)} of the time for the last")
+    return [*told, *_wait_sentences(report), *_rest_sentences(report)]
+
+
+def name_of(suspect: Suspect, arrivals: Arrivals) -> str:
+    """`rank 5 on node n3`, `node n3 (ranks 4-7)`."""
+    node = arrivals.nodes[suspect.node] if arrivals.nodes else str(suspect.node)
+    several = len(set(arrivals.node_of)) > 1
+    if suspect.kind == NODE:
+        return f"node {node} ({_ranks(suspect.ranks)})"
+    return f"{_ranks(suspect.ranks)} on node {node}" if several else _ranks(suspect.ranks)
+
+
+def since_words(suspect: Suspect, judged: Judged) -> str:
+    """`since step 420, minute 7.0`, `from step 420 to step 460`; empty where it was always so."""
+    begins, ends = suspect.from_step > 0, suspect.to_step < judged.report.steps
+    first, last = _moment(suspect.from_step, judged.arrivals), _moment(suspect.to_step, judged.arrivals)
+    if begins and ends:
+        return f"from {first} to {last}"
+    return f"since {first}" if begins else f"until {last}" if ends else ""
+
+
+def p_words(p_value: float) -> str:
+    """`p < 1e-09`, `p = 0.0032`."""
+    return f"p < {LEAST_P:.0e}" if p_value < LEAST_P else f"p = {p_value:.2g}"
+
+
+def idle_words(idle_rank_s: float) -> str:
+    """`12.4 rank-hours`, or seconds of ranks where that is little."""
+    if idle_rank_s >= HOUR_S:
+        return f"{idle_rank_s / HOUR_S:.3g} rank-hours"
+    return f"{idle_rank_s:.3g} rank-seconds"
+
+
+def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    report = judged.report
+    who, since = name_of(suspect, judged.arrivals), since_words(suspect, judged)
+    chance = len(suspect.ranks) / report.ranks
+    last = f"arrives last in {_percent(suspect.last_share)} of steps"
+    by_chance = f"{_percent(chance)} would be chance, {p_words(suspect.p_value)}"
+    without_s = report.step_s * (1 - suspect.cost_share)
+    times = f"without it the median step takes {format_time(without_s)} instead of {format_time(report.step_s)}"
+    return [
+        f"{who} {last} and costs {_percent(suspect.cost_share)} of the step; {times},"
+        f" and all steps together {_duration(suspect.saved_s)} less",
+        f"it is {_percent(suspect.slower_by)} slower than the median rank (robust z {suspect.z:.3g}; {by_chance})"
+        f" and explains {_percent(suspect.explains_share)} of the lasting wait",
+        *([f"it is slow {since}; in the other steps it is not"] if since else []),
+    ]
+
+
+def _wait_sentences(report: StragglerReport) -> list[str]:
+    if not isfinite(report.idle_rank_s) or report.idle_rank_s <= 0:
+        return []
+    share = f" ({_percent(report.wait_share)} of the time of all ranks)" if isfinite(report.wait_share) else ""
+    return [f"all ranks together waited {idle_words(report.idle_rank_s)}{share} in {report.steps} steps"]
+
+
+def _rest_sentences(report: StragglerReport) -> list[str]:
+    """What has no cause."""
+    by_chance = report.wait_share - report.lasting_share
+    rest = []
+    if report.unexplained_share >= 0.005:
+        rest.append(f"{_percent(report.unexplained_share)} of the lasting wait is unexplained")
+    if isfinite(by_chance) and by_chance > 0:
+        rest.append(f"{_percent(by_chance / report.wait_share)} of all waiting is chance: no rank causes it lastingly")
+    return rest
+
+
+def _few_steps(judged: Judged) -> str:
+    return f"{judged.report.steps} steps are too few to tell a slow rank from chance"
+
+
+def _one_rank(judged: Judged) -> str:
+    return "one rank alone has nobody to be compared with"
+
+
+def _below_clock(judged: Judged) -> str:
+    error = format_time(judged.arrivals.clock_error_s)
+    share = _percent(judged.report.clock_share)
+    return (
+        f"the clocks of the ranks agree to {error} only; no rank is later than the others by three times that,"
+        f" {share} of the step"
+    )
+
+
+def _small_wait(judged: Judged) -> str:
+    return (
+        f"ranks wait {_percent(judged.report.waiting_share)} of the step for the last one; a cause is named where that"
+        " is 10 % or more"
+    )
+
+
+def _below_noise(judged: Judged) -> str:
+    return (
+        f"ranks wait {_percent(judged.report.waiting_share)} of the step, but now for one rank and now for another;"
+        f" a lasting lateness below {_percent(judged.report.noise_share)} of the step is not told from chance here"
+    )
+
+
+def _no_single_cause(judged: Judged) -> str:
+    return (
+        f"ranks wait {_percent(judged.report.waiting_share)} of the step and differ lastingly, but no rank and no node"
+        " stands out from the others"
+    )
+
+
+_SILENCE: dict[str, Callable[[Judged], str]] = {  # code -> why
+    TOO_FEW_STEPS: _few_steps,
+    ONE_RANK: _one_rank,
+    BELOW_CLOCK: _below_clock,
+    SMALL_WAIT: _small_wait,
+    BELOW_NOISE: _below_noise,
+    NO_SINGLE_CAUSE: _no_single_cause,
+}
+
+
+def _moment(step: int, arrivals: Arrivals) -> str:
+    """`step 420, minute 7.0`; without a clock of the steps `step 420`."""
+    if arrivals.begin_s is None or not 0 <= step < len(arrivals.begin_s):
+        return f"step {step}"
+    after_s = float(arrivals.begin_s[step] - arrivals.begin_s[0])
+    when = f"minute {after_s / MINUTE_S:.1f}" if after_s >= MINUTE_S else f"second {after_s:.3g}"
+    return f"step {step}, {when}" if isfinite(after_s) else f"step {step}"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank{'s' * (len(ranks) > 1)} {format_ranges(ranks)}"
+
+
+def _percent(share: float) -> str:
+    """`11.8 %`; below 1 % with one digit that counts."""
+    percent = 100 * share
+    if not isfinite(percent):
+        return "an unknown share"
+    return f"{percent:.0f} %" if percent >= 99.95 else f"{percent:.3g} %" if percent >= 1 else f"{percent:.1g} %"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / HOUR_S:.3g} h" if seconds >= HOUR_S else format_time(seconds)
