@@ -7,8 +7,8 @@ import click
 
 from ..runs.dtypes import DTYPES
 from ..runs.plan import LARGEST_SEED, OPS, Plan
-from ..runs.schema import CACHES, SYNCS
-from .types import DTYPE, DURATION, EXECUTOR_NAMES, GROUPS, NAMES, OP, RANKS, SHARE, SIZE, SIZES
+from ..runs.schema import CACHES, SYNCS, WORKS
+from .types import DTYPE, DURATION, EXECUTOR_NAMES, GROUPS, NAMES, OP, RANKS, SHARE, SIZE, SIZES, parsed
 
 SHOWN: dict[str, Any] = {"show_default": True}
 
@@ -176,5 +176,35 @@ DEFINED = (
         default=Plan.groups,
         metavar="N",
         help="All-reduce in groups at the same time, and in one alone: 2 (halves), mod:8, div:8 (consecutive ranks).",
+    ),
+)
+
+
+def _parse_slowdown(text: str) -> str:
+    from ..runs.injected import parse_slowdown  # late: few runs slow a rank down
+
+    return parse_slowdown(text)
+
+
+BEFORE_A_CALL = (
+    click.option(
+        "--compute",
+        type=DURATION,
+        help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
+        "[default: none].",
+    ),
+    click.option(
+        "--work",
+        type=click.Choice(WORKS),
+        default=Plan.work,
+        **SHOWN,
+        help="Work of --compute; spin: as many operations on each rank as take that time on the median rank; sleep: "
+        "no work, for ranks that share cores.",
+    ),
+    click.option(
+        "--inject-slowdown",
+        type=parsed("rank:share", _parse_slowdown),
+        multiple=True,
+        help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
     ),
 )

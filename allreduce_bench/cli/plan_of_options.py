@@ -61,6 +61,7 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     if is_there:
         plan = _stored_plan(folder, plan, request.asked, control.no_limit)
     refuse_long_run(plan, control.no_limit)
+    _refuse_long_phase(plan, control.timeout_s)
     refuse_unplanned(control.limits, plan)
     chosen_launches(plan, control.only)
     teach_numpy(plan.dtype)
@@ -125,6 +126,20 @@ def refuse_short_timeout(timeout_s: float) -> None:
     """Raises PlanError for a timeout so short that it would end healthy launches."""
     if timeout_s < SHORTEST_TIMEOUT_S:
         raise PlanError(f"--timeout: {timeout_s:g} s would end healthy launches; use at least 1s")
+
+
+def _refuse_long_phase(plan: Plan, timeout_s: float) -> None:
+    """Raises PlanError for a phase of work in which the launch would be taken for one that hangs."""
+    if not plan.compute_s:
+        return
+    from ..runs.injected import longest_phase_s  # late: few runs have a phase of work
+
+    phase_s = longest_phase_s(plan.compute_s, plan.inject_slowdown)
+    if phase_s >= timeout_s:
+        raise PlanError(
+            f"--compute: a phase of work of {phase_s:g} s is not shorter than the --timeout of {timeout_s:g} s, after "
+            "which a launch is ended; use a shorter phase, or a longer --timeout"
+        )
 
 
 def refuse_under_launcher(asked: Collection[str]) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OPTION_OF = {  # where a field of the plan has another name
     "cell_time_s": "cell_time",
     "min_time_s": "min_time",
+    "compute_s": "compute",
     "segment_nbytes": "segment",
     "link_rate_bytes_per_s": "link_rate",
     "executors": "executor",
@@ -32,7 +33,7 @@ OPTION_OF = {  # where a field of the plan has another name
 IN_PLAN = (
     *("dtype", "op", "launches", "iters", "precision", "warmups", "cell_time_s", "min_time_s", "seed"),
     *("segment_nbytes", "pretend_ranks_per_node", "sync", "record", "back_to_back", "cache", "floors", "check"),
-    *("groups", "thread_level"),
+    *("groups", "thread_level", "compute_s", "work", "inject_slowdown"),
 )
 IN_START = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
 

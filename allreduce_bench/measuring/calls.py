@@ -6,7 +6,7 @@ in seconds. Differences of one rank's stamps need no common clock; whatever comp
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from mpi4py import MPI
@@ -24,18 +24,28 @@ TimedLoop = Callable[[int, CommonStart | None], np.ndarray]  # see `executing.Pr
 FurtherColumns = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]  # of entry and exit, on rank 0
 
 
+class Approach(Protocol):
+    """What each rank does before it enters a call; see `work`."""
+
+    def timed(self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
+        """As `Timing.batch` [5, call]: after the rows of plain calls when the rank began, and when it was ready."""
+
+
 class Timing(NamedTuple):
     """How calls are timed: each that `turn` gives, or, with a `loop`, by that; by the clock `now`."""
 
     turn: Turn
     now: Callable[[], float] = perf_counter
     loop: TimedLoop | None = None
+    approach: Approach | None = None  # its loop is Python's
 
     def batch(self, sync: Sync, calls: int) -> np.ndarray:
         """Entry, exit (seconds on the own clock) and whether it was on time, of `calls` calls of this rank: [3, call].
 
         A loop of its own reads the clock of perf_counter only.
         """
+        if self.approach is not None:
+            return self.approach.timed(self.turn, sync, self.now, calls)
         if self.loop is None or self.now is not perf_counter:
             return timed(self.turn, sync, self.now, calls)
         return self.loop(calls, sync.common_start())
@@ -67,7 +77,8 @@ class CellTimes(NamedTuple):
     calls: dict[str, list]  # a column of REPETITIONS -> its value of each call; None: not known
     warmups: int
     facts: dict  # columns of CELLS
-    stamps: np.ndarray | None  # float64 [2, call, rank]: entry and exit, seconds on the common clock, if there is one
+    stamps: np.ndarray | None  # float64 [2 or 4, call, rank]: begin and ready where ranks do something before a call,
+    # entry and exit; seconds on the common clock; None: there is none
     findings: list[dict]
     unusable: str | None  # why no timed call is valid, as all ranks know; None: some are
 
@@ -89,7 +100,7 @@ class TimedCalls:
         """`further_columns`: what else is wanted of every call."""
         self.comm, self.further_columns, self.warmups = comm, further_columns, 0
         self.span: list[float] = []  # first entry and last exit on the own clock
-        self._blocks: list[np.ndarray] = []  # [rank, 3, call] each
+        self._blocks: list[np.ndarray] = []  # [rank, 3 or 5, call] each
         self._syncs: list[str] = []  # the name of the common start of each call
         self._valid_s: list[float] = []  # of those that are no warm-ups
         self._late = 0  # calls in a row, up to the last, to which some rank was late
@@ -99,18 +110,18 @@ class TimedCalls:
         self.warmups, self._valid_s, self._late = len(self._syncs), [], 0
 
     def add(self, block: np.ndarray, sync: Sync) -> None:
-        """Take in [3, call] of every rank: entry, exit, on time; all ranks must."""
+        """Take in what `Timing.batch` gives on every rank; all ranks must."""
         calls = block.shape[1]
         if calls == 0:
             return
         self.span = [*self.span[:1], *([] if self.span else [block[0, 0]]), block[1, -1]]
         self._syncs += [sync.name] * calls
-        blocks = np.empty((self.comm.size, 3, calls)) if self.comm.rank == 0 else None
+        blocks = np.empty((self.comm.size, *block.shape)) if self.comm.rank == 0 else None
         self.comm.Gather(block, blocks)
         if blocks is None:
             return
         self._blocks.append(blocks)
-        entry, exit, on_time = blocks.transpose(1, 2, 0)
+        entry, exit, on_time, *_ = blocks.transpose(1, 2, 0)
         all_on_time = on_time.all(axis=1)
         valid = all_on_time & ~ran_backwards(entry, exit).any(axis=1)
         self._valid_s += durations(entry, exit)["time_s"][valid].tolist()
@@ -127,7 +138,7 @@ class TimedCalls:
         lines = self.comm.gather(line)
         if lines is None:
             return CellTimes({}, self.warmups, {}, None, [], self.comm.bcast(None))
-        entry, exit, on_time = np.concatenate(self._blocks, axis=2).transpose(1, 2, 0)
+        entry, exit, on_time, *before = np.concatenate(self._blocks, axis=2).transpose(1, 2, 0)
         backwards = ran_backwards(entry, exit)
         valid = on_time.all(axis=1) & ~backwards.any(axis=1)
         timed = np.flatnonzero(valid[self.warmups :]) + self.warmups
@@ -137,11 +148,10 @@ class TimedCalls:
         stamps = None
         unsteady = [rank for rank, line in enumerate(lines) if line is None]
         if not unsteady and not backwards.any():
-            stamps = np.array(
-                [np.column_stack([line.common(own) for line, own in zip(lines, kind.T)]) for kind in (entry, exit)]
-            )
+            kinds = (*before, entry, exit)
+            stamps = np.array([np.column_stack([line.common(own) for line, own in zip(lines, k.T)]) for k in kinds])
             facts["clock_error_s"] = max(line.error_s for line in lines)
-            columns |= arrivals(*stamps) if self.comm.size > 1 else {}
+            columns |= arrivals(*stamps[-2:]) if self.comm.size > 1 else {}
         backwards_ranks = np.flatnonzero(backwards.any(axis=0)).tolist()
         findings = _findings(unsteady, backwards_ranks, fell_back=len(set(self._syncs)) > 1)
         unusable = None if timed.size else _why_unusable(backwards_ranks)

@@ -20,7 +20,7 @@ from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .budget import share
-from .calls import CellTimes, TimedLoop, Turn
+from .calls import Approach, CellTimes, TimedLoop, Turn
 from .context import Context, after_first_call, reason_to_skip
 from .schedules import proved_steps
 
@@ -116,8 +116,18 @@ def _repeated_calls(
     loop: TimedLoop | None = None,
 ) -> CellTimes:
     left_s = None if context.deadline is None else max(0.0, context.deadline - time.time())
+    approach, columns = _approach(context, cell), context.further_columns
     budget = share(context.plan, cell, cells_left, left_s, time.perf_counter())
-    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, context.further_columns, checks, loop)
+    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, columns, checks, loop, approach)
+
+
+def _approach(context: Context, cell: Cell) -> Approach | None:
+    """What ranks do before each call of an all-reduce; None: nothing."""
+    if not context.plan.compute_s or cell.executor == FLOOR:
+        return None
+    from .work import work_of  # late: few runs have a phase of work
+
+    return work_of(context.comm, context.plan)
 
 
 def _seed_of_party(context: Context) -> int:

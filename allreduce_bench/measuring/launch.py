@@ -8,7 +8,7 @@ from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
-from ..runs.schema import ALONE, FLOOR, FLOORS
+from ..runs.schema import ALONE, FLOOR, FLOORS, PLAIN_STAMPS
 from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
@@ -116,7 +116,7 @@ def _record(context: Context, recorder: Recorder, facts: dict, times: CellTimes 
         return
     for finding in times.findings:
         recorder.found(finding)
-    if context.plan.record == "all" and times.stamps is not None:
+    if times.stamps is not None and (context.plan.record == "all" or len(times.stamps) > len(PLAIN_STAMPS)):
         facts["stamps"] = recorder.stamps(times.stamps)
     recorder.cell(facts, _rows(facts, times))
 

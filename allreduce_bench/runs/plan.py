@@ -9,7 +9,7 @@ import numpy as np
 from ..units import unknown_word
 from .cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Cell, Cut, CutPrices, Launch, competitor_name, splitmix64
 from .dtypes import DTYPES, MOST_RANKS, is_float
-from .schema import ALONE, CACHES, FLOOR, FLOORS, FORMER_SYNCS, NO_GROUPS, SYNCS, TOGETHER
+from .schema import ALONE, CACHES, FLOOR, FLOORS, FORMER_SYNCS, NO_GROUPS, SYNCS, TOGETHER, WORKS
 from .start import Start
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
@@ -18,7 +18,10 @@ LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 OPS = ("sum", "avg", "prod", "max", "min")
-LATER_FIELDS = {"executors": [EXECUTORS[0]], "window": None, "cuts": [], "cut_prices": None}  # plans may lack them
+LATER_FIELDS = {  # plans may lack them
+    **{"executors": [EXECUTORS[0]], "window": None, "cuts": [], "cut_prices": None},
+    **{"compute_s": 0.0, "work": "spin", "inject_slowdown": []},
+}
 TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
 
 
@@ -63,6 +66,9 @@ class Plan:
     floors: bool = True
     check: Annotated[str, one_of("exact", "bits")] = "exact"
     groups: str = ""  # as parsed by `groups`; empty: none
+    compute_s: NotNegative = 0.0  # a phase of work before each call; 0: none
+    work: Annotated[str, one_of(*WORKS)] = WORKS[0]  # what it does
+    inject_slowdown: tuple[str, ...] = ()  # as parsed by `injected`
     link_rate_bytes_per_s: Annotated[float, at_least(1)] | None = None  # of a node's link, as the user says; else None
     start: Start = field(default_factory=Start)
     executors: Annotated[tuple[str, ...], not_empty] = (EXECUTORS[0],)
@@ -75,6 +81,8 @@ class Plan:
         self._refuse_arithmetic()
         self._refuse_repeating()
         self._refuse_executors()
+        if self.compute_s or self.inject_slowdown:
+            self._refuse_injected()
 
     def _refuse_arithmetic(self) -> None:
         for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):
@@ -119,6 +127,16 @@ class Plan:
                 self.group_size(size)
             except ValueError as error:
                 raise PlanError(str(error)) from error
+
+    def _refuse_injected(self) -> None:
+        from .injected import refuse_slowdowns  # late: few runs inject anything
+
+        if self.groups:
+            raise PlanError("--compute is for ranks that all-reduce together; leave out --groups")
+        try:
+            refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
+        except ValueError as error:
+            raise PlanError(str(error)) from error
 
     def group_size(self, ranks: int) -> int:
         """How many of `ranks` ranks all-reduce together."""

@@ -18,6 +18,9 @@ JSON_END = '"\n}\n'  # of a JSON file, after its checksum
 FLOOR = "floor"  # the executor of what is measured beside the all-reduces, and is none:
 FLOORS = {"null": "empty call", "copy": "local copy", "reduce": "local reduction"}  # reference times, in words
 CACHES = ("warm", "cold")
+PLAIN_STAMPS = ("entry", "exit")  # what the stamps of a cell hold
+STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # where ranks do something before they enter a call
+WORKS = ("spin", "sleep")  # what a phase of work does
 NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
 AFTER_START = "_max_local"  # how names of definitions end that begin with the common start
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
@@ -127,7 +130,7 @@ CELLS = (
     _OTHERS[1],
     _OTHERS[2],
     Column("clock_error_s", "s", "real", "bound of the error of the common clock during the cell"),
-    Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; empty: not kept"),
+    Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; with --compute begin and ready come before them; empty: not kept"),
     _RUN_WHOLE,
     Column("proved", "", "flag", "1: the schedule was proved before it ran; 0: too many ranks; empty for native"),
     Column("steps", "", "whole", "largest number of steps of one rank"),

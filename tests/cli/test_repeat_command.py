@@ -50,6 +50,11 @@ def test_what_a_time_is_comes_back():
     assert parsed(repeat_command(plan)) == plan
 
 
+def test_a_phase_of_work_comes_back():
+    plan = Plan(**CHOICES, compute_s=0.0125, work="sleep", inject_slowdown=("0:12%", "1:0.5%"))
+    assert parsed(repeat_command(plan)) == plan
+
+
 POSITIVE_S = st.floats(0, 1e5, exclude_min=True)
 PRECISIONS = st.floats(0, 1, exclude_min=True, exclude_max=True)
 
