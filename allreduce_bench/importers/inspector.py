@@ -41,6 +41,12 @@ class Communicator(NamedTuple):
         return [self.of_rank[rank].host if rank in self.of_rank else "" for rank in range(self.ranks)]
 
     @property
+    def node_of(self) -> tuple[int, ...]:
+        """Of each rank the number of its host, in the order of their first ranks."""
+        numbers = {host: number for number, host in enumerate(dict.fromkeys(self.hosts))}
+        return tuple(numbers[host] for host in self.hosts)
+
+    @property
     def place(self) -> str:
         """Where its first rank begins."""
         return self.of_rank[min(self.of_rank)].place

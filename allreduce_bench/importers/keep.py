@@ -136,7 +136,7 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
     for rows_of_cell in cells.values():
         mark, calls = _cell(launch, rows_of_cell)
         if len(rows_of_cell) == 1 and rows_of_cell[0].stamps is not None:
-            mark["stamps"] = recorder.stamps(rows_of_cell[0].stamps)
+            mark |= {"stamps": recorder.stamps(rows_of_cell[0].stamps), "clock_error_s": rows_of_cell[0].clock_error_s}
         recorder.cell(mark, calls)
     recorder.seal()
 

@@ -75,6 +75,7 @@ class Imported:
     nccl_tests_s: float | None = None
     stamps: "np.ndarray | None" = field(default=None, repr=False, compare=False)  # float64 [4, call, rank]: begin, ready,
     # entry and exit of each of times_s, seconds on a common clock
+    clock_error_s: float | None = None  # of that clock
     files: tuple[str, ...] = ()  # all that it was read of; empty: `file`
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its launch, as in launches/*.json: hosts, mpi, ...
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # of a CSV: the row as it stands there

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..importer import Importer
 from ..inspector import ALLREDUCE, TITLE, CallTable, Communicator, call_table, chosen_communicator, files_of, logs_of
-from ..inspector_arrivals import stamps_of_calls
+from ..inspector_arrivals import CallStamps, stamps_of_calls
 from ..inspector_lines import recognises
 from ..lines import Log
 from ..row import NATIVE, Asked, Imported
@@ -27,7 +27,7 @@ def read_together(logs: Sequence[Log], asked: Asked) -> list[Imported]:
     """A row for each size and algorithm of the communicator that these files have in common. Raises LogError."""
     communicator = chosen_communicator(logs, asked.communicator, (ALLREDUCE,))
     table = call_table(communicator, (ALLREDUCE,))
-    stamps = stamps_of_calls(communicator, table)
+    stamps = stamps_of_calls(table)
     cells = dict.fromkeys(zip(table.nbytes.tolist(), table.algorithm))
     return [_row(communicator, table, stamps, nbytes, algorithm) for nbytes, algorithm in cells]
 
@@ -45,7 +45,7 @@ IMPORTER = Importer(
 
 
 def _row(
-    communicator: Communicator, table: CallTable, stamps: np.ndarray | None, nbytes: int, algorithm: str
+    communicator: Communicator, table: CallTable, stamps: CallStamps | None, nbytes: int, algorithm: str
 ) -> Imported:
     """The calls of one size and algorithm, without those that took no microsecond."""
     longest_s = np.nanmax(table.time_s, axis=1)
@@ -53,7 +53,6 @@ def _row(
     calls = np.flatnonzero(is_of_cell & (longest_s > 0))
     state: dict[str, Any] = {"state": "left out", "reason": "the log has times of 0"} if not len(calls) else {}
     first = next(iter(communicator.of_rank.values()))
-    kept = stamps is not None and len(calls) > 0
     return Imported(
         file=first.file,
         line=min(call.line for key, call in first.calls.items() if key[0] == ALLREDUCE and call.nbytes == nbytes),
@@ -67,8 +66,9 @@ def _row(
         iterations=1,
         time_definition="nccl_inspector",
         times_s=tuple(longest_s[calls].tolist()),
-        stamps=stamps[:, calls, :] if kept and stamps is not None else None,
+        stamps=stamps.times_s[:, calls, :] if stamps and len(calls) else None,
+        clock_error_s=stamps.clock_error_s if stamps and len(calls) else None,
         files=tuple(dict.fromkeys(part.file for part in communicator.of_rank.values())),
-        facts={"hosts": communicator.hosts} if all(communicator.hosts) else {},
+        facts={"hosts": [host or "unknown" for host in communicator.hosts], "node_of": list(communicator.node_of)},
         **state,
     )
