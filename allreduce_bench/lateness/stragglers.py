@@ -5,6 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrivals import Arrivals
+from .attribution import Attribution, attribution
+from .binomial import chance_of_at_least
+from .job import Job, job_of
+from .localise import Late, localise
+from .slow_units import CLOCK_ERRORS, FEWEST_STEPS, LEAST_SLOWER, nobody
+from .what_if import mean_wait_s
 
 RANK, NODE = "rank", "node"  # kinds of suspects
 
@@ -14,6 +20,11 @@ BELOW_CLOCK = "below clock"  # the clocks of the ranks cannot be compared well e
 SMALL_WAIT = "small wait"  # ranks wait too little to look for a cause
 BELOW_NOISE = "below noise"  # ranks wait by chance, now for one and now for another
 NO_SINGLE_CAUSE = "no single cause"  # ranks differ lastingly, and none of them stands out
+
+LEAST_WAIT = 0.1  # of the step: what those who wait must wait, in the mean, before somebody is called the cause of it
+LEAST_LASTING = 0.01  # of the time of all steps: the lasting part of it
+LEAST_EXPLAINED = 0.8  # of the lasting wait
+NOTHING = Attribution(0.0, 0.0, (), (), 0.0)
 
 
 class Suspect(NamedTuple):
@@ -67,5 +78,85 @@ class StragglerReport(NamedTuple):
 
 
 def straggler_report(arrivals: Arrivals) -> StragglerReport:
-    """Who is slow, and what it costs. Raises ValueError where shapes do not fit."""
-    raise NotImplementedError
+    """Who is slow, and what it costs. Raises ValueError where the shapes of the arrivals do not fit.
+
+    Steps of which the duration or all ranks but one are not known are left out.
+    """
+    job = job_of(arrivals)
+    stands, late, weighed = nobody(job.ranks), [], NOTHING
+    if not job.is_too_small:
+        stands, late = localise(job.ready_s, job.node_of, job.undisturbed_s, job.clock_error_s)
+        weighed = attribution(job.ready_s, [each.period for each in late])
+    report = StragglerReport(
+        steps=job.steps,
+        ranks=job.ranks,
+        last_count=job.last_count,
+        p_value=job.p_values(),
+        caused_s=job.caused_s,
+        suffered_s=job.waiting.suffered_s.sum(axis=0),
+        skew_s=job.waiting.skew_s,
+        slower_by=stands.late_s / job.undisturbed_s,
+        z=stands.z,
+        step_s=job.step_s,
+        undisturbed_s=job.undisturbed_s,
+        wait_share=mean_wait_s(job.ready_s) / job.all_s,
+        waiting_share=job.waiting_share,
+        lasting_share=weighed.lasting_s / job.all_s,
+        idle_rank_s=float(job.waiting.suffered_s.sum()),
+        suspects=_suspects(job, late, weighed),
+        unexplained_share=weighed.unexplained,
+        cost_share=weighed.all_saved_s / job.all_s,
+        saved_s=weighed.all_saved_s,
+        silence="",
+        clock_share=CLOCK_ERRORS * job.clock_error_s / job.undisturbed_s,
+        noise_share=stands.noise_s / job.undisturbed_s,
+    )
+    return report._replace(silence=_silence(report))
+
+
+def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect, ...]:
+    """Those who explain most first."""
+    is_worth_it = job.waiting_share >= LEAST_WAIT and weighed.lasting_s >= LEAST_LASTING * job.all_s
+    are_causes = is_worth_it and sum(weighed.explained) >= LEAST_EXPLAINED
+    suspects, explained = [], 0.0
+    for number in sorted(range(len(late)), key=lambda number: -weighed.explained[number]):
+        suspect = _suspect(job, late[number], weighed, number)
+        suspects.append(suspect._replace(is_cause=are_causes and explained < LEAST_EXPLAINED))
+        explained += suspect.explains_share
+    return tuple(suspects)
+
+
+def _suspect(job: Job, late: Late, weighed: Attribution, number: int) -> Suspect:
+    period = late.period
+    steps = slice(period.from_step, period.to_step)
+    trials, count = int(job.used[steps].sum()), int(np.isin(job.waiting.last[steps], period.ranks).sum())
+    return Suspect(
+        kind=NODE if late.is_node else RANK,
+        ranks=period.ranks,
+        node=late.node,
+        slower_by=period.late_s / job.undisturbed_s,
+        z=late.z,
+        last_share=count / trials,
+        p_value=float(chance_of_at_least(np.array(count), trials, min(1.0, len(period.ranks) / job.ranks))),
+        explains_share=weighed.explained[number],
+        cost_share=weighed.saved_s[number] / job.all_s,
+        saved_s=weighed.saved_s[number],
+        from_step=period.from_step,
+        to_step=period.to_step,
+        is_cause=False,
+    )
+
+
+def _silence(report: StragglerReport) -> str:
+    """Why nobody is named; empty where there are suspects."""
+    if report.suspects:
+        return ""
+    if report.ranks < 2:
+        return ONE_RANK
+    if report.steps < FEWEST_STEPS:
+        return TOO_FEW_STEPS
+    if report.clock_share > LEAST_SLOWER and not np.nanmax(report.slower_by) >= report.clock_share:
+        return BELOW_CLOCK
+    if report.waiting_share < LEAST_WAIT:
+        return SMALL_WAIT
+    return NO_SINGLE_CAUSE if report.lasting_share >= 0.5 * report.wait_share else BELOW_NOISE

@@ -1,0 +1,94 @@
+"""The steps of a job that can be compared, and what is counted in them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .arrivals import Arrivals, Waits, waits
+from .binomial import chance_of_at_least
+from .robust import median
+from .slow_units import FEWEST_STEPS
+
+
+class Job(NamedTuple):
+    """Arrivals of the steps whose duration and at least two ranks are known."""
+
+    ready_s: np.ndarray  # float64 [step, rank]; NaN throughout a step that is not used
+    used: np.ndarray  # bool [step]
+    node_of: tuple[int, ...]
+    clock_error_s: float
+    all_s: float  # of all used steps together; NaN: there is none
+    step_s: float  # median
+    undisturbed_s: float  # median of the step without its wait for what comes later than the median rank
+    waiting: Waits
+
+    @property
+    def ranks(self) -> int:
+        """Those of the job, known or not."""
+        return self.ready_s.shape[1]
+
+    @property
+    def steps(self) -> int:
+        """Those that are used."""
+        return int(self.used.sum())
+
+    @property
+    def is_too_small(self) -> bool:
+        """Whether nobody can be compared with anybody."""
+        return self.ranks < 2 or self.steps < FEWEST_STEPS
+
+    @property
+    def last_count(self) -> np.ndarray:
+        """int64 [rank]: in how many steps it arrived last, alone."""
+        return np.bincount(self.waiting.last[self.waiting.last >= 0], minlength=self.ranks)
+
+    @property
+    def caused_s(self) -> np.ndarray:
+        """float64 [rank]: the wait that it caused as the last one, over all steps."""
+        is_someone = self.waiting.last >= 0
+        return np.bincount(self.waiting.last[is_someone], self.waiting.caused_s[is_someone], minlength=self.ranks)
+
+    @property
+    def waiting_share(self) -> float:
+        """Mean over steps, and over the ranks of a step but the last, of the wait; share of the time of all steps."""
+        others = np.maximum((~np.isnan(self.ready_s)).sum(axis=1) - 1, 1)
+        return float((self.waiting.suffered_s.sum(axis=1) / others).sum()) / self.all_s
+
+    def p_values(self) -> np.ndarray:
+        """float64 [rank]: that chance alone makes it last so often; NaN: never known."""
+        known = ~np.isnan(self.ready_s)
+        chances = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+        trials, counts = known.sum(axis=0), self.last_count
+        p_values = np.full(self.ranks, np.nan)
+        for number in np.unique(trials[trials > 0]).tolist():
+            alike = trials == number
+            chance = float(chances[:, alike].sum()) / (number * int(alike.sum()))
+            p_values[alike] = chance_of_at_least(counts[alike], number, chance)
+        return p_values
+
+
+def job_of(arrivals: Arrivals) -> Job:
+    """Raises ValueError where the shapes of the arrivals do not fit."""
+    ready_s, step_s = np.array(arrivals.ready_s, dtype=float), np.array(arrivals.step_s, dtype=float)
+    if ready_s.shape != (len(step_s), len(arrivals.node_of)):
+        raise ValueError(
+            f"ready times {ready_s.shape} are not [step, rank] of {len(step_s)} steps and {len(arrivals.node_of)} ranks"
+        )
+    ready_s[~np.isfinite(ready_s)] = np.nan
+    used = np.isfinite(step_s) & (step_s > 0) & ((~np.isnan(ready_s)).sum(axis=1) >= 2)
+    ready_s[~used] = np.nan
+    if not used.any():
+        return Job(ready_s, used, arrivals.node_of, arrivals.clock_error_s, np.nan, np.nan, np.nan, waits(ready_s))
+    typical_s = float(np.median(step_s[used]))
+    waited_s = np.fmax.reduce(ready_s[used], axis=1) - median(ready_s[used], axis=1)
+    undisturbed_s = float(np.median(step_s[used] - waited_s))
+    return Job(
+        ready_s,
+        used,
+        arrivals.node_of,
+        arrivals.clock_error_s,
+        float(step_s[used].sum()),
+        typical_s,
+        undisturbed_s if undisturbed_s > 0 else typical_s,  # else: steps that do not hold their own ready times
+        waits(ready_s),
+    )
