@@ -12,10 +12,9 @@ import numpy as np
 from ..lateness.arrivals import Arrivals
 from ..units import MAX_RANKS
 from .row import LogError
-from .values import real, shown, whole
+from .values import real, whole
 
 HEADER = ("step", "rank", "late_s")
-MOST_VALUES = 50_000_000  # steps times ranks: 400 MB
 
 
 def recognises(text: str) -> bool:
@@ -45,8 +44,6 @@ def lateness_of(path: Path, text: str) -> np.ndarray:
     if not values:
         raise LogError(f"{path}, line 2: no steps; expected lines of {','.join(HEADER)}")
     steps, ranks = sorted({step for step, _ in values}), 1 + max(rank for _, rank in values)
-    if len(steps) * ranks > MOST_VALUES:
-        raise LogError(f"{path}: {len(steps)} steps of {ranks} ranks, more than {MOST_VALUES:,} values; shorten it")
     for step in steps:
         for rank in range(ranks):
             if (step, rank) not in values:
@@ -65,10 +62,3 @@ def trace_text(arrivals: Arrivals) -> str:
     for step, of_step in enumerate(late_s.tolist()):
         writer.writerows((step, rank, f"{time_s:.9g}") for rank, time_s in enumerate(of_step))
     return out.getvalue()
-
-
-def refuse_not_a_trace(path: Path, text: str) -> None:
-    """Raises LogError where a file does not begin as a trace."""
-    if not recognises(text):
-        found = shown(text.lstrip("\ufeff").partition("\n")[0])
-        raise LogError(f"{path}, line 1: the header is {found}, expected {','.join(HEADER)}")

@@ -12,7 +12,7 @@ from ..lateness.arrivals import Arrivals
 from ..units import MAX_RANKS
 from .lines import LogLine, dropped, lines_of
 from .row import LogError, LogWarning
-from .values import printable, shown
+from .values import printable
 
 SCHEMA = "allreduce-bench-steps-1"
 
@@ -34,8 +34,8 @@ def sessions(path: Path, text: str) -> list[Arrivals]:
                 found.append(_Session(record))
             elif record.get("kind") == "steps" and found:
                 found[-1].take(record)
-            elif record.get("kind") == "stall":
-                stall = f"{path}, line {line.number}: the monitor noticed a stall: {shown(json.dumps(record))}"
+            elif record.get("kind") == "stall" and not record.get("is_over"):
+                stall = f"{path}, line {line.number}: the monitor noticed that no step ended"
                 warnings.warn(stall, LogWarning, stacklevel=2)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise LogError(
@@ -83,7 +83,10 @@ class _Session:
 
     def take(self, record: Mapping[str, Any]) -> None:
         """Take in a block of steps. Raises ValueError."""
-        step_s, late_s = _numbers(record["step_s"]), _numbers(record["late_s"])
+        step_s = np.array(record["step_s"], dtype=float)  # null is NaN
+        late_s = np.full((self.ranks, len(step_s)), np.nan)
+        if record["late_s"] is not None:  # the program said nowhere that it was ready
+            late_s = np.array(record["late_s"], dtype=float)
         if step_s.ndim != 1 or late_s.shape != (self.ranks, len(step_s)):
             raise ValueError(f"late_s is {late_s.shape}, step_s {step_s.shape}, of {self.ranks} ranks")
         first = int(record["first_step"])
@@ -99,11 +102,6 @@ class _Session:
         begin_s = np.concatenate([[0.0], np.cumsum(step_s)[:-1]]) if self.is_gapless else None
         late_s = np.concatenate(self.late_s)
         return Arrivals(late_s, step_s, self.clock_error_s, self.node_of, self.nodes, begin_s)
-
-
-def _numbers(values: Any) -> np.ndarray:
-    """float64; null is NaN. Raises ValueError."""
-    return np.array(values, dtype=float)
 
 
 def _seconds(value: Any) -> float:

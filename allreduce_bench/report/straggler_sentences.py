@@ -8,6 +8,7 @@ from ..lateness.arrivals import Arrivals
 from ..lateness.stragglers import (
     BELOW_CLOCK,
     BELOW_NOISE,
+    LEAST_WAIT,
     NO_SINGLE_CAUSE,
     NODE,
     ONE_RANK,
@@ -144,22 +145,33 @@ def _below_clock(judged: Judged) -> str:
 def _small_wait(judged: Judged) -> str:
     return (
         f"ranks wait {_percent(judged.report.waiting_share)} of the step for the last one; a cause is named where that"
-        " is 10 % or more"
+        f" is {_percent(LEAST_WAIT)} or more"
     )
 
 
 def _below_noise(judged: Judged) -> str:
     return (
-        f"ranks wait {_percent(judged.report.waiting_share)} of the step, but now for one rank and now for another;"
-        f" a lasting lateness below {_percent(judged.report.noise_share)} of the step is not told from chance here"
+        f"ranks wait {_percent(judged.report.waiting_share)} of the step for the last one, but none is late so much and so"
+        f" steadily that it is not chance{_latest_words(judged)}"
     )
 
 
 def _no_single_cause(judged: Judged) -> str:
     return (
         f"ranks wait {_percent(judged.report.waiting_share)} of the step and differ lastingly, but no rank and no node"
-        " stands out from the others"
+        f" stands out from the others{_latest_words(judged)}"
     )
+
+
+def _latest_words(judged: Judged) -> str:
+    """The rank that is the latest, and what would have to be exceeded."""
+    report = judged.report
+    late = [value if isfinite(value) else -1.0 for value in report.slower_by.tolist()]
+    most = max(late, default=-1.0)
+    if most <= 0:
+        return ""
+    words = f"; the latest, rank {late.index(most)}, is late by {_percent(most)}"
+    return f"{words}, and below {_percent(report.noise_share)} noise hides it" if most < report.noise_share else words
 
 
 _SILENCE: dict[str, Callable[[Judged], str]] = {  # code -> why

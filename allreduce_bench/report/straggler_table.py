@@ -41,7 +41,7 @@ def _row(judged: Judged, rank: int) -> list[str]:
         str(rank),
         arrivals.nodes[node] if arrivals.nodes else str(node),
         _signed_time(late * report.undisturbed_s) if known else "unknown",
-        f"{100 * late:.1f} %" if known else "",
+        f"{100 * late + 0.0:.1f} %".replace("-0.0 ", "0.0 ") if known else "",
         f"{report.z[rank]:.1f}" if isfinite(report.z[rank]) else "",
         f"{100 * report.last_count[rank] / max(1, report.steps):.0f} %",
         "<1e-9" if p_value < 1e-9 else f"{p_value:.1g}",

@@ -9,7 +9,7 @@ from ...lateness.arrivals import Arrivals
 from ...lateness.stragglers import StragglerReport
 from ...units import format_time
 from ..figure import Drawing
-from .looks import GRID, LEGEND_WIDTH, NOTE, PANELS_WIDTH
+from .looks import GRID, NOTE, PANELS_WIDTH
 
 MOST_ROWS, MOST_COLUMNS = 128, 400  # of the map: beyond, ranks and steps are put together
 HEIGHT = 5.6  # inches
@@ -26,7 +26,7 @@ def draw_arrivals(arrivals: Arrivals, report: StragglerReport) -> Drawing | None
         return None
     late_s = late_s[known]
     steps = np.flatnonzero(known)
-    figure = Figure(figsize=(PANELS_WIDTH + LEGEND_WIDTH, HEIGHT), layout="constrained")
+    figure = Figure(figsize=(PANELS_WIDTH, HEIGHT), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 2))
     unit, factor = _unit(np.nanmax(late_s))
     _draw_skew(above, late_s, factor, unit)
@@ -69,7 +69,7 @@ def _draw_skew(axes, late_s: np.ndarray, factor: float, unit: str) -> None:
     axes.set_ylim(0, None)
     axes.grid(**GRID)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="upper left", bbox_to_anchor=(1.005, 1), frameon=False, fontsize=8.5)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.98), ncols=2, frameon=False, fontsize=8.5)
 
 
 def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport, factor: float, unit: str) -> None:
@@ -92,10 +92,9 @@ def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport,
         axes.set_yticks(range(ranks))
     for suspect in report.suspects:
         for rank in suspect.ranks[:8]:
-            axes.annotate(
-                f"rank {rank}", (1.005, rank), xycoords=("axes fraction", "data"), va="center", annotation_clip=False, **NOTE
-            )
-    bar = figure.colorbar(image, ax=axes, pad=0.08, extend="max")
+            where = {"xycoords": ("axes fraction", "data"), "va": "center", "annotation_clip": False}
+            axes.annotate(f"rank {rank}", (1.005, rank), **where, **NOTE)
+    bar = figure.colorbar(image, ax=axes, pad=0.06, extend="max")
     bar.set_label(f"late behind the earliest rank in {unit}")
 
 
