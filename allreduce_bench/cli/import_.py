@@ -83,7 +83,9 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
     metavar="COLUMN=VALUE",
     help="Use only rows with this value; * and ? are wildcards; may be repeated.",
 )
-@click.option("--communicator", metavar="ID", help="Communicator of NCCL Inspector, by id or name, if there are several.")
+@click.option(
+    "--communicator", metavar="ID", help="Communicator of NCCL Inspector, by id or name, if there are several."
+)
 @no_limit
 @errors_in_one_line
 def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns, where, communicator, no_limit) -> None:

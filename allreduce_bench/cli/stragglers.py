@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     )
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...", type=click.Path(path_type=Path))
-@click.option("--communicator", metavar="ID", help="Communicator of NCCL Inspector, by id or name, if there are several.")
+@click.option(
+    "--communicator", metavar="ID", help="Communicator of NCCL Inspector, by id or name, if there are several."
+)
 @click.option("--step", type=DURATION, help="How long a step takes, which an arrival trace does not say.")
 @click.option("--trace", type=click.Path(path_type=Path), help="Write how late each rank was in each step: a CSV.")
 @click.option("--fail", is_flag=True, help="Exit with status 1 if a rank or a node is named as a cause.")
@@ -48,37 +50,50 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
     times the error of the clock or below the noise. That nobody is named is a result, with its reason. Exit status 0,
     unless --fail is given.
     """
-    from ..importers import LogWarning
-    from ..importers.arrival_sources import sources_of
-    from ..report.formats.stragglers import Named, json_text
-    from ..report.straggler_sentences import judged
-    from ..runs.atomic_write import refuse_given, write_given
+    from ..report.formats.stragglers import json_text
+    from ..runs.atomic_write import refuse_given
     from .work_limit import refuse_long_logs
 
     if trace:
         refuse_given(trace)
     refuse_long_logs("stragglers", (path for path in sources if not (path / "run.json").exists()), no_limit)
-    with warnings.catch_warnings(record=True) as log_warnings:
-        warnings.simplefilter("always", LogWarning)
-        found = sources_of(sources, communicator, step)
-    for warning in log_warnings:
-        talk(f"warning: {warning.message}")
-    named = [Named(source.path, source.kind, judged(source.what, source.arrivals)) for source in found]
+    named = _named(sources, communicator, step)
     if not named:
         _say_nothing(sources)
     if trace:
-        from ..importers.arrival_trace import trace_text
-
-        if len(found) != 1:
-            raise OneLineError(f"--trace writes one source, found {len(found)}; name one of them")
-        write_given(trace, trace_text(found[0].arrivals))
-        talk(f"{trace}      next: allreduce-bench run -n {named[0].judged.report.ranks} --arrival {trace}")
+        _write_trace(named, trace)
     if format_ == "json":
         click.echo(json_text(named), nl=False)
     else:
         _show(named)
     if fail and any(one.judged.report.causes for one in named):
         raise click.exceptions.Exit(1)
+
+
+def _named(sources: tuple[Path, ...], communicator: str | None, step_s: float | None) -> "list[Named]":
+    """What the arrivals of all sources say; what was left out of them is told on stderr."""
+    from ..importers import LogWarning
+    from ..importers.arrival_sources import sources_of
+    from ..report.formats.stragglers import Named
+    from ..report.straggler_sentences import judged
+
+    with warnings.catch_warnings(record=True) as log_warnings:
+        warnings.simplefilter("always", LogWarning)
+        found = sources_of(sources, communicator, step_s)
+    for warning in log_warnings:
+        talk(f"warning: {warning.message}")
+    return [Named(source.path, source.kind, judged(source.what, source.arrivals)) for source in found]
+
+
+def _write_trace(named: "list[Named]", path: Path) -> None:
+    """Write how late each rank was. Raises OneLineError where there are several sources."""
+    from ..importers.arrival_trace import trace_text
+    from ..runs.atomic_write import write_given
+
+    if len(named) != 1:
+        raise OneLineError(f"--trace writes one source, found {len(named)}; name one of them")
+    write_given(path, trace_text(named[0].judged.arrivals))
+    talk(f"{path}      next: allreduce-bench run -n {named[0].judged.report.ranks} --arrival {path}")
 
 
 def _say_nothing(sources: tuple[Path, ...]) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .arrivals import RunArrivals, arrivals_of_run
 from ..lateness.arrivals import Arrivals
 from ..runs.folder import RunFolder
 from ..units import in_ranks
+from .arrivals import RunArrivals, arrivals_of_run
 
 
 def of_run(path: Path) -> list[tuple[str, Arrivals]]:

@@ -64,9 +64,9 @@ def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[
 def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
     """The rows as the log has them. Raises LogError for what is no log, and for options that it cannot have."""
     if path.is_dir():
-        importer = _importer_of_folder(path)
-        _refuse_options(path, importer, asked)
-        return importer.read(Log(path, ""), asked)
+        of_folder = _importer_of_folder(path)
+        _refuse_options(path, of_folder, asked)
+        return of_folder.read(Log(path, ""), asked)
     text = read_text(path)
     _refuse_own(path, text)
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)

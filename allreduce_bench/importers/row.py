@@ -73,7 +73,9 @@ class Imported:
     osu_avg_s: float | None = None
     imb_t_max_s: float | None = None
     nccl_tests_s: float | None = None
-    stamps: "np.ndarray | None" = field(default=None, repr=False, compare=False)  # float64 [4, call, rank]: begin, ready,
+    stamps: "np.ndarray | None" = field(
+        default=None, repr=False, compare=False
+    )  # float64 [4, call, rank]: begin, ready,
     # entry and exit of each of times_s, seconds on a common clock
     clock_error_s: float | None = None  # of that clock
     files: tuple[str, ...] = ()  # all that it was read of; empty: `file`

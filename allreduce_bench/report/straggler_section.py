@@ -20,7 +20,10 @@ def straggler_section(folder: RunFolder) -> dict[str, Any]:
     """
     parts = [judged(what, arrivals) for what, arrivals in of_run(folder.path)[:MOST_PARTS]]
     pictures = [picture for number, part in enumerate(parts, start=1) if (picture := _picture(part, number))]
-    return {"arrivals": [_part(part, number) for number, part in enumerate(parts, start=1)], "arrival_pictures": pictures}
+    return {
+        "arrivals": [_part(part, number) for number, part in enumerate(parts, start=1)],
+        "arrival_pictures": pictures,
+    }
 
 
 def _part(part: Judged, number: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is named."""
+"""What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is."""
 
 from collections.abc import Callable, Sequence
 from math import isfinite
@@ -18,7 +18,7 @@ from ..lateness.stragglers import (
     Suspect,
     straggler_report,
 )
-from ..units import format_ranges, format_time
+from ..units import format_ranges, format_time, three_digits
 
 LEAST_P = 1e-9  # a smaller p-value is not told apart
 MINUTE_S, HOUR_S = 60.0, 3600.0
@@ -56,7 +56,9 @@ def verdict_sentences(judged: Judged) -> list[str]:
     if len(causes) > 1:
         told.append(f"without all of them steps would take {_percent(report.cost_share)} less time")
     if not causes:
-        told.append(f"this is no cause of a long wait: ranks wait {_percent(report.waiting_share)} of the time for the last")
+        told.append(
+            f"this is no cause of a long wait: ranks wait {_percent(report.waiting_share)} of the time for the last"
+        )
     return [*told, *_wait_sentences(report), *_rest_sentences(report)]
 
 
@@ -86,8 +88,8 @@ def p_words(p_value: float) -> str:
 def idle_words(idle_rank_s: float) -> str:
     """`12.4 rank-hours`, or seconds of ranks where that is little."""
     if idle_rank_s >= HOUR_S:
-        return f"{idle_rank_s / HOUR_S:.3g} rank-hours"
-    return f"{idle_rank_s:.3g} rank-seconds"
+        return f"{three_digits(idle_rank_s / HOUR_S)} rank-hours"
+    return f"{three_digits(idle_rank_s)} rank-seconds"
 
 
 def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
@@ -151,8 +153,8 @@ def _small_wait(judged: Judged) -> str:
 
 def _below_noise(judged: Judged) -> str:
     return (
-        f"ranks wait {_percent(judged.report.waiting_share)} of the step for the last one, but none is late so much and so"
-        f" steadily that it is not chance{_latest_words(judged)}"
+        f"ranks wait {_percent(judged.report.waiting_share)} of the step for the last one, but none is late so much"
+        f" and so steadily that it is not chance{_latest_words(judged)}"
     )
 
 

@@ -8,7 +8,6 @@ from allreduce_bench.importers import LogError
 from allreduce_bench.importers.arrival_trace import lateness_of, recognises, trace_text
 
 
-
 def test_what_is_written_is_read(tmp_path):
     made = arrivals(ranks=3, steps=5, slow=1)
     text = trace_text(made)

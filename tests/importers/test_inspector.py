@@ -91,7 +91,9 @@ def test_two_communicators_are_one_sentence_that_says_how_to_choose(tmp_path):
     with pytest.raises(LogError) as error:
         chosen(paths)
     said = str(error.value)
-    assert "2 communicators" in said and "--communicator 0xe62dedaa97644a" in said and "0xab (DP Group 0), 2 ranks" in said
+    assert (
+        "2 communicators" in said and "--communicator 0xe62dedaa97644a" in said and "0xab (DP Group 0), 2 ranks" in said
+    )
     assert chosen(paths, "0xab").ranks == 2
     with pytest.raises(LogError, match="no communicator 0xffff; there are: 0xe62"):
         chosen(paths, "0xffff")

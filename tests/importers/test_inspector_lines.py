@@ -12,9 +12,9 @@ from allreduce_bench.importers.inspector_lines import LONGEST_LINE, recognises, 
 
 JOB = Job(ranks=2, steps=6, slow=1)
 FILE = Path("gpu00-pid4000.log")
-# printed as in NVIDIA/nccl, plugins/profiler/inspector/README.md (output examples of v4.0, verbose, and of v4.3)
-README_V40 = """{"header":{"id":"0xe62dedaa97644a","rank":4,"n_ranks":8,"nnodes":1},"metadata":{"inspector_output_format_version":\
-"v4.0","git_rev":"9019a1912-dirty","rec_mechanism":"nccl_profiler_interface","dump_timestamp_us":1752867229276385,\
+# the values of "Output Example Verbose" of NVIDIA/nccl, ext-profiler/inspector/README.md, in one line as files have them
+README_V40 = """{"header":{"id":"0xe62dedaa97644a","rank":4,"n_ranks":8,"nnodes":1},"metadata":{\
+"inspector_output_format_version":"v4.0","git_rev":"9019a1912-dirty","rec_mechanism":"nccl_profiler_interface","dump_timestamp_us":1752867229276385,\
 "hostname":"example-hostname","pid":438776},"coll_perf":{"coll":"ReduceScatter","coll_sn":1231,"coll_msg_size_bytes":\
 2147483648,"coll_exec_time_us":41057,"coll_timing_source":"kernel_gpu","coll_algobw_gbs":418.439467,"coll_busbw_gbs":\
 366.134533,"event_trace_sn":{"coll_start_sn":1,"coll_stop_sn":2,"kernel_events":[{"channel_id":0,"kernel_start_sn":3,\

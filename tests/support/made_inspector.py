@@ -29,6 +29,9 @@ class Job(NamedTuple):
     seed: int = 1
 
 
+DEFAULT = Job()
+
+
 def calls_of(job: Job) -> list[list[dict[str, Any]]]:
     """Of each rank the `coll_perf` of its calls."""
     random = np.random.default_rng(job.seed)
@@ -101,7 +104,7 @@ def lines_of_rank(job: Job, rank: int, calls: list[dict[str, Any]]) -> list[str]
     return [json.dumps(line, separators=(",", ":")) for line in lines]
 
 
-def write_job(folder: Path, job: Job = Job(), suffix: str = ".log") -> list[Path]:
+def write_job(folder: Path, job: Job = DEFAULT, suffix: str = ".log") -> list[Path]:
     """The files of a job, one a rank."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []

@@ -105,10 +105,12 @@ def _caption(arrivals: Arrivals, late_s: np.ndarray) -> str:
         together.append("neighbouring steps show their median")
     if ranks > MOST_ROWS:
         together.append("neighbouring ranks show the latest of them")
-    clock = f" The clocks of the ranks agree to {format_time(arrivals.clock_error_s)}." if arrivals.clock_error_s else ""
+    clock = (
+        f" The clocks of the ranks agree to {format_time(arrivals.clock_error_s)}." if arrivals.clock_error_s else ""
+    )
     return (
-        "Above: skew of each step, last minus first rank that is ready for the call. Below: how late each rank is behind"
-        " the earliest of the step; the rank that the others wait for is dark, and grey is not known."
+        "Above: skew of each step, last minus first rank that is ready for the call. Below: how late each rank is"
+        " behind the earliest of the step; the rank that the others wait for is dark, and grey is not known."
         + (f" {'; '.join(together).capitalize()}." if together else "")
         + clock
     )

@@ -8,6 +8,12 @@ from typing import Any, NamedTuple
 from ..straggler_sentences import Judged, name_of, verdict_sentences
 
 SCHEMA = "urn:allreduce-bench:stragglers:1"
+SECONDS = ("step_s", "undisturbed_s", "idle_rank_s", "saved_s")
+SHARES = (
+    *("wait_share", "waiting_share", "lasting_share", "unexplained_share", "cost_share"),
+    *("clock_share", "noise_share"),
+)
+OF_RANKS = ("p_value", "slower_by", "z", "caused_s", "suffered_s")
 
 
 class Named(NamedTuple):
@@ -26,9 +32,6 @@ def json_text(sources: Iterable[Named]) -> str:
 
 def _source(source: Named) -> dict[str, Any]:
     arrivals, report = source.judged.arrivals, source.judged.report
-    shares = ("wait_share", "waiting_share", "lasting_share", "unexplained_share", "cost_share")
-    shares += ("clock_share", "noise_share")
-    seconds = ("step_s", "undisturbed_s", "idle_rank_s", "saved_s")
     return {
         "path": source.path,
         "kind": source.kind,
@@ -39,7 +42,7 @@ def _source(source: Named) -> dict[str, Any]:
         "ranks": report.ranks,
         "nodes": list(arrivals.nodes),
         "clock_error_s": _known(arrivals.clock_error_s),
-        **{name: _known(getattr(report, name)) for name in (*seconds, *shares)},
+        **{name: _known(getattr(report, name)) for name in (*SECONDS, *SHARES)},
         "suspects": [_suspect(suspect, source.judged) for suspect in report.suspects],
         "per_rank": [_rank(source.judged, rank) for rank in range(report.ranks)],
     }
@@ -57,9 +60,7 @@ def _rank(judged: Judged, rank: int) -> dict[str, Any]:
         "rank": rank,
         "node": int(judged.arrivals.node_of[rank]),
         "last_count": int(report.last_count[rank]),
-        **{
-            name: _known(getattr(report, name)[rank]) for name in ("p_value", "slower_by", "z", "caused_s", "suffered_s")
-        },
+        **{name: _known(getattr(report, name)[rank]) for name in OF_RANKS},
     }
 
 

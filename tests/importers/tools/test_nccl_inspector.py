@@ -28,7 +28,13 @@ def test_the_time_of_a_call_is_that_of_the_rank_that_is_in_it_longest(tmp_path):
     (row,) = read(tmp_path)
     times_us = [max(call["coll_exec_time_us"] for call in step) for step in zip(*calls_of(JOB))]
     assert [time_s * 1e6 for time_s in row.times_s] == pytest.approx(times_us)
-    assert (row.ranks, row.nodes, row.nbytes, row.algorithm, row.version) == (8, 2, 1 << 20, "native:ring_simple", "v4.2")
+    assert (row.ranks, row.nodes, row.nbytes, row.algorithm, row.version) == (
+        8,
+        2,
+        1 << 20,
+        "native:ring_simple",
+        "v4.2",
+    )
     assert row.time_definition == "nccl_inspector" and row.iterations == 1 and len(row.files) == 8
     assert recognise(paths[0].read_text()) == "nccl-inspector"
 
@@ -56,10 +62,15 @@ def test_versions_may_be_mixed_and_sizes_are_rows(tmp_path):
     text = paths[0].read_text()
     for path in paths:
         lines = path.read_text().splitlines(keepends=True)
-        path.write_text("".join(lines).replace('"coll_sn":7,"coll_msg_size_bytes":1048576', '"coll_sn":7,"coll_msg_size_bytes":64'))
+        path.write_text(
+            "".join(lines).replace('"coll_sn":7,"coll_msg_size_bytes":1048576', '"coll_sn":7,"coll_msg_size_bytes":64')
+        )
     assert text != paths[0].read_text()
     rows = read(paths[0], more=paths[1:])
-    assert {(row.nbytes, row.algorithm, len(row.times_s)) for row in rows} == {(1048576, "native", 39), (64, "native", 1)}
+    assert {(row.nbytes, row.algorithm, len(row.times_s)) for row in rows} == {
+        (1048576, "native", 39),
+        (64, "native", 1),
+    }
     assert rows[0].version == "v4.0, v4.2"
 
 
