@@ -186,6 +186,18 @@ def _parse_slowdown(text: str) -> str:
     return parse_slowdown(text)
 
 
+def _parse_arrivals(text: str) -> tuple[str, ...]:
+    from ..runs.injected import parse_arrivals
+
+    return parse_arrivals(text)
+
+
+def _parse_late_by(text: str) -> str:
+    from ..runs.injected import parse_late_by
+
+    return parse_late_by(text)
+
+
 BEFORE_A_CALL = (
     click.option(
         "--compute",
@@ -206,5 +218,19 @@ BEFORE_A_CALL = (
         type=parsed("rank:share", _parse_slowdown),
         multiple=True,
         help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
+    ),
+    click.option(
+        "--arrival",
+        type=parsed("patterns", _parse_arrivals),
+        help="Also measure with ranks that enter late: a list of one-late, ramp, random, half-late, or a trace "
+        "FILE.csv [default: none].",
+    ),
+    click.option(
+        "--late-by",
+        type=parsed("lateness", _parse_late_by),
+        default=Plan.late_by,
+        **SHOWN,
+        help="Largest delay of --arrival: a time, e.g. 1ms, or a factor of the median time of the library's own "
+        "all-reduce of that size.",
     ),
 )

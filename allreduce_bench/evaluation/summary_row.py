@@ -133,6 +133,7 @@ class SummaryRow(SummaryFacts, total=False):
     nbytes: int
     cache: str
     groups: str
+    arrival: str
     state: str
     reason: str | None
     run_whole: str | None
@@ -167,6 +168,7 @@ class SummaryRow(SummaryFacts, total=False):
     nccl_tests_s: float | None
     completion_s: float | None
     arrival_skew_s: float | None
+    late_by_s: float | None
     clock_error_s: float | None
     call_floor_s: float | None
     copy_floor_s: float | None

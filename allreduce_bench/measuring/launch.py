@@ -52,7 +52,7 @@ def measure_cells(
         facts = _facts_before(context, cell)
         name = FLOORS[cell.algorithm] if cell.executor == FLOOR else competitor_name(cell.algorithm, cell.executor)
         label = f"{name} {format_size(facts['nbytes'])}"
-        label += f" {cell.groups}" if cell.groups else ""
+        label += "".join(f" {word}" for word in (cell.groups, cell.arrival) if word)
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
         outcome = _outcome(context, cell, all_reduces_left)
@@ -106,6 +106,7 @@ def _facts_before(context: Context, cell: Cell) -> dict:
         "nbytes": cell.count * plan.itemsize,
         "cache": cell.cache,
         "groups": cell.groups,
+        "arrival": cell.arrival,
     }
 
 

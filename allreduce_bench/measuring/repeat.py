@@ -183,7 +183,7 @@ def repeat(
     `approach`: what ranks do before each call; its loop is Python's.
     """
     clock.compare_if_due()
-    jumps, calls, timing = clock.jumps, TimedCalls(comm, columns), Timing(turn, clock.now, loop, approach)
+    jumps, calls, timing = clock.jumps, TimedCalls(comm, columns, approach), Timing(turn, clock.now, loop, approach)
     if budget.warmups:
         _warm_up(budget, sync, calls, timing, checks)
     calls.end_warmups()

@@ -27,6 +27,9 @@ _rates: list[float] = []  # operations per second of the median rank of this lau
 class Work:
     """A phase of work before each call."""
 
+    is_completion = False
+    late_by_s: float | None = None
+
     def __init__(self, phase: Callable[[], None]):
         """`phase` is the work of this rank."""
         self._phase = phase

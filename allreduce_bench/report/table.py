@@ -162,8 +162,9 @@ def _cell_name(row: SummaryRow) -> str:
 
 
 def _algorithm_of(row: SummaryRow) -> str:
-    """`ring`, or `ring alone`."""
-    return f"{competitor_of(row)} {ALONE}" if row["groups"] == ALONE else competitor_of(row)
+    """`ring`, or `ring alone`, or `ring one-late`."""
+    unusual = [ALONE] if row["groups"] == ALONE else []
+    return " ".join([competitor_of(row), *unusual, *([row["arrival"]] if row.get("arrival") else [])])
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:

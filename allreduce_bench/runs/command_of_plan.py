@@ -72,6 +72,8 @@ def _options_before_a_call(plan: Plan) -> dict[str, object]:
         "--compute": f"{_exact_digits(plan.compute_s)}s" if plan.compute_s else None,
         "--work": plan.work if plan.work != Plan.work else None,
         "--inject-slowdown": plan.inject_slowdown,
+        "--arrival": ",".join(plan.arrival) or None,
+        "--late-by": plan.late_by if plan.late_by != Plan.late_by else None,
     }
 
 

@@ -1,12 +1,28 @@
 """What the ranks of a run do before they enter a call: a phase of work, and delays that are injected.
 
 `run --compute` gives every rank a phase of work before each call, `--inject-slowdown 5:12%` makes it 12 % longer on
-rank 5.
+rank 5. `run --arrival` delays ranks after the common start of a call by a pattern, of which s is the largest delay:
+
+* one-late: the last rank by s (Faraj, Patarasuk and Yuan, "A study of process arrival patterns for MPI collective
+  operations", ICS 2006; "last delayed" of Salimi Beni, Cosenza and Hunold, CLUSTER 2024)
+* ramp: rank r of p by s r / (p - 1)
+* random: each rank in each call by a number drawn evenly from 0 to s, the same numbers for all algorithms
+* half-late: the upper half of the ranks by s
+* the path of a trace, see `arrival_trace`: its delays as they are, its steps one after the other and again
+
+s is what `--late-by` says: a time, or a multiple of the median time of the library's own all-reduce of that size.
 """
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
+
+from ..units import nearest, parse_duration
+
+NONE, ONE_LATE, RAMP, RANDOM, HALF_LATE = "none", "one-late", "ramp", "random", "half-late"
+PATTERNS = (ONE_LATE, RAMP, RANDOM, HALF_LATE)
+TRACE = ".csv"  # how the name of a trace ends
 
 
 class Slowdown(NamedTuple):
@@ -55,3 +71,61 @@ def refuse_slowdowns(compute_s: float, slowdowns: Sequence[str], ranks: Sequence
             )
     if len({*named}) < len(named):
         raise ValueError("--inject-slowdown names one rank twice; name each rank once")
+
+
+class LateBy(NamedTuple):
+    """The largest delay of a pattern: one of the two."""
+
+    factor: float | None = None  # of the median time of the library's own all-reduce
+    seconds: float | None = None
+
+
+def parse_arrivals(text: str) -> tuple[str, ...]:
+    """The patterns and absolute paths of traces in `none,one-late,steps.csv`, each once; nobody is delayed anyway.
+
+    Raises ValueError.
+    """
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if word not in (NONE, *PATTERNS) and not word.endswith(TRACE):
+            known = ", ".join((NONE, *PATTERNS))
+            meant = nearest(word, (NONE, *PATTERNS)) if word else ""
+            advice = meant or f"expected {known}, or the path of a trace that ends in {TRACE}"
+            raise ValueError(f"'{word}' is not an arrival pattern; {advice}")
+    kept = [word if word in PATTERNS else str(Path(word).resolve()) for word in words if word != NONE]
+    return tuple(dict.fromkeys(kept))
+
+
+def parse_late_by(text: str) -> str:
+    """`text` as it is kept: `1x`, or seconds such as `0.001s`. Raises ValueError."""
+    match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*x\s*", text)
+    try:
+        amount = float(match[1]) if match else parse_duration(text)
+    except ValueError:
+        amount = 0.0
+    if not amount:
+        raise ValueError(f"'{text}' is not a lateness; expected a time above 0, such as 1ms, or a factor, such as 1x")
+    return f"{amount:g}x" if match else f"{amount:.9f}".rstrip("0") + "s"
+
+
+def late_by_of(word: str) -> LateBy:
+    """What `parse_late_by` wrote."""
+    return LateBy(factor=float(word[:-1])) if word.endswith("x") else LateBy(seconds=float(word[:-1]))
+
+
+def refuse_arrivals(compute_s: float, arrivals: Sequence[str], late_by: str) -> None:
+    """Raises ValueError where patterns have nothing to delay, no name of their own, or work that makes ranks late."""
+    if not arrivals:
+        if late_by != "1x":
+            raise ValueError("--late-by is how late the patterns of --arrival are; name one, such as one-late")
+        return
+    if compute_s:
+        raise ValueError("--compute lets ranks become late, --arrival delays them; use one of the two")
+    names = [Path(name).name for name in arrivals]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"--arrival names two traces that are both called {twice[0]}; rename one of them")
+
+
+def longest_delay_s(arrivals: Sequence[str], late_by: str) -> float:
+    """The largest delay that a pattern injects, as far as that is known before the run, seconds."""
+    return (late_by_of(late_by).seconds or 0.0) if set(arrivals) & {*PATTERNS} else 0.0
