@@ -24,6 +24,7 @@ from .robust import block_medians, critical_z, deviation, median, median_of_othe
 ALARM = 0.005  # share of jobs without slow units of which noise alone names one, at most
 LEAST_SLOWER = 0.05  # of the undisturbed step: what is worth a name; half of what is worth an alarm
 CLOCK_ERRORS = 3  # no smaller lateness is claimed
+CARE = 1.15  # times the deviation of a block: neighbouring blocks depend on each other a little, and noise is skewed
 FEWEST_STEPS = 10
 FEWEST_BLOCKS, MOST_BLOCKS, STEPS_OF_BLOCK = 5, 50, 10  # blocks are longer than this only where there are many steps
 
@@ -65,9 +66,10 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
     late_s = median(every_late_s, axis=0)
     count = number_of_blocks(steps)
     medians = block_medians(every_late_s, count)
-    noise = _Noise(medians, steps // count, spread_of_blocks(medians), deviation(late_s))
+    noise = _Noise(medians, steps // count, CARE * spread_of_blocks(medians), deviation(late_s))
     deviation_s = noise.of_mean_s(count)
-    z = np.minimum(late_s, late_s - median(late_s, axis=0)) / deviation_s
+    mean_s = np.nan_to_num(medians).sum(axis=0) / np.maximum((~np.isnan(medians)).sum(axis=0), 1)
+    z = np.where(np.isnan(late_s), np.nan, np.minimum(mean_s, mean_s - np.median(mean_s)) / deviation_s)
     critical = critical_z(units / (ALARM / 2), count, units)
     least_s = max(LEAST_SLOWER * undisturbed_s, CLOCK_ERRORS * clock_error_s)
     always = (z >= critical) & (late_s >= least_s)
@@ -77,7 +79,7 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
         _slow_unit(unit, every_late_s[:, unit], max(level_s[unit], least_s), noise)
         for unit in np.flatnonzero(always | for_a_while).tolist()
     ]
-    slow = tuple(each for each in found if each.late_s >= least_s and each.to_step - each.from_step >= FEWEST_STEPS)
+    slow = tuple(each for each in found if each.late_s >= least_s and each.z >= critical)
     return Standing(late_s, z, critical * float(np.median(deviation_s)), slow)
 
 
