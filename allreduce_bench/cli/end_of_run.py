@@ -53,7 +53,7 @@ def _tell_stragglers(folder: RunFolder) -> None:
     from ..report.straggler_sentences import judged, verdict_sentences
     from .terminal import echo_wrapped
 
-    parts = [judged(what, arrivals) for what, arrivals in of_run(folder.path)]
+    parts = [judged(*part) for part in of_run(folder)]
     echo_wrapped(f"{part.what}: {sentence}" for part in parts for sentence in verdict_sentences(part)[:1])
 
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,19 +10,32 @@ from ..lateness.arrivals import Arrivals
 from ..runs.folder import RunFolder
 from ..units import in_ranks
 from .arrivals import RunArrivals, arrivals_of_run
+from .node_states import NodeState, node_states
 
 
-def of_run(path: Path) -> list[tuple[str, Arrivals]]:
-    """What they are of, and the arrivals; of an imported run those of its communicator. Raises RunError.
+class JoinedArrivals(NamedTuple):
+    """Cells and launches with the same ranks and the same pattern."""
+
+    what: str  # of what they are: `8 ranks`, `8 ranks, --arrival ramp`
+    arrivals: Arrivals
+    machines: tuple[NodeState, ...]  # of each node
+
+
+def of_run(folder: RunFolder) -> list[JoinedArrivals]:
+    """The arrivals of a run; of an imported run those of its communicator. Raises RunError.
 
     Empty: the run was measured without --compute and --arrival.
     """
     groups: dict[tuple, list[RunArrivals]] = defaultdict(list)
-    for one in arrivals_of_run(RunFolder(path)):
+    for one in arrivals_of_run(folder):
         pattern = str(one.cell.get("arrival") or "")
         groups[pattern, one.arrivals.node_of, one.arrivals.nodes].append(one)
     return [
-        (", ".join(filter(None, [in_ranks([len(node_of)]), pattern and f"--arrival {pattern}"])), joined(of_group))
+        JoinedArrivals(
+            ", ".join(filter(None, [in_ranks([len(node_of)]), pattern and f"--arrival {pattern}"])),
+            joined(of_group),
+            node_states((facts for facts in folder.attempts() if facts["ranks"] == len(node_of)), node_of),
+        )
         for (pattern, node_of, _), of_group in groups.items()
     ]
 

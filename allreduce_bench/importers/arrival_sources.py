@@ -7,7 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..evaluation.joined_arrivals import of_run
+from ..evaluation.node_states import NodeState
 from ..lateness.arrivals import Arrivals
+from ..runs.arrival_trace import read_trace
+from ..runs.folder import RunFolder
 from ..units import in_ranks
 from . import arrival_trace, monitor_lines
 from .inspector import files_of, is_of_inspector
@@ -29,6 +32,7 @@ class Source(NamedTuple):
     kind: str
     what: str  # of what they are: a cell of a run, a communicator; empty: all that there is
     arrivals: Arrivals
+    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
 
 
 def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
@@ -62,7 +66,7 @@ def _of_folder(path: Path) -> list[Source]:
     """The arrivals of a run. Raises LogError: it is none; RunError."""
     if not (path / "run.json").exists():
         raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
-    return [Source(str(path), RUN, what, arrivals) for what, arrivals in of_run(path)]
+    return [Source(str(path), RUN, *part) for part in of_run(RunFolder(path))]
 
 
 def _of_file(path: Path, step_s: float | None) -> list[Source]:
@@ -75,7 +79,7 @@ def _of_file(path: Path, step_s: float | None) -> list[Source]:
         raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
     if step_s is None:
         raise LogError(f"{path}: an arrival trace does not say how long a step takes; add --step, such as --step 250ms")
-    late_s = arrival_trace.lateness_of(path, text)
+    late_s = read_trace(path)
     steps, ranks = late_s.shape
     what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
     return [Source(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]

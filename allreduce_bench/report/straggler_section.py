@@ -18,7 +18,7 @@ def straggler_section(folder: RunFolder) -> dict[str, Any]:
 
     Empty for a run that was measured without --compute and --arrival. Raises RunError.
     """
-    parts = [judged(what, arrivals) for what, arrivals in of_run(folder.path)[:MOST_PARTS]]
+    parts = [judged(*part) for part in of_run(folder)[:MOST_PARTS]]
     pictures = [picture for number, part in enumerate(parts, start=1) if (picture := _picture(part, number))]
     return {
         "arrivals": [_part(part, number) for number, part in enumerate(parts, start=1)],

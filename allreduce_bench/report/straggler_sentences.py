@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import NamedTuple
 
+from ..evaluation.node_states import NodeState
 from ..lateness.arrivals import Arrivals
 from ..lateness.stragglers import (
     BELOW_CLOCK,
@@ -18,6 +19,7 @@ from ..lateness.stragglers import (
     Suspect,
     straggler_report,
 )
+from ..machine.core_load import DISTURBED, LOW_CLOCK
 from ..units import format_ranges, format_time, three_digits
 
 LEAST_P = 1e-9  # a smaller p-value is not told apart
@@ -36,11 +38,12 @@ class Judged(NamedTuple):
     what: str  # of what: `ring, 1 MiB, 8 ranks`; empty: all that there is
     arrivals: Arrivals
     report: StragglerReport
+    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
 
 
-def judged(what: str, arrivals: Arrivals) -> Judged:
+def judged(what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = ()) -> Judged:
     """The arrivals with their report."""
-    return Judged(what, arrivals, straggler_report(arrivals))
+    return Judged(what, arrivals, straggler_report(arrivals), machines)
 
 
 def verdict_sentences(judged: Judged) -> list[str]:
@@ -106,7 +109,22 @@ def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
         f"it is {_percent(suspect.slower_by)} slower than the median rank (robust z {suspect.z:.3g}; {by_chance})"
         f" and explains {_percent(suspect.explains_share)} of the lasting wait",
         *([f"it is slow {since}; in the other steps it is not"] if since else []),
+        *_machine_sentences(suspect, judged),
     ]
+
+
+def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    """What the kernel of its node counted, where that stands out."""
+    state = judged.machines[suspect.node] if suspect.node < len(judged.machines) else NodeState()
+    if not state.is_noteworthy:
+        return []
+    said = [
+        f"its CPUs were throttled (heat or power), up to {state.throttled} times per core" * bool(state.throttled),
+        f"a busy core ran at {_percent(state.clock)} of its top frequency" * (state.clock < LOW_CLOCK),
+        f"other processes used {_percent(state.others)} of its hardware threads" * (state.others >= DISTURBED),
+        f"the hypervisor took {_percent(state.stolen)} of their time" * (state.stolen >= DISTURBED),
+    ]
+    return [f"on its node, while ranks ran: {'; '.join(filter(None, said))}"]
 
 
 def _wait_sentences(report: StragglerReport) -> list[str]:
@@ -173,7 +191,8 @@ def _latest_words(judged: Judged) -> str:
     if most <= 0:
         return ""
     words = f"; the latest, rank {late.index(most)}, is late by {_percent(most)}"
-    return f"{words}, and below {_percent(report.noise_share)} noise hides it" if most < report.noise_share else words
+    hidden = f", and what is below {_percent(report.noise_share)} is not told from noise"
+    return words + hidden * (most < report.noise_share)
 
 
 _SILENCE: dict[str, Callable[[Judged], str]] = {  # code -> why

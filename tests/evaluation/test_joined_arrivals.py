@@ -38,10 +38,10 @@ def test_an_imported_run_is_one_part_whatever_its_sizes(tmp_path):
             text.replace('"coll_sn":7,"coll_msg_size_bytes":1048576', '"coll_sn":7,"coll_msg_size_bytes":64')
         )
     keep(read(tmp_path / "job"), RunFolder(tmp_path / "run"), [], {})
-    ((what, arrivals),) = of_run(tmp_path / "run")
+    ((what, arrivals, _),) = of_run(RunFolder(tmp_path / "run"))
     assert what == "8 ranks" and len(arrivals.step_s) == 19 and (np.diff(arrivals.begin_s) > 0).all()
 
 
 def test_a_run_without_stamps_has_none(tmp_path):
     build_run(tmp_path / "run")
-    assert of_run(tmp_path / "run") == []
+    assert of_run(RunFolder(tmp_path / "run")) == []

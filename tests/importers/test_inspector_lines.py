@@ -12,7 +12,7 @@ from allreduce_bench.importers.inspector_lines import LONGEST_LINE, recognises, 
 
 JOB = Job(ranks=2, steps=6, slow=1)
 FILE = Path("gpu00-pid4000.log")
-# the values of "Output Example Verbose" of NVIDIA/nccl, ext-profiler/inspector/README.md, in one line as files have them
+# the values of "Output Example Verbose" of NVIDIA/nccl, ext-profiler/inspector/README.md, in one line
 README_V40 = """{"header":{"id":"0xe62dedaa97644a","rank":4,"n_ranks":8,"nnodes":1},"metadata":{\
 "inspector_output_format_version":"v4.0","git_rev":"9019a1912-dirty","rec_mechanism":"nccl_profiler_interface","dump_timestamp_us":1752867229276385,\
 "hostname":"example-hostname","pid":438776},"coll_perf":{"coll":"ReduceScatter","coll_sn":1231,"coll_msg_size_bytes":\

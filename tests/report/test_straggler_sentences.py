@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from made_arrivals import arrivals, judgement
 
+from allreduce_bench.evaluation.node_states import NodeState
 from allreduce_bench.lateness.arrivals import Arrivals
 from allreduce_bench.lateness.stragglers import BELOW_NOISE, NO_SINGLE_CAUSE, TOO_FEW_STEPS
 from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
@@ -62,7 +63,7 @@ def test_every_silence_has_its_words():
     codes = {TOO_FEW_STEPS, BELOW_NOISE, NO_SINGLE_CAUSE}
     assert codes < set(_SILENCE) and all(words(one) for words in _SILENCE.values())
     loud = one._replace(report=one.report._replace(noise_share=0.9, slower_by=np.full(8, 0.2)))
-    assert "rank 0, is late by 20 %, and below 90 % noise hides it" in _SILENCE[BELOW_NOISE](loud)
+    assert "rank 0, is late by 20 %, and what is below 90 % is not told from noise" in _SILENCE[BELOW_NOISE](loud)
 
 
 def test_a_slow_rank_that_costs_little_is_no_cause():
@@ -97,3 +98,12 @@ def test_sentences_are_whole_whatever_is_known(seed):
     made.ready_s[:, 3] = np.nan
     for sentence in verdict_sentences(judged("", made)):
         assert "nan" not in sentence and "\n" not in sentence
+
+
+def test_what_the_kernel_of_the_node_counted_stands_beside_the_suspect():
+    made = judgement()
+    hot = made._replace(machines=(NodeState(), NodeState(throttled=12, clock=0.4, others=0.2, stolen=0.1)))
+    (said,) = [sentence for sentence in verdict_sentences(hot) if sentence.startswith("on its node")]
+    assert "throttled (heat or power), up to 12 times per core; a busy core ran at 40 % of its top frequency" in said
+    assert "other processes used 20 %" in said and "hypervisor took 10 %" in said
+    assert not any("on its node" in one for one in verdict_sentences(made._replace(machines=(NodeState(),) * 2)))
