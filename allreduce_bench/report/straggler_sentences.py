@@ -9,6 +9,7 @@ from ..lateness.arrivals import Arrivals
 from ..lateness.stragglers import (
     BELOW_CLOCK,
     BELOW_NOISE,
+    LEAST_EXPLAINED,
     LEAST_WAIT,
     NO_SINGLE_CAUSE,
     NODE,
@@ -59,10 +60,21 @@ def verdict_sentences(judged: Judged) -> list[str]:
     if len(causes) > 1:
         told.append(f"without all of them steps would take {_percent(report.cost_share)} less time")
     if not causes:
-        told.append(
-            f"this is no cause of a long wait: ranks wait {_percent(report.waiting_share)} of the time for the last"
-        )
+        told.append(_why_no_cause(report))
     return [*told, *_wait_sentences(report), *_rest_sentences(report)]
+
+
+def _why_no_cause(report: StragglerReport) -> str:
+    """Why suspects are not called a cause."""
+    explained = 1 - report.unexplained_share
+    if report.waiting_share < LEAST_WAIT:
+        wait, least = _percent(report.waiting_share), _percent(LEAST_WAIT)
+        return f"it is not called a cause: ranks wait {wait} of the step for the last one, and {least} is the least"
+    if explained < LEAST_EXPLAINED:
+        least = _percent(LEAST_EXPLAINED)
+        all_explain = f"all suspects explain {_percent(explained)} of the lasting wait"
+        return f"no cause is named: {all_explain}, and {least} is the least"
+    return f"it is not called a cause: all lasting waits are {_percent(report.lasting_share)} of the step"
 
 
 def name_of(suspect: Suspect, arrivals: Arrivals) -> str:
@@ -99,7 +111,7 @@ def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     report = judged.report
     who, since = name_of(suspect, judged.arrivals), since_words(suspect, judged)
     chance = len(suspect.ranks) / report.ranks
-    last = f"arrives last in {_percent(suspect.last_share)} of steps"
+    last = " ".join(filter(None, [f"arrives last in {_percent(suspect.last_share)} of steps", since]))
     by_chance = f"{_percent(chance)} would be chance, {p_words(suspect.p_value)}"
     without_s = report.step_s * (1 - suspect.cost_share)
     times = f"without it the median step takes {format_time(without_s)} instead of {format_time(report.step_s)}"
@@ -108,7 +120,6 @@ def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
         f" and all steps together {_duration(suspect.saved_s)} less",
         f"it is {_percent(suspect.slower_by)} slower than the median rank (robust z {suspect.z:.3g}; {by_chance})"
         f" and explains {_percent(suspect.explains_share)} of the lasting wait",
-        *([f"it is slow {since}; in the other steps it is not"] if since else []),
         *_machine_sentences(suspect, judged),
     ]
 

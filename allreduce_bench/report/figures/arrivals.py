@@ -41,11 +41,20 @@ def lateness(arrivals: Arrivals) -> np.ndarray:
 
 
 def binned(late_s: np.ndarray, rows: int = MOST_ROWS, columns: int = MOST_COLUMNS) -> np.ndarray:
-    """float64 [rank, step], neighbours put together: of steps the median, of ranks the latest."""
-    by_step = np.array_split(late_s, min(columns, len(late_s)), axis=0)
-    medians = np.array([_quiet(np.nanmedian, part) for part in by_step]).T
-    by_rank = np.array_split(medians, min(rows, len(medians)), axis=0)
-    return np.array([_quiet(np.nanmax, part) for part in by_rank])
+    """float64 [rank, step], neighbours put together, as many in each place: of steps the median, of ranks the last."""
+    medians = np.array([_quiet(np.nanmedian, part) for part in _parts(late_s, columns)]).T
+    return np.array([_quiet(np.nanmax, part) for part in _parts(medians, rows)])
+
+
+def _length(count: int, most: int) -> int:
+    """How many neighbours stand in one place of at most so many."""
+    return -(-count // most)
+
+
+def _parts(values: np.ndarray, most: int) -> list[np.ndarray]:
+    """Pieces of equal length, but for the last one."""
+    length = _length(len(values), most)
+    return [values[start : start + length] for start in range(0, len(values), length)]
 
 
 def _quiet(function, part: np.ndarray) -> np.ndarray:
@@ -75,6 +84,7 @@ def _draw_skew(axes, late_s: np.ndarray, factor: float, unit: str) -> None:
 def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport, factor: float, unit: str) -> None:
     steps, ranks = late_s.shape
     shown = binned(late_s) * factor
+    rows, columns = shown.shape
     colours = LATE.with_extremes(bad=UNKNOWN)
     most = max(np.nanpercentile(late_s, QUANTILE) * factor, 1e-12)
     image = axes.imshow(
@@ -83,9 +93,11 @@ def _draw_map(figure: Figure, axes, late_s: np.ndarray, report: StragglerReport,
         cmap=colours,
         vmin=0,
         vmax=most,
-        extent=(0, steps, ranks - 0.5, -0.5),
+        extent=(0, columns * _length(steps, MOST_COLUMNS), rows * _length(ranks, MOST_ROWS) - 0.5, -0.5),
         interpolation="nearest",
     )
+    axes.set_xlim(0, steps)
+    axes.set_ylim(ranks - 0.5, -0.5)
     axes.set_xlabel("step")
     axes.set_ylabel("rank")
     if ranks <= 32:
@@ -120,7 +132,7 @@ def _numbers(steps: np.ndarray, late_s: np.ndarray) -> pd.DataFrame:
     """Columns step, rank, late_s, as in the map."""
     shown = binned(late_s)
     rows, columns = np.indices(shown.shape)
-    first_rank = np.array([part[0] for part in np.array_split(np.arange(late_s.shape[1]), len(shown))])
-    first_step = np.array([part[0] for part in np.array_split(steps, shown.shape[1])])
+    first_rank = np.arange(0, late_s.shape[1], _length(late_s.shape[1], MOST_ROWS))
+    first_step = steps[:: _length(len(steps), MOST_COLUMNS)]
     values = {"step": first_step[columns.ravel()], "rank": first_rank[rows.ravel()], "late_s": shown.ravel()}
     return pd.DataFrame(values)

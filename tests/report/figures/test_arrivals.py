@@ -23,7 +23,7 @@ def test_the_map_has_the_latest_rank_in_its_row():
 
 def test_many_ranks_and_steps_are_put_together_and_it_is_said():
     one, drawing = drawn(ranks=300, steps=900, slow=299)
-    assert len(drawing.numbers) == MOST_ROWS * MOST_COLUMNS
+    assert len(drawing.numbers) == 100 * 300 <= MOST_ROWS * MOST_COLUMNS
     assert "neighbouring steps show their median" in drawing.caption.lower()
     assert "neighbouring ranks show the latest of them" in drawing.caption
     shown = binned(lateness(one.arrivals))
@@ -42,3 +42,13 @@ def test_what_is_not_known_is_grey_and_nothing_draws_nothing():
 def test_a_single_step_is_drawn():
     _, drawing = drawn(steps=1)
     assert drawing.figure.axes[1].get_images()[0].get_array().shape == (8, 1)
+
+
+def test_every_place_of_the_map_stands_for_as_many_steps():
+    one, drawing = drawn(ranks=8, steps=601, from_step=400, by=0.5)
+    steps = sorted(set(drawing.numbers["step"]))
+    assert steps == list(range(0, 601, 2))
+    (image,) = drawing.figure.axes[1].get_images()
+    assert image.get_extent() == [0, 602, 7.5, -0.5]
+    late = drawing.numbers[drawing.numbers["rank"] == 5].set_index("step")["late_s"]
+    assert late[late.index < 400].median() < 0.1 and late[late.index >= 400].min() > 0.3
