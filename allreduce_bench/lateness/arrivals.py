@@ -29,7 +29,9 @@ class Waits(NamedTuple):
     """Who waited for whom; nothing of steps of which fewer than two ranks are known."""
 
     last: np.ndarray  # int64 [step]: who was ready last; -1: nobody, or several at once
-    caused_s: np.ndarray  # float64 [step]: last minus second last: how much earlier all would have been without the last
+    caused_s: (
+        np.ndarray
+    )  # float64 [step]: last minus second last: how much earlier all would have been without the last
     suffered_s: np.ndarray  # float64 [step, rank]: last minus own; 0 where it is not known
     skew_s: np.ndarray  # float64 [step]: last minus first; NaN where nothing is known
 
@@ -55,8 +57,8 @@ def waits(ready_s: np.ndarray) -> Waits:
 def aligned_by_common_end(ready_s: np.ndarray, end_s: np.ndarray) -> tuple[np.ndarray, float]:
     """Ready times on one clock, and its error in seconds, from clocks of which only the common ends of calls are known.
 
-    `ready_s`, `end_s`: float64 [step, rank], each rank on its own clock, seconds; NaN: not known. All ranks leave a call
-    at nearly the same moment. So the ends of a rank against those of the rank of which most are known say what its
+    `ready_s`, `end_s`: float64 [step, rank], each rank on its own clock, seconds; NaN: not known. All ranks leave a
+    call at nearly the same moment. So the ends of a rank against those of the rank of which most are known say what its
     clock is off and how it drifts: a line through the medians of the first and the last third (Tukey's resistant line,
     Exploratory Data Analysis, 1977), and no drift of fewer than FEWEST_FOR_DRIFT ends. A second line does so against
     the median of all ranks. The error is the spread of the ends around their lines, of the rank of which it is largest:
@@ -68,27 +70,27 @@ def aligned_by_common_end(ready_s: np.ndarray, end_s: np.ndarray) -> tuple[np.nd
     if not ready_s.size:
         return ready_s, 0.0
     reference = end_s[:, (~np.isnan(end_s)).sum(axis=0).argmax()]
-    lines = _lines(end_s - reference[:, None], reference)
+    lines, _ = _lines(end_s - reference[:, None], reference)
     reference = median(end_s - lines, axis=1)
-    lines = _lines(end_s - reference[:, None], reference)
-    left = end_s - lines - reference[:, None]
-    spreads = OF_NORMAL * median(np.abs(left), axis=0)
-    return ready_s - lines, float(np.nanmax(spreads)) if not np.isnan(spreads).all() else 0.0
+    lines, drift = _lines(end_s - reference[:, None], reference)
+    spreads = OF_NORMAL * median(np.abs(end_s - lines - reference[:, None]), axis=0)
+    before_end_s = np.nan_to_num(reference[:, None] - (ready_s - lines))
+    return ready_s - lines + drift * before_end_s, float(np.nanmax(spreads)) if not np.isnan(spreads).all() else 0.0
 
 
-def _lines(off_s: np.ndarray, time_s: np.ndarray) -> np.ndarray:
-    """float64 [step, rank]: the resistant line of each rank's offsets over the time, at each step.
+def _lines(off_s: np.ndarray, time_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """float64 [step, rank]: the resistant line of each rank's offsets over the time, at each step; [rank]: its slope.
 
     At steps without a time the line stands at its level of the nearest step that has one.
     """
     steps = np.arange(len(time_s))
     has_time = ~np.isnan(time_s)
     if not has_time.any():
-        return np.full(off_s.shape, np.nan)
+        return np.full(off_s.shape, np.nan), np.zeros(off_s.shape[1])
     time_s = np.interp(steps, steps[has_time], time_s[has_time])
     slopes = np.array([_slope(time_s[known], of_rank[known]) for of_rank in off_s.T for known in [~np.isnan(of_rank)]])
     drift_s = np.outer(time_s, slopes)
-    return drift_s + median(off_s - drift_s, axis=0)
+    return drift_s + median(off_s - drift_s, axis=0), slopes
 
 
 def _slope(time_s: np.ndarray, off_s: np.ndarray) -> float:

@@ -23,7 +23,9 @@ class Attribution(NamedTuple):
     wait_s: float
     lasting_s: float  # without lasting differences between ranks it would be less by this; the rest is chance
     explained: tuple[float, ...]  # by each suspect: share of `lasting_s`
-    saved_s: tuple[float, ...]  # by replacing the arrivals of each suspect alone: all steps together end earlier by this
+    saved_s: tuple[
+        float, ...
+    ]  # by replacing the arrivals of each suspect alone: all steps together end earlier by this
     all_saved_s: float  # by replacing those of all suspects
 
     @property

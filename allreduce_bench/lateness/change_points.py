@@ -9,9 +9,9 @@ MOST_OF_A_STEP = 1.0  # of that logarithm: so an edge needs 8 steps or more, how
 def slow_between(late: np.ndarray, slower_by: float, noise: float) -> tuple[int, int]:
     """The first step of the slow period, and the step after its last one; 0 and the number of steps: always.
 
-    `late`: float64 [step], NaN: not known; `slower_by` > 0: how late the rank is while it is slow; `noise` > 0: standard
-    deviation of a step that takes the dependence of steps into account. All in the same unit. A rank that is slow in
-    several periods gives the one that weighs most.
+    `late`: float64 [step], NaN: not known; `slower_by` > 0: how late the rank is while it is slow; `noise` > 0:
+    standard deviation of a step that takes the dependence of steps into account. All in the same unit. A rank that is
+    slow in several periods gives the one that weighs most.
 
     Each step weighs for one of two levels, 0 or `slower_by`, by the logarithm of the ratio of their likelihoods under
     normal noise; the period is the stretch of the largest sum. Single steps weigh little (MOST_OF_A_STEP), so that

@@ -69,20 +69,19 @@ class StepAlarm:
 
         Steps that do not fill a block wait for the next ones. Raises ValueError where the shapes do not fit.
         """
-        if ready_s.shape != (len(step_s), len(self._node_of)):
-            raise ValueError(
-                f"ready times {ready_s.shape} are not [step, rank] of {len(step_s)} steps and {len(self._node_of)} ranks"
-            )
-        if len(self._node_of) < 2:
-            self.steps += len(step_s)
+        steps, ranks = len(step_s), len(self._node_of)
+        if ready_s.shape != (steps, ranks):
+            raise ValueError(f"ready times {ready_s.shape} are not [step, rank] of {steps} steps and {ranks} ranks")
+        if ranks < 2:
+            self.steps += steps
             return []
         self._ready_s, self._step_s = np.concatenate([self._ready_s, ready_s]), np.concatenate([self._step_s, step_s])
         alerts: list[Alert] = []
         whole = len(self._step_s) // STEPS_OF_BLOCK * STEPS_OF_BLOCK
         for first in range(0, whole, STEPS_OF_BLOCK):
-            steps = slice(first, first + STEPS_OF_BLOCK)
+            block = slice(first, first + STEPS_OF_BLOCK)
             self.steps += STEPS_OF_BLOCK
-            alerts += self._alerts_of_block(self._ready_s[steps], self._step_s[steps])
+            alerts += self._alerts_of_block(self._ready_s[block], self._step_s[block])
         self._ready_s, self._step_s = self._ready_s[whole:].copy(), self._step_s[whole:].copy()
         return alerts
 

@@ -83,7 +83,8 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
     Steps of which the duration or all ranks but one are not known are left out.
     """
     job = job_of(arrivals)
-    stands, late, weighed = nobody(job.ranks), [], NOTHING
+    late: list[Late] = []
+    stands, weighed = nobody(job.ranks), NOTHING
     if not job.is_too_small:
         stands, late = localise(job.ready_s, job.node_of, job.undisturbed_s, job.clock_error_s)
         weighed = attribution(job.ready_s, [each.period for each in late])

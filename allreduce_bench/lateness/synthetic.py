@@ -1,4 +1,4 @@
-"""Arrivals of known truth: noise, spikes, and ranks that are slower. For rehearsals and for the error rates of rules."""
+"""Arrivals of known truth: noise, spikes, and slower ranks. For rehearsals and for the error rates of rules."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

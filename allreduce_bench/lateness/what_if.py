@@ -45,7 +45,7 @@ def replaced(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
 
 
 def saved_s(ready_s: np.ndarray, instead_s: np.ndarray) -> float:
-    """By how much earlier all steps together end with the arrivals `instead_s`, seconds; of both float64 [step, rank]."""
+    """By how much earlier all steps together end with other arrivals, seconds; both float64 [step, rank]."""
     return float((_last(ready_s) - _last(instead_s)).sum())
 
 
