@@ -14,15 +14,15 @@ STEM = "arrivals"  # of the files of a figure
 
 
 def straggler_section(folder: RunFolder) -> dict[str, Any]:
-    """The page's values: `arrivals`, a part for each number of ranks and each pattern, and their pictures in order.
+    """The page's values: `stragglers`, a part for each number of ranks and each pattern, and their pictures in order.
 
     Empty for a run that was measured without --compute and --arrival. Raises RunError.
     """
     parts = [judged(*part) for part in of_run(folder)[:MOST_PARTS]]
     pictures = [picture for number, part in enumerate(parts, start=1) if (picture := _picture(part, number))]
     return {
-        "arrivals": [_part(part, number) for number, part in enumerate(parts, start=1)],
-        "arrival_pictures": pictures,
+        "stragglers": [_part(part, number) for number, part in enumerate(parts, start=1)],
+        "straggler_pictures": pictures,
     }
 
 

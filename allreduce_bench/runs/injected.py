@@ -105,7 +105,7 @@ def parse_late_by(text: str) -> str:
         amount = 0.0
     if not amount:
         raise ValueError(f"'{text}' is not a lateness; expected a time above 0, such as 1ms, or a factor, such as 1x")
-    return f"{amount:g}x" if match else f"{amount:.9f}".rstrip("0") + "s"
+    return f"{amount:g}x" if match else f"{amount:.9f}".rstrip("0").rstrip(".") + "s"
 
 
 def late_by_of(word: str) -> LateBy:
