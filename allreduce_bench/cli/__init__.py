@@ -32,6 +32,7 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
         "show": ("show", "show", "Print the table of a run again"),
         "report": ("report", "report", "Write a web page about runs, with figures"),
         "compare": ("compare", "compare", "Find the cells of new runs that are slower or faster than before"),
+        "stragglers": ("stragglers", "stragglers", "Name the rank or node that the others wait for, and what it costs"),
         "import": ("import_", "import_", "Make a run from logs of OSU, IMB, nccl-tests and others"),
         "schema": ("schema", "schema", "Print the JSON Schema of a file or an output, or check files against it"),
     },

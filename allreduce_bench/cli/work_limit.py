@@ -24,6 +24,7 @@ MOST_TEXT_NBYTES = 10_000_000
 MOST_TIMES = 200_000  # that are predicted at 0.5 ms each
 MOST_LOG_NBYTES = 32_000_000  # a million rows at 0.3 ms each
 MOST_RUNS = 1000
+LOGS = (".csv", ".log", ".jsonl", ".json")  # ends of the names of logs in a folder
 LETTERS_OF_TERM, LETTERS_OF_MESSAGE = 6, 60  # of what `explain` writes: `371.1+`, and a line without its contents
 
 
@@ -115,7 +116,7 @@ def refuse_many_runs(command: str, runs: int, no_limit: bool) -> None:
 def _log_nbytes(path: Path) -> int:
     if path.is_file():
         return path.stat().st_size
-    files = (Path(folder, name) for folder, _, names in walk(path) for name in names if name.endswith(".csv"))
+    files = (Path(folder, name) for folder, _, names in walk(path) for name in names if name.endswith(LOGS))
     return sum(file.stat().st_size for file in files if file.is_file())
 
 

@@ -46,11 +46,11 @@ def _arrivals(stamps: np.ndarray, mark: Row, facts: Mapping) -> Arrivals:
     node_of, nodes = nodes_of_ranks(facts, stamps.shape[2])
     return Arrivals(
         ready_s=ready,
-        step_s=exit.max(axis=1) - begin.min(axis=1),
+        step_s=np.fmax.reduce(exit, axis=1) - np.fmin.reduce(begin, axis=1),  # a log may lack a rank
         clock_error_s=float(mark["clock_error_s"] or 0.0),
         node_of=node_of,
         nodes=nodes,
-        begin_s=begin.min(axis=1),
+        begin_s=np.fmin.reduce(begin, axis=1),
     )
 
 

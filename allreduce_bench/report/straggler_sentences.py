@@ -1,0 +1,241 @@
+"""What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is."""
+
+from collections.abc import Callable, Sequence
+from math import isfinite
+from typing import NamedTuple
+
+from ..evaluation.node_states import NodeState
+from ..lateness.arrivals import Arrivals
+from ..lateness.stragglers import (
+    BELOW_CLOCK,
+    BELOW_NOISE,
+    LEAST_EXPLAINED,
+    LEAST_WAIT,
+    NO_SINGLE_CAUSE,
+    NODE,
+    ONE_RANK,
+    SMALL_WAIT,
+    TOO_FEW_STEPS,
+    StragglerReport,
+    Suspect,
+    straggler_report,
+)
+from ..machine.core_load import DISTURBED, LOW_CLOCK
+from ..units import format_ranges, format_time, three_digits
+
+LEAST_P = 1e-9  # a smaller p-value is not told apart
+MINUTE_S, HOUR_S = 60.0, 3600.0
+MOST_SUSPECTS = 4  # that have sentences of their own
+
+HOW_TO_MEASURE = (
+    "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
+    " one with --compute 20ms, or inject lateness with --arrival one-late"
+)
+
+
+class Judged(NamedTuple):
+    """Arrivals with what they say."""
+
+    what: str  # of what: `ring, 1 MiB, 8 ranks`; empty: all that there is
+    arrivals: Arrivals
+    report: StragglerReport
+    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
+
+
+def judged(what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = ()) -> Judged:
+    """The arrivals with their report."""
+    return Judged(what, arrivals, straggler_report(arrivals), machines)
+
+
+def verdict_sentences(judged: Judged) -> list[str]:
+    """The verdict, its reasons and its price; one sentence each, the verdict first."""
+    report = judged.report
+    if report.silence:
+        return [f"no rank is named: {_SILENCE[report.silence](judged)}", *_wait_sentences(report)]
+    causes = report.causes
+    named = causes or report.suspects[:1]
+    told = [sentence for suspect in named[:MOST_SUSPECTS] for sentence in _suspect_sentences(suspect, judged)]
+    if len(named) > MOST_SUSPECTS:
+        told.append(f"{len(named) - MOST_SUSPECTS} more are named in the table")
+    if len(causes) > 1:
+        told.append(f"without all of them steps would take {_percent(report.cost_share)} less time")
+    if not causes:
+        told.append(_why_no_cause(report))
+    return [*told, *_wait_sentences(report), *_rest_sentences(report)]
+
+
+def _why_no_cause(report: StragglerReport) -> str:
+    """Why suspects are not called a cause."""
+    explained = 1 - report.unexplained_share
+    if report.waiting_share < LEAST_WAIT:
+        wait, least = _percent(report.waiting_share), _percent(LEAST_WAIT)
+        return f"it is not called a cause: ranks wait {wait} of the step for the last one, and {least} is the least"
+    if explained < LEAST_EXPLAINED:
+        least = _percent(LEAST_EXPLAINED)
+        all_explain = f"all suspects explain {_percent(explained)} of the lasting wait"
+        return f"no cause is named: {all_explain}, and {least} is the least"
+    return f"it is not called a cause: all lasting waits are {_percent(report.lasting_share)} of the step"
+
+
+def name_of(suspect: Suspect, arrivals: Arrivals) -> str:
+    """`rank 5 on node n3`, `node n3 (ranks 4-7)`."""
+    node = arrivals.nodes[suspect.node] if arrivals.nodes else str(suspect.node)
+    several = len(set(arrivals.node_of)) > 1
+    if suspect.kind == NODE:
+        return f"node {node} ({_ranks(suspect.ranks)})"
+    return f"{_ranks(suspect.ranks)} on node {node}" if several else _ranks(suspect.ranks)
+
+
+def since_words(suspect: Suspect, judged: Judged) -> str:
+    """`since step 420, minute 7.0`, `from step 420 to step 460`; empty where it was always so."""
+    begins, ends = suspect.from_step > 0, suspect.to_step < judged.report.steps
+    first, last = _moment(suspect.from_step, judged.arrivals), _moment(suspect.to_step, judged.arrivals)
+    if begins and ends:
+        return f"from {first} to {last}"
+    return f"since {first}" if begins else f"until {last}" if ends else ""
+
+
+def p_words(p_value: float) -> str:
+    """`p < 1e-09`, `p = 0.0032`."""
+    return f"p < {LEAST_P:.0e}" if p_value < LEAST_P else f"p = {p_value:.2g}"
+
+
+def idle_words(idle_rank_s: float) -> str:
+    """`12.4 rank-hours`, or seconds of ranks where that is little."""
+    if idle_rank_s >= HOUR_S:
+        return f"{three_digits(idle_rank_s / HOUR_S)} rank-hours"
+    return f"{three_digits(idle_rank_s)} rank-seconds"
+
+
+def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    report = judged.report
+    who, since = name_of(suspect, judged.arrivals), since_words(suspect, judged)
+    chance = len(suspect.ranks) / report.ranks
+    last = " ".join(filter(None, [f"arrives last in {_percent(suspect.last_share)} of steps", since]))
+    by_chance = f"{_percent(chance)} would be chance, {p_words(suspect.p_value)}"
+    without_s = report.step_s * (1 - suspect.cost_share)
+    times = f"without it the median step takes {format_time(without_s)} instead of {format_time(report.step_s)}"
+    return [
+        f"{who} {last} and costs {_percent(suspect.cost_share)} of the step; {times},"
+        f" and all steps together {_duration(suspect.saved_s)} less",
+        f"it is {_percent(suspect.slower_by)} slower than the median rank (robust z {suspect.z:.3g}; {by_chance})"
+        f" and explains {_percent(suspect.explains_share)} of the lasting wait",
+        *_machine_sentences(suspect, judged),
+    ]
+
+
+def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
+    """What the kernel of its node counted, where that stands out."""
+    state = judged.machines[suspect.node] if suspect.node < len(judged.machines) else NodeState()
+    if not state.is_noteworthy:
+        return []
+    said = [
+        f"its CPUs were throttled (heat or power), up to {state.throttled} times per core" * bool(state.throttled),
+        f"a busy core ran at {_percent(state.clock)} of its top frequency" * (state.clock < LOW_CLOCK),
+        f"other processes used {_percent(state.others)} of its hardware threads" * (state.others >= DISTURBED),
+        f"the hypervisor took {_percent(state.stolen)} of their time" * (state.stolen >= DISTURBED),
+    ]
+    return [f"on its node, while ranks ran: {'; '.join(filter(None, said))}"]
+
+
+def _wait_sentences(report: StragglerReport) -> list[str]:
+    if not isfinite(report.idle_rank_s) or report.idle_rank_s <= 0:
+        return []
+    share = f" ({_percent(report.wait_share)} of the time of all ranks)" if isfinite(report.wait_share) else ""
+    return [f"all ranks together waited {idle_words(report.idle_rank_s)}{share} in {report.steps} steps"]
+
+
+def _rest_sentences(report: StragglerReport) -> list[str]:
+    """What has no cause."""
+    by_chance = report.wait_share - report.lasting_share
+    rest = []
+    if report.unexplained_share >= 0.005:
+        rest.append(f"{_percent(report.unexplained_share)} of the lasting wait is unexplained")
+    if isfinite(by_chance) and by_chance > 0:
+        rest.append(f"{_percent(by_chance / report.wait_share)} of all waiting is chance: no rank causes it lastingly")
+    return rest
+
+
+def _few_steps(judged: Judged) -> str:
+    return f"{judged.report.steps} steps are too few to tell a slow rank from chance"
+
+
+def _one_rank(judged: Judged) -> str:
+    return "one rank alone has nobody to be compared with"
+
+
+def _below_clock(judged: Judged) -> str:
+    error = format_time(judged.arrivals.clock_error_s)
+    share = _percent(judged.report.clock_share)
+    return (
+        f"the clocks of the ranks agree to {error} only; no rank is later than the others by three times that,"
+        f" {share} of the step"
+    )
+
+
+def _small_wait(judged: Judged) -> str:
+    return (
+        f"ranks wait {_percent(judged.report.waiting_share)} of the step for the last one; a cause is named where that"
+        f" is {_percent(LEAST_WAIT)} or more"
+    )
+
+
+def _below_noise(judged: Judged) -> str:
+    return (
+        f"ranks wait {_percent(judged.report.waiting_share)} of the step for the last one, but none is late so much"
+        f" and so steadily that it is not chance{_latest_words(judged)}"
+    )
+
+
+def _no_single_cause(judged: Judged) -> str:
+    return (
+        f"ranks wait {_percent(judged.report.waiting_share)} of the step and differ lastingly, but no rank and no node"
+        f" stands out from the others{_latest_words(judged)}"
+    )
+
+
+def _latest_words(judged: Judged) -> str:
+    """The rank that is the latest, and what would have to be exceeded."""
+    report = judged.report
+    late = [value if isfinite(value) else -1.0 for value in report.slower_by.tolist()]
+    most = max(late, default=-1.0)
+    if most <= 0:
+        return ""
+    words = f"; the latest, rank {late.index(most)}, is late by {_percent(most)}"
+    hidden = f", and what is below {_percent(report.noise_share)} is not told from noise"
+    return words + hidden * (most < report.noise_share)
+
+
+_SILENCE: dict[str, Callable[[Judged], str]] = {  # code -> why
+    TOO_FEW_STEPS: _few_steps,
+    ONE_RANK: _one_rank,
+    BELOW_CLOCK: _below_clock,
+    SMALL_WAIT: _small_wait,
+    BELOW_NOISE: _below_noise,
+    NO_SINGLE_CAUSE: _no_single_cause,
+}
+
+
+def _moment(step: int, arrivals: Arrivals) -> str:
+    """`step 420, minute 7.0`; without a clock of the steps `step 420`."""
+    if arrivals.begin_s is None or not 0 <= step < len(arrivals.begin_s):
+        return f"step {step}"
+    after_s = float(arrivals.begin_s[step] - arrivals.begin_s[0])
+    when = f"minute {after_s / MINUTE_S:.1f}" if after_s >= MINUTE_S else f"second {after_s:.3g}"
+    return f"step {step}, {when}" if isfinite(after_s) else f"step {step}"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank{'s' * (len(ranks) > 1)} {format_ranges(ranks)}"
+
+
+def _percent(share: float) -> str:
+    """`11.8 %`; below 1 % with one digit that counts."""
+    percent = 100 * share
+    if not isfinite(percent):
+        return "an unknown share"
+    return f"{percent:.0f} %" if percent >= 99.95 else f"{percent:.3g} %" if percent >= 1 else f"{percent:.1g} %"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / HOUR_S:.3g} h" if seconds >= HOUR_S else format_time(seconds)

@@ -1,0 +1,119 @@
+"""What is said of who arrives late, of arrivals of known truth."""
+
+import numpy as np
+import pytest
+from made_arrivals import arrivals, judgement
+
+from allreduce_bench.evaluation.node_states import NodeState
+from allreduce_bench.lateness.arrivals import Arrivals
+from allreduce_bench.lateness.stragglers import BELOW_NOISE, NO_SINGLE_CAUSE, TOO_FEW_STEPS
+from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.report.straggler_sentences import (
+    _SILENCE,
+    idle_words,
+    judged,
+    name_of,
+    p_words,
+    since_words,
+    verdict_sentences,
+)
+
+
+def test_a_slow_rank_is_named_with_its_price():
+    said = verdict_sentences(judgement())
+    assert said[0].startswith("rank 5 on node n1 arrives last in 100 % of steps and costs 8")
+    assert "without it the median step takes 1.03 s instead of 1.12 s" in said[0]
+    assert "12.5 % would be chance, p < 1e-09" in said[1] and "robust z" in said[1]
+    assert any("rank-seconds" in sentence for sentence in said)
+    assert "since" not in said[0]
+
+
+def test_since_when_it_is_slow():
+    one = judgement(steps=400, from_step=240, by=0.2)
+    (suspect,) = one.report.suspects
+    since = since_words(suspect, one)
+    assert abs(suspect.from_step - 240) <= 10 and since.startswith(f"since step {suspect.from_step}, minute 4.")
+    assert f"of steps {since} and costs" in verdict_sentences(one)[0]
+    assert since_words(suspect._replace(to_step=300), one).startswith("from step 2")
+    assert since_words(suspect._replace(from_step=0, to_step=300), one).startswith("until step 300")
+    without = one._replace(arrivals=one.arrivals._replace(begin_s=None))
+    assert since_words(suspect, without) == f"since step {suspect.from_step}"
+
+
+def test_a_slow_node_is_named_as_one():
+    slow = [Slow((4, 5, 6, 7), 0.15)]
+    one = judged("", synthetic_arrivals(16, 200, 1, slow=slow, noise=0.02, spikes=0, ranks_per_node=4))
+    assert name_of(one.report.suspects[0], one.arrivals) == "node n1 (ranks 4-7)"
+    assert verdict_sentences(one)[0].startswith("node n1 (ranks 4-7) arrives last in 100 %")
+
+
+def test_that_nobody_is_named_is_said_with_the_figures():
+    said = verdict_sentences(judgement(slow=None))
+    assert said[0].startswith("no rank is named: ranks wait ") and "10 % or more" in said[0]
+    assert verdict_sentences(judgement(steps=4))[0] == (
+        "no rank is named: 4 steps are too few to tell a slow rank from chance"
+    )
+    assert "one rank alone" in verdict_sentences(judgement(ranks=1, slow=None))[0]
+    blind = arrivals()._replace(clock_error_s=0.1)
+    assert "agree to 100 ms only" in verdict_sentences(judged("", blind))[0]
+
+
+def test_every_silence_has_its_words():
+    one = judgement(slow=None)
+    codes = {TOO_FEW_STEPS, BELOW_NOISE, NO_SINGLE_CAUSE}
+    assert codes < set(_SILENCE) and all(words(one) for words in _SILENCE.values())
+    loud = one._replace(report=one.report._replace(noise_share=0.9, slower_by=np.full(8, 0.2)))
+    assert "rank 0, is late by 20 %, and what is below 90 % is not told from noise" in _SILENCE[BELOW_NOISE](loud)
+
+
+def test_a_slow_rank_that_costs_little_is_no_cause():
+    one = judgement(by=0.07, noise=0.01)
+    assert one.report.suspects and not one.report.causes
+    said = verdict_sentences(one)
+    assert said[0].startswith("rank 5") and any("it is not called a cause: ranks wait" in sentence for sentence in said)
+
+
+def test_two_slow_ranks_are_both_named():
+    slow = [Slow((2,), 0.3), Slow((9,), 0.3)]
+    one = judged("", synthetic_arrivals(16, 200, 1, slow=slow, noise=0.02, spikes=0))
+    said = " ".join(verdict_sentences(one))
+    assert "rank 2 on node n2" in said and "rank 9 on node n9" in said and "without all of them" in said
+
+
+def test_words_of_numbers():
+    assert p_words(1e-30) == "p < 1e-09" and p_words(0.0321) == "p = 0.032"
+    assert idle_words(90.0) == "90.0 rank-seconds" and idle_words(95 * 24 * 3600.0) == "2280 rank-hours"
+
+
+def test_no_step_at_all():
+    empty = Arrivals(np.empty((0, 4)), np.empty(0), 0.0, (0,) * 4)
+    assert "0 steps are too few" in verdict_sentences(judged("", empty))[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sentences_are_whole_whatever_is_known(seed):
+    random = np.random.default_rng(seed)
+    made = arrivals(steps=60, seed=seed)
+    made.ready_s[random.random(made.ready_s.shape) < 0.3] = np.nan
+    made.ready_s[:, 3] = np.nan
+    for sentence in verdict_sentences(judged("", made)):
+        assert "nan" not in sentence and "\n" not in sentence
+
+
+def test_what_the_kernel_of_the_node_counted_stands_beside_the_suspect():
+    made = judgement()
+    hot = made._replace(machines=(NodeState(), NodeState(throttled=12, clock=0.4, others=0.2, stolen=0.1)))
+    (said,) = [sentence for sentence in verdict_sentences(hot) if sentence.startswith("on its node")]
+    assert "throttled (heat or power), up to 12 times per core; a busy core ran at 40 % of its top frequency" in said
+    assert "other processes used 20 %" in said and "hypervisor took 10 %" in said
+    assert not any("on its node" in one for one in verdict_sentences(made._replace(machines=(NodeState(),) * 2)))
+
+
+def test_why_suspects_are_no_cause():
+    one = judgement(by=0.07, noise=0.01)
+    chance = one._replace(report=one.report._replace(waiting_share=0.5))
+    assert any("all lasting waits are" in sentence for sentence in verdict_sentences(chance))
+    partly = one._replace(report=chance.report._replace(unexplained_share=0.5))
+    said = verdict_sentences(partly)
+    assert any("all suspects explain 50 % of the lasting wait, and 80 % is the least" in sentence for sentence in said)
+    assert "50 % of the lasting wait is unexplained" in said
