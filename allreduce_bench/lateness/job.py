@@ -9,6 +9,8 @@ from .binomial import chance_of_at_least
 from .robust import median
 from .slow_units import FEWEST_STEPS
 
+EVERY = slice(None)
+
 
 class Job(NamedTuple):
     """Arrivals of the steps whose duration and at least two ranks are known."""
@@ -17,8 +19,9 @@ class Job(NamedTuple):
     used: np.ndarray  # bool [step]
     node_of: tuple[int, ...]
     clock_error_s: float
+    step_s: np.ndarray  # float64 [step]; 0 of a step that is not used
     all_s: float  # of all used steps together; NaN: there is none
-    step_s: float  # median
+    typical_s: float  # median step
     undisturbed_s: float  # median of the step without its wait for what comes later than the median rank
     waiting: Waits
 
@@ -48,11 +51,11 @@ class Job(NamedTuple):
         is_someone = self.waiting.last >= 0
         return np.bincount(self.waiting.last[is_someone], self.waiting.caused_s[is_someone], minlength=self.ranks)
 
-    @property
-    def waiting_share(self) -> float:
-        """Mean over steps, and over the ranks of a step but the last, of the wait; share of the time of all steps."""
-        others = np.maximum((~np.isnan(self.ready_s)).sum(axis=1) - 1, 1)
-        return float((self.waiting.suffered_s.sum(axis=1) / others).sum()) / self.all_s
+    def waiting_share(self, steps: slice = EVERY) -> float:
+        """Mean over `steps`, and over the ranks of a step but the last, of the wait; share of the steps' time."""
+        others = np.maximum((~np.isnan(self.ready_s[steps])).sum(axis=1) - 1, 1)
+        waited_s = float((self.waiting.suffered_s[steps].sum(axis=1) / others).sum())
+        return waited_s / float(self.step_s[steps].sum()) if self.used[steps].any() else np.nan
 
     def p_values(self) -> np.ndarray:
         """float64 [rank]: that chance alone makes it last so often; NaN: never known."""
@@ -76,19 +79,15 @@ def job_of(arrivals: Arrivals) -> Job:
         )
     ready_s[~np.isfinite(ready_s)] = np.nan
     used = np.isfinite(step_s) & (step_s > 0) & ((~np.isnan(ready_s)).sum(axis=1) >= 2)
-    ready_s[~used] = np.nan
-    if not used.any():
-        return Job(ready_s, used, arrivals.node_of, arrivals.clock_error_s, np.nan, np.nan, np.nan, waits(ready_s))
-    typical_s = float(np.median(step_s[used]))
-    waited_s = np.fmax.reduce(ready_s[used], axis=1) - median(ready_s[used], axis=1)
-    undisturbed_s = float(np.median(step_s[used] - waited_s))
+    ready_s[~used], step_s[~used] = np.nan, 0.0
+    typical_s = undisturbed_s = all_s = np.nan
+    if used.any():
+        all_s, typical_s = float(step_s.sum()), float(np.median(step_s[used]))
+        waited_s = np.fmax.reduce(ready_s[used], axis=1) - median(ready_s[used], axis=1)
+        undisturbed_s = float(np.median(step_s[used] - waited_s))
+        if undisturbed_s <= 0:  # steps that do not hold their own ready times
+            undisturbed_s = typical_s
+    waiting = waits(ready_s)
     return Job(
-        ready_s,
-        used,
-        arrivals.node_of,
-        arrivals.clock_error_s,
-        float(step_s[used].sum()),
-        typical_s,
-        undisturbed_s if undisturbed_s > 0 else typical_s,  # else: steps that do not hold their own ready times
-        waits(ready_s),
+        ready_s, used, arrivals.node_of, arrivals.clock_error_s, step_s, all_s, typical_s, undisturbed_s, waiting
     )

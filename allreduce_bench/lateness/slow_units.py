@@ -54,9 +54,9 @@ class _Noise(NamedTuple):
     of_block_s: np.ndarray  # float64 [unit]: standard deviation of the noise of one block
     between_s: float  # standard deviation between units
 
-    def of_mean_s(self, blocks: float) -> np.ndarray:
+    def of_mean_s(self, blocks: float | np.ndarray) -> np.ndarray:
         """float64 [unit]: standard deviation of a mean over so many blocks, and of the median over their steps."""
-        return np.maximum(np.maximum(self.of_block_s / sqrt(blocks), self.between_s), 1e-15)
+        return np.maximum(np.maximum(self.of_block_s / np.sqrt(blocks), self.between_s), 1e-15)
 
 
 def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) -> Standing:
@@ -67,8 +67,9 @@ def standing(ready_s: np.ndarray, undisturbed_s: float, clock_error_s: float) ->
     count = number_of_blocks(steps)
     medians = block_medians(every_late_s, count)
     noise = _Noise(medians, steps // count, CARE * spread_of_blocks(medians), deviation(late_s))
-    deviation_s = noise.of_mean_s(count)
-    mean_s = np.nan_to_num(medians).sum(axis=0) / np.maximum((~np.isnan(medians)).sum(axis=0), 1)
+    known = np.maximum((~np.isnan(medians)).sum(axis=0), 1)
+    deviation_s = noise.of_mean_s(known)
+    mean_s = np.nan_to_num(medians).sum(axis=0) / known
     z = np.where(np.isnan(late_s), np.nan, np.minimum(mean_s, mean_s - np.median(mean_s)) / deviation_s)
     critical = critical_z(units / (ALARM / 2), count, units)
     least_s = max(LEAST_SLOWER * undisturbed_s, CLOCK_ERRORS * clock_error_s)
@@ -109,6 +110,7 @@ def _best_stretches(noise: _Noise, least_s: float) -> tuple[np.ndarray, np.ndarr
 def _slow_unit(unit: int, late_s: np.ndarray, level_s: float, noise: _Noise) -> SlowUnit:
     noise_of_step_s = max(float(noise.of_block_s[unit]) * sqrt(noise.length), 1e-15)
     start, stop = slow_between(late_s, level_s, noise_of_step_s)
-    lateness_s = float(median(late_s[start:stop], axis=0)) if stop > start else 0.0
-    deviation_s = float(noise.of_mean_s(max(stop - start, 1) / noise.length)[unit])
+    known = int((~np.isnan(late_s[start:stop])).sum())
+    lateness_s = float(median(late_s[start:stop], axis=0)) if known >= FEWEST_STEPS else 0.0
+    deviation_s = float(noise.of_mean_s(max(known, 1) / noise.length)[unit])
     return SlowUnit(unit, lateness_s, lateness_s / deviation_s, start, stop)

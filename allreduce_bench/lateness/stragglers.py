@@ -21,8 +21,8 @@ SMALL_WAIT = "small wait"  # ranks wait too little to look for a cause
 BELOW_NOISE = "below noise"  # ranks wait by chance, now for one and now for another
 NO_SINGLE_CAUSE = "no single cause"  # ranks differ lastingly, and none of them stands out
 
-LEAST_WAIT = 0.1  # of the step: what those who wait must wait, in the mean, before somebody is called the cause of it
-LEAST_LASTING = 0.01  # of the time of all steps: the lasting part of it
+LEAST_WAIT = 0.1  # of the steps of a suspect: what those who wait must wait, in the mean, before it is called the cause
+LEAST_LASTING = 0.01  # of the time of these steps: the part of the wait that lasts
 LEAST_EXPLAINED = 0.8  # of the lasting wait
 NOTHING = Attribution(0.0, 0.0, (), (), 0.0)
 
@@ -42,6 +42,7 @@ class Suspect(NamedTuple):
     saved_s: float  # the same in seconds, over all steps
     from_step: int  # the first step in which it was slow
     to_step: int  # the step after the last one
+    waiting_share: float  # of its steps: what the others wait for the last rank, in the mean
     is_cause: bool  # it belongs to the fewest suspects that explain 80 % of the lasting wait, which is worth a word
 
 
@@ -98,10 +99,10 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
         skew_s=job.waiting.skew_s,
         slower_by=stands.late_s / job.undisturbed_s,
         z=stands.z,
-        step_s=job.step_s,
+        step_s=job.typical_s,
         undisturbed_s=job.undisturbed_s,
         wait_share=mean_wait_s(job.ready_s) / job.all_s,
-        waiting_share=job.waiting_share,
+        waiting_share=job.waiting_share(),
         lasting_share=weighed.lasting_s / job.all_s,
         idle_rank_s=float(job.waiting.suffered_s.sum()),
         suspects=_suspects(job, late, weighed),
@@ -117,12 +118,15 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
 
 def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect, ...]:
     """Those who explain most first."""
-    is_worth_it = job.waiting_share >= LEAST_WAIT and weighed.lasting_s >= LEAST_LASTING * job.all_s
-    are_causes = is_worth_it and sum(weighed.explained) >= LEAST_EXPLAINED
+    do_explain = sum(weighed.explained) >= LEAST_EXPLAINED
     suspects, explained = [], 0.0
     for number in sorted(range(len(late)), key=lambda number: -weighed.explained[number]):
         suspect = _suspect(job, late[number], weighed, number)
-        suspects.append(suspect._replace(is_cause=are_causes and explained < LEAST_EXPLAINED))
+        steps = slice(suspect.from_step, suspect.to_step)
+        is_worth_it = job.waiting_share(steps) >= LEAST_WAIT and weighed.lasting_s >= LEAST_LASTING * float(
+            job.step_s[steps].sum()
+        )
+        suspects.append(suspect._replace(is_cause=do_explain and is_worth_it and explained < LEAST_EXPLAINED))
         explained += suspect.explains_share
     return tuple(suspects)
 
@@ -144,6 +148,7 @@ def _suspect(job: Job, late: Late, weighed: Attribution, number: int) -> Suspect
         saved_s=weighed.saved_s[number],
         from_step=period.from_step,
         to_step=period.to_step,
+        waiting_share=job.waiting_share(steps),
         is_cause=False,
     )
 

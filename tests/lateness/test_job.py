@@ -11,9 +11,10 @@ def test_steps_that_cannot_be_compared_are_left_out():
     ready_s = np.array([[1.0, 2.0], [1.0, np.nan], [1.0, 2.0], [1.0, np.inf], [1.0, 2.0], [5.0, 4.0]])
     job = job_of(Arrivals(ready_s, np.array([3.0, 3.0, np.nan, 3.0, 0.0, 5.0]), 0.0, (0, 1)))
     assert job.used.tolist() == [True, False, False, False, False, True]
-    assert (job.steps, job.ranks, job.all_s, job.step_s, job.undisturbed_s) == (2, 2, 8.0, 4.0, 3.5)
+    assert (job.steps, job.ranks, job.all_s, job.typical_s, job.undisturbed_s) == (2, 2, 8.0, 4.0, 3.5)
     assert job.last_count.tolist() == [1, 1] and job.caused_s.tolist() == [1.0, 1.0]
-    assert job.waiting_share == pytest.approx(2.0 / 8.0) and job.is_too_small
+    assert job.waiting_share() == pytest.approx(2.0 / 8.0) and job.is_too_small
+    assert job.waiting_share(slice(0, 3)) == pytest.approx(1.0 / 3.0)
     assert job.p_values() == pytest.approx([0.75, 0.75])
 
 
@@ -27,4 +28,4 @@ def test_a_rank_that_is_seldom_known_is_held_against_its_own_steps():
 
 def test_steps_that_are_shorter_than_their_skew_are_taken_as_they_are():
     job = job_of(Arrivals(np.tile([0.0, 0.0, 9.0], (12, 1)), np.full(12, 4.0), 0.0, (0, 1, 2)))
-    assert job.undisturbed_s == job.step_s == 4.0
+    assert job.undisturbed_s == job.typical_s == 4.0

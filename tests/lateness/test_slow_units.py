@@ -42,6 +42,16 @@ def test_a_noisy_rank_is_not_a_slow_one():
     assert not standing(ready_s, 1.0, 0.0).slow
 
 
+def test_a_rank_that_is_known_in_few_steps_is_held_against_their_noise():
+    for seed in range(40):
+        ready_s = synthetic_arrivals(8, 200, seed, noise=0.1).ready_s
+        ready_s[15:, 3] = np.nan
+        assert not standing(ready_s, 1.0, 0.0).slow
+    ready_s[:9, 3] += 5.0
+    ready_s[9:, 3] = np.nan
+    assert not standing(ready_s, 1.0, 0.0).slow
+
+
 def test_blocks_hold_ten_steps_where_there_are_neither_few_nor_very_many():
     assert [number_of_blocks(steps) for steps in (10, 49, 200, 500, 10**6)] == [5, 5, 20, 50, 50]
     assert nobody(3).slow == () and np.isnan(nobody(3).late_s).all()

@@ -33,11 +33,11 @@ def test_it_does_not_matter_how_many_steps_come_at_once():
 
 @pytest.mark.parametrize("ranks, noise", [(2, 0.05), (8, 0.2), (128, 0.05), (128, 0.2)])
 def test_no_alert_without_a_slow_rank(ranks, noise):
-    assert alerts(ranks, 3000, noise=noise) == []
+    assert alerts(ranks, 2000, noise=noise) == []
 
 
 def test_a_rank_that_was_slow_from_the_start_is_found_and_said_once():
-    (alert,) = alerts(8, 2000, [Slow((3,), 0.2)])
+    (alert,) = alerts(8, 1000, [Slow((3,), 0.2)])
     assert alert.rank == 3 and alert.since_step == 0 and alert.step <= 200
 
 
@@ -47,7 +47,7 @@ def test_it_may_become_slow_again():
 
 
 def test_less_than_a_tenth_or_three_clock_errors_is_no_alarm():
-    assert alerts(8, 2000, [Slow((3,), 0.07)], noise=0.01) == []
+    assert alerts(8, 1000, [Slow((3,), 0.07)], noise=0.01) == []
     assert alerts(8, 500, [Slow((3,), 0.3)], clock_error_s=0.11, noise=0.01) == []
     assert len(alerts(8, 500, [Slow((3,), 0.3)], clock_error_s=0.09, noise=0.01)) == 1
 

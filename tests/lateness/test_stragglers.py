@@ -75,6 +75,9 @@ def test_a_rank_that_became_slow_and_recovered_has_its_period():
     (suspect,) = report.suspects
     assert suspect.from_step == pytest.approx(700, abs=3) and suspect.to_step == pytest.approx(900, abs=3)
     assert suspect.slower_by == pytest.approx(0.3, abs=0.02) and report.slower_by[4] < 0.02
+    assert (
+        suspect.is_cause and report.waiting_share < 0.1 < suspect.waiting_share
+    )  # of all steps, not of those in which it was slow
     assert suspect.last_share > 0.95 and 190 < report.last_count[4] < 300
 
 

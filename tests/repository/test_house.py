@@ -69,6 +69,7 @@ CROSSING = {  # tests that bear no name of a module -> what they hold
     "launching/test_on_hosts.py": "launchers on several hosts",
     "launching/test_starting.py": "what is found, started and ended, over MPI",
     "launching/test_virtual_hosts.py": "whole runs on virtual hosts",
+    "lateness/test_operating_curve.py": "a sample of studies/operating_curve.py",
     "measuring/test_floors.py": "floors, from the measurement to the report",
     "pages/test_scripts.py": "the scripts of pages, played by node",
     "report/test_statistics_of_calls.py": "statistics of calls, from the rows to the page",
