@@ -3,7 +3,7 @@
 In: logs. Out: rows (`row`), each with its file and line. Read in this order: `reading` (which importer reads a log),
 `importer` (what each declares) and `tools` (a file each, found by scanning; `osu` is the one to copy), `lines` and
 `values` (what they share), `flux`, `nccl_table`, `rates`, `columns` (what single ones need), `points`, `keep` (a run
-folder), `merge` (several runs as one).
+folder), `merge` (several runs as one); `pair_tables` (pairs of nodes, for `health`).
 """
 
 from .keep import keep

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..evaluation.node_pairs import PairTable
-from ..runs.careful_reading import read_given_text
+from ..runs.careful_reading import read_given
 from ..runs.nodelist import expand
 from ..runs.start import HOST
 from .row import LogError
@@ -61,8 +61,11 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
 
     Raises LogError, which names the line; OSError.
     """
-    text = read_given_text(path, LONGEST)
-    lines = [(number, line) for number, line in enumerate(csv.reader(io.StringIO(text)), start=1) if any(line)]
+    text = read_given(path, LONGEST).decode("utf-8-sig", errors="replace")
+    try:
+        lines = [(number, line) for number, line in enumerate(csv.reader(io.StringIO(text)), start=1) if any(line)]
+    except csv.Error as error:
+        raise LogError(f"{path}: expected a CSV of pairs of nodes: {error}") from error
     if len(lines) < 2:
         raise LogError(f"{path}: expected a CSV with a header and a line per pair of nodes; found {len(lines)} lines")
     head = [name.strip() for name in lines[0][1]]
@@ -91,7 +94,7 @@ def read_failed_pairs(path: Path, known: Sequence[frozenset[str]] | frozenset[fr
     `known`: the pairs of the table. Raises LogError for a list without pairs, or of other nodes; OSError.
     """
     names, failed = {name for pair in known for name in pair}, dict[frozenset[str], str]()
-    for number, line in enumerate(read_given_text(path, LONGEST).splitlines(), start=1):
+    for number, line in enumerate(read_given(path, LONGEST).decode(errors="replace").splitlines(), start=1):
         for match in FAILED_PAIR.finditer(line):
             words = [match[1], match[2]] if match[1] else [match[3]]
             if match[1] and not set(words) <= names and not names & set(words):

@@ -33,9 +33,13 @@ def median_polish(log_matrix: np.ndarray) -> Polished:
     residual = np.array(log_matrix, dtype=np.float64)
     np.fill_diagonal(residual, np.nan)
     others = [np.flatnonzero(row) for row in ~np.isnan(residual)]
-    effect = np.array([0.0 if len(known) else np.nan for known in others])
-    overall = float(np.nanmedian(residual)) if (~np.isnan(residual)).any() else np.nan
-    residual -= overall
+    # begun from medians of rows: from one median of all, of which half may be slow at 4 nodes, sweeps may get stuck
+    middles = np.array(
+        [np.median(residual[node, known]) if len(known) else np.nan for node, known in enumerate(others)]
+    )
+    overall = float(np.nanmedian(middles)) if not np.isnan(middles).all() else np.nan
+    effect = middles - overall
+    residual -= overall + effect + effect[:, None]
     for _ in range(MOST_SWEEPS):
         largest = 0.0
         for node, known in enumerate(others):
@@ -85,7 +89,7 @@ def residual_sd(polished: Polished) -> float:
     regression by least absolute deviations: Rousseeuw and Leroy, Robust Regression and Outlier Detection, 1987).
     """
     sizes = np.sort(np.abs(pairs_of(polished.residual)))
-    left = sizes[min(len(sizes) - 1, np.count_nonzero(~np.isnan(polished.node_effect))) :] if len(sizes) else sizes
+    left = sizes[min(len(sizes) // 2, np.count_nonzero(~np.isnan(polished.node_effect))) :]
     return max(FLOOR, float(left[(len(left) - 1) // 2]) / NORMAL_MAD) if len(left) else FLOOR
 
 

@@ -1,6 +1,7 @@
 """The check of nodes in pairs: one launch with a rank per node, begun again without a pair that hangs or fails."""
 
 import os
+import shlex
 import sys
 import threading
 from collections import deque
@@ -8,11 +9,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from subprocess import Popen, TimeoutExpired
 
+from ..machine.node import hide_secrets
 from ..measuring.pair_rounds import MOST_FOR_ALL, Order, Pair, Round, planned_rounds, rounds_left
 from ..measuring.startup import thread_level
 from ..runs.pair_file import Asked, PairFolder, PairRow, failed_pairs, whole_pairs
 from ..runs.start import Start
-from ..watching.lifeline import MONITOR_VARIABLE, WarningFlag
+from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import Rank
 from ..watching.supervisor import Supervisor, names_of_this_node
 from .find import mpirun_command
@@ -126,8 +128,9 @@ class _PairLaunch:
         program = [sys.executable, "-m", PROGRAM, str(check.folder.path.resolve())]
         level = thread_level("auto", ranks_on_same_cores(ranks, start))
         address = self.supervisor.address(names_of_this_node())
-        environ = {**os.environ, MONITOR_VARIABLE: address, "MPI4PY_RC_THREAD_LEVEL": level}
-        process = start_tied(mpirun_command(check.launcher, ranks, start, program), environ)
+        command = mpirun_command(check.launcher, ranks, start, program)
+        variables = {COMMAND_VARIABLE: shlex.join(hide_secrets(command)), MONITOR_VARIABLE: address}
+        process = start_tied(command, {**os.environ, **variables, "MPI4PY_RC_THREAD_LEVEL": level})
         self.forwarding = threading.Thread(target=self._note, args=(process,), daemon=True)
         self.forwarding.start()
         threading.Thread(target=self._await_end, args=(process,), daemon=True).start()

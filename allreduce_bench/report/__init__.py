@@ -5,5 +5,5 @@ In: rows of `evaluation`, models, facts of launches. Out: sentences, tables, fig
 `time_table`, `native_section`, `folding`, `several_runs`, `call_distributions`; `caveat`, `caveats`, `time_caveats`,
 `limit_findings`, `how_measured`, `how_imported`, `distribution`, and the modules of one sentence; `pictures` (of a
 page), `figure` (what one declares), `live_chart` (a figure as numbers), `figures` (a file each, found by scanning),
-`drawn_bounds`, `forecast`; `formats`: for programs; `web`: style and script of the page.
+`drawn_bounds`, `forecast`; `formats`: for programs; `web`: style and script; `health_text`, `health_map`: of nodes.
 """

@@ -18,7 +18,7 @@ from ..runs.atomic_write import write_atomically
 
 MOST_NAMED = 40  # nodes on an axis; of more only some are named
 LEAST_RANGE = 0.26  # log2: the colours of residuals reach at least 20 % to either side
-PANEL_INCHES, DPI = 4.6, 150
+PANEL_INCHES, DPI = 4.2, 110
 
 
 def health_figure(health: Health) -> Figure:
@@ -83,6 +83,7 @@ def write_health_figure(health: Health, folder: Path) -> list[Path]:
     figure.dpi = DPI
     with matplotlib.rc_context({"svg.hashsalt": "health"}):  # the same check yields the same file
         FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+        figure.set_layout_engine("none")  # it is laid out, which takes longest
         FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
     paths = [folder / "health.png", folder / "health.svg"]
     for path, content in zip(paths, (png, svg)):

@@ -40,8 +40,8 @@ def health_sentences(health: Health) -> list[str]:
     if can_tell and not nodes and not links:
         lines.append(f"no node and no link is slower than its peers by {health.threshold:.0%} or more")
     if health.cleared:
-        nodes = "1 suspect was" if health.cleared == 1 else f"{health.cleared} suspects were"
-        lines.append(f"{nodes} slow beside other pairs only, not when measured alone: pairs may share uplinks")
+        suspects = "1 suspect was" if health.cleared == 1 else f"{health.cleared} suspects were"
+        lines.append(f"{suspects} slow beside other pairs only, not when measured alone: pairs may share uplinks")
     if health.left:
         lines.append(f"{_pairs(health.left)} not measured")
     return lines + ([OF_TOO_FEW[health.unknown]] if health.unknown else [])
