@@ -1,8 +1,9 @@
 """Find the node, or the link between two nodes, that is slower than its peers, from times of pairs of nodes.
 
 Every judgement is relative, by median polish of the logarithms (`lateness.polish`): a node is slow if its effect is, a
-link if what the effects of its nodes leave of it is. Both a robust z and the ratio must be large. Latency and
-bandwidth, and each test of a foreign table, are judged by themselves.
+link if what the effects of its nodes leave of it is. Both a robust z and the ratio must be large, the ratio also in the
+fastest repetition of each pair: noise that slows some repetitions names nobody. Latency and bandwidth, and each test of
+a foreign table, are judged by themselves.
 """
 
 from collections.abc import Sequence
@@ -34,13 +35,12 @@ class PairTable(NamedTuple):
     unit: str  # of the values that people read: us, GB/s, or that of a foreign table
     is_rate: bool  # whether those are rates
     factor: float = 1.0  # from seconds, or a rate, to the unit
+    log_least: np.ndarray | None = None  # as log_time, of the fastest repetition; None: not known
 
     @property
     def symmetric(self) -> np.ndarray:
         """float64 [node, node]: the mean of both directions, or the one that there is."""
-        both = np.stack([self.log_time, self.log_time.T])
-        known = np.count_nonzero(~np.isnan(both), axis=0)
-        return np.where(known, np.nansum(both, axis=0) / np.maximum(known, 1), np.nan)
+        return _mean_of_ways(self.log_time)
 
     @property
     def either_way(self) -> np.ndarray:
@@ -77,21 +77,31 @@ def judged(table: PairTable, threshold: float) -> Judged:
     symmetric = table.symmetric
     known = np.count_nonzero(~np.isnan(symmetric), axis=1)
     is_sparse = len(known) > 0 and float(np.median(known)) < min(FEW_PAIRS, len(known) - 1)
-    polished = (least_of_pairs if is_sparse else median_polish)(symmetric)
+    polish = least_of_pairs if is_sparse else median_polish
+    polished = polish(symmetric)
+    least = polished if table.log_least is None else polish(_mean_of_ways(table.log_least))
     result = Judged(table, polished, node_z(polished), link_z(polished))
     if np.count_nonzero(known) < FEWEST:
         return result
     nodes = np.flatnonzero(
         (result.node_z > _limit(NODE_Z, int(np.count_nonzero(known))))
-        & (polished.node_effect > log(1 + threshold))
+        & (np.fmin(polished.node_effect, least.node_effect) > log(1 + threshold))
         & (known >= 2)
     )
     if len(nodes) >= LEAST_GROUP and len(nodes) > MOST_SLOW * len(known):
         return result._replace(group=tuple(nodes.tolist()))
-    is_slow = (result.link_z > _limit(LINK_Z, len(pairs_of(symmetric)))) & (polished.residual > log(1 + threshold))
+    is_slow = (result.link_z > _limit(LINK_Z, len(pairs_of(symmetric)))) & (
+        np.fmin(polished.residual, least.residual) > log(1 + threshold)
+    )
     links = [(int(one), int(other)) for one, other in zip(*np.nonzero(np.triu(is_slow, 1)))]
     links.sort(key=lambda pair: -result.link_z[pair])
     return result._replace(slow_nodes=tuple(nodes.tolist()), slow_links=tuple(links))
+
+
+def _mean_of_ways(logs: np.ndarray) -> np.ndarray:
+    both = np.stack([logs, logs.T])
+    known = np.count_nonzero(~np.isnan(both), axis=0)
+    return np.where(known, np.nansum(both, axis=0) / np.maximum(known, 1), np.nan)
 
 
 def _limit(least: float, judged_values: int) -> float:
@@ -111,12 +121,13 @@ def tables_of_rows(nodes: Sequence[str], rows: Sequence[PairRow], sizes: tuple[i
     for row in rows:
         if row.time_s is not None and row.nbytes in sizes and {row.source, row.dest} <= number.keys():
             times_s.setdefault((row.nbytes, number[row.source], number[row.dest]), []).append(row.time_s)
-    logs = {size: np.full((len(nodes), len(nodes)), np.nan) for size in sizes}
+    logs, least = ({size: np.full((len(nodes), len(nodes)), np.nan) for size in sizes} for _ in range(2))
     for (size, source, dest), values in times_s.items():
         logs[size][source, dest] = log(median(values))
+        least[size][source, dest] = log(min(values))
     return [
-        PairTable("latency", tuple(nodes), logs[small], "us", False, 1e6),
-        PairTable("bandwidth", tuple(nodes), logs[large], "GB/s", True, large * 1e-9),
+        PairTable("latency", tuple(nodes), logs[small], "us", False, 1e6, least[small]),
+        PairTable("bandwidth", tuple(nodes), logs[large], "GB/s", True, large * 1e-9, least[large]),
     ]
 
 

@@ -34,9 +34,7 @@ def median_polish(log_matrix: np.ndarray) -> Polished:
     np.fill_diagonal(residual, np.nan)
     others = [np.flatnonzero(row) for row in ~np.isnan(residual)]
     # begun from medians of rows: from one median of all, of which half may be slow at 4 nodes, sweeps may get stuck
-    middles = np.array(
-        [np.median(residual[node, known]) if len(known) else np.nan for node, known in enumerate(others)]
-    )
+    middles = np.array([np.median(row[known]) if len(known) else np.nan for row, known in zip(residual, others)])
     overall = float(np.nanmedian(middles)) if not np.isnan(middles).all() else np.nan
     effect = middles - overall
     residual -= overall + effect + effect[:, None]

@@ -51,7 +51,7 @@ def measure_pair(partner: Partner, is_source: bool, asked: Asked) -> tuple[list[
 
     Both ranks must call it. Raises SilentPartner.
     """
-    small_s = ping_pong(partner, is_source, asked)
+    small_s = ping_pong(partner, is_source, asked, asked.small_repetitions // 2)
     message, sent_s = np.zeros(asked.large_nbytes, np.uint8), list[float]()
     for sends in (is_source, not is_source):
         for _ in range(WARM_UPS + asked.large_repetitions):
@@ -59,13 +59,15 @@ def measure_pair(partner: Partner, is_source: bool, asked: Asked) -> tuple[list[
                 sent_s.append(send_large(partner, message))
             else:
                 take_large(partner, message)
-    return small_s[WARM_UPS:], sent_s[WARM_UPS:]
+    # again at the end: a burst of other work is shorter than the large messages
+    small_s += ping_pong(partner, is_source, asked, asked.small_repetitions - asked.small_repetitions // 2)
+    return small_s, sent_s[WARM_UPS:]
 
 
-def ping_pong(partner: Partner, is_source: bool, asked: Asked) -> list[float]:
-    """Half of a round trip of the small message in each repetition, the warm-ups first; empty on the other rank."""
+def ping_pong(partner: Partner, is_source: bool, asked: Asked, repetitions: int) -> list[float]:
+    """Half of a round trip of the small message in each repetition; empty on the other rank."""
     message, times_s = np.zeros(asked.small_nbytes, np.uint8), []
-    for _ in range(WARM_UPS + asked.small_repetitions):
+    for _ in range(WARM_UPS + repetitions):
         begun = perf_counter()
         for _ in range(ROUND_TRIPS):
             if is_source:
@@ -75,7 +77,7 @@ def ping_pong(partner: Partner, is_source: bool, asked: Asked) -> list[float]:
                 partner.receive(message)
                 partner.send(message)
         times_s.append((perf_counter() - begun) / (2 * ROUND_TRIPS))
-    return times_s if is_source else []
+    return times_s[WARM_UPS:] if is_source else []
 
 
 def send_large(partner: Partner, message: np.ndarray) -> float:

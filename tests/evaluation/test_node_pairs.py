@@ -79,6 +79,13 @@ def test_rows_become_tables_of_medians_by_direction():
     )  # 1000 B in 1 us
 
 
+def test_what_is_slow_in_some_repetitions_only_names_nobody():
+    slow = table(of_node("n3", 2.0) | both([("n5", "n6")], 3.0))
+    assert found(slow._replace(log_least=slow.log_time)) == ["n3", "n5+n6"]
+    assert found(slow._replace(log_least=table(both([("n5", "n6")], 3.0)).log_time)) == ["n5+n6"]
+    assert found(slow._replace(log_least=table().log_time)) == []
+
+
 MANY = tuple(f"n{number}" for number in range(80))
 RING = [(one, other) for one, other in zip(MANY, [*MANY[1:], MANY[0]])]
 

@@ -1,4 +1,4 @@
-"""The figure of a check: axes with names and units, nodes ordered by name, residuals centred at 0; the same file twice."""
+"""The figure of a check: names, units, nodes ordered by name, residuals centred at 0; the same file twice."""
 
 import numpy as np
 import pytest

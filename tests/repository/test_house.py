@@ -44,7 +44,7 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "measuring/back_to_back.py": "executing/test_compiled.py, over MPI, and cli/test_run.py",
     "measuring/cell.py": "binds, checks and times over MPI only: cli/test_run.py, measuring/test_in_groups.py",
     "measuring/compiling.py": "executing/test_compiled.py, over MPI",
-    "measuring/node_pairs.py": "a program of ranks: cli/test_health.py, launching/test_pair_launch.py, on virtual hosts",
+    "measuring/node_pairs.py": "ranks of health: cli/test_health.py, launching/test_pair_launch.py, on hosts",
     "measuring/pair_messages.py": "messages of that program, tested with it",
     "measuring/hello.py": "a program that two ranks of doctor run: launching/test_check_mpi.py",
     "report/caveats.py": "report/test_page.py and test_statistics_of_calls.py, on whole runs",
