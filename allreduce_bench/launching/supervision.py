@@ -28,7 +28,8 @@ from .rank_options import rank_options
 from .tied_process import interrupts_put_off, start_tied
 
 GRACE_S = 1.5  # beyond its time, for the cell in progress
-DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)")  # Open MPI's words; MPICH names a rank that it killed
+# Open MPI's words; MPICH names a rank that it killed. Who calls abort may only have lost its connection to the dead one
+DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)(?!.* calling)")
 ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # the status of an mpirun that was asked to end, and ended its ranks
 ENDING_S = 5.0  # for mpirun to end when told to
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from allreduce_bench.slurm.nodelist import expand
+from allreduce_bench.runs.nodelist import compress, expand
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,17 @@ def test_a_list_becomes_its_names_in_order(text, names):
 def test_what_is_no_list_is_refused_and_never_takes_for_ever(text):
     with pytest.raises(ValueError, match="is not a list of nodes; expected a list such as"):
         expand(text)
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([], ""),
+        (["login"], "login"),
+        (["n7", "n1", "n2", "n3", "gpu-01", "gpu-02"], "gpu-[01-02],n[1-3,7]"),
+        (["n8", "n10", "n9", "n09"], "n[09-10],n[8-9]"),
+        (["a1-ib", "a2-ib", "rack2n05"], "a[1-2]-ib,rack2n05"),
+    ],
+)
+def test_names_become_a_list_that_expands_to_them(names, text):
+    assert compress(names) == text and sorted(expand(text)) == sorted(names)
