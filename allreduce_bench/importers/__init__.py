@@ -3,8 +3,8 @@
 In: logs. Out: rows (`row`), each with its file and line. Read in this order: `reading` (which importer reads a log),
 `importer` (what each declares) and `tools` (a file each, found by scanning; `osu` is the one to copy), `lines` and
 `values` (what they share), `flux`, `nccl_table`, `rates`, `columns` (what single ones need), `points`, `keep` (a run
-folder), `merge` (several runs as one). Who arrives late: `inspector_lines`, `inspector`, `inspector_arrivals` (NCCL
-Inspector), `monitor_lines` (StepMonitor), `arrival_trace`, `arrival_sources` (any of them, and runs); `pair_tables` (pairs of nodes, for `health`).
+folder), `merge` (several runs as one). Who arrives late: `inspector_lines`, `inspector`, `inspector_arrivals`,
+`monitor_lines` (StepMonitor), `arrival_trace`, `arrival_sources` (any of them). Pairs of nodes: `pair_tables`.
 """
 
 from .keep import keep
