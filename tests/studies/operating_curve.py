@@ -6,7 +6,7 @@ without a slow rank, and then one is slow for WATCHED steps at most. False alarm
 without a slow rank of which it names one; of the alarm, how many alerts a whole day of such steps gives. Writes the
 table and the figure; exit status 1 where a promise is not kept: a rank that is 12 % slower under 5 % of noise is found
 in FOUND of jobs, by the report and by the alarm, whatever the ranks; of clean jobs the report says one in FALSE at
-most, and the alarm one alert a day at most. Six minutes of one core.
+most, and the alarm one alert a day at most. Seven minutes of one core.
 
 python tests/studies/operating_curve.py [--effort 1.0] [--folder docs/stragglers]
 """
@@ -147,8 +147,8 @@ def clean_words(table: list[Cell], watcher: str, ranks: int) -> str:
     """What is said of jobs without a slow rank, line by line."""
     clean = [each for each in table if (each.watcher, each.ranks, each.slower_by) == (watcher, ranks, 0.0)]
     if watcher == ALARM:
-        return "\n".join(["clean jobs:", *(f"{each.false:g} alerts\na day at {each.noise:.0%}" for each in clean)])
-    return "\n".join(["clean jobs:", *(f"{each.false:.1%} at {each.noise:.0%}" for each in clean)])
+        return "\n".join(["false alarms:", *(f"{each.false:g} a day at {each.noise:.0%}" for each in clean)])
+    return "\n".join(["false alarms:", *(f"{each.false:.1%} at {each.noise:.0%}" for each in clean)])
 
 
 def draw(table: list[Cell], path: Path) -> None:
