@@ -57,7 +57,7 @@ def measure(pairs: int) -> None:
     send, receive = np.ones(1000), np.empty(1000)
 
     def block(step: StepMonitor | None) -> tuple[float, float, float, float]:
-        """Seconds a step: of all; of processor time in the work, in the monitor, in other threads."""
+        """Seconds a step: of all; of processor time in the work, in the monitor's calls, in other threads."""
         inside_s = work_s = 0.0
         comm.Barrier()
         begun, others_s = perf_counter(), process_time() - thread_time()
