@@ -67,8 +67,9 @@ def verdict_sentences(judged: Judged) -> list[str]:
 def _why_no_cause(report: StragglerReport) -> str:
     """Why suspects are not called a cause."""
     explained = 1 - report.unexplained_share
-    if report.waiting_share < LEAST_WAIT:
-        wait, least = _percent(report.waiting_share), _percent(LEAST_WAIT)
+    waiting_share = max(suspect.waiting_share for suspect in report.suspects)
+    if waiting_share < LEAST_WAIT:
+        wait, least = _percent(waiting_share), _percent(LEAST_WAIT)
         return f"it is not called a cause: ranks wait {wait} of the step for the last one, and {least} is the least"
     if explained < LEAST_EXPLAINED:
         least = _percent(LEAST_EXPLAINED)

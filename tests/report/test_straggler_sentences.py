@@ -111,7 +111,8 @@ def test_what_the_kernel_of_the_node_counted_stands_beside_the_suspect():
 
 def test_why_suspects_are_no_cause():
     one = judgement(by=0.07, noise=0.01)
-    chance = one._replace(report=one.report._replace(waiting_share=0.5))
+    suspects = tuple(suspect._replace(waiting_share=0.5) for suspect in one.report.suspects)
+    chance = one._replace(report=one.report._replace(suspects=suspects))
     assert any("all lasting waits are" in sentence for sentence in verdict_sentences(chance))
     partly = one._replace(report=chance.report._replace(unexplained_share=0.5))
     said = verdict_sentences(partly)

@@ -33,6 +33,7 @@ SUSPECT = fields(
         "saved_s": _seconds("the same over all steps"),
         "from_step": whole("first step in which it was slow"),
         "to_step": whole("step after the last one"),
+        "waiting_share": _share("of the steps in which it was slow: what the ranks that wait wait"),
         "is_cause": flag("whether it is named as a cause of the wait"),
     }
 )
