@@ -135,7 +135,11 @@ def _judged(check: "PairCheck", silent: dict[str, str], threshold: float) -> "He
     kept = [row for rows_of_pair in whole.values() for row in rows_of_pair]
     tables = tables_of_rows(asked.nodes, kept, (asked.small_nbytes, asked.large_nbytes))
     failed = {pair: why for pair, why in failed.items() if pair not in whole}
-    return health_of(tables, frozenset(whole) | failed.keys(), failed, threshold)
+    unjudged: tuple[str, ...] = ()
+    if check.start.virtual_rates_bytes_per_s:
+        talk("latency is not judged: virtual hosts share the cores of one machine")
+        unjudged = ("latency",)
+    return health_of(tables, frozenset(whole) | failed.keys(), failed, threshold, unjudged)
 
 
 def _without_crowded(check: "PairCheck", found: "Health", threshold: float) -> "Health":

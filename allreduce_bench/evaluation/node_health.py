@@ -1,6 +1,7 @@
 """What a check of nodes says, all together: tables that are judged, failed pairs, and what is not known."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from .failed_pairs import FailingNode, failing_nodes, unexplained
@@ -49,9 +50,11 @@ def health_of(
     tried: frozenset[frozenset[str]],
     failed: Mapping[frozenset[str], str],
     threshold: float,
+    unjudged: Collection[str] = (),
 ) -> Health:
-    """Judge the tables and the failed pairs; `tried` has the failed pairs, too."""
+    """Judge the tables, but not the `unjudged` ones, and the failed pairs; `tried` has the failed pairs, too."""
     nodes = tuple(dict.fromkeys(name for table in tables for name in table.nodes))
     nodes = nodes or tuple(sorted({name for pair in tried for name in pair}))
     failing = failing_nodes(tried, failed) if len(nodes) >= FEWEST - 1 else []
-    return Health(nodes, threshold, tuple(judged(table, threshold) for table in tables), tuple(failing), dict(failed))
+    results = tuple(judged(table, inf if table.name in unjudged else threshold) for table in tables)
+    return Health(nodes, threshold, results, tuple(failing), dict(failed))

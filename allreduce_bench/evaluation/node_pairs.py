@@ -90,9 +90,8 @@ def judged(table: PairTable, threshold: float) -> Judged:
     )
     if len(nodes) >= LEAST_GROUP and len(nodes) > MOST_SLOW * len(known):
         return result._replace(group=tuple(nodes.tolist()))
-    is_slow = (result.link_z > _limit(LINK_Z, len(pairs_of(symmetric)))) & (
-        np.fmin(polished.residual, least.residual) > log(1 + threshold)
-    )
+    ratios = np.fmin(polished.residual, least.residual)
+    is_slow = (result.link_z > _limit(LINK_Z, len(pairs_of(symmetric)))) & (ratios > log(1 + threshold))
     links = [(int(one), int(other)) for one, other in zip(*np.nonzero(np.triu(is_slow, 1)))]
     links.sort(key=lambda pair: -result.link_z[pair])
     return result._replace(slow_nodes=tuple(nodes.tolist()), slow_links=tuple(links))

@@ -34,6 +34,10 @@ def test_slow_and_failing_nodes_are_bad_each_once_and_in_order():
     assert health.lone_failures == {frozenset(("n1", "n2")): "lost"}
 
 
+def test_a_table_that_is_not_judged_names_nobody():
+    assert health_of([table(9, slow=4)], frozenset(), {}, 0.2, ["latency"]).is_sound
+
+
 def test_one_failed_pair_is_not_sound():
     health = health_of([table(8)], frozenset(PAIRS), {PAIRS[0]: "gone"}, 0.2)
     assert not health.is_sound and health.bad_nodes == ()

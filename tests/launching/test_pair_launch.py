@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from interpreters import FULL, in_turn, interpreters
 from places import ROOT
-from virtual_hosts import virtual_hosts
+from virtual_hosts import INTERFACE, virtual_hosts
 
 from allreduce_bench.runs.pair_file import PairFolder, failed_pairs, whole_pairs
 
@@ -67,3 +67,29 @@ def test_the_pair_of_a_rank_that_fails_is_noted_and_all_others_are_measured(pyth
     assert len(whole_pairs(folder.rows(), folder.asked())) == 5
     assert "node nobody: 4 of its 4 pairs failed" in printed and "host 'nobody' does not respond" in printed
     assert f"link {'+'.join(sorted(pair))} failed: " in printed
+
+
+TWO_ROUNDS = """
+import sys
+from allreduce_bench.cli import main
+from allreduce_bench.launching import pair_launch
+from allreduce_bench.measuring import pair_rounds
+pair_rounds.MOST_FOR_ALL = pair_launch.MOST_FOR_ALL = 3
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(not FULL, reason="ALLREDUCE_BENCH_FULL=1 has it")
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_many_nodes_have_two_rounds_and_suspects_are_measured_again_alone(python, tmp_path):
+    folder, environ = PairFolder(tmp_path / "health"), {**os.environ, "PYTHONPATH": str(ROOT)}
+    with virtual_hosts(8, rate="200mbit") as hosts:
+        slow = ["tc", "qdisc", "replace", "dev", INTERFACE, "root", "tbf", "rate", "50mbit", "burst", "64kb"]
+        hosts.run(2, [*slow, "latency", "400ms"], check=True)
+        words = ["--remote-shell", hosts.agent, "-o", folder.path, "--hosts", ",".join(hosts.names)]
+        result = hosts.run(0, [python, "-c", TWO_ROUNDS, "health", *words], env=environ, stdin=subprocess.DEVNULL)
+    assert result.returncode == 1 and "node h3: slow in bandwidth" in result.stdout, result.stdout + result.stderr
+    rounds = {row.round for row in folder.rows() if not row.alone}
+    alone = [{row.source, row.dest} for row in folder.rows() if row.alone]
+    assert rounds == {1, 2} and "2 rounds of up to 4 pairs" in result.stderr
+    assert any("h3" in pair for pair in alone) and any("h3" not in pair for pair in alone)
