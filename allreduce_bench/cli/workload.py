@@ -8,11 +8,11 @@ import click
 from .predict import PRICE
 from .sections import examples
 from .terminal import screen
-from .types import DTYPE, DURATION, NAMES, RANKS, RATE, SHARE, SIZE, OneLineError, errors_in_one_line, parsed
+from .types import DTYPE, DURATION, NAMES, RANKS, RATE, SHARE, SIZE, OneLineError, errors_in_one_line, no_limit, parsed
 from .workload_request import flop_rate, request_of, scale_of, torch_version
 
 FRAMEWORKS, STAGES, PROXIES = ("ddp", "horovod"), ("rebuilt", "first"), ("flops", "bytes")
-OPTIMIZERS = ("sgd", "momentum", "adam")
+OPTIMIZERS, WORK, OVERLAPS = ("sgd", "momentum", "adam"), ("spin", "matmul", "sleep"), ("thread", "iallreduce")
 PATH = click.Path(path_type=Path)
 
 
@@ -60,15 +60,22 @@ PATH = click.Path(path_type=Path)
 )
 @click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks that share a node.")
 @click.option("-a", "--algorithms", type=NAMES, default=(), help="Names [default: all].")
+@click.option("--measure", is_flag=True, help="Measure the step on -n ranks, too, beside its model.")
+@click.option("--work", type=click.Choice(WORK), default="spin", show_default=True, help="With --measure: computation.")
+@click.option("--overlap", type=click.Choice(OVERLAPS), default="thread", show_default=True, help="With --measure.")
+@click.option("--executor", metavar="NAME", help="With --measure: executor of the algorithm [default: sendrecv].")
+@click.option("--steps", type=click.IntRange(1, 10_000), default=5, show_default=True, help="With --measure: steps.")
+@no_limit
 @click.option("--format", "layout", type=click.Choice(("table", "json")), default="table", show_default=True)
 @click.option("-o", "--output", "outputs", type=PATH, multiple=True, help="Write a trace (.json) or a figure (.png).")
 @errors_in_one_line
-def workload(buckets, layout, outputs, **options) -> None:
+def workload(buckets, measure, layout, outputs, **options) -> None:
     """Model a training step: how long its all-reduces take, and how long the step waits for them.
 
     MODEL is resnet50, vgg16, bert-base, bert-large, gpt2, gpt2-xl, llama2-7b or llama3-8b. Gradients are packed as
     PyTorch's DistributedDataParallel or Horovod does; a bucket is sent as soon as its gradients are ready. The trace
-    opens in Perfetto (ui.perfetto.dev) and chrome://tracing. Nothing is measured, and no MPI is needed.
+    opens in Perfetto (ui.perfetto.dev) and chrome://tracing. Without --measure nothing is measured, and no MPI is
+    needed; with it all-reduces are taken as they were measured, and no cost is needed.
     """
     from ..report.training_step import bucket_text, result_text
     from ..runs.atomic_write import refuse_given
@@ -84,6 +91,9 @@ def workload(buckets, layout, outputs, **options) -> None:
             raise OneLineError("--buckets prints a table of buckets; leave out --format and -o")
         click.echo(bucket_text(request.setup(), screen()))
         return
+    if measure:
+        _measure(request, layout, outputs)
+        return
     result = request.result()
     for path in outputs:
         _write(path, result)
@@ -92,15 +102,43 @@ def workload(buckets, layout, outputs, **options) -> None:
 
 def _write(path: Path, result) -> None:
     """The trace or the figure, by the suffix of the path."""
-    from ..runs.atomic_write import write_atomically, write_given
     from ..units import in_ranks
+
+    titles = {one.ranks: f"{result.title}, {in_ranks([one.ranks])}" for one in result.outcomes}
+    lines = {f"{titles[one.ranks]}, modelled": one.time_line for one in result.outcomes}
+    drawn = {name: line for name, line in lines.items() if line.communication_s} or lines
+    write_lines(path, lines, drawn, {"kind": "modelled", "all-reduces": result.source})
+
+
+def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> None:
+    """All time lines as a trace, or those that are drawn as a figure, by the suffix of the path."""
+    from ..runs.atomic_write import write_atomically, write_given
 
     if path.suffix == ".png":
         from ..report.step_picture import step_picture
 
-        write_atomically(path, step_picture(result.title, result.outcomes))
+        write_atomically(path, step_picture(drawn))
         return
     from ..workload.trace import trace
 
-    lines = {f"{result.title}, {in_ranks([one.ranks])}, modelled": one.time_line for one in result.outcomes}
-    write_given(path, json.dumps(trace(lines, {"kind": "modelled", "all-reduces": result.source})) + "\n")
+    write_given(path, json.dumps(trace(lines, about)) + "\n")
+
+
+def _measure(request, layout: str, outputs: tuple[Path, ...]) -> None:
+    """Measure the step and print it beside its model."""
+    from ..report.measured_step import measured_text
+    from ..workload.result import replay_document
+    from .workload_measure import overlap_of, replay
+
+    if request.model is None:
+        raise OneLineError("--measure: recorded calls are modelled only; leave out --calls")
+    found = replay(request.setup(), request.options)
+    title = f"{found.setup.model.label}, {found.measured.ranks} ranks"
+    lines = {f"{title}, modelled": found.modelled.time_line, f"{title}, measured": found.measured.time_line}
+    for path in outputs:
+        write_lines(path, lines, lines, {"kind": "modelled and measured", "algorithm": found.measured.algorithm})
+    how = request.options["work"], overlap_of(request.options)
+    if layout == "json":
+        click.echo(json.dumps(replay_document(found.setup, found.measured, found.modelled, how), indent=1))
+    else:
+        click.echo(measured_text(found.setup, found.measured, found.modelled, how, screen()))

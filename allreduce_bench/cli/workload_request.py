@@ -170,7 +170,6 @@ def _ranks(options: dict[str, Any], costs: "Costs") -> tuple[int, ...]:
 
 
 def _of_model(request: Request, sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
-    from ..report.training_step import titled
     from ..workload.result import Result
     from ..workload.step import buckets_of, outcome, tried_caps, variants
 
@@ -181,7 +180,7 @@ def _of_model(request: Request, sourced: SourcedCosts, ranks: Sequence[int]) -> 
     outcomes = tuple(outcome(setup, costs, number) for number in ranks)
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else ()
     asked = request.options
-    views, title = asked["views"], titled(setup.model)
+    views, title = asked["views"], setup.model.label
     step = setup, tried, asked["batch"], asked["optimizer"], views
     return Result(title, sourced.source, sourced.network, outcomes, *step)
 

@@ -1,7 +1,7 @@
 """The time line of a training step as a PNG: computation above, the all-reduce of each bucket below."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -10,7 +10,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ..units import format_size
-from ..workload.step import Outcome
 from ..workload.time_line import COMPUTE, TimeLine
 from .figures.looks import COLOURS, GRID, NOTE
 
@@ -24,24 +23,20 @@ LEAST_LABEL = 0.045  # of the width: narrower bars bear no words
 MOST_PANELS = 6
 
 
-def step_picture(title: str, outcomes: Sequence[Outcome]) -> bytes:
-    """The PNG of the steps on several numbers of ranks, over each other on one axis of time; the last MOST_PANELS."""
-    shown = [outcome for outcome in outcomes if outcome.time_line.communication_s][-MOST_PANELS:] or outcomes[-1:]
+def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
+    """The PNG of steps by their titles, over each other on one axis of time; the last MOST_PANELS."""
+    shown = dict([*lines.items()][-MOST_PANELS:])
     figure = Figure(figsize=(WIDTH, HEAD_HEIGHT + PANEL_HEIGHT * len(shown)), layout="constrained", dpi=DPI)
     panels = figure.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
-    longest_s = max(outcome.time_line.step_s for outcome in shown)
+    longest_s = max(line.step_s for line in shown.values())
     factor, unit = _unit(longest_s)
     panels[-1].set_xlim(0, 1.01 * longest_s * factor)
-    for axes, outcome in zip(panels, shown):
-        _draw(axes, outcome.time_line, factor, longest_s * factor)
-        exposed = f"exposed {outcome.time_line.exposed_s * factor:.3g} {unit}"
-        ranks = f"{outcome.ranks} rank{'s' if outcome.ranks != 1 else ''}"
-        axes.set_title(
-            f"{ranks}: step {outcome.time_line.step_s * factor:.4g} {unit}, {exposed}", loc="left", fontsize=10
-        )
+    for axes, (title, line) in zip(panels, shown.items()):
+        _draw(axes, line, factor, longest_s * factor)
+        told = f"step {line.step_s * factor:.4g} {unit}, exposed {line.exposed_s * factor:.3g} {unit}"
+        axes.set_title(f"{title}: {told}", loc="left", fontsize=10)
     panels[-1].set_xlabel(f"time from the beginning of the step ({unit})")
-    figure.suptitle(f"{title} (modelled)", x=0.01, ha="left", fontsize=12)
-    figure.legend(handles=_legend(shown), loc="outside lower left", ncols=6, frameon=False, fontsize=9)
+    figure.legend(handles=_legend([*shown.values()]), loc="outside lower left", ncols=6, frameon=False, fontsize=9)
     file = io.BytesIO()
     FigureCanvasAgg(figure).print_png(file, metadata={"Software": None})
     return file.getvalue()
@@ -87,8 +82,8 @@ def _label(axes: Axes, words: str, span: tuple[float, float], lane: float, end: 
         axes.text(start + length / 2, lane, words, ha="center", va="center", **{**NOTE, "color": colour})
 
 
-def _legend(shown: Sequence[Outcome]) -> list[Patch | Line2D]:
-    kinds = dict.fromkeys(phase.kind for outcome in shown for phase in outcome.time_line.phases)
+def _legend(shown: Sequence[TimeLine]) -> list[Patch | Line2D]:
+    kinds = dict.fromkeys(phase.kind for line in shown for phase in line.phases)
     entries: list[Patch | Line2D] = [Patch(color=FILLS[kind], label=kind) for kind in kinds]
     entries.append(Patch(color=SENT, label="all-reduce beside computation"))
     entries.append(Patch(color=EXPOSED, label="exposed all-reduce"))

@@ -6,7 +6,6 @@ from ..workload.buckets import FIRST, MIB, REBUILT, Bucket, Caps, ddp_buckets
 from ..workload.memory import batch_rule, memory_of
 from ..workload.result import Result
 from ..workload.step import Outcome, Setup, Variant, buckets_of
-from ..workload.tensors import Model
 
 GIB = 1 << 30
 WHOLE = "--format json"  # what shows all of a table
@@ -31,12 +30,7 @@ def model_sentence(setup: Setup) -> str:
     """`ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients`."""
     model = setup.model
     counted = f"{model.parameters:,} parameters in {len(model.gradients)} tensors"
-    return f"{titled(model)}: {counted}, {format_size(model.nbytes(setup.dtype))} of {setup.dtype} gradients"
-
-
-def titled(model: Model) -> str:
-    """The title, with the scale of a model that was scaled."""
-    return model.title if model.scale == 1 else f"{model.title} scaled by {model.scale:.3g}"
+    return f"{model.label}: {counted}, {format_size(model.nbytes(setup.dtype))} of {setup.dtype} gradients"
 
 
 def packing_sentence(setup: Setup) -> str:

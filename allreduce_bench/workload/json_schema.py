@@ -90,6 +90,27 @@ MEMORY = fields(
 )
 
 
+REPLAY = fields(
+    {
+        "ranks": whole("number of ranks", 2),
+        "algorithm": text("of all buckets, with its executor"),
+        "work": text("what computes", "spin", "matmul", "sleep"),
+        "overlap": text("where all-reduces run", "blocking", "thread", "iallreduce"),
+        "steps": whole("measured steps; times are medians over them", 1),
+        "step_s": seconds("the whole step"),
+        "compute_alone_s": seconds("computation without all-reduces"),
+        "compute_beside_s": seconds("computation of the steps with all-reduces"),
+        "communication_alone_s": seconds("sum of the all-reduces without computation"),
+        "alone_s": items(number("unit: s", 0), "each of them"),
+        "exposed_s": number("step_s - compute_alone_s; unit: s"),
+        "overlap_share": or_null(number("(computation + communication - step) / the shorter of the two", 0)),
+        "line_overlap_share": or_null(number("of the communication, in the time line of the median step", 0)),
+        "slowdown": or_null(number("compute_beside_s / compute_alone_s - 1")),
+    },
+    meaning="with --measure: the measured step; `steps` has its model",
+)
+
+
 def workload_schema() -> Schema:
     """The schema of the document."""
     return fields(
@@ -104,7 +125,8 @@ def workload_schema() -> Schema:
             "memory": or_null(MEMORY),
             "steps": items(STEP, "one for each number of ranks"),
             "variants": items(VARIANT, "the same step with other algorithms and caps"),
-        }
+        },
+        {"measured": REPLAY},
     )
 
 

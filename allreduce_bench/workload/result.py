@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from .buckets import Bucket, Caps
+from .measured import Measured
 from .memory import batch_rule, memory_of
 from .step import Outcome, Setup, Variant, buckets_of
 
@@ -41,6 +42,16 @@ def document(result: Result) -> dict[str, Any]:
         "steps": [step_facts(result, outcome) for outcome in result.outcomes],
         "variants": [variant._asdict() for variant in result.variants],
     }
+
+
+def replay_document(setup: Setup, measured: Measured, modelled: Outcome, how: tuple[str, str]) -> dict[str, Any]:
+    """The values of a measured step beside its model; `how` is the kind of computation, and of overlap."""
+    modelled_result = Result(setup.model.label, "the all-reduces alone", "", (modelled,), setup)
+    own = ("step_s", "compute_alone_s", "compute_beside_s", "communication_alone_s", "exposed_s", "overlap_share")
+    facts: dict[str, Any] = {name: getattr(measured, name) for name in (*own, "slowdown", "steps", "ranks")}
+    facts |= {"algorithm": measured.algorithm, "alone_s": list(measured.alone_s)}
+    facts |= {"work": how[0], "overlap": how[1], "line_overlap_share": measured.time_line.overlap_share}
+    return {**document(modelled_result), "kind": MEASURED, "measured": facts}
 
 
 def model_facts(setup: Setup) -> dict[str, Any]:

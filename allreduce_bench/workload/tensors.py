@@ -46,6 +46,11 @@ class Model(NamedTuple):
     scale: float = 1.0
 
     @property
+    def label(self) -> str:
+        """The title, with the scale of a model that was scaled."""
+        return self.title if self.scale == 1 else f"{self.title} scaled by {self.scale:.3g}"
+
+    @property
     def parameters(self) -> int:
         """The number of elements of all tensors."""
         return sum(gradient.elements for gradient in self.gradients)

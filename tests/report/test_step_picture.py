@@ -24,11 +24,15 @@ def test_it_has_axes_units_a_legend_and_a_panel_for_each_number_of_ranks(monkeyp
 
     monkeypatch.setattr(module, "FigureCanvasAgg", Kept)
     setup = Setup(known_model("resnet50"), 0.1)
-    png = step_picture("ResNet-50", [outcome(setup, COSTS, ranks) for ranks in (1, 2, 8)])
+    png = step_picture({f"ResNet-50, {ranks} ranks": outcome(setup, COSTS, ranks).time_line for ranks in (2, 8)})
     pixels = imread(io.BytesIO(png))
     assert pixels.shape[1] == 11 * module.DPI and pixels.std() > 0.1
     (figure,) = kept
-    assert [axes.get_title(loc="left").split(":")[0] for axes in figure.axes] == ["2 ranks", "8 ranks"]
+    titles = [axes.get_title(loc="left").split(":")[0] for axes in figure.axes]
+    assert titles == [
+        "ResNet-50, 2 ranks",
+        "ResNet-50, 8 ranks",
+    ]
     assert figure.axes[-1].get_xlabel() == "time from the beginning of the step (ms)"
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words[:2] == ["forward", "backward"] and "exposed all-reduce" in words

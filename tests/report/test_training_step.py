@@ -10,7 +10,6 @@ from allreduce_bench.report.training_step import (
     model_sentence,
     packing_sentence,
     result_text,
-    titled,
 )
 from allreduce_bench.tables import Screen
 from allreduce_bench.workload.architectures import known_model
@@ -51,7 +50,7 @@ def test_it_is_said_whose_packing_it_is_and_that_there_are_two_stages():
 
 def test_a_scaled_model_is_labelled():
     small = SETUP._replace(model=SETUP.model.scaled(1 / 64))
-    assert titled(small.model) == "ResNet-50 scaled by 0.0156" and "scaled" in model_sentence(small)
+    assert small.model.label == "ResNet-50 scaled by 0.0156" and "scaled" in model_sentence(small)
 
 
 def test_the_text_says_that_it_is_modelled_and_ends_with_the_answer():

@@ -45,6 +45,8 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "measuring/back_to_back.py": "executing/test_compiled.py, over MPI, and cli/test_run.py",
     "measuring/cell.py": "binds, checks and times over MPI only: cli/test_run.py, measuring/test_in_groups.py",
     "measuring/compiling.py": "executing/test_compiled.py, over MPI",
+    "measuring/step_streams.py": "measuring/test_training_step.py, over MPI",
+    "measuring/step_work.py": "measuring/test_training_step.py, over MPI",
     "measuring/hello.py": "a program that two ranks of doctor run: launching/test_check_mpi.py",
     "report/caveats.py": "report/test_page.py and test_statistics_of_calls.py, on whole runs",
     "report/distribution.py": "report/test_statistics_of_calls.py, with the statistics that it shows",
