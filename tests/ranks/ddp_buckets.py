@@ -1,6 +1,7 @@
-"""`torchrun ddp_buckets.py FOLDER [CAP]`: what DistributedDataParallel sends in three steps, and its model's shapes.
+"""`torchrun ddp_buckets.py FOLDER`: what DistributedDataParallel sends in three steps, and its model's shapes.
 
-Rank 0 writes FOLDER/buckets.json, the elements of each bucket of each step, and FOLDER/shapes.csv.
+Rank 0 writes FOLDER/buckets.json, by the cap (MiB; empty: none given) the elements of each bucket of each step, and
+FOLDER/shapes.csv.
 """
 
 import json
@@ -11,7 +12,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-STEPS = 3
+STEPS, CAPS_MIB = 3, (None, 1)
 
 
 def network() -> nn.Module:
@@ -30,11 +31,8 @@ def network() -> nn.Module:
     )
 
 
-def main(folder: Path, cap_mib: int | None) -> None:
-    dist.init_process_group("gloo")
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    model = network()
+def counts_of_steps(model: nn.Module, cap_mib: int | None) -> list[list[int]]:
+    """The elements of each bucket of each step."""
     replica = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=cap_mib)
     counts: list[int] = []
 
@@ -50,13 +48,21 @@ def main(folder: Path, cap_mib: int | None) -> None:
         replica(torch.ones(2, 3, 8, 8)).sum().backward()
         steps.append([*counts])
         counts.clear()
+    return steps
+
+
+def main(folder: Path) -> None:
+    """See above."""
+    dist.init_process_group("gloo")
+    torch.set_num_threads(1)
+    buckets = {str(cap_mib or ""): counts_of_steps(network(), cap_mib) for cap_mib in CAPS_MIB}
     if dist.get_rank() == 0:
-        (folder / "buckets.json").write_text(json.dumps(steps))
+        (folder / "buckets.json").write_text(json.dumps(buckets))
         with open(folder / "shapes.csv", "w") as file:
-            for name, parameter in model.named_parameters():
+            for name, parameter in network().named_parameters():
                 print(name, "x".join(map(str, parameter.shape)), str(parameter.dtype), sep=",", file=file)
     dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if sys.argv[2] else None)
+    main(Path(sys.argv[1]))

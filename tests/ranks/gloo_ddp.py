@@ -1,7 +1,8 @@
-"""`python gloo_ddp.py log|train FOLDER`: all-reduces of Gloo as a log, or steps of a DistributedDataParallel that sleeps.
+"""`python gloo_ddp.py log|train FOLDER`: all-reduces of Gloo as a log, or steps of a training that sleeps.
 
-RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are in the environment. Rank 0 writes FOLDER/gloo.csv, or FOLDER/steps.json
-(seconds of each step, the most over all ranks) and FOLDER/shapes.csv. A layer sleeps FORWARD_S and BACKWARD_S.
+RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are in the environment. Rank 0 writes FOLDER/gloo.csv, or
+FOLDER/steps.json (seconds of each step, the most over all ranks) and FOLDER/shapes.csv. A layer sleeps
+FORWARD_S and BACKWARD_S.
 """
 
 import json

@@ -83,16 +83,16 @@ def test_200_random_lists_are_packed_as_torch_does():
         assert ours[:-left_open] == theirs[:-left_open] and sorted(ours) == sorted(theirs)
 
 
-@pytest.mark.parametrize("cap_mib", [None, 1])
-def test_a_model_at_work_has_the_buckets_of_both_stages(tmp_path, cap_mib):
+def test_a_model_at_work_has_the_buckets_of_both_stages(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed here")
-    program = [str(ROOT / "tests" / "ranks" / "ddp_buckets.py"), str(tmp_path), str(cap_mib or "")]
+    program = [str(ROOT / "tests" / "ranks" / "ddp_buckets.py"), str(tmp_path)]
     start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    done = subprocess.run([*start, *program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*start, *program], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
-    steps = json.loads((tmp_path / "buckets.json").read_text())
     model = read_shapes(tmp_path / "shapes.csv")
-    caps = Caps(cap_mib * MIB if cap_mib else None)
-    for counts, stage in zip(steps, (FIRST, REBUILT, REBUILT), strict=True):
-        assert [bucket.nbytes // 4 for bucket in ddp_buckets(model, caps, stage)] == counts
-    assert len(steps[1]) > len(steps[0])
+    found = json.loads((tmp_path / "buckets.json").read_text())
+    for cap_mib, steps in found.items():
+        caps = Caps(int(cap_mib) * MIB if cap_mib else None)
+        for counts, stage in zip(steps, (FIRST, REBUILT, REBUILT), strict=True):
+            assert [bucket.nbytes // 4 for bucket in ddp_buckets(model, caps, stage)] == counts
+    assert [[len(counts) for counts in steps] for steps in found.values()] == [[1, 2, 2], [1, 3, 3]]
