@@ -39,6 +39,7 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
     "Model": {
         "fit": ("fit", "fit", "Fit a latency/bandwidth model to measured times"),
         "predict": ("predict", "predict", "Predict times, from fitted models or from alpha and bandwidth"),
+        "workload": ("workload", "workload", "Model the all-reduces of a training step: buckets, overlap, scaling"),
     },
     "On a cluster with Slurm": {
         "submit": ("submit", "submit", "Submit a sweep: one job for each node count"),

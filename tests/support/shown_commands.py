@@ -32,6 +32,7 @@ OURS = re.compile(r"^(?P<launcher>(?:srun|mpirun) .*?)?(?:\.venv/bin/)?allreduce
 # Why a command is only parsed: its name and the values of its options must exist. The first that matches counts.
 PARSED = {
     r"^(submit|status|collect|doctor --slurm)\b": "a Slurm; the rooms `slurm` and `cluster` run them",
+    r"^workload .*--(calls|shapes)\b": "a file of one's own; `cli/test_workload.py` has some",
     r"^lab\b|--virtual-hosts\b": "root or user namespaces; `cli/test_lab.py` runs them",
     r"^health\b|--hosts\b": "hosts; `launching` runs them on virtual ones",
     r"--launcher\b": "another launcher; `launching` has played ones",
@@ -45,6 +46,7 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^doctor$": "it waits for what the machine does",
     r"^report .*--own": "a second page",
     r"^run .*--(precision|cache|check|format)": "rooms `measuring` and `report` run these options",
+    r"^workload .*--measure\b": "`cli/test_workload_measure.py` measures steps",
     r"lumi\.json": "test_docs.py runs them in a test of their own",
 }
 SHORTER = {  # unless FULL

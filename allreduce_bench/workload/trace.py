@@ -1,0 +1,50 @@
+"""Time lines as a trace that Perfetto and chrome://tracing open.
+
+Trace Event Format (Google, "Trace Event Format", 2016), JSON object form: complete events (`X`) with a time stamp and a
+duration in microseconds, metadata events (`M`) that name processes and threads. A process for each time line, in it a
+thread for the computation and one for the all-reduces.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..units import format_size
+from .time_line import TimeLine
+
+COMPUTATION, COMMUNICATION = 1, 2  # threads
+US = 1e6
+Event = dict[str, Any]
+
+
+def trace(lines: Mapping[str, TimeLine], about: Mapping[str, str]) -> dict[str, Any]:
+    """The document of time lines by their names; `about` says where they are from."""
+    events = [event for pid, (name, line) in enumerate(lines.items(), 1) for event in events_of(line, pid, name)]
+    return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": dict(about)}
+
+
+def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
+    """The events of one time line."""
+    yield _metadata("process_name", pid, 0, name)
+    for tid, thread in ((COMPUTATION, "computation"), (COMMUNICATION, "all-reduces")):
+        yield _metadata("thread_name", pid, tid, thread)
+    for phase in line.phases:
+        yield _complete(phase.kind, "compute", pid, COMPUTATION, (phase.start_s, phase.end_s), {})
+    for number, transfer in enumerate(line.transfers):
+        details = {
+            "nbytes": transfer.nbytes,
+            "tensors": transfer.tensors,
+            "ready_us": transfer.ready_s * US,
+            "algorithm": transfer.algorithm,
+        }
+        words = f"bucket {number}: {format_size(transfer.nbytes)}"
+        yield _complete(words, "all-reduce", pid, COMMUNICATION, (transfer.start_s, transfer.end_s), details)
+
+
+def _metadata(kind: str, pid: int, tid: int, name: str) -> Event:
+    return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
+
+
+def _complete(name: str, category: str, pid: int, tid: int, span_s: tuple[float, float], details: Mapping) -> Event:
+    start, end = span_s
+    times = {"ts": start * US, "dur": (end - start) * US}
+    return {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, **times, "args": dict(details)}

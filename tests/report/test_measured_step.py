@@ -1,0 +1,33 @@
+"""The words about a measured step."""
+
+from allreduce_bench.report.measured_step import measured_text, slowdown_sentence
+from allreduce_bench.workload.buckets import Caps
+from allreduce_bench.workload.measured import Measured, costs_alone
+from allreduce_bench.workload.step import Setup, outcome
+from allreduce_bench.workload.tensors import Gradient, Model
+from allreduce_bench.workload.time_line import Phase, TimeLine, Transfer
+
+SETUP = Setup(Model("m", "M", (Gradient("a", (300,)), Gradient("b", (100,)))), 0.006, Caps(400, 400))
+LINE = TimeLine(
+    (Phase("forward", 0, 0.002), Phase("backward", 0.002, 0.0066)),
+    (Transfer(400, 0.003, 0.003, 0.0045), Transfer(1200, 0.0066, 0.0066, 0.0086)),
+)
+MEASURED = Measured(2, "ring", 0.0086, 0.006, 0.0066, 0.004, (0.001, 0.003), 5, LINE)
+
+
+def test_the_measured_step_stands_beside_its_model():
+    modelled = outcome(SETUP, costs_alone(MEASURED), 2)
+    text = measured_text(SETUP, MEASURED, modelled, ("sleep", "thread"))
+    lines = text.splitlines()
+    assert lines[0] == "M on 2 ranks, measured: medians of 5 steps"
+    assert "sleeping, which takes no core" in lines[3] and "in a thread beside" in lines[3]
+    assert "measured  8.60 ms  6.00 ms      4.00 ms  2.60 ms      35%" in lines
+    assert "modelled  9.00 ms  6.00 ms      4.00 ms  3.00 ms      25%" in lines
+    assert "alone and 6.60 ms beside the all-reduces: +10%." in text
+    assert "43% of the communication runs beside computation" in text and lines[-1].endswith("is +5% off.")
+
+
+def test_a_step_may_be_faster_than_its_computation_alone_by_noise():
+    odd = MEASURED._replace(step_s=0.0059, compute_beside_s=0.0059)
+    assert "-100 us" in measured_text(SETUP, odd, outcome(SETUP, costs_alone(odd), 2), ("spin", "thread"))
+    assert slowdown_sentence(odd).endswith(": -2%.")
