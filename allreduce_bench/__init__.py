@@ -1,3 +1,14 @@
 """Measure, prove, model and explain all-reduce algorithms over MPI."""
 
 __version__ = "0.1.0"
+
+_OFFERED = {"Allreduce": "programs.allreduce"}  # what programs import from here -> its module, loaded when asked for
+
+
+def __getattr__(name: str) -> object:
+    """What is offered, without loading an MPI before."""
+    if name not in _OFFERED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_OFFERED[name]}", __name__), name)
