@@ -48,7 +48,9 @@ class Bound:
     def __init__(self, site: Site, candidate: Candidate, algorithm: Algorithm | None, shape: Shape, needs_bits: bool):
         """`needs_bits`: refuse a schedule that does not give all ranks the same bits."""
         self.candidate, self._site, self._shape = candidate, site, shape
-        self._steps = [] if algorithm is None else _steps(site, candidate, algorithm, shape, needs_bits)
+        self._steps, self.digest = list[Step](), 0  # of the steps of all ranks; 0: unknown
+        if algorithm is not None:
+            self._steps, self.digest = _steps(site, candidate, algorithm, shape, needs_bits)
         self._own: Place | None = None
         self._input: np.ndarray | None = None  # of calls in place
         self._places: OrderedDict[tuple[int, int], Prepared] = OrderedDict()
@@ -114,8 +116,10 @@ def refuse_without_compiler(site: Site, executors: Sequence[str], dtype: str) ->
     return compile_in_turns(site.comm, site.topology, dtype)
 
 
-def _steps(site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape, needs_bits: bool) -> list[Step]:
-    """The steps of this rank, proved on rank 0 together with those of all others. Raises AlgorithmError on all."""
+def _steps(
+    site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape, needs_bits: bool
+) -> tuple[list[Step], int]:
+    """The steps of this rank, and the digest of those of all, proved on rank 0. Raises AlgorithmError on all ranks."""
     comm, size, segment = site.comm, site.comm.size, candidate.segment or 1
     steps, failure = list[Step](), ""
     try:
@@ -131,7 +135,7 @@ def _steps(site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape,
         failure = f"rank {comm.rank} made other steps than were proved; an algorithm may use nothing but its arguments"
     if failures := [reason for reason in (proved.reason, *comm.allgather(failure)) if reason]:
         raise AlgorithmError(failures[0])
-    return steps
+    return steps, crc32(repr(proved.fingerprints).encode()) if proved.fingerprints else 0
 
 
 def _proof(site: Site, candidate: Candidate, algorithm: Algorithm, shape: Shape, needs_bits: bool) -> _Proved:

@@ -153,12 +153,17 @@ class PreparedAllreduces:
                 raise ValueError(f"Allreduce: {reason}")
             executors, chosen = PYTHON, None
         found = [chosen] if chosen else self._candidates(executors, shape)
-        bound, refusals = list[Bound](), list[str]()
+        bound, refusals, seen = list[Bound](), list[str](), set[tuple]()
         for candidate in found:
             try:
-                bound.append(Bound(self._site, candidate, self._algorithm(candidate), shape, len(found) > 1))
+                one = Bound(self._site, candidate, self._algorithm(candidate), shape, len(found) > 1)
             except AlgorithmError as refusal:
                 refusals.append(str(refusal))
+                continue
+            key = candidate.executor, candidate.window, one.digest or candidate.algorithm
+            if key not in seen:  # on two ranks several algorithms make the same steps
+                seen.add(key)
+                bound.append(one)
         if not bound:
             raise ValueError(f"Allreduce of {shape.words}: {(refusals or ['no algorithm fits these ranks'])[0]}")
         return Settling(self._site.comm, bound)

@@ -1,4 +1,4 @@
-"""What one shape settles on: candidates are tried, one is chosen, and all tried anew when its times leave their band."""
+"""What one shape settles on: candidates are tried, one is chosen, and tried anew when its times leave their band."""
 
 from collections.abc import Sequence
 from time import perf_counter
