@@ -15,6 +15,7 @@ from .bound import Bound, Site, refuse_without_compiler
 from .buffers import operation_of, vectors_of
 from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here
 from .choices import Choice, Lookup, lookup_of, write_choices
+from .errors import end_with_errors
 from .settling import Settling
 
 FREED = "Allreduce: the communicator was freed"
@@ -41,6 +42,7 @@ class PreparedAllreduces:
 
         `check` compares lengths, types and operations of all ranks at every call. Raises ValueError.
         """
+        end_with_errors()
         around = MPI.COMM_WORLD if comm is None else comm
         if around == MPI.COMM_NULL:
             raise ValueError(f"{FREED}; expected one that is in use")
