@@ -2,12 +2,14 @@
 
 __version__ = "0.1.0"
 
-_OF_PROGRAMS = {"StepMonitor": "step_monitor"}  # what people import -> its module; loaded once it is asked for
+# what programs import from here -> its module, loaded when it is asked for
+_OFFERED = {"Allreduce": "programs.allreduce", "StepMonitor": "programs.step_monitor"}
 
 
 def __getattr__(name: str) -> object:
-    if name not in _OF_PROGRAMS:
-        raise AttributeError(f"module 'allreduce_bench' has no attribute '{name}'")
+    """What is offered, without loading an MPI before."""
+    if name not in _OFFERED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f".programs.{_OF_PROGRAMS[name]}", __name__), name)
+    return getattr(import_module(f".{_OFFERED[name]}", __name__), name)

@@ -26,6 +26,7 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
         "demo": ("demo", "demo", "Measure all algorithms on this machine and write the report"),
         "run": ("run", "run", "Measure all-reduce algorithms and the library's own"),
         "lab": ("lab", "lab", "Run commands over virtual hosts in this machine, with links of a known rate"),
+        "exec": ("exec_", "exec_", "Start a program of your own on ranks, and name the rank that ends it"),
     },
     "Read": {
         "runs": ("show", "runs", "List runs, the newest first"),

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import signal
 import subprocess
 import threading
 import time
@@ -20,6 +19,7 @@ from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.supervisor import Supervisor, names_of_this_node
+from .endings import how_it_ended
 from .find import mpirun_command, own_command
 from .interface_variables import suggested_interface
 from .launcher import Launcher, on_one_node
@@ -235,12 +235,3 @@ class SupervisedLaunch:
                 mark_unfinished_cell(
                     self.run.folder, self.launch, {**facts, "state": "left out", "reason": TIME_USED_UP}
                 )
-
-
-def how_it_ended(status: int) -> str:
-    """`was killed by SIGKILL`, or `ended with status 3`."""
-    signal_number = -status if status < 0 else status - 128
-    try:
-        return f"was killed by {signal.Signals(signal_number).name}"
-    except ValueError:
-        return f"ended with status {status}"

@@ -1,7 +1,7 @@
-"""What people import into programs of their own. Light: nothing here loads what measures, starts or reports.
+"""What people import into programs of their own: `StepMonitor`, `Allreduce`, and a hook for PyTorch.
 
-In: a communicator of mpi4py or a process group of torch. `StepMonitor`, in this order: `step_monitor` (what a program
-calls), `carrier`, `transport`, `mpi_transport`, `torch_transport` (messages of ranks), `common_clock`, `blocks` (the
-steps of all ranks), `observer` (what is made of them), `output` (files) with `metrics`, `watchdog` with `stalls` and
-`side_line` (where no step ends), `words`.
+In: buffers and a communicator of the program around. Out: results in these buffers, facts about its steps. Read in this
+order: `step_monitor`, `carrier`, `transport`, `mpi_transport`, `torch_transport`, `common_clock`, `blocks`, `observer`,
+`output` with `metrics`, `watchdog` with `stalls` and `side_line`, `words`; `allreduce`, `prepared`, `buffers`,
+`agreement`, `candidates`, `bound`, `settling` with `trial` and `band`, `choices`, `errors`; `torch_hook`.
 """

@@ -44,10 +44,10 @@ def python(request) -> Path:
         (["lab", "run", "--rate", "1mbit,2mbit", "--", "run"], "2 rates for 4 virtual hosts"),
         (
             ["lab", "run", "--hosts", "2", "bash", "-a"],
-            "one of the commands run, workload, health, doctor, found 'bash'",
+            "one of the commands run, workload, health, doctor, exec, found 'bash'",
         ),
-        (["lab", "run"], "lab run: expected -- and one of the commands run, workload, health, doctor, found none"),
-        (["lab", "run", "--", "bash"], "one of the commands run, workload, health, doctor, found 'bash'"),
+        (["lab", "run"], "expected -- and one of the commands run, workload, health, doctor, exec, found none"),
+        (["lab", "run", "--", "bash"], "one of the commands run, workload, health, doctor, exec, found 'bash'"),
         (["lab", "shell", "--hosts", "99"], "99 virtual hosts: expected at most 32"),
     ],
 )

@@ -18,7 +18,7 @@ MOST_NAMES, MOST_LINES, MOST_FUNCTION_LINES, MOST_DOCSTRING_LINES = 25, 250, 40,
 OWN_FOLDERS = ("browser", "cluster", "repository")  # of tests: pages as people see them, a whole Slurm, all other files
 
 UNTESTED = {  # modules without a test of their name -> who holds them
-    "__init__.py": "programs/test_step_monitor.py, with what it offers",
+    "__init__.py": "programs/test_step_monitor.py and test_allreduce.py, with what it offers",
     "__main__.py": "two lines of every program that a test starts",
     "algorithms/_folding.py": "algorithms/test_algorithms.py, with the algorithms that fold",
     "algorithms/_ring_phases.py": "algorithms/test_algorithms.py and test_hierarchical_ring.py",
@@ -53,6 +53,13 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "measuring/step_work.py": "measuring/test_training_step.py, over MPI",
     "measuring/hello.py": "a program that two ranks of doctor run: launching/test_check_mpi.py",
     "programs/transport.py": "programs/test_mpi_transport.py and test_torch_transport.py, which are such",
+    "programs/agreement.py": "programs/test_allreduce.py, over MPI",
+    "programs/bound.py": "programs/test_allreduce.py, over MPI",
+    "programs/prepared.py": "programs/test_allreduce.py, over MPI",
+    "launching/supervision.py": "watching/test_hang.py and cli/test_run.py, whole launches over MPI",
+    "launching/wrapped_rank.py": "launching/test_own_program.py, over MPI",
+    "programs/errors.py": "launching/test_own_program.py, with a rank that fails",
+    "programs/settling.py": "programs/test_allreduce.py, over MPI",
     "report/caveats.py": "report/test_page.py and test_statistics_of_calls.py, on whole runs",
     "report/distribution.py": "report/test_statistics_of_calls.py, with the statistics that it shows",
     "report/figures/__init__.py": "report/test_pictures.py, which finds the figures through it",

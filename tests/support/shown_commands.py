@@ -35,6 +35,7 @@ PARSED = {
     r"^workload .*--(calls|shapes)\b": "a file of one's own; `cli/test_workload.py` has some",
     r"^lab\b|--virtual-hosts\b": "root or user namespaces; `cli/test_lab.py` runs them",
     r"^health\b|--hosts\b": "hosts; `launching` runs them on virtual ones",
+    r"^exec\b": "a program; launching/test_own_program.py and programs/test_torch_hook.py run some",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
     r"--stage\b": "a folder on every node",
