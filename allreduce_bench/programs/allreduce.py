@@ -12,6 +12,7 @@ from .candidates import AUTO
 from .prepared import FREED, PreparedAllreduces
 
 _kept: "WeakSet[PreparedAllreduces]" = WeakSet()  # of all communicators
+_recent: list[Any] = []  # communicator, way to call it, and what is kept for both, of the last call
 _keyval: list[int] = []  # of the attribute, once there is one
 
 
@@ -32,18 +33,29 @@ def Allreduce(
     length, type and operation, prepare: all ranks make them in the same order. The rest is as of PreparedAllreduces.
     """
     around = MPI.COMM_WORLD if comm is None else comm
+    how = algorithm, executor, choice, check
+    if _recent and around is _recent[0] and how == _recent[1] and around:
+        _recent[2](sendbuf, recvbuf, op)
+        return
+    prepared = _prepared(around, how)
+    _recent[:] = around, how, prepared
+    prepared(sendbuf, recvbuf, op)
+
+
+def _prepared(around: MPI.Comm, how: tuple) -> PreparedAllreduces:
+    """What is kept for a communicator and a way to call it; made, on all ranks together, where there is nothing."""
     if around == MPI.COMM_NULL:
         raise ValueError(f"{FREED}; expected one that is in use")
     prepared_of: Any = around.Get_attr(_key())
     if prepared_of is None:
         prepared_of = {}
         around.Set_attr(_key(), prepared_of)
-    how = (algorithm if isinstance(algorithm, str) else tuple(algorithm)), executor, choice, check
-    prepared = prepared_of.get(how)
-    if prepared is None:
-        prepared = prepared_of[how] = PreparedAllreduces(around, algorithm, executor, choice=choice, check=check)
-        _kept.add(prepared)
-    prepared(sendbuf, recvbuf, op)
+    algorithm, executor, choice, check = how
+    key = (algorithm if isinstance(algorithm, str) else tuple(algorithm)), executor, choice, check
+    if key not in prepared_of:
+        prepared_of[key] = PreparedAllreduces(around, algorithm, executor, choice=choice, check=check)
+        _kept.add(prepared_of[key])
+    return prepared_of[key]
 
 
 def prepared_for(comm: MPI.Comm) -> list[PreparedAllreduces]:

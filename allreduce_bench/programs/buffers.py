@@ -76,7 +76,7 @@ def _vector(buffer: Any, name: str) -> np.ndarray:
     array = _array(buffer, name)
     if datatype is not None:
         array = _as_type(array, datatype, name)
-    if array.dtype.name not in DTYPES:
+    if array.dtype not in PLAIN and array.dtype.name not in DTYPES:
         raise TypeError(f"Allreduce: {name} is {array.dtype.name}; expected one of {', '.join(DTYPES)}")
     if count is None:
         return array

@@ -19,7 +19,8 @@ class Settling:
     def __init__(self, comm: MPI.Comm, bound: Sequence[Bound]):
         self._comm, self._bound = comm, bound
         self._trial: Trial | None = Trial(len(bound)) if len(bound) > 1 else None
-        self._chosen = 0
+        self._chosen, self._run = 0, bound[0].run
+        self._untimed = 0  # calls, until the next one that is timed
         self._band: Band | None = None  # None: there is nothing else to take
         self._patience = PATIENCE
         self.trial_calls = 0
@@ -31,15 +32,18 @@ class Settling:
 
     def call(self, vectors: Vectors) -> None:
         """Once, on all ranks."""
-        if self._trial is not None:
+        if self._untimed > 0:
+            self._untimed -= 1
+            self._run(vectors)
+        elif self._trial is not None:
             self._call_on_trial(self._trial, vectors)
-        elif self._band is not None:
+        elif self._band is None:
+            self._run(vectors)
+        else:
             begun = perf_counter()
-            self._bound[self._chosen].run(vectors)
+            self._run(vectors)
             if (times := self._band.take(perf_counter() - begun)) is not None:
                 self._look(self._band, times)
-        else:
-            self._bound[self._chosen].run(vectors)
 
     def close(self) -> None:
         """Free what MPI holds for the candidates."""
@@ -67,10 +71,14 @@ class Settling:
         is_same = self._band is not None and winner == self._chosen  # tried in vain
         self._patience = min(2 * self._patience, MOST_PATIENCE) if is_same else PATIENCE
         self._chosen, self._trial = winner, None
+        self._run = self._bound[winner].run
         self._band = Band(trial.typical_s(winner), self._patience)
+        self._untimed = self._band.untimed
 
     def _look(self, band: Band, times: np.ndarray) -> None:
         """At the end of a window: the least time over all ranks of each call is that of who came last."""
         self._comm.Allreduce(MPI.IN_PLACE, times, MPI.MIN)
         if band.is_left(times):
             self._trial = Trial(len(self._bound))
+        else:
+            self._untimed = band.untimed

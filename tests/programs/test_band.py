@@ -9,6 +9,8 @@ from allreduce_bench.programs.band import MOST_FACTOR, SHORT_WINDOW, WINDOW, Ban
 def calls_until_left(band: Band, times) -> int | None:
     """The number of the call after which the band is left; None: never."""
     for number, time_s in enumerate(times, start=1):
+        if (number - 1) % band.window < band.untimed:
+            continue
         window = band.take(time_s)
         if window is not None and band.is_left(window):
             return number

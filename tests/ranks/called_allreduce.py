@@ -126,7 +126,7 @@ class PlayedTime:
             call_on_trial(*arguments)
             self.on_trial = False
 
-        bound.Bound.run, settling.Settling._call_on_trial = played, noted
+        bound.Bound.run, settling.Settling._call_on_trial = played, noted  # before any is made
         settling.perf_counter = lambda: self.now_s
 
 
