@@ -4,7 +4,7 @@ Under mpirun (with `--ranks-part`) it measures; otherwise it starts mpirun with 
 as if another device worked, then comes an all-reduce; the monitor writes both of its files. Printed are the time of a
 step with it over the time without (the median of pairs of blocks, and their quartiles), and the processor time of its
 two calls and of its threads. The promise is that both together take at most 1 % of a step of 10 ms on the rank where
-they take most, as if the threads had no core of their own. Other processes stretch that time: run it where there are none.
+they take most, as if the threads had no core of their own. Other processes stretch that time; a quiet machine tells.
 """
 
 import argparse
