@@ -17,7 +17,7 @@ from .stalls import Stall
 from .watchdog import Unasked
 
 SCHEMA = "allreduce-bench-steps-1"
-SHARE_STEPS = 200  # of so many last steps the metrics say who came last
+SHARE_BLOCKS = 10  # of so many last blocks the metrics say who came last
 
 
 class Job(NamedTuple):
@@ -26,7 +26,7 @@ class Job(NamedTuple):
     rank: int
     node_of: tuple[int, ...]  # of each rank the number of its node, in order of first rank
     nodes: tuple[str, ...]  # names
-    every: int  # steps of a block
+    every: int | None  # steps of a block, as the user says
     clock_error_s: float = 0.0  # of two ranks at the start
 
 
@@ -37,7 +37,7 @@ class Observer:
         self.job, self.on_alert = job, on_alert
         self.name = words.namer(job.node_of, job.nodes)
         self.alarm = StepAlarm(len(job.node_of), job.node_of)
-        last_blocks: deque[np.ndarray] = deque(maxlen=max(1, SHARE_STEPS // job.every))
+        last_blocks: deque[np.ndarray] = deque(maxlen=SHARE_BLOCKS)
         self.metrics = Metrics(tuple(job.nodes[node] for node in job.node_of), last_blocks)
         self._output = Output(log, textfile, self.metrics) if job.rank == 0 and (log or textfile) else None
         self._says_ready = True

@@ -7,7 +7,7 @@ from pathlib import Path
 from socket import gethostname
 from time import monotonic, perf_counter, sleep
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -16,12 +16,12 @@ from .blocks import HEAD, START, Block, block_of, empty_row
 from .carrier import transport_of
 from .common_clock import CommonClock, error_of_two
 from .observer import Job, Observer
-from .side_line import Address, SideLine, new_key
 from .transport import Gathering, StepMonitorError, Transport
-from .watchdog import Answerer, Asker, Progress, Watchdog
+from .watchdog import Progress, watchdog_of
 from .words import MOST_NAMED
 
 MOST_EVERY = 10_000  # steps of a block
+FEWEST, MOST, BLOCK_S = 10, 100, 1.0  # of a block where the user does not say it: as many steps as take so long
 CLOCK_S, LATEST_CLOCK_S, CLOCK_SHARE = (
     1.0,
     60.0,
@@ -35,15 +35,15 @@ class _Rank(NamedTuple):
 
     host: str
     kernel: str  # whose clock it reads; empty: not known
-    every: int
+    every: int | None
 
 
 class StepMonitor:
     """Watches the steps of a program: `with StepMonitor(comm) as step:`, in each step `step.ready()`, then `step()`.
 
     `comm`: a communicator of mpi4py; a process group of torch.distributed, None for its default one. All its ranks
-    enter the `with` together and call `step()` equally often. Every `every` steps each rank's times go to all ranks in
-    a non-blocking allgather, and each rank judges them by the same rule (`lateness.step_alarm`). Rank 0 says what it
+    enter the `with` together and call `step()` equally often. Every `every` steps, else after about a second, each
+    rank's times go to all ranks in a non-blocking allgather; `lateness.step_alarm` judges them. Rank 0 says what it
     finds on stderr, in `log` (lines of JSON) and in `textfile` (for Prometheus' node_exporter); `on_alert` is called
     with each Alert on all ranks, and with each Stall on rank 0, from another thread. `stall_after`: seconds or `90s`;
     else ten medians of the steps so far, 60 s at least, 300 s for the first step.
@@ -55,13 +55,13 @@ class StepMonitor:
         self,
         comm: Any = None,
         *,
-        every: int = 10,
+        every: int | None = None,
         log: str | PathLike | None = None,
         textfile: str | PathLike | None = None,
         stall_after: str | float | None = None,
         on_alert: Callable[..., object] | None = None,
     ):
-        self._comm, self._every, self._on_alert = comm, _checked_every(every), on_alert
+        self._comm, self._given_every, self._on_alert = comm, _checked_every(every), on_alert
         self._log, self._textfile = (None if path is None else Path(path) for path in (log, textfile))
         if self._textfile is not None and self._textfile.suffix != ".prom":
             raise ValueError(f"textfile '{textfile}' must end in .prom: node_exporter reads no other files")
@@ -77,7 +77,9 @@ class StepMonitor:
         if self._transport or self._ended:
             raise StepMonitorError("a StepMonitor is entered once; make another one for another `with`")
         transport = transport_of(self._comm)
-        ranks = [_Rank(*values) for values in transport.exchange(tuple(_Rank(gethostname(), _kernel(), self._every)))]
+        ranks = [
+            _Rank(*values) for values in transport.exchange(tuple(_Rank(gethostname(), _kernel(), self._given_every)))
+        ]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
             values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[:MOST_NAMED]))
@@ -88,12 +90,12 @@ class StepMonitor:
         node_of = tuple(nodes.index((its.host, its.kernel)) for its in ranks)
         self._clock = CommonClock(transport, sorted(set(self._leader_of)))
         error_s = error_of_two(self._leader_of, transport.exchange(self._clock.line.error_s))
-        job = Job(transport.rank, node_of, tuple(host for host, _ in nodes), self._every, error_s)
+        job = Job(transport.rank, node_of, tuple(host for host, _ in nodes), self._given_every, error_s)
         self._observer = Observer(job, self._log, self._textfile, self._on_alert)
-        self._watchdog = _watchdog(transport, len(nodes) == 1, self._progress, self._observer)
+        self._watchdog = watchdog_of(transport, len(nodes) == 1, self._progress, self._observer.tell)
         self._watchdog.start()
         self._transport = transport
-        self._row = empty_row(self._every)
+        self._new_row()
         self._row[START] = perf_counter()
         self._progress.since = monotonic()
         return self
@@ -101,7 +103,8 @@ class StepMonitor:
     def ready(self) -> None:
         """This rank is ready for the collective call of this step."""
         now = perf_counter()
-        self._check()
+        if self._transport is None:
+            self._refuse()
         progress = self._progress
         if progress.is_ready:
             raise StepMonitorError(
@@ -117,7 +120,8 @@ class StepMonitor:
     def __call__(self) -> None:
         """The step has ended. Every so many steps the ranks exchange their times."""
         now = perf_counter()
-        self._check()
+        if self._transport is None or not self._transport.is_usable():
+            self._refuse()
         progress = self._progress
         if progress.says_ready and not progress.is_ready:
             raise StepMonitorError(
@@ -148,11 +152,10 @@ class StepMonitor:
         if complete:
             transport.free()
 
-    def _check(self) -> None:
+    def _refuse(self) -> NoReturn:
         if self._transport is None:
             raise StepMonitorError(self._ended or "a StepMonitor watches steps inside of its `with` only")
-        if not self._transport.is_usable():
-            raise StepMonitorError("the communicator of this StepMonitor was freed; end its `with` before that")
+        raise StepMonitorError("the communicator of this StepMonitor was freed; end its `with` before that")
 
     def _exchange(self) -> None:
         """Send the row on its way to all ranks, and take the rows that were sent before."""
@@ -167,7 +170,14 @@ class StepMonitor:
     def _post(self, transport: Transport) -> None:
         self._row[:START] = self._clock.line
         self._pending = transport.gather(self._row)
-        self._row, self._count = empty_row(self._every), 0
+        self._new_row()
+
+    def _new_row(self) -> None:
+        """By what all ranks know: their rows must be of one length."""
+        median_s = self._progress.median_step_s
+        fitting = min(MOST, max(FEWEST, int(BLOCK_S / median_s))) if median_s else FEWEST
+        self._every, self._count = self._given_every or fitting, 0
+        self._row = empty_row(self._every)
 
     def _take(self, rows: np.ndarray) -> None:
         block = block_of(rows, self._leader_of, self._first_step, self._end_s)
@@ -200,26 +210,6 @@ class StepMonitor:
         return True
 
 
-def _watchdog(transport: Transport, local: bool, progress: Progress, observer: Observer) -> Watchdog:
-    """The thread of this rank; all ranks must make theirs, where rank 0 tells where it listens."""
-    key, address, line = new_key(), None, None
-    try:
-        if transport.rank == 0 and transport.size > 1:
-            line = SideLine(0, key, local=local)
-            address = line.address(local)
-    except OSError:  # no sockets here: each rank speaks for itself
-        line = None
-    told = transport.exchange(address and tuple(address))[0]
-    if transport.rank == 0:
-        return Asker(line, transport.size, progress, observer.tell)
-    address = Address(*told) if told else None
-    try:
-        line = SideLine(transport.rank, address.key, local=local) if address else None
-    except OSError:
-        line = None
-    return Answerer(line, transport.rank, address, progress, observer.tell)
-
-
 def _kernel() -> str:
     """What two processes have in common that read the same clock: the running kernel, and the namespace of its time."""
     try:
@@ -230,7 +220,9 @@ def _kernel() -> str:
         return ""
 
 
-def _checked_every(every: object) -> int:
+def _checked_every(every: int | None) -> int | None:
+    if every is None:
+        return None
     if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MOST_EVERY:
         raise ValueError(f"StepMonitor: every is {every!r}; expected a number of steps from 1 to {MOST_EVERY}")
     return every

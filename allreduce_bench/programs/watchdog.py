@@ -6,13 +6,15 @@ that waits for long and is not asked says so itself. Nothing here ends a program
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from time import monotonic
 from typing import NamedTuple
 
-from .side_line import ANSWER, HELLO, QUESTION, WELCOME, Address, Message, SideLine
+from .side_line import ANSWER, HELLO, QUESTION, WELCOME, Address, Message, SideLine, new_key
 from .stalls import Stall, State, stall_of
+from .transport import Transport
 
 TURN_S = 1.0  # how often the thread looks
 ANSWER_S, ASK_AGAIN_S = 2.0, 0.5  # how long rank 0 waits for answers, and how often it asks meanwhile
@@ -207,3 +209,19 @@ class Answerer(Watchdog):
         was_asked = self._asked_at > self.progress.since
         if self._told is None and not was_asked and state.since_s > self.progress.limit_s() + LATER_S:
             self._remember(Unasked(self.rank, state.steps, state.since_s))
+
+
+def watchdog_of(
+    transport: Transport, local: bool, progress: Progress, tell: Callable[[Stall | Unasked], object]
+) -> Watchdog:
+    """The thread of this rank; all ranks must make theirs, where rank 0 tells where it listens. `local`: one node."""
+    rank, line = transport.rank, None
+    with suppress(OSError):  # no sockets here: each rank speaks for itself
+        line = SideLine(0, new_key(), local=local) if rank == 0 and transport.size > 1 else None
+    told = transport.exchange(tuple(line.address(local)) if line else None)[0]
+    if rank == 0:
+        return Asker(line, transport.size, progress, tell)
+    address = Address(*told) if told else None
+    with suppress(OSError):
+        line = SideLine(rank, address.key, local=local) if address else None
+    return Answerer(line, rank, address, progress, tell)

@@ -114,6 +114,14 @@ def test_a_program_of_one_rank_has_the_times_of_its_steps(alone, tmp_path, capfd
     assert [path.name for path in tmp_path.glob("*prom*")] == ["a.prom"]
 
 
+def test_blocks_grow_until_they_take_a_second(alone, tmp_path):
+    with StepMonitor(log=tmp_path / "steps.jsonl") as step:
+        for _ in range(250):
+            step()
+    sizes = [len(line["step_s"]) for line in read(tmp_path / "steps.jsonl") if line["kind"] == "steps"]
+    assert sizes[:3] == [10, 10, 100] and sum(sizes) == 250
+
+
 def test_files_that_cannot_be_written_are_told_once(alone, tmp_path, capfd):
     with StepMonitor(every=1, log=tmp_path / "no" / "steps.jsonl", textfile=tmp_path / "no" / "a.prom") as step:
         for _ in range(7):
@@ -168,7 +176,7 @@ def python(request):
 def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
     in_turn(RANKS.index(ranks), python)
     log, textfile = tmp_path / "steps.jsonl", tmp_path / "allreduce_bench.prom"
-    limit = ["--until-alert"] if ranks > 1 else ["--steps", "23"]
+    limit = ["--every", "10", "--until-alert"] if ranks > 1 else ["--every", "10", "--steps", "23"]
     files = ["--lines", str(log), "--textfile", str(textfile)]
     status, words = mpirun(python, ranks, "watched_steps.py", "slow", *limit, *files)
     assert status == 0, words

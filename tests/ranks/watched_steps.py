@@ -159,7 +159,7 @@ def main() -> None:
     parser.add_argument("--torch", action="store_true")
     parser.add_argument("--lines")
     parser.add_argument("--textfile")
-    parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--every", type=int)
     parser.add_argument("--steps", type=int, default=1000, help="at most, of the scenario slow")
     parser.add_argument("--until-alert", action="store_true", help="end that scenario with the first alert")
     parser.add_argument("--sleep", type=float, default=0.01, help="seconds of its steps")

@@ -1,11 +1,10 @@
 """What does StepMonitor cost? Steps of 10 ms on two ranks, with and without it in turns, in the same processes.
 
-Under mpirun (with `--ranks-part`) it measures; otherwise it starts mpirun with every interpreter named. A step is work
-of a fixed amount, then an all-reduce; the monitor writes both of its files. Printed are the time of a step with it over
-the time without (the median of pairs of blocks, and their quartiles), which holds the noise of the machine, and the
-processor time of its two calls and of its threads beside that of the work, which other processes stretch alike. The
-promise is that both together take at most 1 % of the work's, on the rank where they take most, as if the threads had
-no core of their own.
+Under mpirun (with `--ranks-part`) it measures; otherwise it starts mpirun with every interpreter named. A step sleeps,
+as if another device worked, then comes an all-reduce; the monitor writes both of its files. Printed are the time of a
+step with it over the time without (the median of pairs of blocks, and their quartiles), and the processor time of its
+two calls and of its threads. The promise is that both together take at most 1 % of a step of 10 ms on the rank where
+they take most, as if the threads had no core of their own. Other processes stretch that time; a quiet machine tells.
 """
 
 import argparse
@@ -15,35 +14,17 @@ import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
-from time import perf_counter, process_time, thread_time
+from time import perf_counter, process_time, sleep, thread_time
 
 import numpy as np
 
 STEP_S, PROMISE = 0.010, 0.01
-PAIRS, STEPS = 20, 100
+PAIRS, STEPS = 20, 300
 ASK = (
     "import sys; from allreduce_bench.launching.find import find_launcher, mpirun_command; "
     "from allreduce_bench.runs.start import Start; launcher = find_launcher(); "
     "print(launcher.library, *mpirun_command(launcher, int(sys.argv[1]), Start(), sys.argv[2:]), sep='\\0')"
 )
-
-
-class Work:
-    """An amount of work that takes about STEP_S on the quiet machine."""
-
-    def __init__(self) -> None:
-        self.values, self.turns = np.random.default_rng(1).random(10_000), 1
-        while (took_s := min(self._timed() for _ in range(20))) < STEP_S:
-            self.turns = max(self.turns + 1, int(self.turns * STEP_S / took_s))
-
-    def __call__(self) -> None:
-        for _ in range(self.turns):
-            np.sin(self.values)
-
-    def _timed(self) -> float:
-        begun = perf_counter()
-        self()
-        return perf_counter() - begun
 
 
 def measure(pairs: int) -> None:
@@ -52,19 +33,16 @@ def measure(pairs: int) -> None:
 
     from allreduce_bench import StepMonitor
 
-    comm, work = MPI.COMM_WORLD, Work()
-    work.turns = comm.bcast(work.turns)
+    comm = MPI.COMM_WORLD
     send, receive = np.ones(1000), np.empty(1000)
 
-    def block(step: StepMonitor | None) -> tuple[float, float, float, float]:
-        """Seconds a step: of all; of processor time in the work, in the monitor's calls, in other threads."""
-        inside_s = work_s = 0.0
+    def block(step: StepMonitor | None) -> tuple[float, float, float]:
+        """Seconds a step: of all; of processor time in the monitor's calls, and in other threads."""
+        inside_s = 0.0
         comm.Barrier()
         begun, others_s = perf_counter(), process_time() - thread_time()
         for _ in range(STEPS):
-            called = thread_time()
-            work()
-            work_s += thread_time() - called
+            sleep(STEP_S)
             called = thread_time()
             if step is not None:
                 step.ready()
@@ -75,7 +53,7 @@ def measure(pairs: int) -> None:
                 step()
             inside_s += thread_time() - called
         others_s = process_time() - thread_time() - others_s
-        return tuple(time_s / STEPS for time_s in (perf_counter() - begun, work_s, inside_s, others_s))
+        return (perf_counter() - begun) / STEPS, inside_s / STEPS, others_s / STEPS
 
     found = []
     with tempfile.TemporaryDirectory() as folder:
@@ -83,20 +61,19 @@ def measure(pairs: int) -> None:
         for pair in range(pairs):
             times = {}
             for is_watched in (True, False) if pair % 2 else (False, True):
-                with StepMonitor(comm, every=10, **files) if is_watched else nullcontext() as step:
+                with StepMonitor(comm, **files) if is_watched else nullcontext() as step:
                     times[is_watched] = block(step)
             found.append((times[True], times[False]))
     with_it, without = np.array(found).transpose(1, 2, 0)  # float64 [figure, pair]
-    shares = [np.median(extra / with_it[1]) for extra in with_it[2:] - without[2:]]
-    costs = comm.gather(tuple(map(float, shares)))
+    shares = [float(np.median(extra)) / STEP_S for extra in with_it[1:] - without[1:]]
+    costs = comm.gather(tuple(shares))
     if comm.rank == 0:
         low, middle, high = np.quantile(with_it[0] / without[0], (0.25, 0.5, 0.75))
         calls, threads = max(costs, key=sum)
         print(
-            f"{comm.size} ranks, steps of {np.median(without[0]) * 1e3:.1f} ms on the busy machine: with StepMonitor "
-            f"{middle:.4f} times as long (quartiles {low:.4f} to {high:.4f}); processor time beside that of the work: "
-            f"{calls:.2%} in its calls, {threads:.2%} in its threads: "
-            + ("kept" if calls + threads <= PROMISE else "not kept")
+            f"{comm.size} ranks, steps of {np.median(without[0]) * 1e3:.2f} ms: with StepMonitor {middle:.4f} times as "
+            f"long (quartiles {low:.4f} to {high:.4f}); processor time as share of 10 ms: {calls:.2%} in its calls, "
+            f"{threads:.2%} in its threads: {'kept' if calls + threads <= PROMISE else 'not kept'}"
         )
 
 
