@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import bench, done, mpirun, one_line_error, ranks, wait_until_nobody_measures
 from places import PACKAGE
 
@@ -90,6 +90,7 @@ def test_iters_and_warmups_are_exact(python, tmp_path):
 
 @pytest.mark.parametrize("victim", ["rank", "mpirun", "starter"])
 def test_killing_loses_at_most_the_cell_in_progress(python, tmp_path, victim):
+    in_turn(["rank", "mpirun", "starter"].index(victim), python)
     folder = tmp_path / "run"
     words = ["-n", 2, "--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--launches", 1, "--iters", 60]
     starter = subprocess.Popen(

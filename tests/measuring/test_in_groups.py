@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import bench, mpirun, nobody_is_left, one_line_error
 from virtual_hosts import virtual_hosts
 
@@ -89,6 +89,7 @@ def calls(folder: Path) -> list[dict]:
 @needs_mpi
 @pytest.mark.parametrize(("groups", "ranks"), [("2", 4), ("mod:2", 4), ("div:2", 8), ("2", 8)])
 def test_every_group_is_timed_beside_the_others_and_one_alone(python, tmp_path, groups, ranks):
+    in_turn(ranks // 4 + groups.startswith(("mod", "div")), python)
     folder = tmp_path / "run"
     words = ["-n", ranks, "--sizes", "8,12K", "-a", "native,ring,tree", "--groups", groups, *QUICK, "-o", folder]
     result = bench(python, "run", *words, "--back-to-back", 2, "--check", "bits")
