@@ -7,7 +7,6 @@ import pytest
 from interpreters import FULL, in_turn, interpreters
 from rank_programs import mpirun
 
-
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
 
