@@ -180,6 +180,7 @@ def test_who_is_silent_sleeps(python, tmp_path):
 @needs_mpi
 @pytest.mark.parametrize("victim", [2, 1])
 def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
+    in_turn(victim, python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HANGS.format(victim=victim, when=""))
     words = ["-n", 4, "--sizes", "60", "-a", mine, "--groups", "2", *QUICK, "--timeout", "2s", "-o", folder]
@@ -193,6 +194,7 @@ def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
 
 @needs_mpi
 def test_resuming_measures_what_is_missing_of_either_kind(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["run", "-n", 4, "--sizes", "8,64", "-a", "native,ring", "--groups", "mod:2", *QUICK, "-o", folder]
     assert bench(python, *words).returncode == 0
@@ -245,6 +247,7 @@ def test_groups_of_other_layout_are_proved_and_measured_alone_each(python, tmp_p
 @needs_mpi
 def test_groups_may_span_nodes(python, tmp_path):
     """`mod` spans the nodes, `div` does not: the schedules know, and so do the wires."""
+    in_turn(0, python)
     with virtual_hosts(2) as hosts:
         found = {}
         for groups in ("mod:2", "div:2"):
