@@ -68,6 +68,8 @@ PATH = click.Path(path_type=Path)
 @click.option("--views", is_flag=True, help="For the memory: gradient_as_bucket_view=True.")
 @click.option("--alpha", type=PRICE, help="Seconds per message, e.g. 20us.")
 @click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 10Gbit.")
+@click.option("--alpha-within", type=PRICE, help="Seconds per message within a node; needs --ranks-per-node.")
+@click.option("--bandwidth-within", type=RATE, help="Rate of a rank's link within a node.")
 @click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
 @click.option("-m", "--machine", type=PATH, help="Instead: a machine file that 'fit' wrote.")
 @click.option(

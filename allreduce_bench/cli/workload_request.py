@@ -20,18 +20,8 @@ LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
 PASSES = 3  # a backward pass has twice the operations of a forward pass
 MOST_TIMES = 1_000_000  # of buckets, algorithms and numbers of ranks
 DDP_ONLY, HOROVOD_ONLY = ("bucket_cap", "first_cap", "torch"), ("fusion", "cycle")
-NO_CALLS = (
-    "compute",
-    "flop_rate",
-    "bucket_cap",
-    "first_cap",
-    "torch",
-    "fusion",
-    "cycle",
-    "shapes",
-    "groups",
-    "sequence",
-)
+TRANSFORMERS_ONLY = ("groups", "sequence")
+NO_CALLS = ("compute", "flop_rate", "bucket_cap", "first_cap", "torch", "fusion", "cycle", "shapes", *TRANSFORMERS_ONLY)
 
 
 def flop_rate(text: str) -> float:
@@ -119,7 +109,7 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
         _refuse_for_calls(options, only_buckets)
         return Request(options, None)
     model = _model(options)
-    if options["shapes"] and (wrong := [name for name in ("groups", "sequence") if options[name] is not None]):
+    if options["shapes"] and (wrong := [name for name in TRANSFORMERS_ONLY if options[name] is not None]):
         raise OneLineError(f"--{wrong[0]}: a file of shapes does not tell its layers; leave it out, or name a MODEL")
     if options["compute"] is not None and options["flop_rate"] is not None:
         raise OneLineError("--compute and --flop-rate have the same meaning; use only one of them")

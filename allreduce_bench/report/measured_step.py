@@ -73,8 +73,8 @@ def stall_sentence(setup: Setup, measured: Measured) -> str:
     longer = measured.tensor_beside_s / measured.tensor_alone_s - 1
     calls = setup.tensor.calls * setup.accumulate
     return (
-        f"The {calls} tensor-parallel all-reduces take {alone} alone and {beside} in the step, beside the data-parallel "
-        f"ones and with what ranks wait for each other: {longer:+.0%}. All of them are exposed."
+        f"The {calls} tensor-parallel all-reduces take {alone} alone and {beside} in the step, beside the "
+        f"data-parallel ones and with what ranks wait for each other: {longer:+.0%}. All of them are exposed."
     )
 
 

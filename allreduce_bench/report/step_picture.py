@@ -21,6 +21,7 @@ LANES = {"computation": 1.0, "all-reduces": 0.0}
 TENSOR_LANES = {"tensor-parallel": 2.0, "computation": 1.0, "data-parallel": 0.0}
 BAR = 0.62  # of a lane
 LEAST_LABEL = 0.045  # of the width: narrower bars bear no words
+LEAST_EDGED = 0.004  # of the width
 MOST_PANELS = 6
 
 
@@ -83,7 +84,9 @@ def _draw(axes: Axes, line: TimeLine, factor: float, end: float) -> None:
 
 
 def _bar(axes: Axes, span: tuple[float, float], lane: float, fill: str) -> None:
-    axes.broken_barh([span], (lane - BAR / 2, BAR), facecolor=fill, edgecolor="white", linewidth=0.7)
+    """A white edge tells neighbours apart; it would hide a bar as narrow as itself."""
+    edge = "white" if span[1] > LEAST_EDGED * axes.get_xlim()[1] else fill
+    axes.broken_barh([span], (lane - BAR / 2, BAR), facecolor=fill, edgecolor=edge, linewidth=0.7)
 
 
 def _label(axes: Axes, words: str, span: tuple[float, float], lane: float, end: float) -> None:

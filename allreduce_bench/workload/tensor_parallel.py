@@ -55,7 +55,7 @@ def divide(model: Model, groups: str, ranks: int, batch: int, proxy: str, scale:
     """
     if model.transformer is None:
         raise ModelError(
-            f"--groups: {model.title} is no transformer; only layers of transformers are divided among ranks; leave it out"
+            f"--groups: {model.title} is no transformer; only their layers are divided among ranks; leave it out"
         )
     part, blocks = model.divided(ranks).scaled(scale), model.transformer
     shares = ready_shares(part, proxy)
