@@ -1,21 +1,13 @@
 """`workload --groups`: which ranks divide a model, which average its gradients, and on which nodes both are."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..runs.groups import Groups, groups_of
-from .predict import MOST_RANKS
 from .types import OneLineError
 
 if TYPE_CHECKING:
     from ..workload.tensor_parallel import Divided
     from ..workload.tensors import Model
-
-
-def refuse_many(ranks: Sequence[int]) -> None:
-    """Raises OneLineError for more ranks than are modelled; `ranks` ascend."""
-    if ranks[-1] > MOST_RANKS:
-        raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
 
 
 def divided_by(options: dict[str, Any], model: "Model") -> "Divided":
@@ -30,7 +22,6 @@ def _group_ranks(options: dict[str, Any]) -> int:
     """How many ranks a group has: as many with each number of ranks."""
     if not options["ranks"]:
         raise OneLineError("--groups: the number of ranks is missing; add such as -n 8")
-    refuse_many(options["ranks"])
     groups = options["groups"]
     sizes = {len(groups_of(groups, number)[0]) for number in options["ranks"]}
     if len(sizes) > 1:

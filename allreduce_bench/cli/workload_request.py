@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .predict import MOST_RANKS
 from .types import OneLineError
 from .workload_costs import SourcedCosts, costs_of
-from .workload_groups import divided_by, options_of_data, options_of_tensor, refuse_many
+from .workload_groups import divided_by, options_of_data, options_of_tensor
 
 if TYPE_CHECKING:
     from ..workload.cost import Costs
@@ -108,9 +109,9 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
     if options["calls"]:
         _refuse_for_calls(options, only_buckets)
         return Request(options, None)
-    model = _model(options)
     if options["shapes"] and (wrong := [name for name in TRANSFORMERS_ONLY if options[name] is not None]):
         raise OneLineError(f"--{wrong[0]}: a file of shapes does not tell its layers; leave it out, or name a MODEL")
+    model = _model(options)
     if options["compute"] is not None and options["flop_rate"] is not None:
         raise OneLineError("--compute and --flop-rate have the same meaning; use only one of them")
     if options["compute"] is None and options["flop_rate"] is None and not only_buckets:
@@ -174,7 +175,8 @@ def _ranks(options: dict[str, Any], costs: "Costs") -> tuple[int, ...]:
 
     measured = costs.ranks if isinstance(costs, LoggedCosts) else DEFAULT_RANKS
     ranks = tuple(options["ranks"] or measured)
-    refuse_many(ranks)
+    if ranks[-1] > MOST_RANKS:
+        raise OneLineError(f"-n {ranks[-1]}: expected at most {MOST_RANKS} ranks")
     return ranks
 
 

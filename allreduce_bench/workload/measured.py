@@ -10,7 +10,7 @@ from .cost import LoggedCosts, Timed
 from .step import Outcome, Setup, buckets_of, outcome
 from .time_line import Phase, TimeLine, Transfer, phases_of, ready_shares
 
-BUCKET, TENSOR = "bucket", "tensor"  # what ranks do beside computing; in this order where both come at once
+BUCKET, TENSOR = "bucket", "tensor"  # what ranks do beside computing
 ALONE = "the all-reduces alone"
 
 
@@ -77,15 +77,17 @@ def rank_request(setup: Setup) -> dict[str, Any]:
 
 def _actions(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[str, float]]:
     """What a rank does one after the other: computes for so many seconds, has a bucket ready, adds activations."""
-    shares = ready_shares(setup.model, setup.proxy_used, setup.dtype)
-    ready = accumulate((max(shares[index] for index in bucket.gradients) for bucket in buckets), max)
+    shares, tensor = ready_shares(setup.model, setup.proxy_used, setup.dtype), setup.tensor
+    ready = [(shares[index], 2 * tensor.stops_before(index) if tensor else 0) for index in range(len(shares))]
+    whole = accumulate((max(ready[index] for index in bucket.gradients) for bucket in buckets), max)
     phases = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
     actions: list[tuple[str, float]] = []
     for phase in phases:
-        events = [(share, TENSOR) for share in (setup.tensor.shares(phase.kind) if setup.tensor else ())]
-        events += [(share, BUCKET) for share in ready] if phase is phases[-1] else []
+        stops = enumerate(tensor.shares(phase.kind) if tensor else ())
+        events = [(share, 2 * number + 1, TENSOR) for number, share in stops]  # odd: between buckets of one share
+        events += [(*when, BUCKET) for when in whole] if phase is phases[-1] else []
         done = 0.0
-        for share, what in [*sorted(events), (1.0, "")]:
+        for share, _, what in [*sorted(events), (1.0, 0, "")]:
             if share > done:
                 actions.append((phase.kind, (share - done) * (phase.end_s - phase.start_s)))
             actions += [(what, 0.0)] if what else []

@@ -7,7 +7,7 @@ of its input in the backward pass: four all-reduces of batch x sequence x hidden
 computation stops. The all-reduces of the embedding and of the loss are not counted.
 """
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
@@ -26,6 +26,11 @@ class TensorParallel(NamedTuple):
     elements: int  # of an all-reduce
     forward: tuple[float, ...]  # the shares of a forward pass after which they come, ascending
     backward: tuple[float, ...]
+    first: tuple[int, ...]  # the first matrix of each block, whose gradient comes before the block's all-reduce
+
+    def stops_before(self, gradient: int) -> int:
+        """How often a backward pass has stopped until this gradient is ready; gradients come backwards."""
+        return len(self.first) - bisect_right(self.first, gradient)
 
     @property
     def calls(self) -> int:
@@ -63,7 +68,7 @@ def divide(model: Model, groups: str, ranks: int, batch: int, proxy: str, scale:
     forward = tuple(1 - shares[index + 1] for index in blocks.last)  # what follows is what the backward pass has done
     backward = tuple(shares[index] for index in reversed(blocks.first))
     words = f"{batch} x {blocks.tokens} x {blocks.hidden} elements"
-    return Divided(part, TensorParallel(groups, ranks, words, elements, forward, backward))
+    return Divided(part, TensorParallel(groups, ranks, words, elements, forward, backward, blocks.first))
 
 
 class Stalled(NamedTuple):
@@ -77,7 +82,7 @@ class Stalled(NamedTuple):
 def stalled(phases: Sequence[Phase], tensor: TensorParallel, one: Transfer, shares: Sequence[float]) -> Stalled:
     """The phases cut where the ranks of a group add activations, which takes as long as `one`.
 
-    `shares` are those of the last backward pass after which the gradients are ready.
+    `shares` are those of the last backward pass after which the gradients are ready, by their index.
     """
     pieces: list[Phase] = []
     transfers: list[Transfer] = []
@@ -93,5 +98,6 @@ def stalled(phases: Sequence[Phase], tensor: TensorParallel, one: Transfer, shar
         now = pieces[-1].end_s
     last, time_s = phases[-1], one.end_s - one.start_s
     length = last.end_s - last.start_s
-    ready = [begin + share * length + bisect_left(tensor.backward, share) * time_s for share in shares]
+    stops = map(tensor.stops_before, range(len(shares)))
+    ready = [begin + share * length + number * time_s for share, number in zip(shares, stops)]
     return Stalled(tuple(pieces), tuple(transfers), tuple(ready))
