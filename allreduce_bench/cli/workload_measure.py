@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -109,6 +110,12 @@ def _run(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict[str,
         raise OneLineError(f"workload --measure: no end after {PATIENCE_S:.0f} s; use a smaller --scale", 1) from error
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        raise OneLineError(f"workload --measure: the ranks failed: {said}", 1)
+        raise OneLineError(f"workload --measure: the ranks failed: {_reason(done)}", 1)
     return json.loads(lines[-1])
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    """The last error of Python among what the launcher printed, else its last words, else the exit status."""
+    words = [line.strip() for line in done.stderr.splitlines() if line.strip(" -*=")]
+    errors = [line for line in words if re.match(r"[\w.]*(Error|Exception): ", line)]
+    return [f"exit status {done.returncode}", *words[-1:], *errors[-1:]][-1]

@@ -62,13 +62,15 @@ def overlap_share(compute_s: float, communication_s: float, step_s: float) -> fl
 def rank_request(setup: Setup) -> dict[str, Any]:
     """The computation and the buckets of a step of DDP, as ranks are asked for them: see `measuring.training_step`.
 
-    Raises ValueError for buckets of several types, and for Horovod, whose cycles are only modelled.
+    Raises ValueError for buckets of several types or of integers, and for Horovod, whose cycles are only modelled.
     """
     if not isinstance(setup.packing, Caps):
         raise ValueError("Horovod's cycles are modelled only; measure --framework ddp")
     buckets = buckets_of(setup)
     if len(dtypes := {bucket.dtype for bucket in buckets}) > 1:
         raise ValueError(f"buckets of several types ({', '.join(sorted(dtypes))}) are modelled only")
+    if buckets[0].dtype.startswith("int"):
+        raise ValueError(f"gradients of {buckets[0].dtype} have no average; measure --dtype float32")
     counts = [sum(setup.model.gradients[index].elements for index in bucket.gradients) for bucket in buckets]
     asked = {"counts": counts, "actions": _actions(setup, buckets), "dtype": buckets[0].dtype}
     tensor = setup.tensor

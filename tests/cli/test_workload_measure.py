@@ -54,6 +54,7 @@ def test_on_virtual_hosts_communication_hides_behind_computation(python):
         (("-n", "2", "-a", "ring", "--executor", "fast"), "unknown executor 'fast'"),
         (("-n", "2", "--executor", "sendrecv"), "unknown executor 'sendrecv'"),
         (("-n", "2", "-a", "ring", "--overlap", "iallreduce"), "--overlap iallreduce is the library's own"),
+        (("-n", "2", "--dtype", "int32"), "gradients of int32 have no average"),
         (("-n", "2", "--framework", "horovod"), "Horovod's cycles are modelled only"),
     ],
 )
