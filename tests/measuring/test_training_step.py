@@ -25,7 +25,7 @@ CASES = [
     ("ring", "sendrecv", "blocking", "matmul", "float16"),
     ("ring", "pipelined", "thread", "spin", "float32"),
 ]
-GROUPS = [("ring", "sendrecv", "thread"), ("native", "native", "iallreduce"), ("native", "native", "thread")]
+GROUPS = [("ring", "sendrecv", "thread"), ("native", "native", "iallreduce")]
 COMPILED = [("ring", "compiled-pipelined", "thread"), ("native", "compiled", "blocking")]
 over_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 
