@@ -8,7 +8,20 @@ import click
 from .predict import PRICE
 from .sections import examples
 from .terminal import screen
-from .types import DTYPE, DURATION, NAMES, RANKS, RATE, SHARE, SIZE, OneLineError, errors_in_one_line, no_limit, parsed
+from .types import (
+    DTYPE,
+    DURATION,
+    GROUPS,
+    NAMES,
+    RANKS,
+    RATE,
+    SHARE,
+    SIZE,
+    OneLineError,
+    errors_in_one_line,
+    no_limit,
+    parsed,
+)
 from .workload_request import flop_rate, request_of, scale_of, torch_version
 
 FRAMEWORKS, STAGES, PROXIES = ("ddp", "horovod"), ("rebuilt", "first"), ("flops", "bytes")
@@ -33,6 +46,8 @@ PATH = click.Path(path_type=Path)
 @click.option("--flop-rate", type=parsed("rate", flop_rate), help="Instead: FLOP/s of a rank, e.g. 15T.")
 @click.option("--backward", type=SHARE, default="66.7%", help="Share of the backward pass [default: two thirds].")
 @click.option("--batch", type=click.IntRange(1), default=1, show_default=True, help="Samples of a rank in a pass.")
+@click.option("--sequence", type=click.IntRange(1), help="Tokens of a sequence [default: those of the model].")
+@click.option("--groups", type=GROUPS, help="Tensor-parallel groups: div:4 (of 4 consecutive ranks), mod:4, 2.")
 @click.option(
     "--accumulate", type=click.IntRange(1, 4096), default=1, help="Passes of a step; all-reduces in the last."
 )
@@ -53,6 +68,8 @@ PATH = click.Path(path_type=Path)
 @click.option("--views", is_flag=True, help="For the memory: gradient_as_bucket_view=True.")
 @click.option("--alpha", type=PRICE, help="Seconds per message, e.g. 20us.")
 @click.option("--bandwidth", type=RATE, help="Rate of a rank's link, e.g. 10Gbit.")
+@click.option("--alpha-within", type=PRICE, help="Seconds per message within a node; needs --ranks-per-node.")
+@click.option("--bandwidth-within", type=RATE, help="Rate of a rank's link within a node.")
 @click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
 @click.option("-m", "--machine", type=PATH, help="Instead: a machine file that 'fit' wrote.")
 @click.option(

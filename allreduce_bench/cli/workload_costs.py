@@ -25,7 +25,7 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
     """The costs. Raises OneLineError for no source and for several, and what reading them raises."""
     from ..workload.cost import modelled_costs
 
-    prices = {name: options[name] for name in ("alpha", "bandwidth", "gamma")}
+    prices = {name: options[name] for name in ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within")}
     sources = [options["machine"], options["logs"], any(prices.values())]
     if sum(map(bool, sources)) != 1:
         found = "found several" if any(sources) else "found none"
@@ -37,8 +37,7 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
         return _costs_of_logs(options)
     if not options["machine"] and None in (prices["alpha"], prices["bandwidth"]):
         raise OneLineError("--alpha and --bandwidth: both are needed, such as --alpha 20us --bandwidth 10Gbit")
-    absent = ("beta", "alpha_within", "beta_within", "bandwidth_within")
-    every = {**prices, **dict.fromkeys(absent)}
+    every = {**prices, "beta": None, "beta_within": None}
     per_node = options["ranks_per_node"]
     machine, source = (
         machine_of_file(options["machine"], every) if options["machine"] else machine_of_prices(every, per_node)

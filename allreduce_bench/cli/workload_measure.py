@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,8 +33,7 @@ class Replay(NamedTuple):
 
 def replay(setup: "Setup", options: dict[str, Any]) -> Replay:
     """Measure the step on the ranks of `options`. Raises OneLineError, LaunchError, ValueError."""
-    from ..workload.measured import costs_alone, measured_of, rank_request
-    from ..workload.step import outcome
+    from ..workload.measured import measured_of, modelled_of, rank_request
 
     ranks, algorithm = _ranks(options), _algorithm(options)
     asked = rank_request(setup)
@@ -45,8 +45,7 @@ def replay(setup: "Setup", options: dict[str, Any]) -> Replay:
         raise OneLineError(f"workload --measure: {refused}", 1)
     name = algorithm if own["executor"] in (NATIVE, "sendrecv") else f"{algorithm} {own['executor']}"
     measured = measured_of(found, setup, ranks, name)
-    as_computed = setup._replace(compute_s=measured.compute_alone_s / setup.accumulate)
-    return Replay(setup, measured, outcome(as_computed, costs_alone(measured), ranks))
+    return Replay(setup, measured, modelled_of(measured, setup))
 
 
 def overlap_of(options: dict[str, Any]) -> str:
@@ -86,7 +85,7 @@ def _refuse(setup: "Setup", asked: dict[str, Any], options: dict[str, Any], algo
     """Raises OneLineError for what does not fit a machine, or cannot be posted."""
     if setup.compute_s <= 0:
         raise OneLineError("--compute 0: a measured step computes; expected such as --compute 100ms")
-    if (total := sum(asked["counts"])) > MOST_ELEMENTS and not options["no_limit"]:
+    if (total := sum(asked["counts"]) + asked.get("tensor_count", 0)) > MOST_ELEMENTS and not options["no_limit"]:
         raise OneLineError(
             f"{total:,} elements on each rank, the limit is {MOST_ELEMENTS:,}; add --scale 1/64, or --no-limit"
         )
@@ -111,6 +110,12 @@ def _run(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict[str,
         raise OneLineError(f"workload --measure: no end after {PATIENCE_S:.0f} s; use a smaller --scale", 1) from error
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not lines:
-        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        raise OneLineError(f"workload --measure: the ranks failed: {said}", 1)
+        raise OneLineError(f"workload --measure: the ranks failed: {_reason(done)}", 1)
     return json.loads(lines[-1])
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    """The last error of Python among what the launcher printed, else its last words, else the exit status."""
+    words = [line.strip() for line in done.stderr.splitlines() if line.strip(" -*=")]
+    errors = [line for line in words if re.match(r"[\w.]*(Error|Exception): ", line)]
+    return [f"exit status {done.returncode}", *words[-1:], *errors[-1:]][-1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .predict import MOST_RANKS
 from .types import OneLineError
 from .workload_costs import SourcedCosts, costs_of
+from .workload_groups import divided_by, options_of_data, options_of_tensor
 
 if TYPE_CHECKING:
     from ..workload.cost import Costs
@@ -20,7 +21,8 @@ LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
 PASSES = 3  # a backward pass has twice the operations of a forward pass
 MOST_TIMES = 1_000_000  # of buckets, algorithms and numbers of ranks
 DDP_ONLY, HOROVOD_ONLY = ("bucket_cap", "first_cap", "torch"), ("fusion", "cycle")
-NO_CALLS = ("compute", "flop_rate", "bucket_cap", "first_cap", "torch", "fusion", "cycle", "shapes")
+TRANSFORMERS_ONLY = ("groups", "sequence")
+NO_CALLS = ("compute", "flop_rate", "bucket_cap", "first_cap", "torch", "fusion", "cycle", "shapes", *TRANSFORMERS_ONLY)
 
 
 def flop_rate(text: str) -> float:
@@ -56,14 +58,17 @@ class Request(NamedTuple):
     model: "Model | None"
 
     def setup(self) -> "Setup":
-        """The step. Raises OneLineError where the time of its computation is unknown but needed."""
+        """The step. Raises OneLineError where the time of its computation is unknown, or the groups do not fit."""
         from ..workload.step import Setup
 
         asked = self.options
         assert self.model is not None
+        model, tensor = self.model.scaled(asked["scale"]), None
+        if asked["groups"]:
+            model, tensor = divided_by(asked, self.model)
         return Setup(
-            self.model.scaled(asked["scale"]),
-            self._compute_s(),
+            model,
+            self._compute_s() / (tensor.ranks if tensor and asked["flop_rate"] else 1),
             _packing(asked),
             asked["dtype"],
             asked["stage"],
@@ -71,6 +76,7 @@ class Request(NamedTuple):
             asked["ready_by"],
             not asked["blocking"],
             asked["accumulate"],
+            tensor,
         )
 
     def _compute_s(self) -> float:
@@ -85,9 +91,10 @@ class Request(NamedTuple):
 
     def result(self) -> "Result":
         """The steps on all numbers of ranks. Raises OneLineError, CostError, MachineError, LogError."""
-        costs = costs_of(self.options)
+        setup = self.setup() if self.model else None
+        costs = costs_of(options_of_data(self.options))
         ranks = _ranks(self.options, costs.costs)
-        return _of_model(self, costs, ranks) if self.model else _of_calls(self.options, costs, ranks)
+        return _of_model(self.options, setup, costs, ranks) if setup else _of_calls(self.options, costs, ranks)
 
 
 def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
@@ -102,6 +109,8 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
     if options["calls"]:
         _refuse_for_calls(options, only_buckets)
         return Request(options, None)
+    if options["shapes"] and (wrong := [name for name in TRANSFORMERS_ONLY if options[name] is not None]):
+        raise OneLineError(f"--{wrong[0]}: a file of shapes does not tell its layers; leave it out, or name a MODEL")
     model = _model(options)
     if options["compute"] is not None and options["flop_rate"] is not None:
         raise OneLineError("--compute and --flop-rate have the same meaning; use only one of them")
@@ -114,7 +123,9 @@ def _model(options: dict[str, Any]) -> "Model":
     from ..workload.architectures import known_model
     from ..workload.shape_file import read_shapes
 
-    return read_shapes(options["shapes"]) if options["shapes"] else known_model(options["model"])
+    if options["shapes"]:
+        return read_shapes(options["shapes"])
+    return known_model(options["model"], options["sequence"])
 
 
 def _refuse_packing(options: dict[str, Any]) -> None:
@@ -169,17 +180,17 @@ def _ranks(options: dict[str, Any], costs: "Costs") -> tuple[int, ...]:
     return ranks
 
 
-def _of_model(request: Request, sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
+def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
     from ..workload.result import Result
     from ..workload.step import buckets_of, outcome, tried_caps, variants
 
-    setup, costs = request.setup(), sourced.costs
+    costs = sourced.costs
     work = len(buckets_of(setup)) * len(costs.algorithms) * len(ranks)
     if work > MOST_TIMES:
         raise OneLineError(f"{work:,} times of all-reduces, the limit is {MOST_TIMES:,}; reduce -n or --algorithms")
-    outcomes = tuple(outcome(setup, costs, number) for number in ranks)
-    tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup))) if ranks[-1] > 1 else ()
-    asked = request.options
+    within = costs_of(options_of_tensor(asked)).costs if setup.tensor else None
+    outcomes = tuple(outcome(setup, costs, number, within=within) for number in ranks)
+    tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup), within)) if ranks[-1] > 1 else ()
     views, title = asked["views"], setup.model.label
     step = setup, tried, asked["batch"], asked["optimizer"], views
     return Result(title, sourced.source, sourced.network, outcomes, *step)

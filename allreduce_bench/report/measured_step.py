@@ -2,9 +2,9 @@
 
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_time, in_ranks
-from ..workload.measured import Measured
+from ..workload.measured import Measured, overlap_share
 from ..workload.step import Outcome, Setup
-from .training_step import WHOLE, model_sentence, packing_sentence
+from .training_step import HEADS, TENSOR_HEADS, WHOLE, model_sentence, packing_sentence, tensor_sentence
 
 ABSENT = "-"
 WORK = {"spin": "spinning", "matmul": "a matrix product", "sleep": "sleeping, which takes no core"}
@@ -26,15 +26,28 @@ def measured_text(
         packing_sentence(setup),
         f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {OVERLAP[overlap]}",
     ]
-    line = modelled.time_line
-    rows = [["", "step", "compute", "all-reduces", "exposed", "overlap"]]
-    alone = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
-    rows.append(["measured", *map(_time, alone), _share(measured.overlap_share)])
-    predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
-    rows.append(["modelled", *map(_time, predicted), _share(_shorter_share(modelled))])
+    head += [tensor_sentence(setup)] if setup.tensor else []
+    table = fitted(columns_of(_rows(setup, measured, modelled), left={0}), screen, WHOLE)
     told = [slowdown_sentence(measured), line_sentence(measured), difference_sentence(measured, modelled)]
-    parts = [wrapped(head, screen), fitted(columns_of(rows, left={0}), screen, WHOLE), wrapped(told, screen)]
+    told[1:1] = [stall_sentence(setup, measured)] if setup.tensor else []
+    parts = [wrapped(head, screen), table, wrapped(told, screen)]
     return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _rows(setup: Setup, measured: Measured, modelled: Outcome) -> list[list[str]]:
+    """The measured step above its model; both kinds of all-reduces apart."""
+    line = modelled.time_line
+    alone = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
+    predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
+    if setup.tensor:
+        alone[2:] = [measured.tensor_alone_s, measured.communication_alone_s, measured.data_exposed_s]
+        predicted[2:] = [line.tensor_s, line.communication_s, line.data_exposed_s]
+    modelled_share = overlap_share(line.compute_s + line.tensor_s, line.communication_s, line.step_s)
+    return [
+        ["", "step", "compute", *(TENSOR_HEADS if setup.tensor else HEADS), "overlap"],
+        ["measured", *map(_time, alone), _share(measured.overlap_share)],
+        ["modelled", *map(_time, predicted), _share(modelled_share)],
+    ]
 
 
 def _time(time_s: float) -> str:
@@ -45,13 +58,6 @@ def _share(share: float | None) -> str:
     return ABSENT if share is None else f"{share:.0%}"
 
 
-def _shorter_share(modelled: Outcome) -> float | None:
-    """The overlap over the shorter of computation and communication, as the measured one is."""
-    line = modelled.time_line
-    shorter = min(line.compute_s, line.communication_s)
-    return line.overlapped_s / shorter if shorter else None
-
-
 def slowdown_sentence(measured: Measured) -> str:
     """How much the computation is slowed by the communication beside it."""
     if measured.slowdown is None:
@@ -60,10 +66,23 @@ def slowdown_sentence(measured: Measured) -> str:
     return f"The computation takes {alone} alone and {beside} beside the all-reduces: {measured.slowdown:+.0%}."
 
 
+def stall_sentence(setup: Setup, measured: Measured) -> str:
+    """How much longer the all-reduces of activations take in the step than alone."""
+    assert setup.tensor is not None
+    alone, beside = format_time(measured.tensor_alone_s), format_time(measured.tensor_beside_s)
+    longer = measured.tensor_beside_s / measured.tensor_alone_s - 1
+    calls = setup.tensor.calls * setup.accumulate
+    return (
+        f"The {calls} tensor-parallel all-reduces take {alone} alone and {beside} in the step, beside the "
+        f"data-parallel ones and with what ranks wait for each other: {longer:+.0%}. All of them are exposed."
+    )
+
+
 def line_sentence(measured: Measured) -> str:
     """What the time line of one step says of the overlap."""
     share = measured.time_line.overlap_share
-    return f"In the time line of the median step {_share(share)} of the communication runs beside computation."
+    kind = "data-parallel " if measured.time_line.tensor_transfers else ""
+    return f"In the time line of the median step {_share(share)} of the {kind}communication runs beside computation."
 
 
 def difference_sentence(measured: Measured, modelled: Outcome) -> str:

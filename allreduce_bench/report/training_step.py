@@ -6,10 +6,12 @@ from ..workload.buckets import FIRST, MIB, REBUILT, Bucket, Caps, ddp_buckets
 from ..workload.memory import batch_rule, memory_of
 from ..workload.result import Result
 from ..workload.step import Outcome, Setup, Variant, buckets_of
+from ..workload.time_line import TimeLine
 
 GIB = 1 << 30
 WHOLE = "--format json"  # what shows all of a table
 ABSENT = "-"
+HEADS, TENSOR_HEADS = ("all-reduces", "exposed"), ("tensor-parallel", "data-parallel", "of it exposed")
 
 
 def bucket_text(setup: Setup, screen: Screen = UNBOUNDED) -> str:
@@ -29,8 +31,22 @@ def _bucket_row(setup: Setup, number: int, bucket: Bucket) -> list[str]:
 def model_sentence(setup: Setup) -> str:
     """`ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients`."""
     model = setup.model
+    whose = f"{model.label}, the part of a rank" if setup.tensor else model.label
     counted = f"{model.parameters:,} parameters in {len(model.gradients)} tensors"
-    return f"{model.label}: {counted}, {format_size(model.nbytes(setup.dtype))} of {setup.dtype} gradients"
+    return f"{whose}: {counted}, {format_size(model.nbytes(setup.dtype))} of {setup.dtype} gradients"
+
+
+def tensor_sentence(setup: Setup) -> str:
+    """What the ranks of a tensor-parallel group add."""
+    assert setup.tensor is not None
+    tensor, nbytes = setup.tensor, setup.tensor.nbytes(setup.dtype)
+    layout = tensor.groups if ":" in tensor.groups else "consecutive"
+    parts = tensor.parts if setup.model.scale == 1 else f"{tensor.parts}, scaled"
+    return (
+        f"tensor parallelism (Shoeybi et al., 2019) in groups of {tensor.ranks} ranks ({layout}), which divide the "
+        f"matrices: {tensor.calls} all-reduces of {format_size(nbytes)} ({parts}) in a pass; the computation stops "
+        "for them"
+    )
 
 
 def packing_sentence(setup: Setup) -> str:
@@ -57,8 +73,10 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
     head = [f"{result.title}, modelled: nothing was measured here"]
     if setup:
         head += [model_sentence(setup), packing_sentence(setup), _compute_sentence(setup)]
+        head += [tensor_sentence(setup)] if setup.tensor else []
     head.append(f"all-reduces: {result.source}")
-    tables = [[*fitted(columns_of(_step_rows(result), left={1}, left_out=(8, 7, 4)), screen, WHOLE)]]
+    left_out = (9, 8) if setup and setup.tensor else (8, 7, 4)  # the rate and the batch first
+    tables = [[*fitted(columns_of(_step_rows(result), left={1}, left_out=left_out), screen, WHOLE)]]
     if setup:
         tables.append(wrapped([memory_sentence(result)], screen))
     if result.variants:
@@ -78,19 +96,27 @@ def _compute_sentence(setup: Setup) -> str:
 
 
 def _step_rows(result: Result) -> list[list[str]]:
-    rows = [
-        ["ranks", "algorithm", "step", "compute", "all-reduces", "exposed", "overlap", "batch", "rate", "efficiency"]
-    ]
+    has_groups = bool(result.setup and result.setup.tensor)
+    heads = TENSOR_HEADS if has_groups else HEADS
+    rows = [["ranks", "algorithm", "step", "compute", *heads, "overlap", "batch", "rate", "efficiency"]]
     for outcome in result.outcomes:
-        line = outcome.time_line
+        line, setup = outcome.time_line, result.setup
         share = ABSENT if line.overlap_share is None else f"{line.overlap_share:.0%}"
-        rule = batch_rule(result.batch, outcome.ranks, result.setup.accumulate) if result.setup else None
-        algorithms = outcome.algorithms
-        name = algorithms[0] + (f" +{len(algorithms) - 1}" if len(algorithms) > 1 else "") if algorithms else ABSENT
-        times = [format_time(time_s) for time_s in (line.step_s, line.compute_s, line.communication_s, line.exposed_s)]
+        rule = batch_rule(result.batch, setup.data_ranks(outcome.ranks), setup.accumulate) if setup else None
+        own = (line.tensor_s, line.communication_s, line.data_exposed_s)
+        shown = own if has_groups else (line.communication_s, line.exposed_s)
+        times = [format_time(time_s) for time_s in (line.step_s, line.compute_s, *shown)]
         batch = [str(rule.effective_batch), f"x{rule.learning_rate_factor}"] if rule else [ABSENT, ABSENT]
-        rows.append([str(outcome.ranks), name, *times, share, *batch, f"{outcome.efficiency:.1%}"])
+        rows.append([str(outcome.ranks), _names(outcome), *times, share, *batch, f"{outcome.efficiency:.1%}"])
     return rows
+
+
+def _names(outcome: Outcome) -> str:
+    """The algorithm of most buckets; before it that of tensor parallelism."""
+    algorithms = outcome.algorithms
+    name = algorithms[0] + (f" +{len(algorithms) - 1}" if len(algorithms) > 1 else "") if algorithms else ABSENT
+    within = [transfer.algorithm for transfer in outcome.time_line.tensor_transfers[:1]]
+    return " / ".join([*within, name])
 
 
 def memory_sentence(result: Result) -> str:
@@ -132,7 +158,20 @@ def answer(result: Result, outcome: Outcome) -> str:
     subject = "a step takes" if result.setup else "the calls and their gaps take"
     if not line.communication_s:
         return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
+    if line.tensor_transfers:
+        return f"{title}: {subject} {format_time(line.step_s)}, {_tensor_answer(line)} (modelled)."
     waits = f"{format_time(line.exposed_s)} of it ({line.exposed_s / line.step_s:.0%}) are exposed communication"
     hidden = f"{line.overlap_share:.0%} of the communication runs beside computation"
     told = f"{title}: {subject} {format_time(line.step_s)}, {waits}; {hidden}"
     return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%} (modelled)."
+
+
+def _tensor_answer(line: TimeLine) -> str:
+    """Both kinds of all-reduces apart."""
+    within, waits = format_time(line.tensor_s), format_time(line.data_exposed_s)
+    return (
+        f"{within} of it ({line.tensor_s / line.step_s:.0%}) are tensor-parallel all-reduces, all of them exposed, and "
+        f"{waits} ({line.data_exposed_s / line.step_s:.0%}) exposed data-parallel ones; {line.overlap_share:.0%} of "
+        f"the data-parallel communication runs beside computation; computation is {line.compute_s / line.step_s:.1%} "
+        "of the step"
+    )

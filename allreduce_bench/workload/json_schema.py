@@ -64,16 +64,20 @@ STEP = fields(
         "algorithms": items(text(), "algorithms of its all-reduces, the most frequent first"),
         "step_s": seconds("the whole step"),
         "compute_s": seconds("computation"),
-        "communication_s": seconds("sum of all all-reduces"),
+        "communication_s": seconds("sum of the all-reduces of gradients"),
         "exposed_s": seconds("what the step takes longer than its computation"),
         "overlapped_s": seconds("computation and communication at the same time"),
         "overlap_share": or_null(number("of the communication; null: there is none", 0)),
-        "efficiency": number("weak scaling: step of one rank over this step", 0),
-        "transfers": items(TRANSFER, "the all-reduces in order"),
+        "efficiency": number("weak scaling: the step without communication over this step", 0),
+        "transfers": items(TRANSFER, "the all-reduces of gradients in order"),
     },
     {
         "effective_batch": whole("samples of all ranks in a step", 1),
         "learning_rate_factor": whole("by what the linear rule multiplies the learning rate of one rank's batch", 1),
+        "data_parallel_ranks": whole("ranks that average one gradient", 2),
+        "tensor_parallel_s": seconds("sum of the all-reduces of tensor parallelism, all of them exposed"),
+        "data_parallel_exposed_s": seconds("exposed_s without tensor_parallel_s"),
+        "tensor_parallel_transfers": items(TRANSFER, "the all-reduces of tensor parallelism in order"),
     },
 )
 VARIANT = fields(
@@ -83,6 +87,16 @@ VARIANT = fields(
         "buckets": whole("all-reduces of a step", 1),
         "step_s": or_null(seconds("the step on the largest number of ranks; null: the algorithm cannot run")),
     }
+)
+TENSOR = fields(
+    {
+        "groups": text("which ranks are a group, as --groups has it"),
+        "ranks": whole("ranks of a group, which divide the matrices", 2),
+        "parts": text("what an all-reduce carries: batch, sequence and hidden elements"),
+        "nbytes": whole("length of an all-reduce; unit: bytes"),
+        "calls": whole("all-reduces of a forward and a backward pass", 1),
+    },
+    meaning="with --groups: tensor parallelism; model, buckets and memory are then those of a rank",
 )
 MEMORY = fields(
     {name: NBYTES for name in ("parameters_nbytes", "gradients_nbytes", "optimizer_nbytes", "buckets_nbytes")},
@@ -107,6 +121,11 @@ REPLAY = fields(
         "line_overlap_share": or_null(number("of the communication, in the time line of the median step", 0)),
         "slowdown": or_null(number("compute_beside_s / compute_alone_s - 1")),
     },
+    {
+        "tensor_parallel_alone_s": seconds("the all-reduces of tensor parallelism of a step, without all else"),
+        "tensor_parallel_s": seconds("the same in the step, all of it exposed"),
+        "data_parallel_exposed_s": number("exposed_s - tensor_parallel_s; unit: s"),
+    },
     meaning="with --measure: the measured step; `steps` has its model",
 )
 
@@ -126,7 +145,7 @@ def workload_schema() -> Schema:
             "steps": items(STEP, "one for each number of ranks"),
             "variants": items(VARIANT, "the same step with other algorithms and caps"),
         },
-        {"measured": REPLAY},
+        {"measured": REPLAY, "tensor_parallel": TENSOR},
     )
 
 

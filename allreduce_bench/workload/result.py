@@ -1,11 +1,13 @@
 """What `workload` found, as one value, and as the JSON of `--format json`."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .buckets import Bucket, Caps
 from .measured import Measured
 from .memory import batch_rule, memory_of
 from .step import Outcome, Setup, Variant, buckets_of
+from .time_line import Transfer
 
 SCHEMA = "urn:allreduce-bench:workload:1"
 MODELLED, MEASURED = "modelled", "measured"
@@ -33,6 +35,7 @@ def document(result: Result) -> dict[str, Any]:
         held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views)
         own = {"model": model_facts(setup), "packing": packing_facts(setup), "memory": held._asdict()}
         own["buckets"] = [bucket_facts(setup, bucket) for bucket in buckets_of(setup)]
+        own |= tensor_facts(setup)
     return {
         "schema": SCHEMA,
         "kind": MODELLED,
@@ -51,6 +54,9 @@ def replay_document(setup: Setup, measured: Measured, modelled: Outcome, how: tu
     facts: dict[str, Any] = {name: getattr(measured, name) for name in (*own, "slowdown", "steps", "ranks")}
     facts |= {"algorithm": measured.algorithm, "alone_s": list(measured.alone_s)}
     facts |= {"work": how[0], "overlap": how[1], "line_overlap_share": measured.time_line.overlap_share}
+    if setup.tensor:
+        facts |= {"tensor_parallel_alone_s": measured.tensor_alone_s, "tensor_parallel_s": measured.tensor_beside_s}
+        facts["data_parallel_exposed_s"] = measured.data_exposed_s
     return {**document(modelled_result), "kind": MEASURED, "measured": facts}
 
 
@@ -92,10 +98,24 @@ def step_facts(result: Result, outcome: Outcome) -> dict[str, Any]:
     for name in ("step_s", "compute_s", "communication_s", "exposed_s", "overlapped_s", "overlap_share"):
         facts[name] = getattr(line, name)
     facts["efficiency"] = outcome.efficiency
-    if result.setup:
-        facts |= batch_rule(result.batch, outcome.ranks, result.setup.accumulate)._asdict()
-    transfers = [
-        {name: getattr(one, name) for name in ("nbytes", "algorithm", "ready_s", "start_s", "end_s")}
-        for one in line.transfers
-    ]
-    return {**facts, "transfers": transfers}
+    setup = result.setup
+    if setup:
+        facts |= batch_rule(result.batch, setup.data_ranks(outcome.ranks), setup.accumulate)._asdict()
+    if setup and setup.tensor:
+        facts |= {"tensor_parallel_s": line.tensor_s, "data_parallel_exposed_s": line.data_exposed_s}
+        facts |= {"data_parallel_ranks": setup.data_ranks(outcome.ranks)}
+        facts["tensor_parallel_transfers"] = _transfers(line.tensor_transfers)
+    return {**facts, "transfers": _transfers(line.transfers)}
+
+
+def _transfers(transfers: Iterable[Transfer]) -> list[dict[str, Any]]:
+    names = ("nbytes", "algorithm", "ready_s", "start_s", "end_s")
+    return [{name: getattr(one, name) for name in names} for one in transfers]
+
+
+def tensor_facts(setup: Setup) -> dict[str, Any]:
+    """The all-reduces of tensor parallelism; empty without groups."""
+    if not (tensor := setup.tensor):
+        return {}
+    numbers = {"ranks": tensor.ranks, "nbytes": tensor.nbytes(setup.dtype), "calls": tensor.calls}
+    return {"tensor_parallel": {"groups": tensor.groups, "parts": tensor.parts, **numbers}}

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, ddp_buckets
-from .cost import FASTEST, Costs, choose
+from .cost import FASTEST, Choice, Costs, choose
 from .fusion import Fusion, fuse, fused_transfers
+from .tensor_parallel import TensorParallel, stalled
 from .tensors import DEFAULT_DTYPE, Model
 from .time_line import BACKWARD_SHARE, FLOPS, TimeLine, Transfer, in_order, phases_of, ready_shares, ready_times
 
+NOTHING = Choice("", 0.0)  # where nothing is sent
 TRIED_CAPS = (1 * MIB, 5 * MIB, 25 * MIB, 100 * MIB)
 
 
@@ -24,6 +26,11 @@ class Setup(NamedTuple):
     proxy: str = FLOPS
     overlapped: bool = True
     accumulate: int = 1
+    tensor: TensorParallel | None = None  # the ranks of a group divide the model; `model` is the part of a rank
+
+    def data_ranks(self, ranks: int) -> int:
+        """How many of `ranks` average one gradient: one of each tensor-parallel group."""
+        return ranks // self.tensor.ranks if self.tensor else ranks
 
     @property
     def proxy_used(self) -> str:
@@ -70,55 +77,76 @@ def _tensors(setup: Setup) -> list[tuple[int, int, str]]:
     ]
 
 
-def time_line(setup: Setup, cost: Callable[[int], float]) -> TimeLine:
-    """The events of the step where an all-reduce of n bytes takes `cost(n)` seconds."""
+def time_line(setup: Setup, cost: Callable[[int], float], activations: Choice = NOTHING) -> TimeLine:
+    """The events of the step where an all-reduce of n bytes of gradients takes `cost(n)` seconds.
+
+    `activations`: how those of tensor parallelism are made, where the setup has such.
+    """
     phases = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
-    backward = phases[-1]
     shares = ready_shares(setup.model, setup.proxy_used, setup.dtype)
-    ready = ready_times(shares, backward)
+    ready: Sequence[float] = ready_times(shares, phases[-1])
+    within: tuple[Transfer, ...] = ()
+    if setup.tensor:
+        one = Transfer(setup.tensor.nbytes(setup.dtype), 0.0, 0.0, activations.time_s, 1, activations.algorithm)
+        phases, within, ready = stalled(phases, setup.tensor, one, shares)
+    end = phases[-1].end_s
     if isinstance(setup.packing, Caps):
-        earliest = 0.0 if setup.overlapped else backward.end_s
-        return TimeLine(phases, in_order(buckets_of(setup), ready, cost, earliest))
+        return TimeLine(phases, in_order(buckets_of(setup), ready, cost, 0.0 if setup.overlapped else end), within)
     tensors = _tensors(setup)
     if not setup.overlapped:
-        ready = [backward.end_s] * len(ready)
+        ready = [end] * len(ready)
     fused = fused_transfers(tensors, [ready[index] for index, _, _ in tensors], setup.packing, cost)
-    return TimeLine(
-        phases, tuple(Transfer(one.bucket.nbytes, *one[1:], tensors=len(one.bucket.gradients)) for one in fused)
-    )
+    sent = tuple(Transfer(one.bucket.nbytes, *one[1:], tensors=len(one.bucket.gradients)) for one in fused)
+    return TimeLine(phases, sent, within)
 
 
-def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST) -> Outcome:
-    """The step on `ranks`. Raises CostError, MachineError where an all-reduce has no time."""
-    known: dict[int, tuple[str, float]] = {}
+def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST, within: Costs | None = None) -> Outcome:
+    """The step on `ranks`. Raises CostError, MachineError where an all-reduce has no time.
+
+    `within`: what all-reduces in a tensor-parallel group cost; None: as all others.
+    """
+    known: dict[int, Choice] = {}
+    number = setup.data_ranks(ranks)
 
     def cost(nbytes: int) -> float:
         if nbytes not in known:
-            known[nbytes] = choose(costs, ranks, nbytes, algorithm)
-        return known[nbytes][1]
+            known[nbytes] = choose(costs, number, nbytes, algorithm)
+        return known[nbytes].time_s
 
-    line = time_line(setup, cost)
-    named = [transfer._replace(algorithm=known[transfer.nbytes][0] if ranks > 1 else "") for transfer in line.transfers]
+    tensor, activations = setup.tensor, NOTHING
+    if tensor:
+        activations = choose(within or costs, tensor.ranks, tensor.nbytes(setup.dtype), algorithm)
+    line = time_line(setup, cost, activations)
+    named = [one._replace(algorithm=known[one.nbytes].algorithm if number > 1 else "") for one in line.transfers]
     frequent = sorted({one.algorithm for one in named}, key=[one.algorithm for one in named].count, reverse=True)
     compute_alone_s = setup.compute_s * setup.accumulate
     return Outcome(ranks, line._replace(transfers=tuple(named)), tuple(filter(None, frequent)), compute_alone_s)
 
 
-def variants(setup: Setup, costs: Costs, ranks: int, caps_nbytes: Sequence[int]) -> Iterable[Variant]:
-    """The step with each algorithm and each cap (of the fusion buffer with Horovod), the fastest choice first."""
+def variants(
+    setup: Setup, costs: Costs, ranks: int, caps_nbytes: Sequence[int], within: Costs | None = None
+) -> Iterable[Variant]:
+    """The step with each algorithm and each cap (of the fusion buffer with Horovod), the fastest choice first.
+
+    `within` as for `outcome`.
+    """
     for algorithm in (FASTEST, *costs.algorithms) if len(costs.algorithms) > 1 else costs.algorithms:
         for cap in caps_nbytes:
             changed = setup._replace(packing=_with_cap(setup, cap))
-            line = _line_of(changed, costs, ranks, algorithm)
+            line = _line_of(changed, costs, ranks, algorithm, within or costs)
             buckets = len(line.transfers) if line else len(buckets_of(changed))
             yield Variant(algorithm, cap, buckets, line.step_s if line else None)
 
 
-def _line_of(setup: Setup, costs: Costs, ranks: int, algorithm: str) -> TimeLine | None:
+def _line_of(setup: Setup, costs: Costs, ranks: int, algorithm: str, within: Costs) -> TimeLine | None:
     """None: the algorithm cannot run."""
-    if algorithm != FASTEST and costs.time_s(algorithm, ranks, setup.model.nbytes(setup.dtype)) is None:
-        return None
-    return outcome(setup, costs, ranks, algorithm).time_line
+    nbytes, number, tensor = setup.model.nbytes(setup.dtype), setup.data_ranks(ranks), setup.tensor
+    if algorithm != FASTEST:
+        times_s = [costs.time_s(algorithm, number, nbytes)]
+        times_s += [within.time_s(algorithm, tensor.ranks, tensor.nbytes(setup.dtype))] if tensor else []
+        if None in times_s:
+            return None
+    return outcome(setup, costs, ranks, algorithm, within).time_line
 
 
 def _with_cap(setup: Setup, cap_nbytes: int) -> Caps | Fusion:

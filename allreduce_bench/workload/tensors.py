@@ -21,6 +21,11 @@ class Gradient(NamedTuple):
     dtype: str = ""  # empty: that of the step
 
     @property
+    def is_matrix(self) -> bool:
+        """Whether it has rows and columns."""
+        return len(self.shape) > 1
+
+    @property
     def elements(self) -> int:
         """Its elements."""
         return prod(self.shape)
@@ -28,6 +33,15 @@ class Gradient(NamedTuple):
     def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
         """Its length in a step of `dtype`."""
         return self.elements * DTYPES[self.dtype or dtype]
+
+
+class Transformer(NamedTuple):
+    """Where the layers of a transformer are: each has two blocks, attention and a feed-forward network."""
+
+    hidden: int  # the width of its activations
+    tokens: int  # of a sequence
+    first: tuple[int, ...]  # the gradient of the first matrix of each block, by its index
+    last: tuple[int, ...]  # that of its last matrix
 
 
 class Model(NamedTuple):
@@ -44,6 +58,7 @@ class Model(NamedTuple):
     flops_without_gradient: float = 0.0
     ready: tuple[int, ...] = ()  # indices in the order in which gradients become ready; empty: backwards
     scale: float = 1.0
+    transformer: Transformer | None = None  # None: it is none
 
     @property
     def label(self) -> str:
@@ -75,3 +90,22 @@ class Model(NamedTuple):
             return self
         shrunk = tuple(gradient._replace(shape=(ceil(gradient.elements * scale),)) for gradient in self.gradients)
         return self._replace(gradients=shrunk, scale=self.scale * scale)
+
+    def divided(self, parts: int) -> "Model":
+        """What a rank holds and computes where `parts` ranks divide the matrices; vectors stay whole on each."""
+        of_a_rank = tuple(
+            gradient._replace(shape=(ceil(gradient.elements / parts),), flops=gradient.flops / parts)
+            if gradient.is_matrix
+            else gradient
+            for gradient in self.gradients
+        )
+        return self._replace(gradients=of_a_rank, flops_without_gradient=self.flops_without_gradient / parts)
+
+
+def transformer(model: Model, hidden: int, tokens: int, first: tuple[str, ...], last: tuple[str, ...]) -> Model:
+    """`model` with its blocks, which begin and end with the matrices whose names end so."""
+
+    def places(ends: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(index for index, gradient in enumerate(model.gradients) if gradient.name.endswith(ends))
+
+    return model._replace(transformer=Transformer(hidden, tokens, places(first), places(last)))

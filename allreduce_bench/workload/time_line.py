@@ -38,15 +38,19 @@ class Transfer(NamedTuple):
 
 
 class TimeLine(NamedTuple):
-    """A step: its computation and its all-reduces, each in order."""
+    """A step: its computation and its all-reduces, each in order.
+
+    `transfers` carry gradients; `tensor_transfers` are those of tensor parallelism, for which the computation stops.
+    """
 
     phases: tuple[Phase, ...]
     transfers: tuple[Transfer, ...]
+    tensor_transfers: tuple[Transfer, ...] = ()
 
     @property
     def step_s(self) -> float:
         """From the beginning to the end of the last event."""
-        return max([*(phase.end_s for phase in self.phases), *(transfer.end_s for transfer in self.transfers)])
+        return max(event.end_s for events in self for event in events)
 
     @property
     def compute_s(self) -> float:
@@ -55,13 +59,23 @@ class TimeLine(NamedTuple):
 
     @property
     def communication_s(self) -> float:
-        """All all-reduces."""
+        """All all-reduces of gradients."""
         return sum(transfer.end_s - transfer.start_s for transfer in self.transfers)
+
+    @property
+    def tensor_s(self) -> float:
+        """All all-reduces of tensor parallelism; the step waits for each of them."""
+        return sum(transfer.end_s - transfer.start_s for transfer in self.tensor_transfers)
 
     @property
     def exposed_s(self) -> float:
         """What the step takes longer than its computation."""
         return max(0.0, self.step_s - self.compute_s)
+
+    @property
+    def data_exposed_s(self) -> float:
+        """What of it the step waits for gradients."""
+        return max(0.0, self.exposed_s - self.tensor_s)
 
     @property
     def overlapped_s(self) -> float:

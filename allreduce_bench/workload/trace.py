@@ -2,16 +2,16 @@
 
 Trace Event Format (Google, "Trace Event Format", 2016), JSON object form: complete events (`X`) with a time stamp and a
 duration in microseconds, metadata events (`M`) that name processes and threads. A process for each time line, in it a
-thread for the computation and one for the all-reduces.
+thread for the computation, one for the all-reduces of gradients, and one for those of tensor parallelism.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..units import format_size
-from .time_line import TimeLine
+from .time_line import TimeLine, Transfer
 
-COMPUTATION, COMMUNICATION = 1, 2  # threads
+COMPUTATION, COMMUNICATION, TENSOR = 1, 2, 3  # threads
 US = 1e6
 Event = dict[str, Any]
 
@@ -25,19 +25,28 @@ def trace(lines: Mapping[str, TimeLine], about: Mapping[str, str]) -> dict[str, 
 def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
     """The events of one time line."""
     yield _metadata("process_name", pid, 0, name)
-    for tid, thread in ((COMPUTATION, "computation"), (COMMUNICATION, "all-reduces")):
+    threads = {COMPUTATION: "computation", COMMUNICATION: "all-reduces"}
+    if line.tensor_transfers:
+        threads |= {COMMUNICATION: "data-parallel all-reduces", TENSOR: "tensor-parallel all-reduces"}
+    for tid, thread in threads.items():
         yield _metadata("thread_name", pid, tid, thread)
     for phase in line.phases:
         yield _complete(phase.kind, "compute", pid, COMPUTATION, (phase.start_s, phase.end_s), {})
     for number, transfer in enumerate(line.transfers):
-        details = {
-            "nbytes": transfer.nbytes,
-            "tensors": transfer.tensors,
-            "ready_us": transfer.ready_s * US,
-            "algorithm": transfer.algorithm,
-        }
-        words = f"bucket {number}: {format_size(transfer.nbytes)}"
-        yield _complete(words, "all-reduce", pid, COMMUNICATION, (transfer.start_s, transfer.end_s), details)
+        yield _all_reduce(transfer, f"bucket {number}", pid, COMMUNICATION)
+    for transfer in line.tensor_transfers:
+        yield _all_reduce(transfer, "activations", pid, TENSOR)
+
+
+def _all_reduce(transfer: Transfer, what: str, pid: int, tid: int) -> Event:
+    details = {
+        "nbytes": transfer.nbytes,
+        "tensors": transfer.tensors,
+        "ready_us": transfer.ready_s * US,
+        "algorithm": transfer.algorithm,
+    }
+    words = f"{what}: {format_size(transfer.nbytes)}"
+    return _complete(words, "all-reduce", pid, tid, (transfer.start_s, transfer.end_s), details)
 
 
 def _metadata(kind: str, pid: int, tid: int, name: str) -> Event:

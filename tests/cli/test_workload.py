@@ -65,6 +65,36 @@ def test_options_change_the_step():
     assert facts(*STEP, "-n", 8, "--gamma", "1ns")["steps"][0]["communication_s"] > base["communication_s"]
 
 
+def test_groups_have_tensor_parallel_all_reduces_beside_the_others():
+    gpt2 = ("gpt2", "--compute", "100ms", "-a", "ring", *PRICES, "--groups")
+    found = facts(*gpt2, "div:4", "-n", "8,16", "--batch", 2, "--sequence", 512)
+    assert found["tensor_parallel"]["nbytes"] == 2 * 512 * 768 * 4
+    assert [step["data_parallel_ranks"] for step in found["steps"]] == [2, 4]
+    assert [step["effective_batch"] for step in found["steps"]] == [4, 8]
+    assert facts(*gpt2, "2", "-n", 8)["tensor_parallel"]["ranks"] == 4
+    assert facts(*gpt2, "mod:4", "-n", 8)["tensor_parallel"]["ranks"] == 2
+    rate = ("gpt2", "--flop-rate", "10T", *PRICES, "-n", 8)
+    whole = facts(*rate)["steps"][0]["compute_s"]
+    assert facts(*rate, "--groups", "div:4")["steps"][0]["compute_s"] == pytest.approx(whole / 4)
+
+
+def test_groups_on_one_node_have_the_prices_within_it():
+    words = ("gpt2", "--compute", "1ms", "-a", "ring", *PRICES, "-n", 8, "--ranks-per-node", 4)
+    within = ("--alpha-within", "1us", "--bandwidth-within", "1000Gbit")
+    across = facts(*words, *within, "--groups", "mod:2")["steps"][0]
+    inside = facts(*words, *within, "--groups", "div:4")["steps"][0]
+    assert inside["tensor_parallel_s"] == pytest.approx(48 * 6 * (1e-6 + 1024 * 768 * 8e-12), rel=1e-3)
+    assert across["tensor_parallel_s"] > 20 * inside["tensor_parallel_s"]
+    assert across["communication_s"] < inside["communication_s"] / 20
+
+
+def test_a_log_needs_both_numbers_of_ranks():
+    words = ("gpt2", "--compute", "10ms", "--scale", "1/64", "--log", ROOT / "docs" / "example", "-a", "ring")
+    (step,) = facts(*words, "-n", 4, "--groups", "2")["steps"]
+    assert step["tensor_parallel_s"] > 0
+    assert "contains no all-reduce of 8 ranks" in refused(*words, "-n", 16, "--groups", "2")
+
+
 def test_a_scaled_model_keeps_its_number_of_buckets():
     small = facts(*STEP, "-n", 2, "--scale", "1/64")
     assert (small["model"]["scale"], len(small["buckets"])) == (1 / 64, 5)
@@ -147,6 +177,15 @@ def test_a_trace_and_a_figure_are_written(tmp_path):
         (("resnet50", "--buckets", "--flop-rate", "15"), "'15' is not a rate of operations"),
         (("resnet50", "--buckets", "-o", "x.json"), "--buckets prints a table"),
         ((*STEP, "-o", "x.csv"), "expected a name that ends in .json (trace) or .png (figure)"),
+        ((*STEP, "-n", "8", "--groups", "div:4"), "ResNet-50 is no transformer"),
+        (("gpt2", *STEP[1:], "--groups", "div:4"), "--groups: the number of ranks is missing"),
+        (("gpt2", *STEP[1:], "--groups", "div:4", "-n", "4"), "makes a single group of 4 ranks"),
+        (("gpt2", *STEP[1:], "--groups", "2", "-n", "4,8"), "groups have 2 to 4 ranks with these -n"),
+        (("gpt2", *STEP[1:], "--groups", "4x", "-n", "8"), "'4x' is not a grouping"),
+        (("gpt2", "--buckets", "--sequence", "2000"), "GPT-2 has 1024 positions"),
+        (("resnet50", "--buckets", "--sequence", "64"), "has no sequences"),
+        (("--shapes", "x.csv", "--buckets", "--groups", "2"), "a file of shapes does not tell its layers"),
+        (("--calls", "x.csv", *PRICES, "--groups", "2"), "--groups: recorded calls have their own"),
         (("--shapes", "nowhere.csv", "--buckets"), "nowhere.csv: no such file or directory"),
         (("--calls", "nowhere.csv", "--buckets"), "recorded calls have no buckets"),
         (("--calls", "nowhere.csv", "--compute", "1ms", *PRICES), "--compute: recorded calls have their own"),

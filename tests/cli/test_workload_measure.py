@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 from interpreters import in_turn, interpreters
 from measured_runs import bench
+from strict_schemas import undescribed
 
 from allreduce_bench.cli import main
 from allreduce_bench.lab.room import why_no_lab
@@ -26,7 +27,25 @@ def test_measured_and_modelled_stand_in_one_trace(python, tmp_path):
     events = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
     names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
     assert [name.split(", ")[-1] for name in names] == ["modelled", "measured"]
-    assert bench(python, "schema", "--as", "workload", "--check", "-", input=done.stdout).returncode == 0
+    assert not undescribed("workload", done.stdout)
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@over_mpi
+def test_both_kinds_of_all_reduces_are_measured(python):
+    in_turn(1, python)
+    words = ("workload", "gpt2", "--scale", "1/256", "--sequence", 64, "--batch", 2, "--groups", "2", "-n", 4)
+    words += ("--compute", "40ms", "--measure", "--work", "sleep", "--steps", 2, "--accumulate", 2, "--format", "json")
+    done = bench(python, *words)
+    assert done.returncode == 0, done.stderr
+    assert not undescribed("workload", done.stdout)
+    found = json.loads(done.stdout)
+    own, (step,) = found["measured"], found["steps"]
+    assert found["tensor_parallel"]["ranks"] == step["data_parallel_ranks"] == 2
+    assert len(step["tensor_parallel_transfers"]) == 2 * found["tensor_parallel"]["calls"] == 96
+    assert own["compute_alone_s"] >= 0.08 and own["tensor_parallel_s"] > 0 < own["tensor_parallel_alone_s"]
+    assert step["tensor_parallel_s"] == pytest.approx(own["tensor_parallel_alone_s"])
+    assert own["exposed_s"] == pytest.approx(own["tensor_parallel_s"] + own["data_parallel_exposed_s"])
 
 
 @pytest.mark.skipif(bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI")
@@ -54,6 +73,7 @@ def test_on_virtual_hosts_communication_hides_behind_computation(python):
         (("-n", "2", "-a", "ring", "--executor", "fast"), "unknown executor 'fast'"),
         (("-n", "2", "--executor", "sendrecv"), "unknown executor 'sendrecv'"),
         (("-n", "2", "-a", "ring", "--overlap", "iallreduce"), "--overlap iallreduce is the library's own"),
+        (("-n", "2", "--dtype", "int32"), "gradients of int32 have no average"),
         (("-n", "2", "--framework", "horovod"), "Horovod's cycles are modelled only"),
     ],
 )

@@ -1,7 +1,7 @@
-"""`torchrun ddp_buckets.py FOLDER`: what DistributedDataParallel sends in three steps, and its model's shapes.
+"""`torchrun ddp_buckets.py FOLDER`, or alone as rank 0 of 1: what DistributedDataParallel sends in three steps.
 
 Rank 0 writes FOLDER/buckets.json, by the cap (MiB; empty: none given) the elements of each bucket of each step, and
-FOLDER/shapes.csv.
+FOLDER/shapes.csv, the shapes of its model.
 """
 
 import json

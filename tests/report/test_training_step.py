@@ -18,6 +18,7 @@ from allreduce_bench.workload.cost import modelled_costs
 from allreduce_bench.workload.fusion import Fusion
 from allreduce_bench.workload.result import Result
 from allreduce_bench.workload.step import Setup, outcome, variants
+from allreduce_bench.workload.tensor_parallel import divide
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring", "tree"])
 SETUP = Setup(known_model("resnet50"), 0.1)
@@ -73,3 +74,15 @@ def test_a_narrow_screen_gets_narrow_lines():
 @pytest.mark.parametrize("dtype, total", [("float32", "0.476"), ("float16", "0.428")])
 def test_memory_is_in_gib(dtype, total):
     assert memory_sentence(result(SETUP._replace(dtype=dtype))).startswith(f"A rank holds {total} GiB without")
+
+
+def test_with_tensor_parallelism_both_kinds_stand_apart():
+    part, tensor = divide(known_model("gpt2"), "div:2", 2, 8, "flops")
+    found = result(Setup(part, 0.4, tensor=tensor), (4, 8))
+    text = result_text(found)
+    head, last = text.split("\n\n")[0], text.splitlines()[-1]
+    assert "the part of a rank: 62," in head and "48 all-reduces of 24 MiB (8 x 1024 x 768 elements) in a pass" in head
+    assert "tensor-parallel  data-parallel  of it exposed" in text and "ring / ring" in text
+    assert "are tensor-parallel all-reduces, all of them exposed, and" in last and "exposed data-parallel ones" in last
+    assert [line.split()[-2] for line in text.splitlines() if line.startswith("    ") and " / " in line] == ["x2", "x4"]
+    assert max(map(len, result_text(found, Screen(100)).splitlines())) <= 100

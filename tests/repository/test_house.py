@@ -40,6 +40,7 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "cli/run_from_outside.py": "cli/test_run.py and cli/test_in_job.py, over MPI",
     "cli/status.py": "slurm/test_status.py calls it",
     "cli/workload_costs.py": "cli/test_workload.py, through the command",
+    "cli/workload_groups.py": "cli/test_workload.py, through the command",
     "cli/workload_request.py": "cli/test_workload.py, through the command",
     "executing/kernel.py": "executing/test_compiled.py, over MPI",
     "executing/symbols.py": "executing/test_compiled.py, over MPI",

@@ -32,6 +32,18 @@ def refuse_malformed(document: dict) -> None:
         assert (pid, tid) != (next_pid, next_tid) or start >= end - 1e-6, "events of a thread nest or follow each other"
 
 
+def test_tensor_parallel_all_reduces_have_a_thread_of_their_own():
+    line = LINE._replace(tensor_transfers=(Transfer(512, 1.0, 1.0, 1.5, 1, "tree"),))
+    document = trace({"modelled": line}, {})
+    refuse_malformed(document)
+    threads = {
+        event["tid"]: event["args"]["name"] for event in document["traceEvents"] if event["name"] == "thread_name"
+    }
+    assert threads == {1: "computation", 2: "data-parallel all-reduces", 3: "tensor-parallel all-reduces"}
+    last = document["traceEvents"][-1]
+    assert (last["tid"], last["name"], last["dur"]) == (3, "activations: 512 B", 0.5e6)
+
+
 def test_a_trace_obeys_its_format():
     document = trace({"modelled, 4 ranks": LINE, "measured, 4 ranks": LINE}, {"kind": "modelled"})
     refuse_malformed(json.loads(json.dumps(document, allow_nan=False)))

@@ -6,7 +6,7 @@ from ...units import unknown_word
 from ..tensors import Model, ModelError
 from . import bert, convolution, gpt2, llama
 
-ARCHITECTURES: dict[str, Callable[[], Model]] = {
+ARCHITECTURES: dict[str, Callable[..., Model]] = {
     "resnet50": convolution.resnet50,
     "vgg16": convolution.vgg16,
     "bert-base": bert.base,
@@ -18,11 +18,19 @@ ARCHITECTURES: dict[str, Callable[[], Model]] = {
 }
 
 
-def known_model(name: str) -> Model:
-    """The model of this name; hyphens, underscores, dots and capitals do not matter. Raises ModelError."""
+def known_model(name: str, tokens: int | None = None) -> Model:
+    """The model of this name; hyphens, underscores, dots and capitals do not matter. Raises ModelError.
+
+    `tokens` are those of a sequence; None: as many as the model was made for.
+    """
     for known, build in ARCHITECTURES.items():
         if _plain(name) == _plain(known):
-            return build()
+            model = build()
+            if tokens is None:
+                return model
+            if model.transformer is None:
+                raise ModelError(f"{model.title} is no transformer: it has no sequences; leave out --sequence")
+            return build(tokens)
     raise ModelError(unknown_word("model", name, ARCHITECTURES))
 
 

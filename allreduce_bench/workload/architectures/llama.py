@@ -7,7 +7,7 @@ models", 2024 (keys and values of fewer heads: grouped-query attention).
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..tensors import Gradient, Model
+from ..tensors import Gradient, Model, transformer
 
 
 class Sizes(NamedTuple):
@@ -21,18 +21,20 @@ class Sizes(NamedTuple):
     tokens: int  # of a sequence
 
 
-def llama2_7b() -> Model:
+def llama2_7b(tokens: int = 4096) -> Model:
     """6,738,415,616 parameters in 291 tensors."""
-    return _llama("llama2-7b", "Llama-2-7B", Sizes(32000, 4096, 32, 4096, 11008, 4096))
+    return _llama("llama2-7b", "Llama-2-7B", Sizes(32000, 4096, 32, 4096, 11008, tokens))
 
 
-def llama3_8b() -> Model:
+def llama3_8b(tokens: int = 8192) -> Model:
     """8,030,261,248 parameters in 291 tensors."""
-    return _llama("llama3-8b", "Llama-3-8B", Sizes(128256, 4096, 32, 1024, 14336, 8192))
+    return _llama("llama3-8b", "Llama-3-8B", Sizes(128256, 4096, 32, 1024, 14336, tokens))
 
 
 def _llama(name: str, title: str, sizes: Sizes) -> Model:
-    return Model(name, title, tuple(_tensors(sizes)), f"sequences of {sizes.tokens} tokens")
+    model = Model(name, title, tuple(_tensors(sizes)), f"sequences of {sizes.tokens} tokens")
+    first, last = ("q_proj.weight", "gate_proj.weight"), ("o_proj.weight", "down_proj.weight")
+    return transformer(model, sizes.hidden, sizes.tokens, first, last)
 
 
 def _tensors(sizes: Sizes) -> Iterator[Gradient]:
