@@ -27,7 +27,7 @@ def trained(python: Path, program: str, ranks: int, *words: str) -> tuple[float,
         command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=240, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    said = rf"ranks: {ranks}; loss (.*) in the first step, (.*) in the last one\ntraining alone gives these losses to (.*)\n"
+    said = rf"ranks: {ranks}; loss (.*) in the first step, (.*) in the last one\ntraining alone gives .* to (.*)\n"
     first, last, difference = map(float, re.fullmatch(said, done.stdout).groups())
     assert difference <= ROUNDING and 0 < last < first, done.stdout
     return last, done.stderr
