@@ -11,7 +11,7 @@ from typing import Any
 from ..units import format_size
 from .time_line import TimeLine
 
-COMPUTATION, COMMUNICATION = 1, 2  # threads
+COMPUTATION, COMMUNICATION = 1001, 1002  # threads; Perfetto takes one with the number of its process for the main one
 US = 1e6
 Event = dict[str, Any]
 

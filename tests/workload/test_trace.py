@@ -18,6 +18,7 @@ def refuse_malformed(document: dict) -> None:
     for event in document["traceEvents"]:
         assert isinstance(event["name"], str) and event["ph"] in ("X", "M")
         assert isinstance(event["pid"], int) and isinstance(event["tid"], int)
+        assert event["tid"] != event["pid"], "Perfetto would call it the main thread, and show it first"
         assert isinstance(event["ts"], Real) and isinstance(event["args"], dict)
         if event["ph"] == "X":
             assert isinstance(event["cat"], str) and event["dur"] >= 0 <= event["ts"]
