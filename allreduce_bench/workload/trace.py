@@ -11,7 +11,8 @@ from typing import Any
 from ..units import format_size
 from .time_line import TimeLine, Transfer
 
-COMPUTATION, COMMUNICATION, TENSOR = 1, 2, 3  # threads
+# threads; Perfetto takes one with the number of its process for the main one
+COMPUTATION, COMMUNICATION, TENSOR = 1001, 1002, 1003
 US = 1e6
 Event = dict[str, Any]
 
@@ -54,6 +55,6 @@ def _metadata(kind: str, pid: int, tid: int, name: str) -> Event:
 
 
 def _complete(name: str, category: str, pid: int, tid: int, span_s: tuple[float, float], details: Mapping) -> Event:
-    start, end = span_s
-    times = {"ts": start * US, "dur": (end - start) * US}
+    start, end = (round(time_s * US) for time_s in span_s)  # whole: Perfetto drops events that overlap by a rounding
+    times = {"ts": start, "dur": end - start}
     return {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, **times, "args": dict(details)}

@@ -18,9 +18,11 @@ def refuse_malformed(document: dict) -> None:
     for event in document["traceEvents"]:
         assert isinstance(event["name"], str) and event["ph"] in ("X", "M")
         assert isinstance(event["pid"], int) and isinstance(event["tid"], int)
+        assert event["tid"] != event["pid"], "Perfetto would call it the main thread, and show it first"
         assert isinstance(event["ts"], Real) and isinstance(event["args"], dict)
         if event["ph"] == "X":
             assert isinstance(event["cat"], str) and event["dur"] >= 0 <= event["ts"]
+            assert isinstance(event["dur"], int) and isinstance(event["ts"], int)
         else:
             assert event["name"] in ("process_name", "thread_name") and isinstance(event["args"]["name"], str)
     spans = sorted(
@@ -29,7 +31,7 @@ def refuse_malformed(document: dict) -> None:
         if event["ph"] == "X"
     )
     for (pid, tid, _, end), (next_pid, next_tid, start, _) in zip(spans, spans[1:]):
-        assert (pid, tid) != (next_pid, next_tid) or start >= end - 1e-6, "events of a thread nest or follow each other"
+        assert (pid, tid) != (next_pid, next_tid) or start >= end, "events of a thread nest or follow each other"
 
 
 def test_tensor_parallel_all_reduces_have_a_thread_of_their_own():
@@ -55,3 +57,9 @@ def test_a_trace_obeys_its_format():
     second = [event for event in events if event["ph"] == "X" and event["pid"] == 1][3]
     assert (second["name"], second["ts"], second["dur"]) == ("bucket 1: 8 KiB", 3e6, 0.25e6)
     assert second["args"] == {"nbytes": 8192, "tensors": 1, "ready_us": 3e6, "algorithm": "ring"}
+
+
+def test_events_that_follow_each_other_do_not_overlap_by_a_rounding():
+    times_s = [number / 3e5 for number in range(200)]
+    transfers = tuple(Transfer(8, start, start, end) for start, end in zip(times_s, times_s[1:]))
+    refuse_malformed(trace({"thirds": TimeLine((Phase("forward", 0.0, 1 / 3),), transfers)}, {}))
