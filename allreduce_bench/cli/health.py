@@ -55,6 +55,7 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
 @click.option("--value", default="", metavar="COLUMN", help="With --from: the column of rates or times.")
 @click.option("--value-is", type=click.Choice(("rate", "time")), help="With --from: what that column holds.")
 @click.option("--print-exclude", is_flag=True, help="Print the bad nodes only, for sbatch --exclude.")
+@click.option("--all", "every_link", is_flag=True, help="Name every slow and failed link, not the worst ten only.")
 @click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run.")
 @click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
 @click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
@@ -62,7 +63,19 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
 @click.pass_context
 @errors_in_one_line
 def health(
-    context, hosts, output, threshold, repetitions, timeout, table, failed, value, value_is, print_exclude, **start
+    context,
+    hosts,
+    output,
+    threshold,
+    repetitions,
+    timeout,
+    table,
+    failed,
+    value,
+    value_is,
+    print_exclude,
+    every_link,
+    **start,
 ) -> None:
     """Find slow nodes and slow links among the nodes of a job.
 
@@ -81,7 +94,7 @@ def health(
         refuse_short_timeout(timeout)
         output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
         found = measured_health(hosts, output, threshold, repetitions, timeout, Start(ranks_per_node=1, **start))
-    _show(found, output, print_exclude)
+    _show(found, output, print_exclude, every_link)
     if not found.is_sound:
         raise click.exceptions.Exit(1)
 
@@ -101,14 +114,16 @@ def _health_of_table(path: Path, failed: Path | None, value: str, kind: str, thr
     from ..importers.pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)
-    failures = {**found.failed, **(read_failed_pairs(failed, found.tried) if failed else {})}
+    listed = read_failed_pairs(failed, found.tried) if failed else {}
+    failures = {**listed, **found.failed}  # the table knows in which test
     return health_of(found.tables, found.tried | failures.keys(), failures, threshold)
 
 
-def _show(found: "Health", output: Path | None, print_exclude: bool) -> None:
+def _show(found: "Health", output: Path | None, print_exclude: bool, every_link: bool) -> None:
     """Print what was found, on stderr where stdout is for the list of nodes alone; write the figure into the folder."""
     from ..report.health_map import write_health_figure
-    from ..report.health_text import health_lines, health_sentences
+    from ..report.health_table import health_lines
+    from ..report.health_text import health_sentences
     from ..runs.nodelist import compress
 
     if output is not None:
@@ -116,12 +131,12 @@ def _show(found: "Health", output: Path | None, print_exclude: bool) -> None:
         if found.results:
             write_health_figure(found, output)
     if print_exclude:
-        for sentence in health_sentences(found):
+        for sentence in health_sentences(found, every_link):
             talk(sentence)
         if found.bad_nodes:
             click.echo(compress(found.bad_nodes))
     else:
         click.echo("\n".join([*health_lines(found, screen()), ""]))
-        echo_wrapped(health_sentences(found))
+        echo_wrapped(health_sentences(found, every_link))
     if output is not None:
         talk(f"times and figure: {output}")
