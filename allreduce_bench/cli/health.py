@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 import click
 
 from ..runs.start import Start
-from .health_check import measured_health
+from ..units import parse_share
+from .health_check import kept_health, measured_health
 from .plan_of_options import refuse_short_timeout
 from .request import Control
 from .sections import examples
 from .terminal import echo_wrapped, screen
-from .types import DURATION, HOSTS, SHARE, OneLineError, errors_in_one_line, given_options, talk
+from .types import DURATION, HOSTS, OneLineError, errors_in_one_line, given_options, parsed, talk
 
 if TYPE_CHECKING:
     from ..evaluation.node_health import Health
 
 OF_TABLES = ("failed", "value", "value_is")  # options that need --from
+MOST_THRESHOLD = 100.0  # 100 times its peers' time is no threshold
 OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", "remote_shell", "interface")
 
 
@@ -26,6 +28,7 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
         "health --hosts n1,n2,n3,n4,n5,n6,n7,n8",
         "health --threshold 10% -o results/health",
         "health --from pairs.csv --failed failures.txt",
+        "health --from results/health --threshold 10% --format json",
         "health --print-exclude",
     )
 )
@@ -35,7 +38,7 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
 )
 @click.option(
     "--threshold",
-    type=SHARE,
+    type=parsed("share", lambda text: parse_share(text, MOST_THRESHOLD)),
     default="20%",
     show_default=True,
     help="A node or link is slow if it takes longer than its peers by more than this, and than noise explains.",
@@ -50,11 +53,22 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
     show_default=True,
     help="A pair whose message takes longer than this has failed.",
 )
-@click.option("--from", "table", type=click.Path(path_type=Path), help="Judge a CSV of pairs; measure nothing.")
+@click.option(
+    "--from", "table", type=click.Path(path_type=Path), help="Judge a CSV of pairs, or the folder of a check again."
+)
 @click.option("--failed", type=click.Path(path_type=Path), help="With --from: a list of the pairs that failed.")
 @click.option("--value", default="", metavar="COLUMN", help="With --from: the column of rates or times.")
 @click.option("--value-is", type=click.Choice(("rate", "time")), help="With --from: what that column holds.")
 @click.option("--print-exclude", is_flag=True, help="Print the bad nodes only, for sbatch --exclude.")
+@click.option("--all", "every_link", is_flag=True, help="Name every slow and failed link, not the worst ten only.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("table", "json")),
+    default="table",
+    show_default=True,
+    help="Format of the result.",
+)
 @click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run.")
 @click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
 @click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
@@ -62,7 +76,7 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
 @click.pass_context
 @errors_in_one_line
 def health(
-    context, hosts, output, threshold, repetitions, timeout, table, failed, value, value_is, print_exclude, **start
+    context, table, failed, value, value_is, threshold, output, print_exclude, every_link, format_, **asked
 ) -> None:
     """Find slow nodes and slow links among the nodes of a job.
 
@@ -73,21 +87,24 @@ def health(
     status 1 if a node or link is slow, or a pair failed. -o keeps times and figure; the same -o continues an
     interrupted check. --from reads tables of pairs that others measured, with the columns source and dest, or nodes.
     """
-    given = given_options(context)
-    _refuse_mixed(given, table)
+    _refuse_mixed(given_options(context), table, print_exclude and format_ == "json")
     if table:
         found = _health_of_table(table, failed, value, value_is or "", threshold)
     else:
-        refuse_short_timeout(timeout)
         output = output or Path("results") / f"{datetime.now():%Y-%m-%d_%H%M%S}_health"
-        found = measured_health(hosts, output, threshold, repetitions, timeout, Start(ranks_per_node=1, **start))
-    _show(found, output, print_exclude)
+        found = _measured(output, threshold, **asked)
+    _write_figure(found, output)
+    _show(found, print_exclude, every_link, format_)
+    if output is not None:
+        talk(f"times and figure: {output}")
     if not found.is_sound:
         raise click.exceptions.Exit(1)
 
 
-def _refuse_mixed(given: set[str], table: Path | None) -> None:
-    """Raises OneLineError for options of measuring beside those of tables."""
+def _refuse_mixed(given: set[str], table: Path | None, has_two_results: bool) -> None:
+    """Raises OneLineError for options of measuring beside those of tables, and for two results on stdout."""
+    if has_two_results:
+        raise OneLineError("--print-exclude prints names only; leave it or --format json out")
     names = OF_MEASURING if table else OF_TABLES
     if wrong := [name for name in names if name in given]:
         option = f"--{wrong[0].replace('_', '-')}"
@@ -96,32 +113,50 @@ def _refuse_mixed(given: set[str], table: Path | None) -> None:
         )
 
 
+def _measured(output: Path, threshold: float, *, hosts, repetitions, timeout, **start) -> "Health":
+    refuse_short_timeout(timeout)
+    return measured_health(hosts, output, threshold, repetitions, timeout, Start(ranks_per_node=1, **start))
+
+
 def _health_of_table(path: Path, failed: Path | None, value: str, kind: str, threshold: float) -> "Health":
+    if path.is_dir():
+        if failed or value or kind:
+            raise OneLineError(f"{path}: is the folder of a check; leave --failed, --value and --value-is out")
+        return kept_health(path, threshold)
     from ..evaluation.node_health import health_of
     from ..importers.pair_tables import read_failed_pairs, read_pair_tables
 
     found = read_pair_tables(path, value, kind)
-    failures = {**found.failed, **(read_failed_pairs(failed, found.tried) if failed else {})}
+    listed = read_failed_pairs(failed, found.tried) if failed else {}
+    failures = {**listed, **found.failed}  # the table knows in which test
     return health_of(found.tables, found.tried | failures.keys(), failures, threshold)
 
 
-def _show(found: "Health", output: Path | None, print_exclude: bool) -> None:
-    """Print what was found, on stderr where stdout is for the list of nodes alone; write the figure into the folder."""
+def _write_figure(found: "Health", output: Path | None) -> None:
+    """Write the figure into the folder, where there is one."""
+    if output is None:
+        return
     from ..report.health_map import write_health_figure
-    from ..report.health_text import health_lines, health_sentences
+
+    output.mkdir(parents=True, exist_ok=True)
+    if found.results:
+        write_health_figure(found, output)
+
+
+def _show(found: "Health", print_exclude: bool, every_link: bool, format_: str) -> None:
+    """Print what was found, on stderr where stdout is for the list of nodes alone."""
+    from ..report.formats.health import json_text
+    from ..report.health_table import health_lines
+    from ..report.health_text import health_sentences
     from ..runs.nodelist import compress
 
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
-        if found.results:
-            write_health_figure(found, output)
-    if print_exclude:
-        for sentence in health_sentences(found):
+    if format_ == "json":
+        click.echo(json_text(found), nl=False)
+    elif print_exclude:
+        for sentence in health_sentences(found, every_link):
             talk(sentence)
         if found.bad_nodes:
             click.echo(compress(found.bad_nodes))
     else:
         click.echo("\n".join([*health_lines(found, screen()), ""]))
-        echo_wrapped(health_sentences(found))
-    if output is not None:
-        talk(f"times and figure: {output}")
+        echo_wrapped(health_sentences(found, every_link))

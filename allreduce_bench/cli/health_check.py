@@ -3,7 +3,6 @@
 import os
 import shlex
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from ..launching.pair_launch import PairCheck
 
 NODELIST = "SLURM_JOB_NODELIST"
+LATENCY_OF_VIRTUAL = "latency is not judged: virtual hosts share the cores of one machine"
 
 
 def measured_health(
@@ -32,7 +32,7 @@ def measured_health(
     measure_pairs(check)
     found = _judged(check, silent, threshold)
     if check.has_two_rounds and not check.warning.is_set:
-        found = _without_crowded(check, found, threshold)
+        found = _without_crowded(check, found)
     left = sum(map(len, check.left()))
     if check.warning.is_set and left:
         advice = f"to continue, repeat the command with -o {shlex.quote(str(output))}"
@@ -51,7 +51,7 @@ def _prepared(
 
     if under_launcher(os.environ):
         raise OneLineError("health starts its own ranks; run it without mpirun or srun")
-    nodes = nodes_to_check(hosts)
+    nodes = nodes_to_check(hosts, output)
     start = with_lab(replace(start, hosts=tuple(nodes)), os.environ)
     silent = silent_hosts(start)
     present = [name for name in nodes if name not in silent]
@@ -60,7 +60,12 @@ def _prepared(
         raise OneLineError(f"{len(present)} of {len(nodes)} nodes respond{why}; a pair needs two", 1)
     launcher = find_launcher(replace(start, hosts=()))
     folder = PairFolder(output)
-    asked = Asked(tuple(nodes), large_repetitions=repetitions, command=tuple(kept_command()))
+    asked = Asked(
+        nodes=tuple(nodes),
+        large_repetitions=repetitions,
+        command=tuple(kept_command()),
+        virtual_rates_bytes_per_s=tuple(start.virtual_rates_bytes_per_s),
+    )
     folder.begin(asked)
     warning = WarningFlag()
     warning.listen()
@@ -76,22 +81,29 @@ def _prepared(
     ), silent
 
 
-def nodes_to_check(hosts: tuple[str, ...] | None) -> list[str]:
-    """Two nodes or more: those of --hosts, else of the lab or the job around this process.
+def nodes_to_check(hosts: tuple[str, ...] | None, output: Path) -> list[str]:
+    """Two nodes or more: those of --hosts, else of the check in `output`, else of the lab or the job around this.
 
-    Raises OneLineError, ValueError.
+    In a lab or a job that lacks nodes of the check, those that are there. Raises OneLineError, RunError, ValueError.
     """
     from ..runs.hosts import slots_of
     from ..runs.nodelist import expand
+    from ..runs.pair_file import PairFolder
 
+    folder = PairFolder(output)
+    kept = [*folder.asked().nodes] if not hosts and folder.asked_json.exists() else []
     if hosts:
         nodes = [slots_of(host)[0] for host in hosts]
     elif LAB_VARIABLE in os.environ:
         nodes = [*with_lab(Start(), os.environ).hosts]
     elif os.environ.get(NODELIST):
         nodes = expand(os.environ[NODELIST])
+    elif kept:
+        nodes = kept
     else:
         raise OneLineError("no nodes given: add --hosts n1,n2,n3,n4, or run it inside a Slurm job")
+    if kept and {*kept} <= {*nodes}:
+        nodes = kept
     if len(nodes) < 2 or len(set(nodes)) < len(nodes):
         raise OneLineError(f"expected two nodes or more, each once; found {', '.join(nodes[:20]) or 'none'}")
     return nodes
@@ -119,44 +131,36 @@ def _announce(check: "PairCheck") -> None:
 
 def _judged(check: "PairCheck", silent: dict[str, str], threshold: float) -> "Health":
     """Judge what was measured; all pairs of nodes that do not respond, or were lost, have failed."""
-    from ..evaluation.node_health import health_of
-    from ..evaluation.node_pairs import tables_of_rows
-    from ..runs.pair_file import failed_pairs, whole_pairs
+    from ..evaluation.pair_check import health_of_rows
 
-    asked = check.asked
-    rows = [row for row in check.folder.rows() if not row.alone]
-    whole, failed = whole_pairs(rows, asked), failed_pairs(rows)
     gone = {name: f"host '{name}' does not respond ({why})" for name, why in silent.items()} | check.lost
-    if not check.has_two_rounds:
-        pairs = combinations(asked.nodes, 2)
-        failed |= {frozenset(pair): gone[name] for pair in pairs for name in pair if name in gone}
-    else:
-        failed |= {frozenset((name, check.nodes[0])): why for name, why in gone.items()}
-    kept = [row for rows_of_pair in whole.values() for row in rows_of_pair]
-    tables = tables_of_rows(asked.nodes, kept, (asked.small_nbytes, asked.large_nbytes))
-    failed = {pair: why for pair, why in failed.items() if pair not in whole}
-    unjudged: tuple[str, ...] = ()
-    if check.start.virtual_rates_bytes_per_s:
-        talk("latency is not judged: virtual hosts share the cores of one machine")
-        unjudged = ("latency",)
-    return health_of(tables, frozenset(whole) | failed.keys(), failed, threshold, unjudged)
+    if check.asked.virtual_rates_bytes_per_s:
+        talk(LATENCY_OF_VIRTUAL)
+    return health_of_rows(check.asked, check.folder.rows(), threshold, gone)
 
 
-def _without_crowded(check: "PairCheck", found: "Health", threshold: float) -> "Health":
-    """The same without suspects that are not slow when they are measured alone: many pairs may share an uplink."""
-    from ..evaluation.node_pairs import confirmed, pairs_to_repeat, tables_of_rows
+def _without_crowded(check: "PairCheck", found: "Health") -> "Health":
+    """The same after the suspects were measured alone."""
+    from ..evaluation.node_pairs import pairs_to_repeat
+    from ..evaluation.pair_check import without_crowded
     from ..launching.pair_launch import measure_pairs
-    from ..runs.pair_file import whole_pairs
 
     repeated = pairs_to_repeat(found.results)
     if not repeated:
         return found
     talk(f"{len(repeated)} pairs are measured again, one after the other")
     measure_pairs(check, repeated)
-    asked = check.asked
-    whole = whole_pairs([row for row in check.folder.rows() if row.alone], asked)
-    kept = [row for rows in whole.values() for row in rows]
-    alone = tables_of_rows(asked.nodes, kept, (asked.small_nbytes, asked.large_nbytes))
-    results = tuple(confirmed(result, table, threshold) for result, table in zip(found.results, alone))
-    before, after = (sum(len(r.slow_nodes) + len(r.slow_links) for r in rs) for rs in (found.results, results))
-    return found._replace(results=results, cleared=before - after)
+    return without_crowded(found, check.asked, check.folder.rows())
+
+
+def kept_health(path: Path, threshold: float) -> "Health":
+    """Judge the check that a folder keeps. Raises OneLineError, RunError."""
+    from ..evaluation.pair_check import health_of_folder
+    from ..runs.pair_file import PairFolder
+
+    folder = PairFolder(path)
+    if not folder.asked_json.exists():
+        raise OneLineError(f"{path}: holds no check; expected the folder of a check, or a CSV of pairs")
+    if folder.asked().virtual_rates_bytes_per_s:
+        talk(LATENCY_OF_VIRTUAL)
+    return health_of_folder(folder, threshold)

@@ -192,6 +192,12 @@ def _parse_arrivals(text: str) -> tuple[str, ...]:
     return parse_arrivals(text)
 
 
+def _parse_phase(text: str) -> float:
+    from ..runs.injected import parse_phase
+
+    return parse_phase(text)
+
+
 def _parse_late_by(text: str) -> str:
     from ..runs.injected import parse_late_by
 
@@ -201,7 +207,7 @@ def _parse_late_by(text: str) -> str:
 BEFORE_A_CALL = (
     click.option(
         "--compute",
-        type=DURATION,
+        type=parsed("duration", _parse_phase),
         help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
         "[default: none].",
     ),

@@ -7,7 +7,7 @@ a foreign table, are judged by themselves.
 """
 
 from collections.abc import Sequence
-from math import exp, log
+from math import exp, inf, log
 from statistics import NormalDist, median
 from typing import NamedTuple
 
@@ -62,6 +62,7 @@ class Judged(NamedTuple):
     slow_nodes: tuple[int, ...] = ()
     slow_links: tuple[tuple[int, int], ...] = ()
     group: tuple[int, ...] = ()  # nodes that are slow, but so many that they are no single slow nodes
+    is_judged: bool = True  # False: too few nodes, or nobody is to be named
 
     def node_ratio(self, node: int) -> float:
         """The times of its pairs over those of the other nodes."""
@@ -73,7 +74,10 @@ class Judged(NamedTuple):
 
 
 def judged(table: PairTable, threshold: float) -> Judged:
-    """Judge a table; slower by `threshold` at least counts, 0.2 for 20 %. Nothing is named below FEWEST nodes."""
+    """Judge a table; slower by `threshold` at least counts, 0.2 for 20 %. Nothing is named below FEWEST nodes.
+
+    With an infinite threshold it is taken apart only.
+    """
     symmetric = table.symmetric
     known = np.count_nonzero(~np.isnan(symmetric), axis=1)
     is_sparse = len(known) > 0 and float(np.median(known)) < min(FEW_PAIRS, len(known) - 1)
@@ -81,8 +85,8 @@ def judged(table: PairTable, threshold: float) -> Judged:
     polished = polish(symmetric)
     least = polished if table.log_least is None else polish(_mean_of_ways(table.log_least))
     result = Judged(table, polished, node_z(polished), link_z(polished))
-    if np.count_nonzero(known) < FEWEST:
-        return result
+    if np.count_nonzero(known) < FEWEST or threshold == inf:
+        return result._replace(is_judged=False)
     nodes = np.flatnonzero(
         (result.node_z > _limit(NODE_Z, int(np.count_nonzero(known))))
         & (np.fmin(polished.node_effect, least.node_effect) > log(1 + threshold))

@@ -8,7 +8,7 @@ TEST_COLUMNS is a table of its own. A line without a value is a pair that failed
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite, log
 from pathlib import Path
 from statistics import median
@@ -56,6 +56,14 @@ class _Layout(NamedTuple):
     failure: int | None
 
 
+class _Failure(NamedTuple):
+    """A line of a pair that has no value, or a reason."""
+
+    test: tuple[str, ...]
+    line: int
+    why: str  # as the file says it; empty: it has no value
+
+
 def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
     """The tables of a file. `value` names its column of values, `kind` says what they are: rate, time, or not told.
 
@@ -71,7 +79,7 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
     head = [name.strip() for name in lines[0][1]]
     layout = _layout(head, path, value, kind)
     values: dict[tuple[str, ...], dict[Pair, list[float]]] = {}
-    tried, failed = set(), dict[frozenset[str], str]()
+    tried, failures = set(), dict[frozenset[str], list[_Failure]]()
     for number, line in lines[1:]:
         place = f"{path}, line {number}"
         if len(line) != len(head):
@@ -82,10 +90,12 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
         of_test, found = values.setdefault(test, {}), line[layout.value].strip()
         why = line[layout.failure].strip() if layout.failure is not None else ""
         if why or found.lower() in NOTHING:
-            failed[frozenset(pair)] = why or f"no value in line {number}"
+            failures.setdefault(frozenset(pair), []).append(_Failure(test, number, why))
         else:
             of_test.setdefault(pair, []).append(_number(found, head[layout.value], place))
-    return PairTables(_tables(values, head, layout, tried, path), frozenset(tried), failed)
+    names = _names_of_tests(values, head, layout)
+    failed = {pair: _reason(found, names) for pair, found in failures.items()}
+    return PairTables(_tables(values, names, head, layout, tried, path), frozenset(tried), failed)
 
 
 def read_failed_pairs(path: Path, known: Sequence[frozenset[str]] | frozenset[frozenset[str]]) -> dict:
@@ -165,6 +175,7 @@ def _number(word: str, column: str, place: str) -> float:
 
 def _tables(
     values: Mapping[tuple[str, ...], Mapping[Pair, Sequence[float]]],
+    names: Mapping[tuple[str, ...], str],
     head: Sequence[str],
     layout: _Layout,
     tried: set[frozenset[str]],
@@ -174,17 +185,34 @@ def _tables(
     if len(nodes) > MOST_NODES:
         raise LogError(f"{path}: {len(nodes)} nodes; expected at most {MOST_NODES}: cut the file in parts")
     number = {name: place for place, name in enumerate(nodes)}
-    varying = [at for at in range(len(layout.tests)) if len({test[at] for test in values}) > 1]
     tables = []
     for test, of_test in values.items():
         log_time = np.full((len(nodes), len(nodes)), np.nan)
         for (source, dest), found in of_test.items():
             time = log(median(found))
             log_time[number[source], number[dest]] = -time if layout.is_rate else time
-        words = [_named(head[layout.tests[at]], test[at]) for at in varying]
-        name = ", ".join(words) or head[layout.value]
-        tables.append(PairTable(name, tuple(nodes), log_time, head[layout.value], layout.is_rate))
+        tables.append(PairTable(names[test], tuple(nodes), log_time, head[layout.value], layout.is_rate))
     return [table for table in tables if not np.isnan(table.log_time).all()]
+
+
+def _names_of_tests(
+    tests: Iterable[tuple[str, ...]], head: Sequence[str], layout: _Layout
+) -> dict[tuple[str, ...], str]:
+    """What each test is called: the words that differ between tests, or the column of values where nothing does."""
+    found = [*tests]
+    varying = [at for at in range(len(layout.tests)) if len({test[at] for test in found}) > 1]
+    words = {test: [_named(head[layout.tests[at]], test[at]) for at in varying] for test in found}
+    return {test: ", ".join(words[test]) or head[layout.value] for test in found}
+
+
+def _reason(failures: Sequence[_Failure], names: Mapping[tuple[str, ...], str]) -> str:
+    """`in alltoall_perf, G=4 (1 of 6 tests), line 140`, of a file of one test `no value, line 2`."""
+    first, tests = failures[0], list(dict.fromkeys(names[failure.test] for failure in failures))
+    where = f"line {first.line}" + (f" and {len(failures) - 1} more" if len(failures) > 1 else "")
+    if len(names) == 1:
+        return f"{first.why or 'no value'}, {where}"
+    why = f"{first.why}, " if first.why else ""
+    return f"{why}in {'; '.join(tests)} ({len(tests)} of {len(names)} tests), {where}"
 
 
 def _named(column: str, value: str) -> str:

@@ -1,4 +1,4 @@
-"""The winner table of arrival patterns: the completion of each algorithm, and which suffers least."""
+"""The winner table of arrival patterns: the completion of each algorithm, and which is least affected."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,8 @@ from ..units import format_size, format_time, in_ranks, three_digits
 from .grid import MARK
 
 LEGEND = (
-    "completion in us, last exit - last entry; x: its ratio to that of the same algorithm where nobody is delayed, "
-    "below 1 where a part was done before the last rank entered"
+    "completion in us, last exit - last entry; x: geometric mean over launches of its ratio, within a launch, to that "
+    "of the same algorithm where nobody is delayed, below 1 where a part was done before the last rank entered"
 )
 UNCLEAR = "unclear"
 
@@ -30,7 +30,7 @@ def arrival_rows(rows: Sequence[SummaryRow]) -> list[list[str]]:
     if not lines:
         return []
     names = list(dict.fromkeys(time.algorithm for line in lines for time in line.times))
-    head = ["size", "arrival", "late by", *names, "shortest", "suffers least"]
+    head = ["size", "arrival", "late by", *names, "shortest", "least affected"]
     return [head, *(_words(line, names) for line in lines)]
 
 

@@ -1,18 +1,12 @@
-"""What a check of nodes says: the table of nodes, small matrices of pairs, and sentences."""
+"""What a check of nodes says in sentences: a summary, then each node and link with the tests in which it is slow."""
 
 from math import exp, isnan
-
-import numpy as np
 
 from ..evaluation.failed_pairs import FailingNode
 from ..evaluation.node_health import FEW_NODES, THREE_NODES, TWO_NODES, Health
 from ..evaluation.node_pairs import Judged
-from ..tables import UNBOUNDED, Screen, columns_of, fitted
-from ..units import three_digits
 
-MOST_ROWS = 32  # nodes in the table; beyond, those without findings are counted
-MOST_IN_MATRIX = 12  # nodes
-MOST_SENTENCES = 20  # of slow links, and of failed pairs
+MOST_LINKS = 10  # slow ones, and failed ones, where not all are asked for
 OF_TOO_FEW = {
     TWO_NODES: "with two nodes there is nothing to compare their pair with; name four nodes or more, better eight",
     THREE_NODES: "with three nodes a slow node or link cannot be told; name four nodes or more, better eight",
@@ -20,31 +14,60 @@ OF_TOO_FEW = {
 }
 
 
-def health_lines(health: Health, screen: Screen = UNBOUNDED) -> list[str]:
-    """The table of nodes and, of few nodes, a matrix of each test; the sentences are `health_sentences`."""
-    lines = _node_table(health, screen)
-    if len(health.nodes) <= MOST_IN_MATRIX:
-        for result in health.results:
-            lines += ["", *_matrix(result, screen)]
-    return lines
-
-
-def health_sentences(health: Health) -> list[str]:
-    """The suspects first, then that there are none, then what is not known."""
-    nodes = [sentence for result in health.results for sentence in _slow_nodes(result)]
-    links = [sentence for result in health.results for sentence in _slow_links(result)]
-    failing = [_failing_sentence(health, one) for one in health.failing]
-    grouped = [_group_sentence(result) for result in health.results if result.group]
-    lines = [*nodes, *failing, *links, *_lone_failures(health), *grouped]
-    can_tell = health.unknown not in (TWO_NODES, THREE_NODES) and len(grouped) < len(health.results)
-    if can_tell and not nodes and not links:
-        lines.append(f"no node and no link is slower than its peers by {health.threshold:.0%} or more")
+def health_sentences(health: Health, every_link: bool = False) -> list[str]:
+    """A summary first, then the suspects, then what is not known; of links the worst MOST_LINKS unless `every_link`."""
+    lines = [sentence for result in health.results for sentence in _slow_nodes(result)]
+    lines += [_failing_sentence(health, one) for one in health.failing]
+    lines += _cut(_slow_links(health), "slow", every_link) + _cut(_lone_failures(health), "failed", every_link)
+    lines += [_group_sentence(result) for result in health.results if result.group]
+    can_tell = health.unknown not in (TWO_NODES, THREE_NODES) or bool(health.failed)
+    summary = [_summary(health)] if can_tell else []
     if health.cleared:
         suspects = "1 suspect was" if health.cleared == 1 else f"{health.cleared} suspects were"
         lines.append(f"{suspects} slow beside other pairs only, not when measured alone: pairs may share uplinks")
     if health.left:
         lines.append(f"{_pairs(health.left)} not measured")
-    return lines + ([OF_TOO_FEW[health.unknown]] if health.unknown else [])
+    return [*summary, *lines, *([OF_TOO_FEW[health.unknown]] if health.unknown else [])]
+
+
+def _summary(health: Health) -> str:
+    """`1 bad node: n3. 7 nodes form a slow group in alltoall_perf, G=8. 30 slow links, 10 failed links`."""
+    bad, links, failed = health.bad_nodes, len(slow_links(health)), len(health.lone_failures)
+    parts = []
+    if bad:
+        parts.append(f"{_counted(len(bad), 'bad node')}: {', '.join(bad[:8])}{', ...' if len(bad) > 8 else ''}")
+    parts += [
+        f"{len(result.group)} nodes form a slow group in {result.table.name}"
+        for result in health.results
+        if result.group
+    ]
+    if not links and not any(result.slow_nodes or result.group for result in health.results):
+        peers = "no node and no link is slower than its peers by"
+        parts.append(f"{peers} {health.threshold:.0%} or more")
+    if counts := [_counted(number, f"{kind} link") for number, kind in ((links, "slow"), (failed, "failed")) if number]:
+        parts.append(", ".join(counts))
+    return ". ".join(parts)
+
+
+def slow_links(health: Health) -> list[tuple[str, list[tuple[Judged, tuple[int, int]]]]]:
+    """(link, the tests in which it is slow, its slowest first) of all slow links, the slowest first."""
+    found: dict[str, list[tuple[Judged, tuple[int, int]]]] = {}
+    for result in health.results:
+        for pair in result.slow_links:
+            found.setdefault("+".join(result.table.nodes[node] for node in pair), []).append((result, pair))
+    slowest = {name: sorted(tests, key=lambda one: -one[0].link_ratio(one[1])) for name, tests in found.items()}
+    return sorted(slowest.items(), key=lambda item: -item[1][0][0].link_ratio(item[1][0][1]))
+
+
+def _cut(lines: list[str], kind: str, every_link: bool) -> list[str]:
+    more = len(lines) - MOST_LINKS
+    if every_link or more <= 0:
+        return lines
+    return [*lines[:MOST_LINKS], f"{more} more {kind} {'link' if more == 1 else 'links'}; --all names every link"]
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _slow_nodes(result: Judged) -> list[str]:
@@ -56,17 +79,21 @@ def _slow_nodes(result: Judged) -> list[str]:
     ]
 
 
-def _slow_links(result: Judged) -> list[str]:
-    """`link n1+n4: slow in latency: 1.53 times as long as its nodes take with others (z = 9.1)`, the slowest first."""
+def _slow_links(health: Health) -> list[str]:
+    """`link n1+n4: slow in a: 2.70 times as long as its nodes take with others (z = 98.1)`, and in which tests else."""
     lines = []
-    for one, other in result.slow_links[:MOST_SENTENCES]:
-        ratio, z = result.link_ratio((one, other)), result.link_z[one, other]
+    for name, ((first, pair), *further) in slow_links(health):
+        where = first.table.name if not further else f"{1 + len(further)} tests"
+        which = f" in {first.table.name}" if further else ""
+        others = [
+            f"; {result.link_ratio(other):.2f} times in {result.table.name} (z = {result.link_z[other]:.1f})"
+            for result, other in further
+        ]
         lines.append(
-            f"link {result.table.nodes[one]}+{result.table.nodes[other]}: slow in {result.table.name}: {ratio:.2f} "
-            f"times as long as its nodes take with others (z = {z:.1f}){_one_way(result, one, other)}"
+            f"link {name}: slow in {where}: {first.link_ratio(pair):.2f} times as long as its nodes take with others"
+            f"{which} (z = {first.link_z[pair]:.1f}){_one_way(first, *pair)}{''.join(others)}"
         )
-    more = len(result.slow_links) - MOST_SENTENCES
-    return [*lines, *([f"{more} more links are slow in {result.table.name}"] if more > 0 else [])]
+    return lines
 
 
 def _one_way(result: Judged, one: int, other: int) -> str:
@@ -93,8 +120,7 @@ def _failing_sentence(health: Health, one: FailingNode) -> str:
 
 def _lone_failures(health: Health) -> list[str]:
     lone = sorted((sorted(pair), why) for pair, why in health.lone_failures.items())
-    lines = [f"link {'+'.join(pair)} failed: {why}" for pair, why in lone[:MOST_SENTENCES]]
-    return [*lines, *([f"{len(lone) - MOST_SENTENCES} more links failed"] if len(lone) > MOST_SENTENCES else [])]
+    return [f"link {'+'.join(pair)} failed: {why}" for pair, why in lone]
 
 
 def _group_sentence(result: Judged) -> str:
@@ -108,47 +134,3 @@ def _group_sentence(result: Judged) -> str:
 
 def _pairs(number: int) -> str:
     return "1 pair is" if number == 1 else f"{number} pairs are"
-
-
-def _node_table(health: Health, screen: Screen) -> list[str]:
-    """A row per node, the suspects first: of each test ratio and z, and the failed pairs."""
-    has_failures = bool(health.failed)
-    heads = [word for result in health.results for word in (result.table.name, "z")]
-    rows = [["node", *heads, *(["failed pairs"] if has_failures else []), "state"]]
-    of_node = {name: _states(health, name) for name in health.nodes}
-    order = sorted(health.nodes, key=lambda name: (not of_node[name], -_worst_z(health, name)))
-    shown = [name for number, name in enumerate(order) if of_node[name] or number < MOST_ROWS]
-    for name in shown:
-        fields = [name]
-        for result in health.results:
-            node = result.table.nodes.index(name)
-            known = not isnan(result.node_z[node])
-            fields += [f"{result.node_ratio(node):.2f}", f"{result.node_z[node]:.1f}"] if known else ["-", "-"]
-        failed = [str(sum(name in pair for pair in health.failed))] if has_failures else []
-        rows.append([*fields, *failed, "; ".join(of_node[name]) or "ok"])
-    lines = fitted(columns_of(rows, left=(0, len(rows[0]) - 1), text=len(rows[0]) - 1), screen)
-    hidden = len(order) - len(shown)
-    return [*lines, *([f"and {hidden} nodes without findings"] if hidden else [])]
-
-
-def _worst_z(health: Health, name: str) -> float:
-    values = [result.node_z[result.table.nodes.index(name)] for result in health.results]
-    return max([float(value) for value in values if not isnan(value)], default=0.0)
-
-
-def _states(health: Health, name: str) -> list[str]:
-    slow = [r.table.name for r in health.results if r.table.nodes.index(name) in r.slow_nodes]
-    states = [f"slow: {', '.join(slow)}"] if slow else []
-    return [*states, *(["pairs fail"] if name in {one.node for one in health.failing} else [])]
-
-
-def _matrix(result: Judged, screen: Screen) -> list[str]:
-    """The times of pairs over their median, from row to column."""
-    table = result.table
-    middle = float(np.nanmedian(table.symmetric)) if not np.isnan(table.symmetric).all() else 0.0
-    rows = [["from / to", *table.nodes]]
-    for source, name in enumerate(table.nodes):
-        logs = table.either_way[source] - middle
-        rows.append([name, *("." if isnan(value) else f"{exp(value):.2f}" for value in logs)])
-    title = f"{table.name}: time over the median, which is {three_digits(table.value(middle))} {table.unit}"
-    return [title, *fitted(columns_of(rows, left=(0,)), screen)]

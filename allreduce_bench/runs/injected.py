@@ -51,6 +51,15 @@ def factor_of(slowdowns: Sequence[str], rank: int) -> float:
     return 1.0 + sum(slowdown.share for slowdown in map(slowdown_of, slowdowns) if slowdown.rank == rank)
 
 
+def parse_phase(text: str) -> float:
+    """Seconds of a duration with its unit, such as `20ms`. Raises ValueError, also for a number alone."""
+    if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) and float(text):
+        raise ValueError(
+            f"'{text}' has no unit; expected such as {text.strip()}ms, {text.strip()}us or {text.strip()}s"
+        )
+    return parse_duration(text)
+
+
 def longest_phase_s(compute_s: float, slowdowns: Sequence[str]) -> float:
     """The phase of work of the slowest rank, seconds."""
     return compute_s * (1 + max((slowdown_of(word).share for word in slowdowns), default=0.0))
@@ -99,12 +108,15 @@ def parse_arrivals(text: str) -> tuple[str, ...]:
 def parse_late_by(text: str) -> str:
     """`text` as it is kept: `1x`, or seconds such as `0.001s`. Raises ValueError."""
     match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*x\s*", text)
+    is_number = re.fullmatch(r"\s*[\d.]+\s*", text)
     try:
-        amount = float(match[1]) if match else parse_duration(text)
+        amount = float(match[1]) if match else parse_duration(text) if not is_number else 0.0
     except ValueError:
         amount = 0.0
     if not amount:
-        raise ValueError(f"'{text}' is not a lateness; expected a time above 0, such as 1ms, or a factor, such as 1x")
+        raise ValueError(
+            f"'{text}' is not a lateness; expected a time with its unit, such as 1ms or 20us, or a factor, such as 1x"
+        )
     return f"{amount:g}x" if match else f"{amount:.9f}".rstrip("0").rstrip(".") + "s"
 
 

@@ -17,7 +17,8 @@ from .careful_reading import read_kept
 from .recorder import append_to, write_whole
 from .rows import RunError, csv_bytes
 
-SCHEMA = "allreduce-bench-health-1"
+SCHEMA = "urn:allreduce-bench:health-asked:1"
+FORMER_SCHEMA = "allreduce-bench-health-1"
 LONGEST_FAILURE = 300  # letters
 SMALL, LARGE = 8, 4 << 20  # bytes of a message
 
@@ -44,11 +45,14 @@ class Asked(NamedTuple):
     small_repetitions: int = 10
     large_repetitions: int = 5  # in each direction
     command: tuple[str, ...] = ()
+    virtual_rates_bytes_per_s: tuple[float, ...] = ()  # of the links of virtual hosts; empty: real ones
 
     @classmethod
     def of(cls, kept: dict[str, Any]) -> "Asked":
         """From JSON. Raises TypeError for other fields."""
-        fields: dict[str, Any] = {**kept, "nodes": tuple(kept["nodes"]), "command": tuple(kept["command"])}
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()
+        }
         return cls(**fields)
 
 
@@ -79,7 +83,7 @@ class PairFolder:
         """Raises RunError where it is damaged or of another version."""
         try:
             kept = json.loads(read_kept(self.asked_json))
-            if kept.pop("schema") != SCHEMA:
+            if kept.pop("schema") not in (SCHEMA, FORMER_SCHEMA):
                 raise ValueError("another version")
             return Asked.of(kept)
         except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -12,7 +12,9 @@ from places import DATA, ROOT
 from virtual_hosts import INTERFACE, virtual_hosts
 
 from allreduce_bench.cli import main
+from allreduce_bench.cli.health_check import nodes_to_check
 from allreduce_bench.runs.nodelist import expand
+from allreduce_bench.runs.pair_file import Asked, PairFolder
 
 H100 = DATA / "pairs_h100"
 
@@ -55,6 +57,12 @@ def test_a_foreign_table_is_judged_without_an_mpi():
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 1, result.output
     assert "node cnode2-003: 8 of its 16 pairs failed, of 18 failed pairs in all; chance explains 2.1" in result.stdout
+    assert "1 bad node: cnode2-003. 7 nodes form a slow group in alltoall_perf, G=8. 29 slow links, 10 failed" in (
+        " ".join(result.stdout.split())
+    )
+    assert "failed: in alltoall_perf, G=4 (1 of 6 tests), line 140" in result.stdout
+    assert "19 more slow links" in result.stdout
+    assert "more slow links" not in CliRunner().invoke(main, [*words, "--all"]).stdout
     excluded = CliRunner().invoke(main, [*words[:3], "--print-exclude"])
     assert excluded.stdout == "cnode2-003\n" and "node cnode2-003: slow in" in excluded.stderr
 
@@ -65,6 +73,36 @@ def test_good_pairs_end_with_status_0_and_exclude_nobody(tmp_path):
     assert result.exit_code == 0 and "no node and no link is slower than its peers by 20% or more" in result.stdout
     assert CliRunner().invoke(main, [*words, "--print-exclude"]).stdout == ""
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"health.png", "health.svg"}
+
+
+def test_json_is_checked_by_its_schema(tmp_path):
+    words = ["health", "--from", str(H100 / "cluster_10_nodes.csv"), "--threshold", "150%", "--format", "json"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0 and json.loads(result.stdout)["threshold"] == 1.5
+    (tmp_path / "health.json").write_text(result.stdout)
+    checked = CliRunner().invoke(main, ["schema", "--check", str(tmp_path / "health.json")])
+    assert checked.exit_code == 0, checked.output
+
+
+def test_without_hosts_the_nodes_are_those_that_the_folder_asked_for(tmp_path, monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_NODELIST", raising=False)
+    PairFolder(tmp_path).begin(Asked(("n2", "n1", "n3")))
+    assert nodes_to_check(None, tmp_path) == ["n2", "n1", "n3"]
+    assert nodes_to_check(("n4", "n5"), tmp_path) == ["n4", "n5"]
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-4]")
+    assert nodes_to_check(None, tmp_path) == ["n2", "n1", "n3"]
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[6-7]")
+    assert nodes_to_check(None, tmp_path) == ["n6", "n7"]
+
+
+def test_a_kept_check_is_judged_again_and_another_folder_is_refused(tmp_path):
+    result = CliRunner().invoke(main, ["health", "--from", str(tmp_path)])
+    assert (
+        result.exit_code == 2 and "holds no check; expected the folder of a check, or a CSV of pairs" in result.output
+    )
+    PairFolder(tmp_path / "kept").begin(Asked(("n1", "n2", "n3", "n4")))
+    result = CliRunner().invoke(main, ["health", "--from", str(tmp_path / "kept")])
+    assert result.exit_code == 0 and "6 pairs are not measured" in result.stdout, result.output
 
 
 def rows_of(folder) -> list[dict]:

@@ -103,4 +103,12 @@ def test_a_list_of_failures_without_known_pairs_is_refused(tmp_path, text, said)
 
 def test_a_line_without_a_value_is_a_failed_pair(tmp_path):
     found = read_pair_tables(write(tmp_path, "source,dest,bw,failure\nn1,n2,,\nn1,n3,4,\nn2,n3,,gone\n"))
-    assert found.failed == {frozenset(("n1", "n2")): "no value in line 2", frozenset(("n2", "n3")): "gone"}
+    assert found.failed == {frozenset(("n1", "n2")): "no value, line 2", frozenset(("n2", "n3")): "gone, line 4"}
+
+
+def test_a_failure_says_in_which_of_how_many_tests(tmp_path):
+    path = write(tmp_path, "source,dest,test,bw\nn1,n2,a,3\nn1,n2,b,\nn1,n3,a,\nn1,n3,b,\nn2,n3,a,1\nn2,n3,b,1\n")
+    assert read_pair_tables(path).failed == {
+        frozenset(("n1", "n2")): "in b (1 of 2 tests), line 3",
+        frozenset(("n1", "n3")): "in a; b (2 of 2 tests), line 4 and 1 more",
+    }

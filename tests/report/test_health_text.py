@@ -1,11 +1,11 @@
-"""What a check says in words, and its table: suspects first, silence as a sentence."""
+"""What a check says in words: a summary, suspects, silence as a sentence."""
 
 import numpy as np
 import pytest
 
 from allreduce_bench.evaluation.node_health import health_of
 from allreduce_bench.evaluation.node_pairs import PairTable
-from allreduce_bench.report.health_text import health_lines, health_sentences
+from allreduce_bench.report.health_text import MOST_LINKS, health_sentences
 
 
 def table(nodes: int, slow: int | None = None, link: float = 0.0, name="bandwidth") -> PairTable:
@@ -26,6 +26,7 @@ def health(*tables, failed=None):
 
 def test_a_slow_node_and_a_link_that_is_slow_one_way():
     assert health_sentences(health(table(9, slow=4, link=np.log(4)))) == [
+        "1 bad node: n4. 1 slow link",
         "node n4: slow in bandwidth: its pairs take 2.00 times as long as those of the other nodes (z = 69.3)",
         "link n0+n1: slow in bandwidth: 2.00 times as long as its nodes take with others (z = 69.3), "
         "4.00 times as long from n0 to n1 as back",
@@ -57,6 +58,7 @@ def test_what_too_few_nodes_cannot_show_is_said(nodes, said):
 def test_failed_pairs_are_said_with_their_reasons():
     failed = {("n3", f"n{number}"): "no answer" for number in (0, 1, 2, 4, 5, 6, 7, 8)} | {("n1", "n2"): "died"}
     said = health_sentences(health(table(9), failed=failed))
+    assert said.pop(0) == "1 bad node: n3. no node and no link is slower than its peers by 20% or more. 1 failed link"
     assert said[0].startswith("node n3: 8 of its 8 pairs failed, of 9 failed pairs in all; chance explains 2.0 (p = ")
     assert said[0].endswith("; the first: no answer") and said[1] == "link n1+n2 failed: died"
 
@@ -69,6 +71,7 @@ def test_a_group_and_what_is_left_or_cleared():
     np.fill_diagonal(logs, np.nan)
     found = health(PairTable("latency", tuple(f"n{number}" for number in range(9)), logs, "us", False))
     said = health_sentences(found._replace(cleared=2, left=1))
+    assert said.pop(0) == "3 nodes form a slow group in latency"
     assert said[0].startswith(
         "latency: 3 of 9 nodes are slower than the others (n0, n1, n2); so many are rather a group"
     )
@@ -78,15 +81,21 @@ def test_a_group_and_what_is_left_or_cleared():
     ]
 
 
-def test_the_table_has_the_suspects_first_and_the_matrix_of_few_nodes():
-    lines = health_lines(health(table(4, slow=2), failed={("n0", "n1"): "gone"}))
-    assert lines[0].split() == ["node", "bandwidth", "z", "failed", "pairs", "state"]
-    assert lines[1].split()[:2] == ["n2", "2.00"] and lines[1].endswith("slow: bandwidth")
-    assert lines[5] == "" and lines[6].startswith("bandwidth: time over the median, which is ")
-    assert lines[7].split() == ["from", "/", "to", "n0", "n1", "n2", "n3"]
-    assert lines[-2].split()[0] == "n2" and "." in lines[-2].split()
+def test_a_link_is_one_line_with_all_tests_in_which_it_is_slow_and_the_worst_come_first():
+    first, second = table(9, link=np.log(4), name="a"), table(9, link=np.log(9), name="b")
+    second.log_time[5, 6] = np.log(16)
+    assert health_sentences(health(first, second))[:3] == [
+        "2 slow links",
+        "link n5+n6: slow in b: 4.00 times as long as its nodes take with others (z = 138.6), 16.00 times as long "
+        "from n5 to n6 as back",
+        "link n0+n1: slow in 2 tests: 3.00 times as long as its nodes take with others in b (z = 109.9), 9.00 times as "
+        "long from n0 to n1 as back; 2.00 times in a (z = 69.3)",
+    ]
 
 
-def test_of_many_nodes_those_without_findings_are_counted():
-    lines = health_lines(health(table(50, slow=20)))
-    assert lines[1].startswith("n20 ") and lines[-1] == "and 18 nodes without findings" and len(lines) == 34
+def test_the_rest_of_many_links_is_counted_unless_all_are_asked_for():
+    pairs = [(f"n{number}", f"n{number + 1}") for number in range(12)]
+    found = health(table(13), failed=dict.fromkeys(pairs, "gone"))
+    said = health_sentences(found)
+    assert len(said) == 1 + MOST_LINKS + 1 and said[-1] == "2 more failed links; --all names every link"
+    assert len(health_sentences(found, every_link=True)) == 1 + 12

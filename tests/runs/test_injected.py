@@ -10,6 +10,7 @@ from allreduce_bench.runs.injected import (
     longest_phase_s,
     parse_arrivals,
     parse_late_by,
+    parse_phase,
     parse_slowdown,
     slowdown_of,
 )
@@ -85,7 +86,7 @@ def test_other_patterns_are_refused(words, found):
         ("1x", "1x", (1.0, None)),
         (" 0.50 x", "0.5x", (0.5, None)),
         ("1ms", "0.001s", (None, 0.001)),
-        ("2", "2s", (None, 2.0)),
+        ("2s", "2s", (None, 2.0)),
     ],
 )
 def test_a_lateness_is_a_factor_or_a_time(words, kept, meaning):
@@ -93,9 +94,15 @@ def test_a_lateness_is_a_factor_or_a_time(words, kept, meaning):
     assert late_by_of(kept) == meaning
 
 
-@pytest.mark.parametrize("words", ["0x", "0s", "x", "soon", "-1ms", ""])
+def test_a_phase_of_work_has_a_unit():
+    assert parse_phase("20ms") == 0.02 and parse_phase("1m30s") == 90 and parse_phase("0") == 0
+    with pytest.raises(ValueError, match="'20' has no unit; expected such as 20ms, 20us or 20s"):
+        parse_phase("20")
+
+
+@pytest.mark.parametrize("words", ["0x", "0s", "x", "soon", "-1ms", "2", ""])
 def test_other_lateness_is_refused(words):
-    with pytest.raises(ValueError, match="is not a lateness; expected a time above 0"):
+    with pytest.raises(ValueError, match="is not a lateness; expected a time with its unit"):
         parse_late_by(words)
 
 
