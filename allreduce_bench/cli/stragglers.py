@@ -82,7 +82,7 @@ def _named(sources: tuple[Path, ...], communicator: str | None, step_s: float | 
         found = sources_of(sources, communicator, step_s)
     for warning in log_warnings:
         talk(f"{'note' if issubclass(warning.category, LogNote) else 'warning'}: {warning.message}")
-    return [Named(source.path, source.kind, judged(source.what, source.arrivals, source.machines)) for source in found]
+    return [Named(source.path, source.kind, judged(*source[2:])) for source in found]
 
 
 def _write_trace(named: "list[Named]", path: Path) -> None:

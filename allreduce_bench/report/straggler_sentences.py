@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import NamedTuple
 
+from ..evaluation.joined_arrivals import Injected
 from ..evaluation.node_states import NodeState
 from ..lateness.arrivals import Arrivals
 from ..lateness.stragglers import (
@@ -20,6 +21,7 @@ from .straggler_silence import percent, silence_sentences, stall_words
 
 LEAST_P = 1e-9  # a smaller p-value is not told apart
 MINUTE_S, HOUR_S = 60.0, 3600.0
+NOT_INJECTED = Injected()
 MOST_SUSPECTS = 4  # that have sentences of their own
 
 HOW_TO_MEASURE = (
@@ -35,15 +37,41 @@ class Judged(NamedTuple):
     arrivals: Arrivals
     report: StragglerReport
     machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
+    injected: Injected = NOT_INJECTED  # what the run made late on purpose
 
 
-def judged(what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = ()) -> Judged:
+def judged(
+    what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
+) -> Judged:
     """The arrivals with their report."""
-    return Judged(what, arrivals, straggler_report(arrivals), machines)
+    return Judged(what, arrivals, straggler_report(arrivals), machines, injected)
 
 
 def verdict_sentences(judged: Judged) -> list[str]:
-    """The verdict, its reasons and its price; one sentence each, the verdict first."""
+    """The verdict, what was injected, its reasons and its price; one sentence each, the verdict first."""
+    first, *rest = _found_sentences(judged)
+    return [first, *injected_sentences(judged), *rest]
+
+
+def injected_sentences(judged: Judged) -> list[str]:
+    """What the run made late on purpose, and whether it is found; nothing where it did not."""
+    injected, report = judged.injected, judged.report
+    if injected.pattern:
+        return [f"delays were injected: --arrival {injected.pattern}"]
+    suspects = {rank for suspect in report.suspects for rank in suspect.ranks}
+    others = max((state.others for state in judged.machines), default=0.0)
+    said = []
+    for rank, share in injected.slowdowns:
+        late_s = share * injected.compute_s
+        of_step = f", {percent(late_s / report.undisturbed_s)} of a step" * isfinite(report.undisturbed_s)
+        found = "found" if rank in suspects else "not found"
+        if rank not in suspects and others >= DISTURBED:
+            found += f": other processes used {percent(others)} of the cores"
+        said.append(f"injected: rank {rank} by {format_time(late_s)}{of_step}; {found}")
+    return said
+
+
+def _found_sentences(judged: Judged) -> list[str]:
     report = judged.report
     if report.silence:
         return [*silence_sentences(judged.arrivals, report), *_wait_sentences(report)]
@@ -125,7 +153,7 @@ def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
 def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     """What the kernel of its node counted, where that stands out."""
     state = judged.machines[suspect.node] if suspect.node < len(judged.machines) else NodeState()
-    if not state.is_noteworthy:
+    if judged.injected.pattern or not state.is_noteworthy:
         return []
     said = [
         f"its CPUs were throttled (heat or power), up to {state.throttled} times per core" * bool(state.throttled),

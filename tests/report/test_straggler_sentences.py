@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from made_arrivals import arrivals, judgement
 
+from allreduce_bench.evaluation.joined_arrivals import Injected
 from allreduce_bench.evaluation.node_states import NodeState
 from allreduce_bench.lateness.arrivals import Arrivals
 from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
@@ -15,6 +16,7 @@ from allreduce_bench.report.straggler_sentences import (
     since_words,
     verdict_sentences,
 )
+from allreduce_bench.runs.injected import Slowdown
 
 
 def test_a_slow_rank_is_named_with_its_price():
@@ -111,6 +113,21 @@ def test_why_suspects_are_no_cause():
     said = verdict_sentences(partly)
     assert any("all suspects explain 50 % of the lasting wait, and 80 % is the least" in sentence for sentence in said)
     assert "50 % of the lasting wait is unexplained" in said
+
+
+def test_what_was_injected_is_told_and_whether_it_is_found():
+    injected = Injected((Slowdown(5, 0.12), Slowdown(2, 0.03)), 1.0)
+    made = judgement()._replace(injected=injected, machines=(NodeState(others=0.86), NodeState()))
+    first, found, missed, *_ = verdict_sentences(made)
+    assert first.startswith("rank 5") and found.startswith("injected: rank 5 by 120 ms, 1")
+    assert found.endswith(" % of a step; found")
+    assert missed.endswith(" % of a step; not found: other processes used 86 % of the cores")
+
+
+def test_injected_delays_are_not_blamed_on_other_processes():
+    hot = judgement()._replace(injected=Injected(pattern="ramp"), machines=(NodeState(others=0.9),) * 2)
+    said = verdict_sentences(hot)
+    assert said[1] == "delays were injected: --arrival ramp" and not any("other processes" in one for one in said)
 
 
 def test_what_remains_is_random_and_no_contradiction():
