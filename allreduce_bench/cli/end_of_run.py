@@ -50,11 +50,12 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
 def _tell_stragglers(folder: RunFolder) -> None:
     """Print who arrived late, or why nobody is named."""
     from ..evaluation.joined_arrivals import of_run
-    from ..report.straggler_sentences import judged, verdict_sentences
+    from ..report.straggler_sentences import injected_sentences, judged, verdict_sentences
     from .terminal import echo_wrapped
 
     parts = [judged(*part) for part in of_run(folder)]
-    echo_wrapped(f"{part.what}: {sentence}" for part in parts for sentence in verdict_sentences(part)[:1])
+    told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
+    echo_wrapped(f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences)
 
 
 def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: bool) -> str:

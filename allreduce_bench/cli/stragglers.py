@@ -71,8 +71,8 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
 
 
 def _named(sources: tuple[Path, ...], communicator: str | None, step_s: float | None) -> "list[Named]":
-    """What the arrivals of all sources say; what was left out of them is told on stderr."""
-    from ..importers import LogWarning
+    """What the arrivals of all sources say; what was left out of them, and what else they tell, goes to stderr."""
+    from ..importers import LogNote, LogWarning
     from ..importers.arrival_sources import sources_of
     from ..report.formats.stragglers import Named
     from ..report.straggler_sentences import judged
@@ -81,8 +81,8 @@ def _named(sources: tuple[Path, ...], communicator: str | None, step_s: float | 
         warnings.simplefilter("always", LogWarning)
         found = sources_of(sources, communicator, step_s)
     for warning in log_warnings:
-        talk(f"warning: {warning.message}")
-    return [Named(source.path, source.kind, judged(source.what, source.arrivals, source.machines)) for source in found]
+        talk(f"{'note' if issubclass(warning.category, LogNote) else 'warning'}: {warning.message}")
+    return [Named(source.path, source.kind, judged(*source[2:])) for source in found]
 
 
 def _write_trace(named: "list[Named]", path: Path) -> None:

@@ -8,9 +8,18 @@ import numpy as np
 
 from ..lateness.arrivals import Arrivals
 from ..runs.folder import RunFolder
+from ..runs.injected import Slowdown, slowdown_of
 from ..units import in_ranks
 from .arrivals import RunArrivals, arrivals_of_run
 from .node_states import NodeState, node_states
+
+
+class Injected(NamedTuple):
+    """What a run made late on purpose."""
+
+    slowdowns: tuple[Slowdown, ...] = ()  # ranks whose phase of work was longer
+    compute_s: float = 0.0  # the phase of work of the others
+    pattern: str = ""  # by which ranks entered late
 
 
 class JoinedArrivals(NamedTuple):
@@ -19,6 +28,7 @@ class JoinedArrivals(NamedTuple):
     what: str  # of what they are: `8 ranks`, `8 ranks, --arrival ramp`
     arrivals: Arrivals
     machines: tuple[NodeState, ...]  # of each node
+    injected: Injected = Injected()
 
 
 def of_run(folder: RunFolder) -> list[JoinedArrivals]:
@@ -26,6 +36,8 @@ def of_run(folder: RunFolder) -> list[JoinedArrivals]:
 
     Empty: the run was measured without --compute and --arrival.
     """
+    plan = folder.plan()
+    slowdowns = tuple(map(slowdown_of, plan.inject_slowdown))
     groups: dict[tuple, list[RunArrivals]] = defaultdict(list)
     for one in arrivals_of_run(folder):
         pattern = str(one.cell.get("arrival") or "")
@@ -35,6 +47,7 @@ def of_run(folder: RunFolder) -> list[JoinedArrivals]:
             ", ".join(filter(None, [in_ranks([len(node_of)]), pattern and f"--arrival {pattern}"])),
             joined(of_group),
             node_states((facts for facts in folder.attempts() if facts["ranks"] == len(node_of)), node_of),
+            Injected(slowdowns, plan.compute_s, pattern),
         )
         for (pattern, node_of, _), of_group in groups.items()
     ]

@@ -10,6 +10,17 @@ folder), `merge` (several runs as one). Who arrives late: `inspector_lines`, `in
 from .keep import keep
 from .points import points
 from .reading import parts_of_logs, read, recognise
-from .row import Asked, Imported, LogError, LogWarning
+from .row import Asked, Imported, LogError, LogNote, LogWarning
 
-__all__ = ["Asked", "Imported", "LogError", "LogWarning", "keep", "parts_of_logs", "points", "read", "recognise"]
+__all__ = [
+    "Asked",
+    "Imported",
+    "LogError",
+    "LogNote",
+    "LogWarning",
+    "keep",
+    "parts_of_logs",
+    "points",
+    "read",
+    "recognise",
+]

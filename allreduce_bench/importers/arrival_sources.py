@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..evaluation.joined_arrivals import of_run
+from ..evaluation.joined_arrivals import Injected, of_run
 from ..evaluation.node_states import NodeState
 from ..lateness.arrivals import Arrivals
 from ..runs.arrival_trace import read_trace
@@ -33,6 +33,7 @@ class Source(NamedTuple):
     what: str  # of what they are: a cell of a run, a communicator; empty: all that there is
     arrivals: Arrivals
     machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
+    injected: Injected = Injected()
 
 
 def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:

@@ -11,7 +11,7 @@ import numpy as np
 from ..lateness.arrivals import Arrivals
 from ..units import MAX_RANKS
 from .lines import LogLine, dropped, lines_of
-from .row import LogError, LogWarning
+from .row import LogError, LogNote
 from .values import printable
 
 SCHEMA = "allreduce-bench-steps-1"
@@ -36,7 +36,7 @@ def sessions(path: Path, text: str) -> list[Arrivals]:
                 found[-1].take(record)
             elif record.get("kind") == "stall" and not record.get("is_over"):
                 stall = f"{path}, line {line.number}: the monitor noticed that no step ended"
-                warnings.warn(stall, LogWarning, stacklevel=2)
+                warnings.warn(stall, LogNote, stacklevel=2)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise LogError(
                 f"{path}, line {line.number}: {printable(str(error))[:80]}; expected a line of {SCHEMA}"

@@ -20,6 +20,10 @@ class LogWarning(UserWarning):
     """Something in a log that was left out, with file and line."""
 
 
+class LogNote(LogWarning):
+    """Something that a log tells beside times; nothing was left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What the user says beside the logs; None: nothing. What a log says itself goes before it."""

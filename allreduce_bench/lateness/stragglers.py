@@ -9,21 +9,24 @@ from .attribution import Attribution, attribution
 from .binomial import chance_of_at_least
 from .job import Job, job_of
 from .localise import Late, localise
+from .single_stall import Stall, single_stall
 from .slow_units import CLOCK_ERRORS, FEWEST_STEPS, LEAST_SLOWER, nobody
-from .what_if import mean_wait_s
+from .what_if import earlier_s, mean_wait_s, replaced
 
 RANK, NODE = "rank", "node"  # kinds of suspects
 
 ONE_RANK = "one rank"  # nobody to compare with
+NO_READY_TIMES = "no ready times"  # only the durations of steps are known
 TOO_FEW_STEPS = "too few steps"
 BELOW_CLOCK = "below clock"  # the clocks of the ranks cannot be compared well enough
 SMALL_WAIT = "small wait"  # ranks wait too little to look for a cause
 BELOW_NOISE = "below noise"  # ranks wait by chance, now for one and now for another
-NO_SINGLE_CAUSE = "no single cause"  # ranks differ lastingly, and none of them stands out
+NO_SINGLE_CAUSE = "no single cause"  # ranks differ lastingly or arrive last too often for chance, and none stands out
 
 LEAST_WAIT = 0.1  # of the steps of a suspect: what those who wait must wait, in the mean, before it is called the cause
 LEAST_LASTING = 0.01  # of the time of these steps: the part of the wait that lasts
 LEAST_EXPLAINED = 0.8  # of the lasting wait
+SELDOM_BY_CHANCE = 1e-6  # a rank with a smaller p-value arrives last more often than chance
 NOTHING = Attribution(0.0, 0.0, (), (), 0.0)
 
 
@@ -40,6 +43,9 @@ class Suspect(NamedTuple):
     explains_share: float  # of the lasting wait
     cost_share: float  # of the time of all steps: what is saved where its arrivals are replaced by the others' median
     saved_s: float  # the same in seconds, over all steps
+    step_with_s: float  # median of the steps in which it was slow
+    step_without_s: float  # the same steps replayed with its arrivals replaced
+    caused_s: float  # in these steps: the sum over those that it ended of the distance to the second last
     from_step: int  # the first step in which it was slow
     to_step: int  # the step after the last one
     waiting_share: float  # of its steps: what the others wait for the last rank, in the mean
@@ -71,6 +77,13 @@ class StragglerReport(NamedTuple):
     silence: str  # a code of above; empty where there are suspects
     clock_share: float  # three clock errors, of `undisturbed_s`: no smaller lateness is claimed
     noise_share: float  # the least lateness that noise lets tell, of `undisturbed_s`
+    stall: Stall | None  # one step that makes most of the waiting
+
+    @property
+    def often_last(self) -> tuple[int, ...]:
+        """The ranks that arrive last more often than chance lets them, the most frequent first."""
+        too_often = np.flatnonzero(np.nan_to_num(self.p_value, nan=1.0) < SELDOM_BY_CHANCE)
+        return tuple(sorted(too_often.tolist(), key=lambda rank: -int(self.last_count[rank])))
 
     @property
     def causes(self) -> tuple[Suspect, ...]:
@@ -112,8 +125,9 @@ def straggler_report(arrivals: Arrivals) -> StragglerReport:
         silence="",
         clock_share=CLOCK_ERRORS * job.clock_error_s / job.undisturbed_s,
         noise_share=stands.noise_s / job.undisturbed_s,
+        stall=single_stall(job),
     )
-    return report._replace(silence=_silence(report))
+    return report._replace(silence=_silence(report, bool(np.isfinite(arrivals.ready_s).any())))
 
 
 def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect, ...]:
@@ -134,7 +148,11 @@ def _suspects(job: Job, late: list[Late], weighed: Attribution) -> tuple[Suspect
 def _suspect(job: Job, late: Late, weighed: Attribution, number: int) -> Suspect:
     period = late.period
     steps = slice(period.from_step, period.to_step)
-    trials, count = int(job.used[steps].sum()), int(np.isin(job.waiting.last[steps], period.ranks).sum())
+    is_last = np.isin(job.waiting.last[steps], period.ranks)
+    trials, count = int(job.used[steps].sum()), int(is_last.sum())
+    step_s, ready_s, used = job.step_s[steps], job.ready_s[steps], job.used[steps]
+    of_period = period._replace(from_step=0, to_step=len(step_s))
+    without_s = step_s - earlier_s(ready_s, replaced(ready_s, [of_period]))
     return Suspect(
         kind=NODE if late.is_node else RANK,
         ranks=period.ranks,
@@ -146,6 +164,9 @@ def _suspect(job: Job, late: Late, weighed: Attribution, number: int) -> Suspect
         explains_share=weighed.explained[number],
         cost_share=weighed.saved_s[number] / job.all_s,
         saved_s=weighed.saved_s[number],
+        step_with_s=float(np.median(step_s[used])),
+        step_without_s=float(np.median(without_s[used])),
+        caused_s=float(job.waiting.caused_s[steps][is_last].sum()),
         from_step=period.from_step,
         to_step=period.to_step,
         waiting_share=job.waiting_share(steps),
@@ -153,16 +174,19 @@ def _suspect(job: Job, late: Late, weighed: Attribution, number: int) -> Suspect
     )
 
 
-def _silence(report: StragglerReport) -> str:
+def _silence(report: StragglerReport, has_ready_times: bool) -> str:
     """Why nobody is named; empty where there are suspects."""
     if report.suspects:
         return ""
     if report.ranks < 2:
         return ONE_RANK
+    if not has_ready_times and len(report.skew_s):
+        return NO_READY_TIMES
     if report.steps < FEWEST_STEPS:
         return TOO_FEW_STEPS
     if report.clock_share > LEAST_SLOWER and not np.nanmax(report.slower_by) >= report.clock_share:
         return BELOW_CLOCK
     if report.waiting_share < LEAST_WAIT:
         return SMALL_WAIT
-    return NO_SINGLE_CAUSE if report.lasting_share >= 0.5 * report.wait_share else BELOW_NOISE
+    lasts = report.lasting_share >= 0.5 * report.wait_share
+    return NO_SINGLE_CAUSE if lasts or report.often_last else BELOW_NOISE

@@ -46,7 +46,12 @@ def replaced(ready_s: np.ndarray, periods: Iterable[Lateness]) -> np.ndarray:
 
 def saved_s(ready_s: np.ndarray, instead_s: np.ndarray) -> float:
     """By how much earlier all steps together end with other arrivals, seconds; both float64 [step, rank]."""
-    return float((_last(ready_s) - _last(instead_s)).sum())
+    return float(earlier_s(ready_s, instead_s).sum())
+
+
+def earlier_s(ready_s: np.ndarray, instead_s: np.ndarray) -> np.ndarray:
+    """float64 [step]: by how much earlier each step ends with other arrivals, seconds."""
+    return _last(ready_s) - _last(instead_s)
 
 
 def mean_wait_s(ready_s: np.ndarray) -> float:

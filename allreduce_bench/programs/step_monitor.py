@@ -12,13 +12,14 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..units import parse_duration
+from . import words
 from .blocks import HEAD, START, Block, block_of, empty_row
 from .carrier import transport_of
 from .common_clock import CommonClock, error_of_two
 from .observer import Job, Observer
+from .output import say
 from .transport import Gathering, StepMonitorError, Transport
 from .watchdog import Progress, watchdog_of
-from .words import MOST_NAMED
 
 MOST_EVERY = 10_000  # steps of a block
 FEWEST, MOST, BLOCK_S = 10, 100, 1.0  # of a block where the user does not say it: as many steps as take so long
@@ -68,6 +69,7 @@ class StepMonitor:
         self._progress = Progress(_checked_duration(stall_after))
         self._transport: Transport | None = None
         self._ended = ""  # why `step` has no meaning any more
+        self._is_twice_told = False
         self._count = 0  # steps of this rank in the row
         self._pending: Gathering | None = None
         self._first_step, self._end_s, self._compared = 0, nan, 0.0
@@ -82,7 +84,7 @@ class StepMonitor:
         ]
         if len({its.every for its in ranks}) > 1:
             transport.free()  # all ranks see it, and leave
-            values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[:MOST_NAMED]))
+            values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[: words.MOST_NAMED]))
             raise StepMonitorError(f"StepMonitor: every must be the same on all ranks, and is {values}")
         kernels = [its.kernel or f"rank {rank}" for rank, its in enumerate(ranks)]
         self._leader_of = [kernels.index(kernel) for kernel in kernels]
@@ -101,15 +103,14 @@ class StepMonitor:
         return self
 
     def ready(self) -> None:
-        """This rank is ready for the collective call of this step."""
+        """This rank is ready for the collective call of this step; called again, the last call counts."""
         now = perf_counter()
         if self._transport is None:
             self._refuse()
         progress = self._progress
-        if progress.is_ready:
-            raise StepMonitorError(
-                f"step {progress.steps}: ready() came twice; call it once in each step, before step()"
-            )
+        if progress.is_ready and not self._is_twice_told:
+            self._is_twice_told = True
+            say(words.twice_sentence(progress.steps, self._transport.rank))
         if progress.steps and not progress.says_ready:
             raise StepMonitorError(
                 f"step {progress.steps}: ready() came, and not in earlier steps; call it in all or in none"

@@ -63,6 +63,11 @@ def unasked_sentence(unasked: Unasked, name: Callable[[int], str]) -> str:
     )
 
 
+def twice_sentence(step: int, rank: int) -> str:
+    """One rank calls ready() several times in a step; said once."""
+    return f"step {step}: rank {rank} called ready() twice; the last call counts. Call it once in each step"
+
+
 def unwritten_sentence(path: object, error: OSError) -> str:
     """A file cannot be written; said once."""
     return f"cannot write '{path}': {error.strerror or error}; the program goes on without this file"

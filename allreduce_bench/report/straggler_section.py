@@ -3,11 +3,12 @@
 from typing import Any
 
 from ..evaluation.joined_arrivals import of_run
+from ..runs.cell import NATIVE
 from ..runs.folder import RunFolder
 from .figures.arrivals import draw_arrivals
 from .pictures import Picture
 from .straggler_sentences import Judged, judged, verdict_sentences
-from .straggler_table import HEAD, rank_rows
+from .straggler_table import rank_rows, table_head
 
 MOST_PARTS = 8  # of a run, such as numbers of ranks and patterns, that are shown
 STEM = "arrivals"  # of the files of a figure
@@ -16,11 +17,13 @@ STEM = "arrivals"  # of the files of a figure
 def straggler_section(folder: RunFolder) -> dict[str, Any]:
     """The page's values: `stragglers`, a part for each number of ranks and each pattern, and their pictures in order.
 
+    `stragglers_first`: one algorithm was measured, so that who is late is the first question.
     Empty for a run that was measured without --compute and --arrival. Raises RunError.
     """
     parts = [judged(*part) for part in of_run(folder)[:MOST_PARTS]]
     pictures = [picture for number, part in enumerate(parts, start=1) if (picture := _picture(part, number))]
     return {
+        "stragglers_first": sum(name != NATIVE for name in folder.plan().algorithms) <= 1,
         "stragglers": [_part(part, number) for number, part in enumerate(parts, start=1)],
         "straggler_pictures": pictures,
     }
@@ -33,7 +36,7 @@ def _part(part: Judged, number: int) -> dict[str, Any]:
         "what": part.what,
         "lead": lead,
         "sentences": rest,
-        "head": HEAD,
+        "head": table_head(part),
         "rows": rows,
         "left": left,
         "stem": _stem(number),

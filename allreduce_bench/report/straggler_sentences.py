@@ -1,30 +1,27 @@
 """What arrivals say of ranks and nodes, in sentences: who is slow, what it costs, since when; or why nobody is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import isfinite
 from typing import NamedTuple
 
+from ..evaluation.joined_arrivals import Injected
 from ..evaluation.node_states import NodeState
 from ..lateness.arrivals import Arrivals
 from ..lateness.stragglers import (
-    BELOW_CLOCK,
-    BELOW_NOISE,
     LEAST_EXPLAINED,
     LEAST_WAIT,
-    NO_SINGLE_CAUSE,
     NODE,
-    ONE_RANK,
-    SMALL_WAIT,
-    TOO_FEW_STEPS,
     StragglerReport,
     Suspect,
     straggler_report,
 )
 from ..machine.core_load import DISTURBED, LOW_CLOCK
 from ..units import format_ranges, format_time, three_digits
+from .straggler_silence import percent, silence_sentences, stall_words
 
 LEAST_P = 1e-9  # a smaller p-value is not told apart
 MINUTE_S, HOUR_S = 60.0, 3600.0
+NOT_INJECTED = Injected()
 MOST_SUSPECTS = 4  # that have sentences of their own
 
 HOW_TO_MEASURE = (
@@ -40,28 +37,54 @@ class Judged(NamedTuple):
     arrivals: Arrivals
     report: StragglerReport
     machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
+    injected: Injected = NOT_INJECTED  # what the run made late on purpose
 
 
-def judged(what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = ()) -> Judged:
+def judged(
+    what: str, arrivals: Arrivals, machines: tuple[NodeState, ...] = (), injected: Injected = NOT_INJECTED
+) -> Judged:
     """The arrivals with their report."""
-    return Judged(what, arrivals, straggler_report(arrivals), machines)
+    return Judged(what, arrivals, straggler_report(arrivals), machines, injected)
 
 
 def verdict_sentences(judged: Judged) -> list[str]:
-    """The verdict, its reasons and its price; one sentence each, the verdict first."""
+    """The verdict, what was injected, its reasons and its price; one sentence each, the verdict first."""
+    first, *rest = _found_sentences(judged)
+    return [first, *injected_sentences(judged), *rest]
+
+
+def injected_sentences(judged: Judged) -> list[str]:
+    """What the run made late on purpose, and whether it is found; nothing where it did not."""
+    injected, report = judged.injected, judged.report
+    if injected.pattern:
+        return [f"delays were injected: --arrival {injected.pattern}"]
+    suspects = {rank for suspect in report.suspects for rank in suspect.ranks}
+    others = max((state.others for state in judged.machines), default=0.0)
+    said = []
+    for rank, share in injected.slowdowns:
+        late_s = share * injected.compute_s
+        of_step = f", {percent(late_s / report.undisturbed_s)} of a step" * isfinite(report.undisturbed_s)
+        found = "found" if rank in suspects else "not found"
+        if rank not in suspects and others >= DISTURBED:
+            found += f": other processes used {percent(others)} of the cores"
+        said.append(f"injected: rank {rank} by {format_time(late_s)}{of_step}; {found}")
+    return said
+
+
+def _found_sentences(judged: Judged) -> list[str]:
     report = judged.report
     if report.silence:
-        return [f"no rank is named: {_SILENCE[report.silence](judged)}", *_wait_sentences(report)]
+        return [*silence_sentences(judged.arrivals, report), *_wait_sentences(report)]
     causes = report.causes
     named = causes or report.suspects[:1]
     told = [sentence for suspect in named[:MOST_SUSPECTS] for sentence in _suspect_sentences(suspect, judged)]
     if len(named) > MOST_SUSPECTS:
         told.append(f"{len(named) - MOST_SUSPECTS} more are named in the table")
     if len(causes) > 1:
-        told.append(f"without all of them steps would take {_percent(report.cost_share)} less time")
+        told.append(f"without all of them steps would take {percent(report.cost_share)} less time")
     if not causes:
         told.append(_why_no_cause(report))
-    return [*told, *_wait_sentences(report), *_rest_sentences(report)]
+    return [*told, *_wait_sentences(report), *_rest_sentences(report, len(named))]
 
 
 def _why_no_cause(report: StragglerReport) -> str:
@@ -69,13 +92,13 @@ def _why_no_cause(report: StragglerReport) -> str:
     explained = 1 - report.unexplained_share
     waiting_share = max(suspect.waiting_share for suspect in report.suspects)
     if waiting_share < LEAST_WAIT:
-        wait, least = _percent(waiting_share), _percent(LEAST_WAIT)
-        return f"it is not called a cause: ranks wait {wait} of the step for the last one, and {least} is the least"
+        wait, least = percent(waiting_share), percent(LEAST_WAIT)
+        return f"it is not called a cause: ranks wait {wait} of these steps for the last one, and {least} is the least"
     if explained < LEAST_EXPLAINED:
-        least = _percent(LEAST_EXPLAINED)
-        all_explain = f"all suspects explain {_percent(explained)} of the lasting wait"
+        least = percent(LEAST_EXPLAINED)
+        all_explain = f"all suspects explain {percent(explained)} of the lasting wait"
         return f"no cause is named: {all_explain}, and {least} is the least"
-    return f"it is not called a cause: all lasting waits are {_percent(report.lasting_share)} of the step"
+    return f"it is not called a cause: all lasting waits are {percent(report.lasting_share)} of the time of all steps"
 
 
 def name_of(suspect: Suspect, arrivals: Arrivals) -> str:
@@ -111,16 +134,18 @@ def idle_words(idle_rank_s: float) -> str:
 def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     report = judged.report
     who, since = name_of(suspect, judged.arrivals), since_words(suspect, judged)
-    chance = len(suspect.ranks) / report.ranks
-    last = " ".join(filter(None, [f"arrives last in {_percent(suspect.last_share)} of steps", since]))
-    by_chance = f"{_percent(chance)} would be chance, {p_words(suspect.p_value)}"
-    without_s = report.step_s * (1 - suspect.cost_share)
-    times = f"without it the median step takes {format_time(without_s)} instead of {format_time(report.step_s)}"
+    late = f"it is ready {format_time(suspect.slower_by * report.undisturbed_s)} later than the median rank"
+    of_step = f"{percent(suspect.slower_by)} of a step without late ranks ({format_time(report.undisturbed_s)})"
+    last = " ".join(filter(None, [f"arrives last in {percent(suspect.last_share)} of steps", since]))
+    by_chance = f"by chance it would be last in {percent(len(suspect.ranks) / report.ranks)} of steps"
+    with_s, without_s = format_time(suspect.step_with_s), format_time(suspect.step_without_s)
+    these = "of these steps " * bool(since)
     return [
-        f"{who} {last} and costs {_percent(suspect.cost_share)} of the step; {times},"
-        f" and all steps together {_duration(suspect.saved_s)} less",
-        f"it is {_percent(suspect.slower_by)} slower than the median rank (robust z {suspect.z:.3g}; {by_chance})"
-        f" and explains {_percent(suspect.explains_share)} of the lasting wait",
+        f"{who} {last} and costs {percent(suspect.cost_share)} of the time of all steps; without it the median step"
+        f" {these}takes {without_s} instead of {with_s}, and all steps together {_duration(suspect.saved_s)} less",
+        f"{late}: {of_step}; robust z {suspect.z:.3g}; {by_chance}, {p_words(suspect.p_value)}",
+        f"it explains {percent(suspect.explains_share)} of the lasting wait: of the waits that stem from a rank that"
+        " is late in most steps",
         *_machine_sentences(suspect, judged),
     ]
 
@@ -128,13 +153,13 @@ def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
 def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     """What the kernel of its node counted, where that stands out."""
     state = judged.machines[suspect.node] if suspect.node < len(judged.machines) else NodeState()
-    if not state.is_noteworthy:
+    if judged.injected.pattern or not state.is_noteworthy:
         return []
     said = [
         f"its CPUs were throttled (heat or power), up to {state.throttled} times per core" * bool(state.throttled),
-        f"a busy core ran at {_percent(state.clock)} of its top frequency" * (state.clock < LOW_CLOCK),
-        f"other processes used {_percent(state.others)} of its hardware threads" * (state.others >= DISTURBED),
-        f"the hypervisor took {_percent(state.stolen)} of their time" * (state.stolen >= DISTURBED),
+        f"a busy core ran at {percent(state.clock)} of its top frequency" * (state.clock < LOW_CLOCK),
+        f"other processes used {percent(state.others)} of its hardware threads" * (state.others >= DISTURBED),
+        f"the hypervisor took {percent(state.stolen)} of their time" * (state.stolen >= DISTURBED),
     ]
     return [f"on its node, while ranks ran: {'; '.join(filter(None, said))}"]
 
@@ -142,79 +167,21 @@ def _machine_sentences(suspect: Suspect, judged: Judged) -> list[str]:
 def _wait_sentences(report: StragglerReport) -> list[str]:
     if not isfinite(report.idle_rank_s) or report.idle_rank_s <= 0:
         return []
-    share = f" ({_percent(report.wait_share)} of the time of all ranks)" if isfinite(report.wait_share) else ""
+    share = f" ({percent(report.wait_share)} of the time of all ranks)" if isfinite(report.wait_share) else ""
     return [f"all ranks together waited {idle_words(report.idle_rank_s)}{share} in {report.steps} steps"]
 
 
-def _rest_sentences(report: StragglerReport) -> list[str]:
+def _rest_sentences(report: StragglerReport, named: int) -> list[str]:
     """What has no cause."""
     by_chance = report.wait_share - report.lasting_share
-    rest = []
+    rest = [stall_words(report.stall)] if report.stall else []
     if report.unexplained_share >= 0.005:
-        rest.append(f"{_percent(report.unexplained_share)} of the lasting wait is unexplained")
+        rest.append(f"{percent(report.unexplained_share)} of the lasting wait is unexplained")
     if isfinite(by_chance) and by_chance > 0:
-        rest.append(f"{_percent(by_chance / report.wait_share)} of all waiting is chance: no rank causes it lastingly")
+        without = "it" if named == 1 else "them"
+        random = percent(by_chance / report.wait_share)
+        rest.append(f"{random} of the waiting would remain without {without}: it is random")
     return rest
-
-
-def _few_steps(judged: Judged) -> str:
-    return f"{judged.report.steps} steps are too few to tell a slow rank from chance"
-
-
-def _one_rank(judged: Judged) -> str:
-    return "one rank alone has nobody to be compared with"
-
-
-def _below_clock(judged: Judged) -> str:
-    error = format_time(judged.arrivals.clock_error_s)
-    share = _percent(judged.report.clock_share)
-    return (
-        f"the clocks of the ranks agree to {error} only; no rank is later than the others by three times that,"
-        f" {share} of the step"
-    )
-
-
-def _small_wait(judged: Judged) -> str:
-    return (
-        f"ranks wait {_percent(judged.report.waiting_share)} of the step for the last one; a cause is named where that"
-        f" is {_percent(LEAST_WAIT)} or more"
-    )
-
-
-def _below_noise(judged: Judged) -> str:
-    return (
-        f"ranks wait {_percent(judged.report.waiting_share)} of the step for the last one, but none is late so much"
-        f" and so steadily that it is not chance{_latest_words(judged)}"
-    )
-
-
-def _no_single_cause(judged: Judged) -> str:
-    return (
-        f"ranks wait {_percent(judged.report.waiting_share)} of the step and differ lastingly, but no rank and no node"
-        f" stands out from the others{_latest_words(judged)}"
-    )
-
-
-def _latest_words(judged: Judged) -> str:
-    """The rank that is the latest, and what would have to be exceeded."""
-    report = judged.report
-    late = [value if isfinite(value) else -1.0 for value in report.slower_by.tolist()]
-    most = max(late, default=-1.0)
-    if most <= 0:
-        return ""
-    words = f"; the latest, rank {late.index(most)}, is late by {_percent(most)}"
-    hidden = f", and what is below {_percent(report.noise_share)} is not told from noise"
-    return words + hidden * (most < report.noise_share)
-
-
-_SILENCE: dict[str, Callable[[Judged], str]] = {  # code -> why
-    TOO_FEW_STEPS: _few_steps,
-    ONE_RANK: _one_rank,
-    BELOW_CLOCK: _below_clock,
-    SMALL_WAIT: _small_wait,
-    BELOW_NOISE: _below_noise,
-    NO_SINGLE_CAUSE: _no_single_cause,
-}
 
 
 def _moment(step: int, arrivals: Arrivals) -> str:
@@ -228,14 +195,6 @@ def _moment(step: int, arrivals: Arrivals) -> str:
 
 def _ranks(ranks: Sequence[int]) -> str:
     return f"rank{'s' * (len(ranks) > 1)} {format_ranges(ranks)}"
-
-
-def _percent(share: float) -> str:
-    """`11.8 %`; below 1 % with one digit that counts."""
-    percent = 100 * share
-    if not isfinite(percent):
-        return "an unknown share"
-    return f"{percent:.0f} %" if percent >= 99.95 else f"{percent:.3g} %" if percent >= 1 else f"{percent:.1g} %"
 
 
 def _duration(seconds: float) -> str:

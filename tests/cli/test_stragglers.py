@@ -24,6 +24,12 @@ def test_the_lines_of_a_monitor(tmp_path):
     assert said.startswith(f"{path}\nrank  node") and "rank 5 on node n1 arrives last in 100 % of steps" in said
 
 
+def test_a_stall_that_the_monitor_noticed_is_no_warning(tmp_path):
+    path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
+    path.write_text(path.read_text() + '{"kind": "stall", "is_over": false}\n')
+    assert run(path).stderr.startswith("note: ") and "warning" not in run(path).stderr
+
+
 def test_status_1_only_where_it_is_wanted(tmp_path):
     slow = write_steps(tmp_path / "slow.jsonl", arrivals(by=0.3))
     run(slow)

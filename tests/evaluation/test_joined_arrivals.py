@@ -38,7 +38,8 @@ def test_an_imported_run_is_one_part_whatever_its_sizes(tmp_path):
             text.replace('"coll_sn":7,"coll_msg_size_bytes":1048576', '"coll_sn":7,"coll_msg_size_bytes":64')
         )
     keep(read(tmp_path / "job"), RunFolder(tmp_path / "run"), [], {})
-    ((what, arrivals, _),) = of_run(RunFolder(tmp_path / "run"))
+    ((what, arrivals, _, injected),) = of_run(RunFolder(tmp_path / "run"))
+    assert injected.slowdowns == () and injected.pattern == ""
     assert what == "8 ranks" and len(arrivals.step_s) == 19 and (np.diff(arrivals.begin_s) > 0).all()
 
 

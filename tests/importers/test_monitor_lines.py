@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from made_arrivals import arrivals, write_steps
 
-from allreduce_bench.importers import LogError, LogWarning
+from allreduce_bench.importers import LogError, LogNote, LogWarning
 from allreduce_bench.importers.monitor_lines import recognises, sessions
 
 
@@ -46,7 +46,7 @@ def test_steps_of_which_nothing_is_known_but_their_length(tmp_path):
 
 def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
     text = write_steps(tmp_path / "s.jsonl", arrivals(steps=40)).read_text()
-    with pytest.warns(LogWarning, match="line 5: the monitor noticed that no step ended"):
+    with pytest.warns(LogNote, match="line 5: the monitor noticed that no step ended"):
         sessions(tmp_path / "s.jsonl", text + '{"kind": "stall", "is_over": false}\n')
     with pytest.warns(LogWarning, match="line 3: cut off"):
         (session,) = sessions(tmp_path / "s.jsonl", "\n".join(text.splitlines()[:2]) + "\n" + text.splitlines()[2][:90])

@@ -7,6 +7,7 @@ from allreduce_bench.lateness.arrivals import Arrivals
 from allreduce_bench.lateness.stragglers import (
     BELOW_CLOCK,
     BELOW_NOISE,
+    NO_READY_TIMES,
     NO_SINGLE_CAUSE,
     NODE,
     ONE_RANK,
@@ -79,6 +80,9 @@ def test_a_rank_that_became_slow_and_recovered_has_its_period():
         suspect.is_cause and report.waiting_share < 0.1 < suspect.waiting_share
     )  # of all steps, not of those in which it was slow
     assert suspect.last_share > 0.95 and 190 < report.last_count[4] < 300
+    assert suspect.step_with_s == pytest.approx(1.3, abs=0.02)  # of these steps; the median of all steps is shorter
+    assert suspect.step_without_s == pytest.approx(1.04, abs=0.02) and report.step_s < 1.1
+    assert suspect.caused_s == pytest.approx(suspect.saved_s) and suspect.caused_s < report.caused_s[4]
 
 
 def test_a_node_whose_ranks_are_late_alike_is_named_instead_of_them():
@@ -131,6 +135,16 @@ def test_where_chance_makes_the_wait_a_slow_rank_is_named_and_is_no_cause():
     report = straggler_report(arrivals(128, [Slow((3,), 0.12)], noise=0.05, spikes=0.01))
     (suspect,) = report.suspects
     assert suspect.ranks == (3,) and not suspect.is_cause and suspect.cost_share < 0.02 < 0.5 < report.wait_share
+
+
+def test_ranks_that_are_last_too_often_are_no_chance():
+    report = straggler_report(arrivals(4, [Slow((2, 3), 0.3)]))
+    assert report.silence == NO_SINGLE_CAUSE and set(report.often_last) == {2, 3} and report.stall is None
+
+
+def test_without_ready_times_there_is_nothing_to_compare():
+    job = arrivals(4)
+    assert straggler_report(job._replace(ready_s=np.full((200, 4), np.nan))).silence == NO_READY_TIMES
 
 
 def test_too_little_to_compare():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.lateness.what_if import Lateness, mean_wait_s, moved_earlier, replaced, saved_s
+from allreduce_bench.lateness.what_if import Lateness, earlier_s, mean_wait_s, moved_earlier, replaced, saved_s
 
 READY_S = np.array([[1.0, 1.2, 5.0], [1.0, 1.2, 5.0], [1.0, 3.0, np.nan]])
 LATE = [Lateness((2,), 1, 3, 3.9)]
@@ -24,6 +24,7 @@ def test_arrivals_are_replaced_by_the_median_of_the_others():
 
 def test_a_step_ends_earlier_by_as_much_as_its_last_arrival():
     assert saved_s(READY_S, replaced(READY_S, LATE)) == pytest.approx(5.0 - 1.2)
+    assert earlier_s(READY_S, replaced(READY_S, LATE)).tolist() == pytest.approx([0.0, 3.8, 0.0])
     assert saved_s(np.full((2, 2), np.nan), np.full((2, 2), np.nan)) == 0.0
 
 

@@ -77,14 +77,15 @@ def test_arguments_without_a_meaning_are_refused(arguments, words):
     assert "\n" not in str(refused.value)
 
 
-def test_calls_without_a_meaning_are_one_sentence(alone):
+def test_calls_without_a_meaning_are_one_sentence(alone, capfd):
     step = StepMonitor(every=2)
     with pytest.raises(StepMonitorError, match="inside of its `with` only"):
         step()
     with step:
         step.ready()
-        with pytest.raises(StepMonitorError, match=r"step 0: ready\(\) came twice"):
-            step.ready()
+        step.ready()
+        step.ready()
+        assert capfd.readouterr().err.count("step 0: rank 0 called ready() twice; the last call") == 1
         step()
         with pytest.raises(StepMonitorError, match=r"step 1: step\(\) came without ready\(\)"):
             step()

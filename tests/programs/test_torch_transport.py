@@ -57,7 +57,7 @@ def test_the_example_of_the_page_runs(tmp_path, monkeypatch):
     result = torchrun(2, str(tmp_path / "train.py"))
     assert result.returncode == 0, result.stderr
     lines = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
-    assert lines[-1]["steps"] == 30 and lines[-1]["complete"]
+    assert lines[-1]["steps"] == 150 and lines[-1]["complete"]
     assert all(None not in line["late_s"][0] for line in lines if line["kind"] == "steps")
 
 

@@ -147,8 +147,10 @@ def clean_words(table: list[Cell], watcher: str, ranks: int) -> str:
     """What is said of jobs without a slow rank, line by line."""
     clean = [each for each in table if (each.watcher, each.ranks, each.slower_by) == (watcher, ranks, 0.0)]
     if watcher == ALARM:
-        return "\n".join(["false alarms:", *(f"{each.false:g} a day at {each.noise:.0%}" for each in clean)])
-    return "\n".join(["false alarms:", *(f"{each.false:.1%} at {each.noise:.0%}" for each in clean)])
+        each_noise = (f"{each.false:g} a day at {each.noise:.0%} of noise ({each.jobs} days)" for each in clean)
+    else:
+        each_noise = (f"{each.false:.1%} at {each.noise:.0%} of noise ({each.jobs} jobs)" for each in clean)
+    return "\n".join(["false alarms:", *each_noise])
 
 
 def draw(table: list[Cell], path: Path) -> None:
@@ -186,7 +188,9 @@ def draw(table: list[Cell], path: Path) -> None:
                 panel.set_title(f"{number:,} ranks")
             if row < 2:
                 words = clean_words(table, watcher, number)
-                panel.text(0.97, 0.08, words, transform=panel.transAxes, fontsize=7.5, ha="right", bbox=NOTE_BOX)
+                panel.text(
+                    0.97, 0.08, words, transform=panel.transAxes, fontsize=6.5, zorder=1.5, ha="right", bbox=NOTE_BOX
+                )
             if row == 2:
                 panel.set_yscale("log")
                 panel.set_yticks([10, 20, 50, 100, 200, 500], ["10", "20", "50", "100", "200", "500"])
@@ -194,7 +198,9 @@ def draw(table: list[Cell], path: Path) -> None:
                 panel.set_xlabel("slower by (% of the step)")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(noises), frameon=False)
-    figure.suptitle(f"One slow rank of many: how often it is found, and how soon; dashed: {PROMISED_EFFECT:.0%}")
+    figure.suptitle(
+        f"One slow rank of many: how often it is found, and how soon; dashed line: {PROMISED_EFFECT:.0%} slower"
+    )
     figure.savefig(path, dpi=110)
 
 

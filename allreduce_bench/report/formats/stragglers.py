@@ -43,6 +43,7 @@ def _source(source: Named) -> dict[str, Any]:
         "nodes": list(arrivals.nodes),
         "clock_error_s": _known(arrivals.clock_error_s),
         **{name: _known(getattr(report, name)) for name in (*SECONDS, *SHARES)},
+        "stall": report.stall and report.stall._asdict(),
         "suspects": [_suspect(suspect, source.judged) for suspect in report.suspects],
         "per_rank": [_rank(source.judged, rank) for rank in range(report.ranks)],
     }
@@ -60,6 +61,7 @@ def _rank(judged: Judged, rank: int) -> dict[str, Any]:
         "rank": rank,
         "node": int(judged.arrivals.node_of[rank]),
         "last_count": int(report.last_count[rank]),
+        "late_s": _known(report.slower_by[rank] * report.undisturbed_s),
         **{name: _known(getattr(report, name)[rank]) for name in OF_RANKS},
     }
 
