@@ -21,6 +21,7 @@ from ..runs.careful_reading import read_given
 from ..runs.nodelist import expand
 from ..runs.start import HOST
 from .row import LogError
+from .values import printable
 
 LONGEST = 64 * 2**20  # bytes
 MOST_NODES = 4096
@@ -76,7 +77,7 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
         raise LogError(f"{path}: expected a CSV of pairs of nodes: {error}") from error
     if len(lines) < 2:
         raise LogError(f"{path}: expected a CSV with a header and a line per pair of nodes; found {len(lines)} lines")
-    head = [name.strip() for name in lines[0][1]]
+    head = [printable(name.strip()) for name in lines[0][1]]
     layout = _layout(head, path, value, kind)
     values: dict[tuple[str, ...], dict[Pair, list[float]]] = {}
     tried, failures = set(), dict[frozenset[str], list[_Failure]]()
@@ -88,7 +89,7 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
         test = tuple(line[at].strip() for at in layout.tests)
         tried.add(frozenset(pair))
         of_test, found = values.setdefault(test, {}), line[layout.value].strip()
-        why = line[layout.failure].strip() if layout.failure is not None else ""
+        why = printable(line[layout.failure].strip()) if layout.failure is not None else ""
         if why or found.lower() in NOTHING:
             failures.setdefault(frozenset(pair), []).append(_Failure(test, number, why))
         else:
@@ -112,7 +113,7 @@ def read_failed_pairs(path: Path, known: Sequence[frozenset[str]] | frozenset[fr
             pair = frozenset(_pair(words, f"{path}, line {number}"))
             if not pair <= names:
                 raise LogError(f"{path}, line {number}: node '{min(pair - names)}' is not in the table")
-            failed.setdefault(pair, f"{path.name}, line {number}")
+            failed.setdefault(pair, f"{printable(path.name)}, line {number}")
     if not failed:
         raise LogError(f"{path}: expected lines with pairs such as (n1, n2) or nodes=n[1,2]; found none of the table")
     return failed
@@ -217,4 +218,5 @@ def _reason(failures: Sequence[_Failure], names: Mapping[tuple[str, ...], str]) 
 
 def _named(column: str, value: str) -> str:
     """`sendrecv_perf`, or `G=8`."""
+    value = printable(value)
     return value if re.search(r"[A-Za-z]", value) else f"{column}={value}"

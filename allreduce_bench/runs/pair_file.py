@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from .careful_reading import read_kept
 from .recorder import append_to, write_whole
 from .rows import RunError, csv_bytes
+from .typed_json import printable
 
 SCHEMA = "urn:allreduce-bench:health-asked:1"
 FORMER_SCHEMA = "allreduce-bench-health-1"
@@ -148,13 +149,13 @@ def _row(line: list[str], place: str) -> PairRow:
         round_, source, dest, nbytes, repetition, time_s, alone, failure = line
         row = PairRow(
             int(round_),
-            source,
-            dest,
+            printable(source),
+            printable(dest),
             int(nbytes) if nbytes else None,
             int(repetition) if repetition else None,
             float(time_s) if time_s else None,
             alone == "1",
-            failure,
+            printable(failure),
         )
     except ValueError as error:
         raise RunError(f"{place}: damaged: {','.join(line)[:60]!r}; remove the line, or begin a new check") from error

@@ -112,3 +112,12 @@ def test_a_failure_says_in_which_of_how_many_tests(tmp_path):
         frozenset(("n1", "n2")): "in b (1 of 2 tests), line 3",
         frozenset(("n1", "n3")): "in a; b (2 of 2 tests), line 4 and 1 more",
     }
+
+
+def test_what_steers_a_terminal_is_in_no_name_and_no_reason(tmp_path):
+    lines = ["src,dst,test,bw\x1b[31m,failure", 'n1,n2,"a\nb\x1b[2J",4,', "n1,n3,c,5,", 'n2,n3,c,,"gone\nerror: x\x1b[0m"']
+    found = read_pair_tables(write(tmp_path, "\n".join(lines) + "\n"))
+    said = [word for table in found.tables for word in (table.name, table.unit)] + [*found.failed.values()]
+    assert all(word.isprintable() for word in said) and len(said) == 5
+    (why,) = found.failed.values()
+    assert why.startswith("gone?error: x?[0m, in c")

@@ -66,3 +66,8 @@ def test_a_damaged_line_is_named(folder, line):
         file.write(line + "\n")
     with pytest.raises(RunError, match="pairs.csv, line 5: damaged"):
         folder.rows()
+
+
+def test_what_steers_a_terminal_is_not_read_back(folder):
+    folder.append([PairRow(1, "n1", "n3", failure="gone \x1b[31m")])
+    assert [row.failure for row in folder.rows()] == ["gone  [31m"]
