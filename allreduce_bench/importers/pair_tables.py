@@ -25,6 +25,8 @@ from .values import printable
 
 LONGEST = 64 * 2**20  # bytes
 MOST_NODES = 4096
+MOST_VALUES = 20_000_000  # tests times the square of the nodes: a matrix of each test is held
+SMALLEST, LARGEST = 1e-18, 1e18  # of a value in any unit: exponentials of differences of logarithms stay finite
 NODE_COLUMNS = (
     *(("source", "dest"), ("src", "dst"), ("from", "to"), ("node1", "node2"), ("node_1", "node_2")),
     *(("node_a", "node_b"), ("nodea", "nodeb"), ("host1", "host2"), ("host_1", "host_2"), ("a", "b")),
@@ -171,6 +173,9 @@ def _number(word: str, column: str, place: str) -> float:
         number = 0.0
     if not (isfinite(number) and number > 0):
         raise LogError(f"{place}: expected a number above 0 in column {column}, found '{word[:40]}'")
+    if not SMALLEST <= number <= LARGEST:
+        expected = f"expected a number from {SMALLEST:g} to {LARGEST:g}"
+        raise LogError(f"{place}: {expected} in column {column}, found '{word[:40]}'; correct or remove the line")
     return number
 
 
@@ -185,6 +190,11 @@ def _tables(
     nodes = sorted({name for pair in tried for name in pair})
     if len(nodes) > MOST_NODES:
         raise LogError(f"{path}: {len(nodes)} nodes; expected at most {MOST_NODES}: cut the file in parts")
+    if (size := len(values) * len(nodes) ** 2) > MOST_VALUES:
+        raise LogError(
+            f"{path}: {len(values)} tests of {len(nodes)} nodes make {size} values; "
+            f"expected at most {MOST_VALUES}: cut the file in parts"
+        )
     number = {name: place for place, name in enumerate(nodes)}
     tables = []
     for test, of_test in values.items():
