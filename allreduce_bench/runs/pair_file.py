@@ -76,9 +76,9 @@ class PairFolder:
 
         Raises RunError where that check was asked otherwise, or is at work.
         """
-        if not self.asked_json.exists() and self.path.exists():
-            if not self.path.is_dir() or any(path != self.lock for path in self.path.iterdir()):
-                raise RunError(f"{self.path}: already exists and holds no check; choose another folder with -o")
+        is_new = not self.asked_json.exists()
+        if is_new and self.path.exists() and (not self.path.is_dir() or {*self.path.iterdir()} - {self.lock}):
+            raise RunError(f"{self.path}: already exists and holds no check; choose another folder with -o")
         self.path.mkdir(parents=True, exist_ok=True)
         self._hold()
         if not self.asked_json.exists():

@@ -1,6 +1,9 @@
 """`stragglers`: what it prints of each source, what it writes, and how it ends."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -80,3 +83,15 @@ def test_a_path_that_would_steer_a_terminal_does_not_in_the_title(tmp_path):
     path = write_steps(tmp_path / "a\n\x1b[31mb.jsonl", arrivals(steps=40))
     said = run(path).stdout
     assert "a??[31mb.jsonl" in said and "\x1b" not in said
+
+
+def test_nothing_is_said_where_nobody_reads_on(tmp_path):
+    path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        command = [sys.executable, "-m", "allreduce_bench", "stragglers", path]
+        ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, "")

@@ -115,7 +115,12 @@ def test_a_failure_says_in_which_of_how_many_tests(tmp_path):
 
 
 def test_what_steers_a_terminal_is_in_no_name_and_no_reason(tmp_path):
-    lines = ["src,dst,test,bw\x1b[31m,failure", 'n1,n2,"a\nb\x1b[2J",4,', "n1,n3,c,5,", 'n2,n3,c,,"gone\nerror: x\x1b[0m"']
+    lines = [
+        "src,dst,test,bw\x1b[31m,failure",
+        'n1,n2,"a\nb\x1b[2J",4,',
+        "n1,n3,c,5,",
+        'n2,n3,c,,"gone\nerror: x\x1b[0m"',
+    ]
     found = read_pair_tables(write(tmp_path, "\n".join(lines) + "\n"))
     said = [word for table in found.tables for word in (table.name, table.unit)] + [*found.failed.values()]
     assert all(word.isprintable() for word in said) and len(said) == 5
