@@ -11,7 +11,7 @@ from ..runs.start import Start
 from ..units import format_rate
 from ..watching.lifeline import LAB_VARIABLE, WarningFlag
 from .in_lab import with_lab
-from .types import OneLineError, kept_command, talk
+from .types import INTERRUPTED, OneLineError, kept_command, talk
 
 if TYPE_CHECKING:
     from ..evaluation.node_health import Health
@@ -28,14 +28,17 @@ def measured_health(
     from ..launching.pair_launch import measure_pairs
 
     check, silent = _prepared(hosts, output, repetitions, timeout_s, start)
-    _announce(check)
-    measure_pairs(check)
-    found = _judged(check, silent, threshold)
-    if check.has_two_rounds and not check.warning.is_set:
-        found = _without_crowded(check, found)
+    advice = f"to continue, repeat the command with -o {shlex.quote(str(output))}"
+    try:
+        _announce(check)
+        measure_pairs(check)
+        found = _judged(check, silent, threshold)
+        if check.has_two_rounds and not check.warning.is_set:
+            found = _without_crowded(check, found)
+    except KeyboardInterrupt:
+        raise OneLineError(f"interrupted; measured rounds are kept; {advice}", INTERRUPTED) from None
     left = sum(map(len, check.left()))
     if check.warning.is_set and left:
-        advice = f"to continue, repeat the command with -o {shlex.quote(str(output))}"
         raise OneLineError(f"the job is near its time limit: {left} pairs are not measured; {advice}", 1)
     return found._replace(left=left)
 

@@ -105,11 +105,12 @@ def _say_nothing(sources: tuple[Path, ...]) -> None:
 
 def _show(named: "list[Named]") -> None:
     """Print a table and the sentences of each."""
+    from ..importers.values import printable
     from ..report.straggler_sentences import verdict_sentences
     from ..report.straggler_table import rank_table
 
     for number, one in enumerate(named):
-        title = ": ".join(filter(None, [one.path, one.judged.what]))
+        title = printable(": ".join(filter(None, [one.path, one.judged.what])))
         click.echo("\n" * bool(number) + title)
         click.echo("\n".join([*rank_table(one.judged, screen()), ""]))
         echo_wrapped(verdict_sentences(one.judged))

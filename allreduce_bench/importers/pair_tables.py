@@ -21,9 +21,12 @@ from ..runs.careful_reading import read_given
 from ..runs.nodelist import expand
 from ..runs.start import HOST
 from .row import LogError
+from .values import printable
 
 LONGEST = 64 * 2**20  # bytes
 MOST_NODES = 4096
+MOST_VALUES = 20_000_000  # tests times the square of the nodes: a matrix of each test is held
+SMALLEST, LARGEST = 1e-18, 1e18  # of a value in any unit: exponentials of differences of logarithms stay finite
 NODE_COLUMNS = (
     *(("source", "dest"), ("src", "dst"), ("from", "to"), ("node1", "node2"), ("node_1", "node_2")),
     *(("node_a", "node_b"), ("nodea", "nodeb"), ("host1", "host2"), ("host_1", "host_2"), ("a", "b")),
@@ -76,7 +79,7 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
         raise LogError(f"{path}: expected a CSV of pairs of nodes: {error}") from error
     if len(lines) < 2:
         raise LogError(f"{path}: expected a CSV with a header and a line per pair of nodes; found {len(lines)} lines")
-    head = [name.strip() for name in lines[0][1]]
+    head = [printable(name.strip()) for name in lines[0][1]]
     layout = _layout(head, path, value, kind)
     values: dict[tuple[str, ...], dict[Pair, list[float]]] = {}
     tried, failures = set(), dict[frozenset[str], list[_Failure]]()
@@ -88,7 +91,7 @@ def read_pair_tables(path: Path, value: str = "", kind: str = "") -> PairTables:
         test = tuple(line[at].strip() for at in layout.tests)
         tried.add(frozenset(pair))
         of_test, found = values.setdefault(test, {}), line[layout.value].strip()
-        why = line[layout.failure].strip() if layout.failure is not None else ""
+        why = printable(line[layout.failure].strip()) if layout.failure is not None else ""
         if why or found.lower() in NOTHING:
             failures.setdefault(frozenset(pair), []).append(_Failure(test, number, why))
         else:
@@ -112,7 +115,7 @@ def read_failed_pairs(path: Path, known: Sequence[frozenset[str]] | frozenset[fr
             pair = frozenset(_pair(words, f"{path}, line {number}"))
             if not pair <= names:
                 raise LogError(f"{path}, line {number}: node '{min(pair - names)}' is not in the table")
-            failed.setdefault(pair, f"{path.name}, line {number}")
+            failed.setdefault(pair, f"{printable(path.name)}, line {number}")
     if not failed:
         raise LogError(f"{path}: expected lines with pairs such as (n1, n2) or nodes=n[1,2]; found none of the table")
     return failed
@@ -170,6 +173,9 @@ def _number(word: str, column: str, place: str) -> float:
         number = 0.0
     if not (isfinite(number) and number > 0):
         raise LogError(f"{place}: expected a number above 0 in column {column}, found '{word[:40]}'")
+    if not SMALLEST <= number <= LARGEST:
+        expected = f"expected a number from {SMALLEST:g} to {LARGEST:g}"
+        raise LogError(f"{place}: {expected} in column {column}, found '{word[:40]}'; correct or remove the line")
     return number
 
 
@@ -184,6 +190,11 @@ def _tables(
     nodes = sorted({name for pair in tried for name in pair})
     if len(nodes) > MOST_NODES:
         raise LogError(f"{path}: {len(nodes)} nodes; expected at most {MOST_NODES}: cut the file in parts")
+    if (size := len(values) * len(nodes) ** 2) > MOST_VALUES:
+        raise LogError(
+            f"{path}: {len(values)} tests of {len(nodes)} nodes make {size} values; "
+            f"expected at most {MOST_VALUES}: cut the file in parts"
+        )
     number = {name: place for place, name in enumerate(nodes)}
     tables = []
     for test, of_test in values.items():
@@ -217,4 +228,5 @@ def _reason(failures: Sequence[_Failure], names: Mapping[tuple[str, ...], str]) 
 
 def _named(column: str, value: str) -> str:
     """`sendrecv_perf`, or `G=8`."""
+    value = printable(value)
     return value if re.search(r"[A-Za-z]", value) else f"{column}={value}"

@@ -42,7 +42,8 @@ def _summary(health: Health) -> str:
         if result.group
     ]
     if not links and not any(result.slow_nodes or result.group for result in health.results):
-        peers = "no node and no link is slower than its peers by"
+        scope = "In the pairs that did not fail, no" if bad else "no"  # a bad node that is not slow has failed pairs
+        peers = f"{scope} node and no link is slower than its peers by"
         parts.append(f"{peers} {health.threshold:.0%} or more")
     if counts := [_counted(number, f"{kind} link") for number, kind in ((links, "slow"), (failed, "failed")) if number]:
         parts.append(", ".join(counts))

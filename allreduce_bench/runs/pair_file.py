@@ -1,14 +1,17 @@
 """The folder of a check of nodes: what was asked, the times of pairs as they come, and which pairs failed.
 
 `health.json` has what was asked and never changes. `pairs.csv` grows by whole rounds: a row per timed message, and one
-per pair that failed. A last line without its end was cut off, and is not there. One process at a time writes.
+per pair that failed. A last line without its end was cut off, and is not there. One process at a time writes: it holds
+a lock on `.lock`, which ends with it.
 """
 
 import csv
 import io
 import json
 import os
+import weakref
 from collections.abc import Iterable
+from errno import EACCES, EAGAIN
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +19,7 @@ from typing import Any, NamedTuple
 from .careful_reading import read_kept
 from .recorder import append_to, write_whole
 from .rows import RunError, csv_bytes
+from .typed_json import printable
 
 SCHEMA = "urn:allreduce-bench:health-asked:1"
 FORMER_SCHEMA = "allreduce-bench-health-1"
@@ -64,20 +68,46 @@ class PairFolder:
         self.asked_json = path / "health.json"
         self.rounds_json = path / "rounds.json"
         self.pairs_csv = path / "pairs.csv"
+        self.lock = path / ".lock"
+        self._is_held = False
 
     def begin(self, asked: Asked) -> None:
-        """Make the folder, or go on with the check that is there. Raises RunError where that was asked otherwise."""
+        """Make the folder, or go on with the check that is there; no other process can until this object is gone.
+
+        Raises RunError where that check was asked otherwise, or is at work.
+        """
+        is_new = not self.asked_json.exists()
+        if is_new and self.path.exists() and (not self.path.is_dir() or {*self.path.iterdir()} - {self.lock}):
+            raise RunError(f"{self.path}: already exists and holds no check; choose another folder with -o")
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._hold()
         if not self.asked_json.exists():
-            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-                raise RunError(f"{self.path}: already exists and holds no check; choose another folder with -o")
-            self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.asked_json, json.dumps({"schema": SCHEMA, **asked._asdict()}, indent=1).encode() + b"\n")
             return
         kept = self.asked()
         for name in ("nodes", "small_nbytes", "large_nbytes", "small_repetitions", "large_repetitions"):
             if getattr(kept, name) != getattr(asked, name):
-                said = name.replace("_", " ")
-                raise RunError(f"{self.path}: holds a check with other {said}; choose another folder with -o")
+                said = f"other {name.replace('_', ' ')}"
+                if name == "large_repetitions":
+                    said = f"--repetitions {kept.large_repetitions}, not {asked.large_repetitions}"
+                raise RunError(f"{self.path}: holds a check with {said}; choose another folder with -o")
+
+    def _hold(self) -> None:
+        """Lock the folder. Raises RunError where another has; a file system without locks cannot say so."""
+        import fcntl  # late: no rank needs it
+
+        if self._is_held:
+            return
+        handle = os.open(self.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (EAGAIN, EACCES):
+                os.close(handle)
+                way = "wait for its end, or choose another folder with -o"
+                raise RunError(f"{self.path}: another check is at work in it; {way}") from None
+        self._is_held = True
+        weakref.finalize(self, os.close, handle)
 
     def asked(self) -> Asked:
         """Raises RunError where it is damaged or of another version."""
@@ -148,13 +178,13 @@ def _row(line: list[str], place: str) -> PairRow:
         round_, source, dest, nbytes, repetition, time_s, alone, failure = line
         row = PairRow(
             int(round_),
-            source,
-            dest,
+            printable(source),
+            printable(dest),
             int(nbytes) if nbytes else None,
             int(repetition) if repetition else None,
             float(time_s) if time_s else None,
             alone == "1",
-            failure,
+            printable(failure),
         )
     except ValueError as error:
         raise RunError(f"{place}: damaged: {','.join(line)[:60]!r}; remove the line, or begin a new check") from error

@@ -110,6 +110,17 @@ def rows_of(folder) -> list[dict]:
         return list(csv.DictReader(file))
 
 
+def test_an_interrupted_check_says_how_to_continue(tmp_path, monkeypatch):
+    def interrupt(check):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("allreduce_bench.cli.health_check._prepared", lambda *asked: (None, {}))
+    monkeypatch.setattr("allreduce_bench.cli.health_check._announce", interrupt)
+    result = CliRunner().invoke(main, ["health", "--hosts", "n1,n2", "-o", str(tmp_path / "a b")])
+    advice = f"to continue, repeat the command with -o '{tmp_path}/a b'"
+    assert result.exit_code == 130 and result.output == f"error: interrupted; measured rounds are kept; {advice}\n"
+
+
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_host_with_the_slow_link_is_named_and_what_was_measured_is_not_measured_again(python, tmp_path):

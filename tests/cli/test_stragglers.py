@@ -1,6 +1,9 @@
 """`stragglers`: what it prints of each source, what it writes, and how it ends."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -74,3 +77,21 @@ def test_bad_input_is_one_sentence(tmp_path):
         assert said in result.stderr and result.stderr.strip().count("\n") == 0
     two = [write_steps(tmp_path / f"{n}.jsonl", arrivals(steps=20)) for n in "ab"]
     assert "--trace writes one source" in run(*two, "--trace", tmp_path / "t.csv", status=2).stderr
+
+
+def test_a_path_that_would_steer_a_terminal_does_not_in_the_title(tmp_path):
+    path = write_steps(tmp_path / "a\n\x1b[31mb.jsonl", arrivals(steps=40))
+    said = run(path).stdout
+    assert "a??[31mb.jsonl" in said and "\x1b" not in said
+
+
+def test_nothing_is_said_where_nobody_reads_on(tmp_path):
+    path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        command = [sys.executable, "-m", "allreduce_bench", "stragglers", path]
+        ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, "")

@@ -112,3 +112,29 @@ def test_a_failure_says_in_which_of_how_many_tests(tmp_path):
         frozenset(("n1", "n2")): "in b (1 of 2 tests), line 3",
         frozenset(("n1", "n3")): "in a; b (2 of 2 tests), line 4 and 1 more",
     }
+
+
+def test_what_steers_a_terminal_is_in_no_name_and_no_reason(tmp_path):
+    lines = [
+        "src,dst,test,bw\x1b[31m,failure",
+        'n1,n2,"a\nb\x1b[2J",4,',
+        "n1,n3,c,5,",
+        'n2,n3,c,,"gone\nerror: x\x1b[0m"',
+    ]
+    found = read_pair_tables(write(tmp_path, "\n".join(lines) + "\n"))
+    said = [word for table in found.tables for word in (table.name, table.unit)] + [*found.failed.values()]
+    assert all(word.isprintable() for word in said) and len(said) == 5
+    (why,) = found.failed.values()
+    assert why.startswith("gone?error: x?[0m, in c")
+
+
+def test_a_file_whose_tables_would_fill_the_memory_is_refused(tmp_path):
+    lines = [f"n{node},n{(node + 1) % 300},{node},1.0" for node in range(300)]
+    with pytest.raises(LogError, match="300 tests of 300 nodes make 27000000 values; expected at most 20000000"):
+        read_pair_tables(write(tmp_path, "\n".join(["src,dst,size,bw", *lines, ""])))
+
+
+@pytest.mark.parametrize("value", ["1e-320", "1e308", "2e18"])
+def test_a_value_beyond_any_link_is_refused_with_its_line(tmp_path, value):
+    with pytest.raises(LogError, match=rf"pairs.csv, line 3: expected a number from 1e-18 to 1e\+18 .*'{value}'"):
+        read_pair_tables(write(tmp_path, f"src,dst,bw\nn1,n2,1\nn1,n3,{value}\n"))

@@ -48,6 +48,8 @@ def test_the_same_check_goes_on_and_another_one_is_refused(folder):
     assert folder.asked() == ASKED
     with pytest.raises(RunError, match="holds a check with other nodes; choose another folder with -o"):
         folder.begin(ASKED._replace(nodes=("n1", "n2")))
+    with pytest.raises(RunError, match="holds a check with --repetitions 1, not 7; choose another folder with -o"):
+        folder.begin(ASKED._replace(large_repetitions=7))
     folder.asked_json.write_text("{}")
     with pytest.raises(RunError, match="damaged"):
         folder.asked()
@@ -66,3 +68,22 @@ def test_a_damaged_line_is_named(folder, line):
         file.write(line + "\n")
     with pytest.raises(RunError, match="pairs.csv, line 5: damaged"):
         folder.rows()
+
+
+def test_what_steers_a_terminal_is_not_read_back(folder):
+    folder.append([PairRow(1, "n1", "n3", failure="gone \x1b[31m")])
+    assert [row.failure for row in folder.rows()] == ["gone  [31m"]
+
+
+def test_two_checks_at_once_in_a_folder_are_refused_until_the_first_has_ended(tmp_path):
+    first, second = PairFolder(tmp_path / "new"), PairFolder(tmp_path / "new")
+    first.begin(ASKED)
+    with pytest.raises(RunError, match="new: another check is at work in it; wait for its end, or choose another"):
+        second.begin(ASKED)
+    del first
+    second.begin(ASKED)
+
+
+def test_a_lock_that_was_left_is_no_obstacle(tmp_path):
+    (tmp_path / ".lock").touch()
+    PairFolder(tmp_path).begin(ASKED)
