@@ -23,6 +23,7 @@ LEAST_P = 1e-9  # a smaller p-value is not told apart
 MINUTE_S, HOUR_S = 60.0, 3600.0
 NOT_INJECTED = Injected()
 MOST_SUSPECTS = 4  # that have sentences of their own
+MOST_NAMED = 5  # suspects that are named in all
 
 HOW_TO_MEASURE = (
     "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
@@ -82,9 +83,35 @@ def _found_sentences(judged: Judged) -> list[str]:
         told.append(f"{len(named) - MOST_SUSPECTS} more are named in the table")
     if len(causes) > 1:
         told.append(f"without all of them steps would take {percent(report.cost_share)} less time")
+    told += [
+        *_other_sentences(judged, [each for each in report.suspects if each not in named]),
+        *_half_sentences(report),
+    ]
     if not causes:
         told.append(_why_no_cause(report))
     return [*told, *_wait_sentences(report), *_rest_sentences(report, len(named))]
+
+
+def _other_sentences(judged: Judged, others: Sequence[Suspect]) -> list[str]:
+    """The suspects that have no sentences of their own."""
+    if not others:
+        return []
+    late_s = [each.slower_by * judged.report.undisturbed_s for each in others]
+    named = [f"{name_of(each, judged.arrivals)} by {format_time(by)}" for each, by in zip(others, late_s)]
+    most = MOST_NAMED - 1
+    more = [f"{len(named) - most} more, which the table names"] if len(named) > most else []
+    return [f"late, too: {', '.join([*named[:most], *more])}"]
+
+
+def _half_sentences(report: StragglerReport) -> list[str]:
+    """That the reference is late itself, so that nobody can say which half is slow."""
+    late = {rank for suspect in report.suspects if suspect.kind != NODE for rank in suspect.ranks}
+    if report.ranks < 3 or 2 * len(late) < report.ranks:
+        return []
+    return [
+        f"{_ranks(sorted(late))} are late alike: half or more of all {report.ranks} ranks. So the median rank is late"
+        " itself, the times and shares above are too small, and the others may be fast instead"
+    ]
 
 
 def _why_no_cause(report: StragglerReport) -> str:

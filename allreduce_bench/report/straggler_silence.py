@@ -8,6 +8,7 @@ import numpy as np
 
 from ..lateness.arrivals import Arrivals
 from ..lateness.single_stall import Stall
+from ..lateness.slow_units import LEAST_SLOWER
 from ..lateness.stragglers import (
     BELOW_CLOCK,
     BELOW_NOISE,
@@ -19,7 +20,7 @@ from ..lateness.stragglers import (
     TOO_FEW_STEPS,
     StragglerReport,
 )
-from ..units import format_time
+from ..units import format_ranges, format_time
 
 MOST_OFTEN = 4  # ranks that are named as often last
 
@@ -84,6 +85,12 @@ def _below_noise(arrivals: Arrivals, report: StragglerReport) -> str:
 
 
 def _no_single_cause(arrivals: Arrivals, report: StragglerReport) -> str:
+    late = np.flatnonzero(np.nan_to_num(report.slower_by) >= LEAST_SLOWER).tolist()
+    if report.ranks > 2 and 2 * len(late) >= report.ranks:
+        return (
+            f"ranks {format_ranges(late)} are late alike, half or more of all {report.ranks} ranks, so that nobody can"
+            " say which half is slow"
+        )
     often = _often_words(report)
     if often:
         alone = "but its median lateness does not stand out from that of the others"
