@@ -17,7 +17,7 @@ from ..lateness.stragglers import (
 )
 from ..machine.core_load import DISTURBED, LOW_CLOCK
 from ..units import format_ranges, format_time, three_digits
-from .straggler_silence import percent, silence_sentences, stall_words
+from .straggler_silence import percent, silence_sentences, stall_words, z_words
 
 LEAST_P = 1e-9  # a smaller p-value is not told apart
 MINUTE_S, HOUR_S = 60.0, 3600.0
@@ -170,7 +170,7 @@ def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     return [
         f"{who} {last} and costs {percent(suspect.cost_share)} of the time of all steps; without it the median step"
         f" {these}takes {without_s} instead of {with_s}, and all steps together {_duration(suspect.saved_s)} less",
-        f"{late}: {of_step}; robust z {suspect.z:.3g}; {by_chance}, {p_words(suspect.p_value)}",
+        f"{late}: {of_step}; robust z {z_words(suspect.z)}; {by_chance}, {p_words(suspect.p_value)}",
         f"it explains {percent(suspect.explains_share)} of the lasting wait: of the waits that stem from a rank that"
         " is late in most steps",
         *_machine_sentences(suspect, judged),

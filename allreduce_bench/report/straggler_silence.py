@@ -22,6 +22,7 @@ from ..lateness.stragglers import (
 )
 from ..units import format_ranges, format_time
 
+MOST_Z = 1000  # beyond, there is no noise
 MOST_OFTEN = 4  # ranks that are named as often last
 
 
@@ -49,14 +50,21 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 99.95 else f"{value:.3g} %" if value >= 1 else f"{value:.1g} %"
 
 
+def z_words(z: float, digits: str = ".3g") -> str:
+    """`29.6`; of data without noise `>1000`."""
+    return f"{z:{digits}}" if abs(z) <= MOST_Z else f">{MOST_Z}" if z > 0 else f"<-{MOST_Z}"
+
+
 def _few_steps(arrivals: Arrivals, report: StragglerReport) -> str:
+    if not report.steps and len(arrivals.step_s):
+        return "no step has the arrivals of two ranks or more"
     return f"{report.steps} steps are too few to tell a slow rank from chance"
 
 
 def _no_ready_times(arrivals: Arrivals, report: StragglerReport) -> str:
     known_s = arrivals.step_s[np.isfinite(arrivals.step_s)]
     times = f" ({len(known_s)} steps, median {format_time(float(np.median(known_s)))})" if len(known_s) else ""
-    return f"the program never called ready(): only the times of steps are known{times}"
+    return f"no step has the arrivals of two ranks, as where a program never calls ready(): only the times of steps are known{times}"
 
 
 def _one_rank(arrivals: Arrivals, report: StragglerReport) -> str:
