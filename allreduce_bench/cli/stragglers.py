@@ -54,6 +54,8 @@ def stragglers(sources, communicator, step, trace, fail, format_, no_limit) -> N
     from ..runs.atomic_write import refuse_given
     from .work_limit import refuse_long_logs
 
+    if step is not None and step <= 0:
+        raise OneLineError("--step must be above 0, such as 250ms")
     if trace:
         refuse_given(trace)
     refuse_long_logs("stragglers", (path for path in sources if not (path / "run.json").exists()), no_limit)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..lateness.arrivals import Arrivals
 from ..runs.arrival_trace import HEADER
+from .row import LogError
 
 
 def recognises(text: str) -> bool:
@@ -16,10 +17,15 @@ def recognises(text: str) -> bool:
 
 
 def trace_text(arrivals: Arrivals) -> str:
-    """The trace of arrivals, in steps from 0; a step in which some rank is not known is left out."""
+    """The trace of arrivals, in steps from 0; a step in which some rank is not known is left out.
+
+    Raises LogError: there is no step of which every rank is known.
+    """
     whole_steps = ~np.isnan(arrivals.ready_s).any(axis=1)
     late_s = arrivals.ready_s[whole_steps]
-    late_s = late_s - late_s.min(axis=1, keepdims=True) if late_s.size else late_s
+    if not late_s.size:
+        raise LogError("--trace: no step has the arrivals of all ranks, so there is no trace to write; leave it out")
+    late_s = late_s - late_s.min(axis=1, keepdims=True)
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER)

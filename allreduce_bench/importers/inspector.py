@@ -23,6 +23,7 @@ ALLREDUCE = "AllReduce"
 MEETING = (ALLREDUCE, "AllGather", "ReduceScatter", "AlltoAll")  # no rank can end before every rank has begun
 SUFFIXES = (".log", ".jsonl", ".json")
 PEEKED_NBYTES = 100_000
+MOST_CLAIMED = 10**6  # ranks without a file times calls
 VERBOSE = "NCCL_INSPECTOR_DUMP_VERBOSE=1"
 
 
@@ -193,12 +194,17 @@ def _say(sentence: str) -> None:
 
 def call_table(communicator: Communicator, collectives: Collection[str]) -> CallTable:
     """Its calls of these collectives beside each other. Raises LogError: no call is there of every rank with a file,
-    or the ranks differ in the length of the vector of one."""
+    the ranks differ in the length of the vector of one, or far more ranks are claimed than have files."""
     parts = communicator.of_rank
     keys = _numbers(communicator, collectives)
     whole = {key: [part.calls[key] for part in parts.values()] for key in keys if _is_whole(key, parts.values())}
     if not whole:
         raise LogError(f"{communicator.place}: no call was recorded by every rank of communicator {communicator.id}")
+    if (communicator.ranks - len(parts)) * len(whole) > MOST_CLAIMED:
+        raise LogError(
+            f"{communicator.place}: communicator {communicator.id} claims {communicator.ranks} ranks, and only"
+            f" {len(parts)} of them have a file; give the files of all ranks"
+        )
     for key, calls in whole.items():
         _refuse_other_sizes(communicator, key, calls)
     when = {key: _when(key, parts.values()) for key in keys}

@@ -204,7 +204,7 @@ def _whole(
 
 def _real(content: Mapping[str, Any], name: str) -> float:
     value = content.get(name)
-    if type(value) not in (int, float) or not 0 <= value * US < LONGEST_S:  # type: ignore[operator]
+    if type(value) not in (int, float) or not 0 <= value < LONGEST_S / US:
         raise _Damage(f"{name} is {shown(repr(value)[:60])}, expected microseconds")
     return float(value)  # type: ignore[arg-type]
 
@@ -217,11 +217,12 @@ def _algorithm(perf: Mapping[str, Any]) -> str:
 
 
 def _kernel(trace: Any) -> tuple[int, int]:
-    """When the first channel started and the last one stopped, microseconds; 0, 0 where some of it is missing."""
+    """When the first channel started and the last one stopped, microseconds; 0, 0: missing, or no call."""
     events = trace.get("kernel_events") if isinstance(trace, dict) else None
     if not isinstance(events, list) or not events or not all(isinstance(event, dict) for event in events):
         return 0, 0
     starts, stops = ([event.get(f"kernel_{what}_ts") for event in events] for what in ("start", "stop"))
     if not all(type(stamp) is int and 0 < stamp < LARGEST for stamp in (*starts, *stops)):
         return 0, 0
-    return (min(starts), max(stops)) if min(starts) <= max(stops) else (0, 0)
+    first, last = min(starts), max(stops)
+    return (first, last) if first <= last < first + LONGEST_S / US else (0, 0)

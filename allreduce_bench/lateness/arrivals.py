@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .robust import OF_NORMAL, median
+from .robust import OF_NORMAL, block_medians, median
 
 FEWEST_FOR_DRIFT = 9  # three steps in each third
+STEPS_OF_BLOCK = 10  # as long as a rank must be late at least to be named
 
 
 class Arrivals(NamedTuple):
@@ -61,8 +62,10 @@ def aligned_by_common_end(ready_s: np.ndarray, end_s: np.ndarray) -> tuple[np.nd
     call at nearly the same moment. So the ends of a rank against those of the rank of which most are known say what its
     clock is off and how it drifts: a line through the medians of the first and the last third (Tukey's resistant line,
     Exploratory Data Analysis, 1977), and no drift of fewer than FEWEST_FOR_DRIFT ends. A second line does so against
-    the median of all ranks. The error is the spread of the ends around their lines, of the rank of which it is largest:
-    a clock that jumped makes it large. What all calls of a rank end later than those of others cannot be seen by this.
+    the median of all ranks. The error is the spread of the ends around their lines, of the rank of which it is largest,
+    or the largest median of STEPS_OF_BLOCK successive ends off their line, if that is more: a clock that jumped or
+    changed its speed late in a job moves no spread, but these. What all calls of a rank end later than those of others
+    cannot be seen by this.
     Ready times of a rank without a common end are NaN. Raises ValueError where the shapes differ.
     """
     if ready_s.shape != end_s.shape or ready_s.ndim != 2:
@@ -73,9 +76,22 @@ def aligned_by_common_end(ready_s: np.ndarray, end_s: np.ndarray) -> tuple[np.nd
     lines, _ = _lines(end_s - reference[:, None], reference)
     reference = median(end_s - lines, axis=1)
     lines, drift = _lines(end_s - reference[:, None], reference)
-    spreads = OF_NORMAL * median(np.abs(end_s - lines - reference[:, None]), axis=0)
+    error_s = _error_s(end_s - lines - reference[:, None])
     before_end_s = np.nan_to_num(reference[:, None] - (ready_s - lines))
-    return ready_s - lines + drift * before_end_s, float(np.nanmax(spreads)) if not np.isnan(spreads).all() else 0.0
+    return ready_s - lines + drift * before_end_s, error_s
+
+
+def _error_s(off_s: np.ndarray) -> float:
+    """How far ends lie off their lines, float64 [step, rank], by their spread and by successive ends; 0: not known."""
+    last = off_s[-STEPS_OF_BLOCK:]
+    half = off_s[STEPS_OF_BLOCK // 2 :]  # blocks that overlap: ten successive ends are most of some block
+    blocks = [
+        block_medians(part[: len(part) // STEPS_OF_BLOCK * STEPS_OF_BLOCK], len(part) // STEPS_OF_BLOCK)
+        for part in (off_s, half, last)
+        if len(part) >= STEPS_OF_BLOCK
+    ]
+    errors_s = np.concatenate([OF_NORMAL * median(np.abs(off_s), axis=0), *(np.abs(each).ravel() for each in blocks)])
+    return float(np.max(errors_s, initial=0.0, where=~np.isnan(errors_s)))
 
 
 def _lines(off_s: np.ndarray, time_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

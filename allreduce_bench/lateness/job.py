@@ -22,7 +22,7 @@ class Job(NamedTuple):
     step_s: np.ndarray  # float64 [step]; 0 of a step that is not used
     all_s: float  # of all used steps together; NaN: there is none
     typical_s: float  # median step
-    undisturbed_s: float  # median of the step without its wait for what comes later than the median rank
+    undisturbed_s: float  # median of the step without its wait for what comes later than the median rank (or the other)
     waiting: Waits
 
     @property
@@ -83,7 +83,8 @@ def job_of(arrivals: Arrivals) -> Job:
     typical_s = undisturbed_s = all_s = np.nan
     if used.any():
         all_s, typical_s = float(step_s.sum()), float(np.median(step_s[used]))
-        waited_s = np.fmax.reduce(ready_s[used], axis=1) - median(ready_s[used], axis=1)
+        others_s = np.fmin.reduce if ready_s.shape[1] == 2 else median  # of two ranks the other one is the reference
+        waited_s = np.fmax.reduce(ready_s[used], axis=1) - others_s(ready_s[used], axis=1)
         undisturbed_s = float(np.median(step_s[used] - waited_s))
         if undisturbed_s <= 0:  # steps that do not hold their own ready times
             undisturbed_s = typical_s

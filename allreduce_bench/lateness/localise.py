@@ -61,8 +61,9 @@ def _late_nodes(ready_s: np.ndarray, node_of: np.ndarray, undisturbed_s: float, 
 
 def _medians_of_nodes(ready_s: np.ndarray, node_of: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """float64 [step, node]: the median ready time of each node's ranks."""
-    padded_s = np.full((len(ready_s), len(sizes), sizes.max()), np.nan)
+    node_ready_s = np.full((len(ready_s), len(sizes)), np.nan)
     order = np.argsort(node_of, kind="stable")
-    place = np.arange(len(order)) - np.concatenate([[0], np.cumsum(sizes)[:-1]])[node_of[order]]
-    padded_s[:, node_of[order], place] = ready_s[:, order]
-    return median(padded_s, axis=2)
+    for node, ranks in enumerate(np.split(order, np.cumsum(sizes)[:-1])):  # nodes may be of very different sizes
+        if len(ranks):
+            node_ready_s[:, node] = median(ready_s[:, ranks], axis=1)
+    return node_ready_s

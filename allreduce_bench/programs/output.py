@@ -49,12 +49,13 @@ class Output(threading.Thread):
         self._lines: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
         self._has_news = False
         self._written = 0.0
+        self._job = os.urandom(8).hex()  # in each line: two jobs may append to one file
         self.start()
 
     def line(self, **values: Any) -> None:
         """Append a line of these values; may be called from any thread."""
         if self._log is not None and self._lines.qsize() < MOST_WAITING:
-            self._lines.put(values)
+            self._lines.put({**values, "job": self._job})
 
     def news(self) -> None:
         """The metrics have changed."""

@@ -17,12 +17,13 @@ from ..lateness.stragglers import (
 )
 from ..machine.core_load import DISTURBED, LOW_CLOCK
 from ..units import format_ranges, format_time, three_digits
-from .straggler_silence import percent, silence_sentences, stall_words
+from .straggler_silence import percent, silence_sentences, stall_words, z_words
 
 LEAST_P = 1e-9  # a smaller p-value is not told apart
 MINUTE_S, HOUR_S = 60.0, 3600.0
 NOT_INJECTED = Injected()
 MOST_SUSPECTS = 4  # that have sentences of their own
+MOST_NAMED = 5  # suspects that are named in all
 
 HOW_TO_MEASURE = (
     "a run says who arrives late only if ranks work before each call and are stamped before the common start: measure"
@@ -82,9 +83,35 @@ def _found_sentences(judged: Judged) -> list[str]:
         told.append(f"{len(named) - MOST_SUSPECTS} more are named in the table")
     if len(causes) > 1:
         told.append(f"without all of them steps would take {percent(report.cost_share)} less time")
+    told += [
+        *_other_sentences(judged, [each for each in report.suspects if each not in named]),
+        *_half_sentences(report),
+    ]
     if not causes:
         told.append(_why_no_cause(report))
     return [*told, *_wait_sentences(report), *_rest_sentences(report, len(named))]
+
+
+def _other_sentences(judged: Judged, others: Sequence[Suspect]) -> list[str]:
+    """The suspects that have no sentences of their own."""
+    if not others:
+        return []
+    late_s = [each.slower_by * judged.report.undisturbed_s for each in others]
+    named = [f"{name_of(each, judged.arrivals)} by {format_time(by)}" for each, by in zip(others, late_s)]
+    most = MOST_NAMED - 1
+    more = [f"{len(named) - most} more, which the table names"] if len(named) > most else []
+    return [f"late, too: {', '.join([*named[:most], *more])}"]
+
+
+def _half_sentences(report: StragglerReport) -> list[str]:
+    """That the reference is late itself, so that nobody can say which half is slow."""
+    late = {rank for suspect in report.suspects if suspect.kind != NODE for rank in suspect.ranks}
+    if report.ranks < 3 or 2 * len(late) < report.ranks:
+        return []
+    return [
+        f"{_ranks(sorted(late))} are late alike: half or more of all {report.ranks} ranks. So the median rank is late"
+        " itself, the times and shares above are too small, and the others may be fast instead"
+    ]
 
 
 def _why_no_cause(report: StragglerReport) -> str:
@@ -143,7 +170,7 @@ def _suspect_sentences(suspect: Suspect, judged: Judged) -> list[str]:
     return [
         f"{who} {last} and costs {percent(suspect.cost_share)} of the time of all steps; without it the median step"
         f" {these}takes {without_s} instead of {with_s}, and all steps together {_duration(suspect.saved_s)} less",
-        f"{late}: {of_step}; robust z {suspect.z:.3g}; {by_chance}, {p_words(suspect.p_value)}",
+        f"{late}: {of_step}; robust z {z_words(suspect.z)}; {by_chance}, {p_words(suspect.p_value)}",
         f"it explains {percent(suspect.explains_share)} of the lasting wait: of the waits that stem from a rank that"
         " is late in most steps",
         *_machine_sentences(suspect, judged),

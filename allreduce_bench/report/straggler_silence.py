@@ -8,6 +8,7 @@ import numpy as np
 
 from ..lateness.arrivals import Arrivals
 from ..lateness.single_stall import Stall
+from ..lateness.slow_units import LEAST_SLOWER
 from ..lateness.stragglers import (
     BELOW_CLOCK,
     BELOW_NOISE,
@@ -19,8 +20,9 @@ from ..lateness.stragglers import (
     TOO_FEW_STEPS,
     StragglerReport,
 )
-from ..units import format_time
+from ..units import format_ranges, format_time
 
+MOST_Z = 1000  # beyond, there is no noise
 MOST_OFTEN = 4  # ranks that are named as often last
 
 
@@ -48,14 +50,21 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 99.95 else f"{value:.3g} %" if value >= 1 else f"{value:.1g} %"
 
 
+def z_words(z: float, digits: str = ".3g") -> str:
+    """`29.6`; of data without noise `>1000`."""
+    return f"{z:{digits}}" if abs(z) <= MOST_Z else f">{MOST_Z}" if z > 0 else f"<-{MOST_Z}"
+
+
 def _few_steps(arrivals: Arrivals, report: StragglerReport) -> str:
+    if not report.steps and len(arrivals.step_s):
+        return "no step has the arrivals of two ranks or more"
     return f"{report.steps} steps are too few to tell a slow rank from chance"
 
 
 def _no_ready_times(arrivals: Arrivals, report: StragglerReport) -> str:
     known_s = arrivals.step_s[np.isfinite(arrivals.step_s)]
     times = f" ({len(known_s)} steps, median {format_time(float(np.median(known_s)))})" if len(known_s) else ""
-    return f"the program never called ready(): only the times of steps are known{times}"
+    return f"no step has the arrivals of two ranks, as where a program never calls ready(): only the times of steps are known{times}"
 
 
 def _one_rank(arrivals: Arrivals, report: StragglerReport) -> str:
@@ -84,6 +93,12 @@ def _below_noise(arrivals: Arrivals, report: StragglerReport) -> str:
 
 
 def _no_single_cause(arrivals: Arrivals, report: StragglerReport) -> str:
+    late = np.flatnonzero(np.nan_to_num(report.slower_by) >= LEAST_SLOWER).tolist()
+    if report.ranks > 2 and 2 * len(late) >= report.ranks:
+        return (
+            f"ranks {format_ranges(late)} are late alike, half or more of all {report.ranks} ranks, so that nobody can"
+            " say which half is slow"
+        )
     often = _often_words(report)
     if often:
         alone = "but its median lateness does not stand out from that of the others"

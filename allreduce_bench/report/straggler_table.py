@@ -8,6 +8,7 @@ from ..lateness.stragglers import NO_READY_TIMES, RANK, Suspect
 from ..tables import Column, Screen, columns_of, fitted
 from ..units import format_time
 from .straggler_sentences import Judged, since_words
+from .straggler_silence import z_words
 
 MOST_RANKS = 16  # rows; suspects are always among them
 HEAD = ("rank", "node", "late", "of a step", "z", "last", "p", "caused", "suffered")
@@ -57,7 +58,7 @@ def _row(judged: Judged, rank: int, suspect: Suspect | None) -> list[str]:
         arrivals.nodes[node] if arrivals.nodes else str(node),
         _signed_time(late * report.undisturbed_s) if known else "unknown",
         f"{100 * late + 0.0:.1f} %".replace("-0.0 ", "0.0 ") if known else "",
-        f"{z:.3g}" if suspect else f"{z:.1f}" if isfinite(z) else "",
+        z_words(z, ".3g" if suspect else ".1f") if isfinite(z) else "",
         f"{100 * last:.3g} %" if suspect else f"{100 * last:.0f} %",
         "" if not isfinite(p_value) else "<1e-9" if p_value < 1e-9 else f"{p_value:.1g}",
         _time(suspect.caused_s if suspect else float(report.caused_s[rank])),

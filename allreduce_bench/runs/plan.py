@@ -87,6 +87,8 @@ class Plan:
         self._refuse_executors()
         if self.compute_s or self.inject_slowdown or self.arrival or self.late_by != Plan.late_by:
             self._refuse_injected()
+        if self.work in WORKS[1:] and not self.compute_s:
+            raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
 
     def _refuse_arithmetic(self) -> None:
         for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):

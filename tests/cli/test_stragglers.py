@@ -72,6 +72,7 @@ def test_bad_input_is_one_sentence(tmp_path):
         (tmp_path / "job",): "choose one with --communicator 0x",
         (tmp_path / "nothing",): "no such file",
         (tmp_path / "x.csv",): "add --step",
+        (tmp_path / "x.csv", "--step", "0"): "--step must be above 0",
     }.items():
         result = run(*words, status=2)
         assert said in result.stderr and result.stderr.strip().count("\n") == 0

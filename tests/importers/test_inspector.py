@@ -1,5 +1,6 @@
 """Files of NCCL Inspector joined: communicators, missing ranks, calls beside each other."""
 
+import re
 import json
 
 import numpy as np
@@ -127,4 +128,15 @@ def test_no_call_in_common_is_one_sentence(tmp_path):
     for rank, path in enumerate(paths):
         edit(path, lambda record, rank=rank: number(record) in (None, rank))
     with pytest.warns(LogWarning), pytest.raises(LogError, match="no call was recorded by every rank"):
+        call_table(chosen(paths), (ALLREDUCE,))
+
+
+def test_ranks_that_are_claimed_and_have_no_file_are_bounded(tmp_path):
+    paths = write_job(tmp_path, JOB)
+    for path in paths:
+        path.write_text(re.sub(r'("n_ranks": *)[0-9]+', r"\g<1>1000000", path.read_text()))
+    with (
+        pytest.warns(LogWarning),
+        pytest.raises(LogError, match="line 1: communicator .* claims 1000000 ranks, and only"),
+    ):
         call_table(chosen(paths), (ALLREDUCE,))

@@ -96,6 +96,7 @@ def test_damaged_lines_are_left_out_and_named():
         (("coll_perf", "coll_sn"), "one", "coll_sn is"),
         (("coll_perf", "coll_exec_time_us"), float("nan"), "coll_exec_time_us is 'nan', expected microseconds"),
         (("coll_perf", "coll_exec_time_us"), -1, "expected microseconds"),
+        (("coll_perf", "coll_exec_time_us"), 10**400, "expected microseconds"),
         (("coll_perf", "coll_msg_size_bytes"), 1.5, "coll_msg_size_bytes is"),
     ],
 )
@@ -121,7 +122,9 @@ def test_a_call_that_is_there_twice_must_be_the_same():
 
 def test_stamps_that_cannot_be_are_none():
     record = json.loads(lines()[1])
-    for stamps in (None, [], [7], [{}], [{"kernel_start_ts": 9, "kernel_stop_ts": 3}], [{"kernel_start_ts": "x"}]):
+    too_long = [{"kernel_start_ts": 9, "kernel_stop_ts": 10**13}]
+    swapped = [{"kernel_start_ts": 9, "kernel_stop_ts": 3}]
+    for stamps in (None, [], [7], [{}], swapped, too_long, [{"kernel_start_ts": "x"}]):
         record["coll_perf"]["event_trace_ts"] = {"kernel_events": stamps}
         (part,) = read(json.dumps(record))
         assert part.calls["AllReduce", 0][-2:] == (0, 0)

@@ -32,7 +32,8 @@ def test_every_start_of_a_program_is_a_session_of_its_own(tmp_path):
 
 def test_a_block_that_is_missing_leaves_no_clock(tmp_path):
     lines = write_steps(tmp_path / "s.jsonl", arrivals(steps=60)).read_text().splitlines()
-    (session,) = sessions(tmp_path / "s.jsonl", "\n".join([lines[0], lines[1], lines[3]]))
+    with pytest.warns(LogWarning, match="line 3: step 40 where step 20 is expected"):
+        (session,) = sessions(tmp_path / "s.jsonl", "\n".join([lines[0], lines[1], lines[3]]))
     assert len(session.step_s) == 40 and session.begin_s is None
 
 
@@ -61,6 +62,8 @@ def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
         {"node_of": [0]},
         {"node_of": [9] * 8},
         {"clock_error_s": -1},
+        {"node_of": [10**18] * 8},
+        {"ranks": 10**7},
     ],
 )
 def test_a_start_that_cannot_be_is_one_sentence(tmp_path, change):
@@ -79,3 +82,35 @@ def test_damage_anywhere_ends_in_steps_or_in_one_line(tmp_path):
             assert sessions(tmp_path / "s.jsonl", other)
         except LogError as error:
             assert "\n" not in str(error)
+
+
+def test_two_jobs_in_one_file_are_read_apart(tmp_path):
+    files = [write_steps(tmp_path / f"{seed}.jsonl", arrivals(steps=40, seed=seed)) for seed in (1, 2)]
+    jobs = [
+        [{**json.loads(line), "job": f"a{number}"} for line in file.read_text().splitlines()]
+        for number, file in enumerate(files)
+    ]
+    text = "\n".join(json.dumps(line) for both in zip(*jobs) for line in both)
+    with pytest.warns(LogWarning, match="line 3: several jobs wrote into this file at once"):
+        mixed = sessions(tmp_path / "mixed.jsonl", text)
+    for session, file in zip(mixed, files):
+        assert np.array_equal(session.ready_s, read(file)[0].ready_s) and session.begin_s is not None
+    with pytest.warns(LogWarning, match="line 2: the start of its job is not in this file"):
+        sessions(tmp_path / "cut.jsonl", "\n".join(map(json.dumps, [jobs[0][0], jobs[1][1], *jobs[0][1:]])))
+
+
+@pytest.mark.parametrize(("name", "value"), [("late_s", -1.0), ("late_s", 1e7), ("step_s", 10**400), ("step_s", 1e300)])
+def test_times_that_cannot_be_are_one_sentence(tmp_path, name, value):
+    lines = [
+        json.loads(line) for line in write_steps(tmp_path / "s.jsonl", arrivals(steps=20)).read_text().splitlines()
+    ]
+    (lines[1][name] if name == "step_s" else lines[1][name][2])[4] = value
+    with pytest.raises(LogError, match="line 2: "):
+        sessions(tmp_path / "s.jsonl", "\n".join(map(json.dumps, lines)))
+
+
+def test_ranks_that_are_claimed_without_times_are_bounded(tmp_path):
+    head = {"kind": "start", "schema": "allreduce-bench-steps-1", "ranks": 10**6}
+    steps = {"kind": "steps", "first_step": 0, "step_s": [1.0] * 100, "late_s": None}
+    with pytest.raises(LogError, match="line 2: 1000000 ranks are claimed"):
+        sessions(tmp_path / "s.jsonl", f"{json.dumps(head)}\n{json.dumps(steps)}\n")

@@ -49,6 +49,21 @@ def test_a_clock_that_jumps_makes_the_error_large():
     assert aligned_by_common_end(ready_s, end_s)[1] > 0.02
 
 
+@pytest.mark.parametrize(("jump", "until"), [(50, 60), (47, 60), (10, 20), (43, 53)])
+def test_a_clock_that_jumps_for_few_steps_makes_the_error_larger_than_what_it_could_feign(jump, until):
+    ready_s, end_s, _ = clocks()
+    ready_s[jump:until, 2] += 0.5
+    end_s[jump:until, 2] += 0.5
+    assert 3 * aligned_by_common_end(ready_s, end_s)[1] > 0.5  # nobody is later than that
+
+
+def test_a_clock_that_changes_its_speed_late_makes_the_error_as_large_as_it_is_off():
+    ready_s, end_s, _ = clocks(steps=500)
+    for times_s in (ready_s, end_s):
+        times_s[400:, 2] += 500e-6 * np.arange(100)
+    assert aligned_by_common_end(ready_s, end_s)[1] > 0.03
+
+
 def test_few_calls_give_offsets_without_drift_and_a_rank_without_ends_is_not_known():
     ready_s, end_s, truth_s = clocks(steps=5)
     end_s[:, 3] = np.nan

@@ -11,7 +11,7 @@ def test_steps_that_cannot_be_compared_are_left_out():
     ready_s = np.array([[1.0, 2.0], [1.0, np.nan], [1.0, 2.0], [1.0, np.inf], [1.0, 2.0], [5.0, 4.0]])
     job = job_of(Arrivals(ready_s, np.array([3.0, 3.0, np.nan, 3.0, 0.0, 5.0]), 0.0, (0, 1)))
     assert job.used.tolist() == [True, False, False, False, False, True]
-    assert (job.steps, job.ranks, job.all_s, job.typical_s, job.undisturbed_s) == (2, 2, 8.0, 4.0, 3.5)
+    assert (job.steps, job.ranks, job.all_s, job.typical_s, job.undisturbed_s) == (2, 2, 8.0, 4.0, 3.0)
     assert job.last_count.tolist() == [1, 1] and job.caused_s.tolist() == [1.0, 1.0]
     assert job.waiting_share() == pytest.approx(2.0 / 8.0) and job.is_too_small
     assert job.waiting_share(slice(0, 3)) == pytest.approx(1.0 / 3.0)

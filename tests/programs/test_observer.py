@@ -52,6 +52,7 @@ def test_alerts_reach_the_program_on_each_rank_and_files_on_rank_0(played, rank,
     assert told[0].startswith("StepMonitor: step 10: rank 1 on node n2 is 12 % slower") and len(told) == 2
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert [line["kind"] for line in lines] == ["start", "steps", "slow", "steps", "recovered", "end"]
+    assert len({line["job"] for line in lines}) == 1 and len(lines[0]["job"]) == 16
     assert lines[1]["first_step"] == 0 and lines[3]["first_step"] == 10 and lines[2]["rank"] == 1
     assert 'allreduce_bench_alerts_total{kind="slow"} 1' in (tmp_path / "a.prom").read_text()
 

@@ -133,3 +133,34 @@ def test_injected_delays_are_not_blamed_on_other_processes():
 def test_what_remains_is_random_and_no_contradiction():
     said = verdict_sentences(judgement(ranks=64, steps=100, slow=9, by=0.2, noise=0.05))
     assert any(sentence.endswith(" of the waiting would remain without it: it is random") for sentence in said)
+
+
+def steady(ranks, late, by=0.2):
+    """Steps in which some ranks are late by the same share of a second, and the report of them."""
+    ready_s = np.random.default_rng(1).normal(0, 0.01, (60, ranks))
+    ready_s[:, list(late)] += by
+    return judged("", Arrivals(ready_s, 1 + np.ptp(ready_s, axis=1), 0.0, (0,) * ranks))
+
+
+@pytest.mark.parametrize(("ranks", "late", "words"), [(3, [0, 1], "ranks 0-1"), (5, [0, 1, 2], "ranks 0-2")])
+def test_where_half_of_the_ranks_or_more_are_late_alike_all_are_named(ranks, late, words):
+    said = verdict_sentences(steady(ranks, late))
+    (half,) = [sentence for sentence in said if "late alike" in sentence]
+    assert half.startswith(f"{words} are late alike: half or more of all {ranks} ranks")
+    (others,) = [sentence for sentence in said if sentence.startswith("late, too: ")]
+    assert others.count(" by ") == len(late) - 1
+
+
+def test_where_exactly_half_are_late_that_is_the_reason_why_nobody_is_named():
+    assert verdict_sentences(steady(4, [0, 1]))[0].startswith("no rank is named: ranks 0-1 are late alike, half")
+
+
+def test_at_most_five_suspects_are_named_and_the_rest_counted():
+    one = steady(20, range(8), by=0.08)
+    assert len(one.report.suspects) == 8 and not one.report.causes
+    assert any("3 more, which" in line for line in verdict_sentences(one))
+
+
+def test_of_two_ranks_the_other_one_is_the_reference():
+    one = steady(2, [1])
+    assert 0.98 < one.report.undisturbed_s < 1.02 and 0.18 < one.report.suspects[0].slower_by < 0.22

@@ -44,6 +44,7 @@ def test_only_the_named_rank_is_slower():
         ({"compute_s": 0.01, "inject_slowdown": ("8:12%",), "ranks": (8,)}, "has no rank 8"),
         ({"compute_s": 0.01, "inject_slowdown": ("1:12%", "1:5%")}, "names one rank twice"),
         ({"inject_slowdown": ("1:12%",)}, "add one with --compute"),
+        ({"work": "sleep"}, "--work sleep is a kind of --compute; add a phase"),
         ({"compute_s": 0.01, "groups": "2"}, "leave out --groups"),
         ({"compute_s": 0.01, "work": "dance"}, "work"),
     ],
