@@ -1,7 +1,7 @@
 """Files of NCCL Inspector joined: communicators, missing ranks, calls beside each other."""
 
-import re
 import json
+import re
 
 import numpy as np
 import pytest
