@@ -1,18 +1,19 @@
 """`StepMonitor`: who is late in the steps of a program of one's own, told while it runs."""
 
 from collections.abc import Callable
-from math import isfinite, nan
+from math import nan
 from os import PathLike
 from pathlib import Path
 from socket import gethostname
+from threading import Lock
 from time import monotonic, perf_counter, sleep
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..units import parse_duration
 from . import words
+from .arguments import checked_duration, checked_every, checked_function, checked_path
 from .blocks import HEAD, START, Block, block_of, empty_row
 from .carrier import transport_of
 from .common_clock import CommonClock, error_of_two
@@ -21,7 +22,6 @@ from .output import say
 from .transport import Gathering, StepMonitorError, Transport
 from .watchdog import Progress, watchdog_of
 
-MOST_EVERY = 10_000  # steps of a block
 FEWEST, MOST, BLOCK_S = 10, 100, 1.0  # of a block where the user does not say it: as many steps as take so long
 CLOCK_S, LATEST_CLOCK_S, CLOCK_SHARE = (
     1.0,
@@ -62,14 +62,13 @@ class StepMonitor:
         stall_after: str | float | None = None,
         on_alert: Callable[..., object] | None = None,
     ):
-        self._comm, self._given_every, self._on_alert = comm, _checked_every(every), on_alert
-        self._log, self._textfile = (None if path is None else Path(path) for path in (log, textfile))
-        if self._textfile is not None and self._textfile.suffix != ".prom":
-            raise ValueError(f"textfile '{textfile}' must end in .prom: node_exporter reads no other files")
-        self._progress = Progress(_checked_duration(stall_after))
+        self._comm, self._given_every, self._on_alert = comm, checked_every(every), checked_function(on_alert)
+        self._log, self._textfile = checked_path("log", log), checked_path("textfile", textfile, ".prom")
+        self._progress = Progress(checked_duration(stall_after))
         self._transport: Transport | None = None
         self._ended = ""  # why `step` has no meaning any more
         self._is_twice_told = False
+        self._one_at_a_time = Lock()  # of step()
         self._count = 0  # steps of this rank in the row
         self._pending: Gathering | None = None
         self._first_step, self._end_s, self._compared = 0, nan, 0.0
@@ -123,6 +122,14 @@ class StepMonitor:
         now = perf_counter()
         if self._transport is None or not self._transport.is_usable():
             self._refuse()
+        if not self._one_at_a_time.acquire(blocking=False):
+            raise StepMonitorError("step() was called by two threads at once; call it in one thread only")
+        try:
+            self._end_step(now)
+        finally:
+            self._one_at_a_time.release()
+
+    def _end_step(self, now: float) -> None:
         progress = self._progress
         if progress.says_ready and not progress.is_ready:
             raise StepMonitorError(
@@ -219,20 +226,3 @@ def _kernel() -> str:
         return f"{boot} {time_of.read_text() if time_of.exists() else ''}"
     except OSError:
         return ""
-
-
-def _checked_every(every: int | None) -> int | None:
-    if every is None:
-        return None
-    if isinstance(every, bool) or not isinstance(every, int) or not 1 <= every <= MOST_EVERY:
-        raise ValueError(f"StepMonitor: every is {every!r}; expected a number of steps from 1 to {MOST_EVERY}")
-    return every
-
-
-def _checked_duration(stall_after: str | float | None) -> float | None:
-    if stall_after is None:
-        return None
-    duration_s = parse_duration(stall_after) if isinstance(stall_after, str) else float(stall_after)
-    if not (isfinite(duration_s) and duration_s > 0):
-        raise ValueError(f"StepMonitor: stall_after is {stall_after!r}; expected more than 0 s, such as '90s' or 90")
-    return duration_s

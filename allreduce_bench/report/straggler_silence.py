@@ -64,8 +64,10 @@ def _few_steps(arrivals: Arrivals, report: StragglerReport) -> str:
 def _no_ready_times(arrivals: Arrivals, report: StragglerReport) -> str:
     known_s = arrivals.step_s[np.isfinite(arrivals.step_s)]
     times = f" ({len(known_s)} steps, median {format_time(float(np.median(known_s)))})" if len(known_s) else ""
-    known = f"only the times of steps are known{times}"
-    return f"no step has the arrivals of two ranks, as where a program never calls ready(): {known}"
+    return (
+        "no step has the arrivals of two ranks, as where a program never calls ready(): only the times of steps are"
+        f" known{times}"
+    )
 
 
 def _one_rank(arrivals: Arrivals, report: StragglerReport) -> str:

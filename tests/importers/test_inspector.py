@@ -137,6 +137,6 @@ def test_ranks_that_are_claimed_and_have_no_file_are_bounded(tmp_path):
         path.write_text(re.sub(r'("n_ranks": *)[0-9]+', r"\g<1>1000000", path.read_text()))
     with (
         pytest.warns(LogWarning),
-        pytest.raises(LogError, match="line 1: communicator .* claims 1000000 ranks, and only"),
+        pytest.raises(LogError, match="line 2: communicator .* claims 1000000 ranks, and only"),
     ):
         call_table(chosen(paths), (ALLREDUCE,))

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -59,24 +60,6 @@ def test_it_is_offered_by_the_package():
         allreduce_bench.StepMonitors  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"every": 0}, "every is 0; expected a number of steps from 1"),
-        ({"every": 2.5}, "every is 2.5"),
-        ({"every": True}, "every is True"),
-        ({"stall_after": "soon"}, "'soon' is not a duration"),
-        ({"stall_after": 0}, "stall_after is 0; expected more than 0 s"),
-        ({"stall_after": float("nan")}, "stall_after is nan"),
-        ({"textfile": "metrics.txt"}, "must end in .prom"),
-    ],
-)
-def test_arguments_without_a_meaning_are_refused(arguments, words):
-    with pytest.raises(ValueError, match=words) as refused:
-        StepMonitor(**arguments)
-    assert "\n" not in str(refused.value)
-
-
 def test_calls_without_a_meaning_are_one_sentence(alone, capfd):
     step = StepMonitor(every=2)
     with pytest.raises(StepMonitorError, match="inside of its `with` only"):
@@ -115,6 +98,35 @@ def test_a_program_of_one_rank_has_the_times_of_its_steps(alone, tmp_path, capfd
     assert [path.name for path in tmp_path.glob("*prom*")] == ["a.prom"]
 
 
+def test_files_stay_where_they_are_when_the_program_goes_elsewhere(alone, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with StepMonitor(every=1, log="steps.jsonl", textfile="a.prom") as step:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        step()
+    assert {path.name for path in tmp_path.iterdir()} == {"elsewhere", "steps.jsonl", "a.prom"}
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_two_threads_that_end_a_step_at_once_are_refused(alone, monkeypatch):
+    with StepMonitor(every=1) as step:
+        refused = []
+
+        def meanwhile():
+            with pytest.raises(StepMonitorError, match="two threads at once"):
+                step()
+            refused.append(True)
+
+        def slow_exchange():
+            thread = threading.Thread(target=meanwhile)
+            thread.start()
+            thread.join()
+
+        monkeypatch.setattr(step, "_exchange", slow_exchange)
+        step()
+    assert refused
+
+
 def test_blocks_grow_until_they_take_a_second(alone, tmp_path):
     with StepMonitor(log=tmp_path / "steps.jsonl") as step:
         for _ in range(250):
@@ -137,7 +149,8 @@ def test_an_exception_is_kept_and_nothing_is_asked_of_other_ranks(alone, tmp_pat
         monkeypatch.setattr(alone, "gather", None)
         raise ArithmeticError
     assert alone.usable
-    assert read(tmp_path / "steps.jsonl")[-1] | {"time": ""} == {
+    assert read(tmp_path / "steps.jsonl")[-1] | {"time": "", "job": ""} == {
+        "job": "",
         "kind": "end",
         "steps": 0,
         "complete": False,
