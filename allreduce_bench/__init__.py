@@ -1,3 +1,15 @@
 """Measure, prove, model and explain all-reduce algorithms over MPI."""
 
 __version__ = "0.1.0"
+
+# what programs import from here -> its module, loaded when it is asked for
+_OFFERED = {"Allreduce": "programs.allreduce", "StepMonitor": "programs.step_monitor"}
+
+
+def __getattr__(name: str) -> object:
+    """What is offered, without loading an MPI before."""
+    if name not in _OFFERED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_OFFERED[name]}", __name__), name)

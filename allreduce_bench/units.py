@@ -86,12 +86,12 @@ def parse_rates(text: str) -> tuple[float, ...]:
     return tuple(map(parse_rate, text.split(",")))
 
 
-def parse_share(text: str) -> float:
-    """0.03 for `3%` or `0.03`. Raises ValueError outside of 0 to 100 %, both excluded."""
+def parse_share(text: str, most: float = 1.0) -> float:
+    """0.03 for `3%` or `0.03`. Raises ValueError outside of 0 to `most`, both excluded."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text.strip())
     share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
-    if not 0 < share < 1:
-        raise ValueError(f"'{text}' is not a share; expected more than 0% and less than 100%, such as 3% or 0.03")
+    if not 0 < share < most:
+        raise ValueError(f"'{text}' is not a share; expected more than 0% and less than {most:.0%}, such as 3% or 0.03")
     return share
 
 

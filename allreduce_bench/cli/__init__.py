@@ -26,18 +26,21 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
         "demo": ("demo", "demo", "Measure all algorithms on this machine and write the report"),
         "run": ("run", "run", "Measure all-reduce algorithms and the library's own"),
         "lab": ("lab", "lab", "Run commands over virtual hosts in this machine, with links of a known rate"),
+        "exec": ("exec_", "exec_", "Start a program of your own on ranks, and name the rank that ends it"),
     },
     "Read": {
         "runs": ("show", "runs", "List runs, the newest first"),
         "show": ("show", "show", "Print the table of a run again"),
         "report": ("report", "report", "Write a web page about runs, with figures"),
         "compare": ("compare", "compare", "Find the cells of new runs that are slower or faster than before"),
+        "stragglers": ("stragglers", "stragglers", "Name the rank or node that the others wait for, and what it costs"),
         "import": ("import_", "import_", "Make a run from logs of OSU, IMB, nccl-tests and others"),
         "schema": ("schema", "schema", "Print the JSON Schema of a file or an output, or check files against it"),
     },
     "Model": {
         "fit": ("fit", "fit", "Fit a latency/bandwidth model to measured times"),
         "predict": ("predict", "predict", "Predict times, from fitted models or from alpha and bandwidth"),
+        "workload": ("workload", "workload", "Model the all-reduces of a training step: buckets, overlap, scaling"),
     },
     "On a cluster with Slurm": {
         "submit": ("submit", "submit", "Submit a sweep: one job for each node count"),

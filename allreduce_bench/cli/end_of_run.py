@@ -38,11 +38,24 @@ def finish(control: Control, folder: RunFolder, plan: Plan) -> str:
     plan = replace(plan, ranks=tuple(ranks for ranks in plan.ranks if ranks in chosen_ranks))
     rows = [row for row in rows if row["ranks"] in chosen_ranks]
     echo_result(Result.of(folder, rows)._replace(plan=plan), control.format)
+    if control.format == "table" and plan.compute_s:
+        _tell_stragglers(folder)
     judgements = judge(control.limits, plan, rows)
     for judgement in judgements:
         click.echo(judgement.sentence, err=control.format != "table")
     talk(f"{folder.path}      next: allreduce-bench report {shlex.quote(str(folder.path))}")
     return _failures(rows, [judgement.cell for judgement in judgements if not judgement.met], control.skip_hung)
+
+
+def _tell_stragglers(folder: RunFolder) -> None:
+    """Print who arrived late, or why nobody is named."""
+    from ..evaluation.joined_arrivals import of_run
+    from ..report.straggler_sentences import injected_sentences, judged, verdict_sentences
+    from .terminal import echo_wrapped
+
+    parts = [judged(*part) for part in of_run(folder)]
+    told = [(part, verdict_sentences(part)[: 1 + len(injected_sentences(part))]) for part in parts]
+    echo_wrapped(f"{part.what}: {sentence}" for part, sentences in told for sentence in sentences)
 
 
 def _failures(rows: "Sequence[SummaryRow]", unmet_cells: list[str], skip_hung: bool) -> str:

@@ -83,16 +83,19 @@ def _named_values(ctx: click.Context, param: click.Parameter, values: Sequence[s
     metavar="COLUMN=VALUE",
     help="Use only rows with this value; * and ? are wildcards; may be repeated.",
 )
+@click.option(
+    "--communicator", metavar="ID", help="Communicator of NCCL Inspector, by id or name, if there are several."
+)
 @no_limit
 @errors_in_one_line
-def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns, where, no_limit) -> None:
+def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns, where, communicator, no_limit) -> None:
     """Make a run from LOGS of other tools, recognised by their content; report, fit and compare read it like any run.
 
-    OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text and JSON), result folders of PICO, and
-    any CSV with one row per cell. Only all-reduces are read. Facts that a log does not contain stay unknown, except
-    the number of ranks: add it with -n.
+    OSU Micro-Benchmarks (C and Python), Intel MPI Benchmarks, nccl-tests (text and JSON), NCCL Inspector (the files
+    of all processes, or their folder), result folders of PICO, and any CSV with one row per cell. Only all-reduces are
+    read. Facts that a log does not contain stay unknown, except the number of ranks: add it with -n.
     """
-    from ..importers import Asked, LogWarning, keep, read
+    from ..importers import Asked, LogWarning, keep, parts_of_logs, read
     from ..importers.values import ITEMSIZES, SPELLINGS
     from ..runs.folder import RunFolder
     from ..runs.recorder import is_taken
@@ -105,11 +108,14 @@ def import_(logs, output, ranks, nodes, dtype, op, in_place, algorithm, columns,
     if dtype is not None and dtype.lower() not in (*ITEMSIZES, *SPELLINGS):
         raise OneLineError(f"--dtype {dtype}: unknown; known: {', '.join(ITEMSIZES)}")
     common = {"dtype": dtype, "op": op, "in_place": in_place, "algorithm": algorithm, "columns": columns}
-    common["where"] = where
-    counts = zip(_for_each("ranks", ranks, logs), _for_each("nodes", nodes, logs))
+    common |= {"where": where, "communicator": communicator}
+    parts = parts_of_logs(logs)
+    counts = zip(_for_each("ranks", ranks, parts), _for_each("nodes", nodes, parts))
     with warnings.catch_warnings(record=True) as log_warnings:
         warnings.simplefilter("always", LogWarning)
-        rows_of_logs = [(log, read(log, Asked(ranks=r, nodes=n, **common))) for log, (r, n) in zip(logs, counts)]
+        rows_of_logs = [
+            (log, read(log, Asked(ranks=r, nodes=n, **common), more)) for (log, *more), (r, n) in zip(parts, counts)
+        ]
     options = {"ranks": list(ranks), "nodes": list(nodes), **common}
     logged = [row for _, rows in rows_of_logs for row in rows]
     summary = keep(logged, RunFolder(output), kept_command(), _without_empty(options))
@@ -127,7 +133,7 @@ def _doubts(rows: "Sequence[SummaryRow]") -> list[str]:
     return [*cluster_sentences(rows), *told_sentences(rows), *suspicion_sentences(rows)]
 
 
-def _for_each(name: str, values: Sequence[int], logs: Sequence[Path]) -> list[int | None]:
+def _for_each(name: str, values: Sequence[int], logs: Sequence) -> list[int | None]:
     """One value for each log; None: not given. Raises OneLineError for another number of values."""
     if len(values) not in (0, 1, len(logs)):
         raise OneLineError(f"--{name}: {len(values)} numbers for {len(logs)} logs; expected one, or one for each")

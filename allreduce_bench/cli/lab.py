@@ -12,7 +12,7 @@ from .in_lab import DEFAULT_RATE, enter_lab, refuse_lab_in_lab
 from .sections import examples
 from .types import RATES, OneLineError, errors_in_one_line, talk
 
-COMMANDS = ("run", "health", "doctor")  # that look at hosts
+COMMANDS = ("run", "workload", "health", "doctor", "exec")  # that look at hosts
 
 
 def _host_options(command: Callable) -> Callable:
@@ -59,7 +59,7 @@ def lab() -> None:
 def run(context: click.Context, hosts: int, rate: tuple[float, ...], words: tuple[str, ...]) -> None:
     """Start virtual hosts, run COMMAND on the first of them, and end them.
 
-    COMMAND is run, health or doctor, with its options. It finds the hosts by itself.
+    COMMAND is run, workload, health, doctor or exec, with its options. It finds the hosts by itself.
     """
     first = f"'{words[0]}'" if words else "none"
     if not words or words[0] not in COMMANDS:

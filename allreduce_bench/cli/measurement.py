@@ -7,8 +7,8 @@ import click
 
 from ..runs.dtypes import DTYPES
 from ..runs.plan import LARGEST_SEED, OPS, Plan
-from ..runs.schema import CACHES, SYNCS
-from .types import DTYPE, DURATION, EXECUTOR_NAMES, GROUPS, NAMES, OP, RANKS, SHARE, SIZE, SIZES
+from ..runs.schema import CACHES, SYNCS, WORKS
+from .types import DTYPE, DURATION, EXECUTOR_NAMES, GROUPS, NAMES, OP, RANKS, SHARE, SIZE, SIZES, parsed
 
 SHOWN: dict[str, Any] = {"show_default": True}
 
@@ -176,5 +176,67 @@ DEFINED = (
         default=Plan.groups,
         metavar="N",
         help="All-reduce in groups at the same time, and in one alone: 2 (halves), mod:8, div:8 (consecutive ranks).",
+    ),
+)
+
+
+def _parse_slowdown(text: str) -> str:
+    from ..runs.injected import parse_slowdown  # late: few runs slow a rank down
+
+    return parse_slowdown(text)
+
+
+def _parse_arrivals(text: str) -> tuple[str, ...]:
+    from ..runs.injected import parse_arrivals
+
+    return parse_arrivals(text)
+
+
+def _parse_phase(text: str) -> float:
+    from ..runs.injected import parse_phase
+
+    return parse_phase(text)
+
+
+def _parse_late_by(text: str) -> str:
+    from ..runs.injected import parse_late_by
+
+    return parse_late_by(text)
+
+
+BEFORE_A_CALL = (
+    click.option(
+        "--compute",
+        type=parsed("duration", _parse_phase),
+        help="A phase of work before each call, e.g. 10ms; its end on each rank shows which rank is late "
+        "[default: none].",
+    ),
+    click.option(
+        "--work",
+        type=click.Choice(WORKS),
+        default=Plan.work,
+        **SHOWN,
+        help="Work of --compute; spin: as many operations on each rank as take that time on the median rank; sleep: "
+        "no work, for ranks that share cores.",
+    ),
+    click.option(
+        "--inject-slowdown",
+        type=parsed("rank:share", _parse_slowdown),
+        multiple=True,
+        help="Make the work of a rank longer, to rehearse, e.g. 5:12%; may be repeated.",
+    ),
+    click.option(
+        "--arrival",
+        type=parsed("patterns", _parse_arrivals),
+        help="Also measure with ranks that enter late: a list of one-late, ramp, random, half-late, or a trace "
+        "FILE.csv [default: none].",
+    ),
+    click.option(
+        "--late-by",
+        type=parsed("lateness", _parse_late_by),
+        default=Plan.late_by,
+        **SHOWN,
+        help="Largest delay of --arrival: a time, e.g. 1ms, or a factor of the median time of the library's own "
+        "all-reduce of that size.",
     ),
 )

@@ -7,7 +7,7 @@ import click
 
 from ..runs.plan import Plan
 from ..runs.start import Start
-from .measurement import DEFINED, MEASURED, REPEATED, SHOWN
+from .measurement import BEFORE_A_CALL, DEFINED, MEASURED, REPEATED, SHOWN
 from .request import Control
 from .types import BUSBW_LIMITS, HOSTS, RATES, TIME_LIMITS
 
@@ -124,7 +124,7 @@ STARTED_NAMES = ("launcher", "launcher_args", *WHERE, "stage")  # what is too la
 
 def plan_options(command: Callable) -> Callable:
     """The options that decide what is measured and how ranks are started, then what is said of the result."""
-    for option in reversed((*MEASURED, *REPEATED, *DEFINED, *STARTED, *JUDGED)):
+    for option in reversed((*MEASURED, *REPEATED, *DEFINED, *BEFORE_A_CALL, *STARTED, *JUDGED)):
         command = option(command)
     return command
 

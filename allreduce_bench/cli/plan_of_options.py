@@ -61,6 +61,8 @@ def planned_run(request: Request) -> tuple[RunFolder, Plan]:
     if is_there:
         plan = _stored_plan(folder, plan, request.asked, control.no_limit)
     refuse_long_run(plan, control.no_limit)
+    if plan.compute_s or plan.arrival:
+        _refuse_injected(plan, control.timeout_s)
     refuse_unplanned(control.limits, plan)
     chosen_launches(plan, control.only)
     teach_numpy(plan.dtype)
@@ -125,6 +127,28 @@ def refuse_short_timeout(timeout_s: float) -> None:
     """Raises PlanError for a timeout so short that it would end healthy launches."""
     if timeout_s < SHORTEST_TIMEOUT_S:
         raise PlanError(f"--timeout: {timeout_s:g} s would end healthy launches; use at least 1s")
+
+
+def _refuse_injected(plan: Plan, timeout_s: float) -> None:
+    """Raises TraceError for a trace that cannot be replayed, PlanError where a launch would be taken for a hang.
+
+    That is one in which nothing moves for the whole timeout.
+    """
+    from ..runs.arrival_trace import refuse_traces  # late: few runs inject anything
+    from ..runs.injected import longest_delay_s, longest_phase_s
+
+    trace_s = refuse_traces(plan.arrival, plan.arrival_digests, plan.ranks)
+    phases = {
+        "--compute: a phase of work": longest_phase_s(plan.compute_s, plan.inject_slowdown),
+        "--late-by: a delay": longest_delay_s(plan.arrival, plan.late_by),
+        "--arrival: a delay of the trace": trace_s,
+    }
+    for phase, seconds in phases.items():
+        if seconds >= timeout_s:
+            raise PlanError(
+                f"{phase} of {seconds:g} s is not shorter than the --timeout of {timeout_s:g} s, after which a launch "
+                "is ended; use a shorter one, or a longer --timeout"
+            )
 
 
 def refuse_under_launcher(asked: Collection[str]) -> None:

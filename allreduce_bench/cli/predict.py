@@ -64,7 +64,7 @@ def predict(
     sizes = tuple(sorted(set(sizes)))
     _refuse_extent(ranks, sizes, ranks_per_node, segment)
     layout = _format(layout, as_map, output)
-    priced, source = _from_file(machine, prices) if machine else _from_prices(prices, ranks_per_node)
+    priced, source = machine_of_file(machine, prices) if machine else machine_of_prices(prices, ranks_per_node)
     segment = segment or (BEST if priced.bare else None)
     competing = competing_models(priced, algorithms, Layout(ranks_per_node, segment))
     refuse_many_times(ranks, len(sizes), sum(len(group.models) for group in competing), no_limit)
@@ -112,7 +112,7 @@ def _format(layout, as_map, output) -> str:
     return named
 
 
-def _from_file(path: Path, prices: dict):
+def machine_of_file(path: Path, prices: dict):
     """The machine of the file that `fit` wrote, and its source as a sentence. Raises OneLineError beside prices."""
     from ..models.machine import read_machine
     from ..report.forecast import source_of
@@ -125,7 +125,7 @@ def _from_file(path: Path, prices: dict):
     return machine, source_of(machine, str(path))
 
 
-def _from_prices(prices: dict, ranks_per_node: int | None):
+def machine_of_prices(prices: dict, ranks_per_node: int | None):
     """A machine of these prices alone, and its source as a sentence. Raises OneLineError where a price lacks."""
     from ..models.machine import Prices, bare_machine
     from ..report.forecast import prices_in_words

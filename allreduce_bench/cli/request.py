@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OPTION_OF = {  # where a field of the plan has another name
     "cell_time_s": "cell_time",
     "min_time_s": "min_time",
+    "compute_s": "compute",
     "segment_nbytes": "segment",
     "link_rate_bytes_per_s": "link_rate",
     "executors": "executor",
@@ -32,7 +33,7 @@ OPTION_OF = {  # where a field of the plan has another name
 IN_PLAN = (
     *("dtype", "op", "launches", "iters", "precision", "warmups", "cell_time_s", "min_time_s", "seed"),
     *("segment_nbytes", "pretend_ranks_per_node", "sync", "record", "back_to_back", "cache", "floors", "check"),
-    *("groups", "thread_level"),
+    *("groups", "thread_level", "compute_s", "work", "inject_slowdown", "arrival", "late_by"),
 )
 IN_START = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
 
@@ -110,6 +111,7 @@ def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
         start=start,
         link_rate_bytes_per_s=_link_rate(options["link_rate"] or (), start),
         **algorithm_fields(options["algorithms"]),
+        arrival_digests=_arrival_digests(options["arrival"] or ()),
         **{name: value for name, value in values.items() if value is not None},  # None: the plan's default
     )
     if not any(options[name] for name in ("executor", "window", "machine")):
@@ -117,6 +119,15 @@ def _plan_of(options: Mapping[str, Any], **decided: Any) -> Plan:
     from .executors import with_executors  # late: few runs ask
 
     return with_executors(plan, options)
+
+
+def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
+    """Of the traces that are replayed. Raises TraceError."""
+    if not arrival:
+        return ()
+    from ..runs.arrival_trace import digest_of_trace, traces_of  # late: few runs delay ranks
+
+    return tuple(map(digest_of_trace, traces_of(arrival)))
 
 
 def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:

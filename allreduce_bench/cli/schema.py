@@ -51,8 +51,9 @@ def _formats() -> "tuple[Format, ...]":
     from ..report.formats import json_schema as report
     from ..runs.json_schema import launch, rows, run
     from ..slurm import json_schema as slurm
+    from ..workload import json_schema as workload
 
-    modules = (run, launch, rows, slurm, report, comparison, models)
+    modules = (run, launch, rows, slurm, report, comparison, models, workload)
     return tuple(format_ for module in modules for format_ in module.FORMATS)
 
 

@@ -9,6 +9,7 @@ SECTIONS = {  # the option that begins a section of the help -> its title
     "ranks": "What is measured",
     "within": "How long and how often",
     "sync": "Definition of a time",
+    "compute": "What ranks do before a call",
     "launcher": "How ranks are started",
     "output": "Results",
     "only": "In a job",

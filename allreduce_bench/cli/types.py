@@ -183,7 +183,7 @@ def errors_in_one_line(command: Callable) -> Callable:
     def guarded(*args, **kwargs):
         try:
             return command(*args, **kwargs)
-        except (click.exceptions.Exit, OneLineError):
+        except (click.exceptions.Exit, OneLineError, BrokenPipeError):  # click ends silently where nobody reads on
             raise
         except KeyboardInterrupt as interrupt:
             raise OneLineError("interrupted", INTERRUPTED) from interrupt

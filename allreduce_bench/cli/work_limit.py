@@ -24,6 +24,7 @@ MOST_TEXT_NBYTES = 10_000_000
 MOST_TIMES = 200_000  # that are predicted at 0.5 ms each
 MOST_LOG_NBYTES = 32_000_000  # a million rows at 0.3 ms each
 MOST_RUNS = 1000
+LOGS = (".csv", ".log", ".jsonl", ".json")  # ends of the names of logs in a folder
 LETTERS_OF_TERM, LETTERS_OF_MESSAGE = 6, 60  # of what `explain` writes: `371.1+`, and a line without its contents
 
 
@@ -40,7 +41,7 @@ def refuse_above(
 def refuse_long_run(plan: Plan, no_limit: bool) -> None:
     """Raises OneLineError where the launches, cells or calls of a plan are very many."""
     launches = plan.launches * len(plan.ranks)
-    kinds = len(plan.caches) * len(plan.group_kinds)
+    kinds = len(plan.caches) * len(plan.group_kinds) * len(plan.arrivals)
     ways = sum(len(plan.executors_of(name)) for name in plan.algorithms)
     cells = launches * kinds * len(plan.sizes) * (ways + 2 * plan.floors)
     calls = cells * ((plan.iters or 0) + plan.warmups + plan.back_to_back)
@@ -115,7 +116,7 @@ def refuse_many_runs(command: str, runs: int, no_limit: bool) -> None:
 def _log_nbytes(path: Path) -> int:
     if path.is_file():
         return path.stat().st_size
-    files = (Path(folder, name) for folder, _, names in walk(path) for name in names if name.endswith(".csv"))
+    files = (Path(folder, name) for folder, _, names in walk(path) for name in names if name.endswith(LOGS))
     return sum(file.stat().st_size for file in files if file.is_file())
 
 

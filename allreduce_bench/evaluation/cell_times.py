@@ -97,7 +97,7 @@ def floor_time_s(timed: dict[str, CellCalls], of_launch: Callable[[Sequence[floa
 
 
 def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
-    """The columns of SUMMARY that the calls of one cell give, and `launch_medians`: launch -> seconds.
+    """The columns of SUMMARY that the calls of one cell give, `launch_medians` and `completion_medians`.
 
     Without a valid call, or where half of a launch's calls took 0 s, there is no time: `state` is left out, with
     `reason`.
@@ -123,6 +123,11 @@ def statistics(timed: dict[str, CellCalls]) -> SummaryRow:
         ),
         "time_definition": join_values(sorted(set().union(*(calls.definitions for calls in launches.values())))),
         "launch_medians": medians,
+        "completion_medians": {
+            launch: median(calls.others["completion_s"])
+            for launch, calls in launches.items()
+            if calls.others["completion_s"]
+        },
     }
     for name, of_launch in OTHERS.items():
         row[name] = known_median(of_launch(calls.others[name]) for calls in launches.values() if calls.others[name])

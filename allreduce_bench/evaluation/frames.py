@@ -9,7 +9,7 @@ from ..runs.careful_reading import open_kept
 from ..runs.cell import competitor_name
 from ..runs.folder import KEY, RunFolder, run_names
 from ..runs.rows import Row, RunError
-from ..runs.schema import KINDS, REPETITIONS, SUMMARY, Column, names
+from ..runs.schema import KINDS, PLAIN_STAMPS, REPETITIONS, STAMPS, SUMMARY, Column, names
 from .summary import summarise
 from .summary_row import SummaryRow
 
@@ -34,13 +34,13 @@ def summary(folders: Sequence[RunFolder]) -> pd.DataFrame:
 
 
 def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
-    """Entry and exit of every rank and call, warm-ups first, of a cell that was measured with --record all.
+    """The stamps of every rank and call, warm-ups first, of a cell that was measured with --record all or --compute.
 
-    float64 [2, call, rank], seconds on the common clock (rank 0's); `mark` is a row of `folder.marks()` whose `stamps`
-    is not empty. Raises RunError.
+    float64 [2, call, rank]: entry and exit; with --compute [4, call, rank]: STAMPS. Seconds on the common clock (rank
+    0's); `mark` is a row of `folder.marks()` whose `stamps` is not empty. Raises RunError.
     """
     path = folder.launches / mark["stamps"]
-    expected = f"expected float64 [2, call, {mark['ranks']}] in a file of its launch"
+    expected = f"expected float64 [2 or 4, call, {mark['ranks']}] in a file of its launch"
     if path.parent.parent != folder.launches or path.parent.name != f"{mark['launch']}.{mark['attempt']}.stamps":
         raise RunError(f"{path}: damaged: {expected}")
     try:
@@ -48,7 +48,8 @@ def stamps_of(folder: RunFolder, mark: Row) -> np.ndarray:
             stamps = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise RunError(f"{path}: damaged: {error}; {expected}") from error
-    if not isinstance(stamps, np.ndarray) or stamps.dtype != float or stamps.shape[::2] != (2, int(mark["ranks"])):
+    shapes = [(len(kinds), int(mark["ranks"])) for kinds in (PLAIN_STAMPS, STAMPS)]
+    if not isinstance(stamps, np.ndarray) or stamps.dtype != float or stamps.shape[::2] not in shapes:
         raise RunError(f"{path}: damaged: {expected}")
     return stamps
 
@@ -57,16 +58,19 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
     """One row per rank and call of the finished cells whose stamps were kept: see --record all.
 
     The columns after `run`: `launch`, `attempt`, those that tell a cell from the others of its launch, `ranks`,
-    `repetition` as in the raw times, `rank`, and `entry_s` and `exit_s`, seconds on the common clock of the launch.
-    Raises RunError.
+    `repetition` as in the raw times, `rank`, and `begin_s`, `ready_s`, `entry_s` and `exit_s`, seconds on the common
+    clock of the launch; the first two are missing but with --compute. Raises RunError.
     """
     cell_columns, frames = ("launch", "attempt", *KEY, "ranks"), []
+    time_columns = [f"{name}_s" for name in STAMPS]
     for run, folder in zip(run_names(folders), folders):
         for mark in folder.marks():
             if mark["state"] == "done" and mark["stamps"]:
-                entry, exit = stamps_of(folder, mark)
-                call, rank = np.indices(entry.shape)
-                columns = {"repetition": call, "rank": rank, "entry_s": entry, "exit_s": exit}
+                kept = stamps_of(folder, mark)
+                call, rank = np.indices(kept.shape[1:])
+                missing = np.full((len(STAMPS) - len(kept), *call.shape), np.nan)
+                times = zip(time_columns, np.concatenate([missing, kept]))
+                columns = {"repetition": call, "rank": rank, **dict(times)}
                 frame = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
                 for position, name in enumerate(cell_columns):
                     frame.insert(
@@ -74,7 +78,7 @@ def stamps(folders: Sequence[RunFolder]) -> pd.DataFrame:
                     )
                 frame.insert(0, "run", run)
                 frames.append(frame)
-    empty = pd.DataFrame(columns=["run", *cell_columns, "repetition", "rank", "entry_s", "exit_s"])
+    empty = pd.DataFrame(columns=["run", *cell_columns, "repetition", "rank", *time_columns])
     return pd.concat(frames, ignore_index=True) if frames else empty
 
 

@@ -39,7 +39,8 @@ class NodeLink(NamedTuple):
 def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mapping]) -> None:
     """Give each row `limit_s`, `limit_by`, `of_limit`, `own_limit_s`, `of_own_limit` and `link`.
 
-    None with groups, which share links and memory in another way, and where there is no time or nothing to reduce.
+    None with groups, which share links and memory in another way, with ranks that are delayed, before whose arrival the
+    others may have done a part, and where there is no time or nothing to reduce.
     """
     every = list(rows)
     for ranks in plan.ranks:
@@ -51,7 +52,8 @@ def add_limits(plan: Plan, rows: Iterable[SummaryRow], attempts: Sequence[Mappin
             row |= {"limit_s": None, "limit_by": None, "of_limit": None, "own_limit_s": None, "of_own_limit": None}
             row["link"] = link.words if link else None
             time_s = row["time_s"]
-            limits = {} if plan.groups or not time_s or not row["nbytes"] else limits_of(row, link, alpha_s)
+            has_none = plan.groups or row.get("arrival") or not time_s or not row["nbytes"]
+            limits = {} if has_none else limits_of(row, link, alpha_s)
             if not limits or not time_s:
                 continue
             limit_s, row["limit_by"] = max((limit_s, kind) for kind, limit_s in limits.items())

@@ -44,6 +44,7 @@ def statistics(marks: Sequence[Row]) -> SummaryRow:
         "imb_t_max_s": known_median(_real_values(done, "imb_t_max_s")),
         "nccl_tests_s": known_median(_real_values(done, "nccl_tests_s")),
         "clock_error_s": max(_real_values(done, "clock_error_s"), default=None),
+        "late_by_s": known_median(_real_values(done, "late_by_s")),
     }
 
 

@@ -1,179 +1,168 @@
-"""Find the node, or the link between two nodes, that is slower than its peers, by comparing pairs of nodes.
+"""Find the node, or the link between two nodes, that is slower than its peers, from times of pairs of nodes.
 
-The nodes form a ring of pairs, so that each is measured with two others: a slow node makes both its pairs slow,
-a slow link only one. All judgements are relative, so fewer than half of the pairs may be slow. The median over
-pairs is the lower one of the two in the middle, so that one slow node among four does not define the median. Noise that
-slows some launches names no node: a pair is slow only if its fastest launch is slow.
+Every judgement is relative, by median polish of the logarithms (`lateness.polish`): a node is slow if its effect is, a
+link if what the effects of its nodes leave of it is. Both a robust z and the ratio must be large, the ratio also in the
+fastest repetition of each pair: noise that slows some repetitions names nobody. Latency and bandwidth, and each test of
+a foreign table, are judged by themselves.
 """
 
 from collections.abc import Sequence
-from statistics import median_low
+from math import exp, inf, log
+from statistics import NormalDist, median
 from typing import NamedTuple
 
-from ..tables import UNBOUNDED, Screen, columns_of, fitted
-from ..units import format_size, three_digits
-from .summary_row import SummaryRow, competitor_of, time_of
+import numpy as np
 
-SMALL, LARGE = 8, 4 << 20  # bytes, for the latency and the bandwidth
-METRICS = {SMALL: "latency", LARGE: "bandwidth"}
-ALGORITHMS = ("native", "ring")  # the faster one counts
-NEEDED = 4  # pairs: with as many, one slow node does not move the median
+from ..lateness.polish import Polished, least_of_pairs, link_z, median_polish, node_z, pairs_of
+from ..runs.pair_file import PairRow
+
+NODE_Z, LINK_Z = 3.5, 4.5
+FALSE_ALARMS = 0.01  # of tables of normal noise that name a node, and a link: where many are judged, z must be larger
+FEWEST = 4  # nodes: with three, one slow node or link changes the median itself
+RELIABLE = 8  # nodes: below, a slow node and a slow link are easily taken for each other
+FEW_PAIRS = 4  # of a node: below, its median is none
+PARTNERS, REFERENCES, MOST_REPEATED = 2, 5, 20  # of what is measured again, alone
+MOST_SLOW, LEAST_GROUP = 0.25, 3  # share and number of slow nodes beyond which they are a group
 Pair = tuple[str, str]
 
 
-class PairTime(NamedTuple):
-    """Times of the faster algorithm of one pair at one size, seconds: over all launches, and in the fastest launch."""
+class PairTable(NamedTuple):
+    """Times or rates of pairs of nodes in one test."""
 
-    time_s: float
-    fastest_s: float
-
-
-class MeasuredPair(NamedTuple):
-    """One pair: its times at SMALL and LARGE, or why there are none."""
-
-    pair: Pair
-    times: dict[int, PairTime]
-    failure: str = ""  # why there are no times, one line; empty where it was measured
+    name: str  # latency, bandwidth, or what a foreign table calls it
+    nodes: tuple[str, ...]
+    log_time: np.ndarray  # float64 [source, dest]: natural logarithm of seconds, or of 1 over a rate; NaN: missing
+    unit: str  # of the values that people read: us, GB/s, or that of a foreign table
+    is_rate: bool  # whether those are rates
+    factor: float = 1.0  # from seconds, or a rate, to the unit
+    log_least: np.ndarray | None = None  # as log_time, of the fastest repetition; None: not known
 
     @property
-    def name(self) -> str:
-        """`n1+n2`, also the name of its run folder."""
-        return "+".join(self.pair)
+    def symmetric(self) -> np.ndarray:
+        """float64 [node, node]: the mean of both directions, or the one that there is."""
+        return _mean_of_ways(self.log_time)
+
+    @property
+    def either_way(self) -> np.ndarray:
+        """float64 [source, dest]: a direction that is missing has the time of the other one."""
+        return np.where(np.isnan(self.log_time), self.log_time.T, self.log_time)
+
+    def value(self, log_time: float) -> float:
+        """A logarithm of the table in the unit."""
+        return exp(-log_time if self.is_rate else log_time) * self.factor
 
 
-class JudgedPair(NamedTuple):
-    """A pair, compared with the median over pairs."""
+class Judged(NamedTuple):
+    """A table, taken apart and judged; nodes by their number in it."""
 
-    measured: MeasuredPair
-    ratios: dict[int, float]  # its times over the median ones; empty where it failed
-    fastest: dict[int, float]  # the same of its fastest launch
-    slow: frozenset[int]  # sizes at which it is slow; none where it failed
-    at_times: frozenset[int]  # sizes at which only some of its launches are slow
+    table: PairTable
+    polished: Polished
+    node_z: np.ndarray  # float64 [node]; NaN: no pair
+    link_z: np.ndarray  # float64 [node, node]
+    slow_nodes: tuple[int, ...] = ()
+    slow_links: tuple[tuple[int, int], ...] = ()
+    group: tuple[int, ...] = ()  # nodes that are slow, but so many that they are no single slow nodes
+    is_judged: bool = True  # False: too few nodes, or nobody is to be named
 
+    def node_ratio(self, node: int) -> float:
+        """The times of its pairs over those of the other nodes."""
+        return exp(self.polished.node_effect[node])
 
-def pairs_of(nodes: Sequence[str]) -> list[Pair]:
-    """The ring (n1, n2), (n2, n3), … (nN, n1); two nodes make one pair. Raises ValueError for fewer, or one twice."""
-    if len(nodes) < 2 or len(set(nodes)) < len(nodes):
-        raise ValueError(f"expected two nodes or more, each once; found {', '.join(nodes) or 'none'}")
-    return list(zip(nodes, [*nodes[1:], nodes[0]]))[: len(nodes) if len(nodes) > 2 else 1]
-
-
-def measured_pair(pair: Pair, rows: Sequence[SummaryRow]) -> MeasuredPair:
-    """The pair by the summary of its run, rows as `summary.summarise` gives them."""
-    for row in rows:
-        cell = f"{competitor_of(row)} {format_size(row['nbytes'])}"
-        if row["state"] != "done":
-            return MeasuredPair(pair, {}, f"{cell}: {row['state']}, {row['reason'] or 'reason unknown'}")
-        if row["nodes"] != len(pair):
-            return MeasuredPair(pair, {}, f"{cell}: expected one rank per node, found both ranks on one node")
-    times = {}
-    for size in METRICS:
-        of_size = [row for row in rows if row["nbytes"] == size]
-        times[size] = PairTime(min(map(time_of, of_size)), min(row["spread_low_s"] for row in of_size))
-    return MeasuredPair(pair, times)
+    def link_ratio(self, pair: tuple[int, int]) -> float:
+        """Its time over that which both of its nodes have with others."""
+        return exp(self.polished.residual[pair])
 
 
-def judged_pairs(measured_pairs: Sequence[MeasuredPair], threshold: float) -> list[JudgedPair]:
-    """Every pair compared with the median over those that did not fail.
+def judged(table: PairTable, threshold: float) -> Judged:
+    """Judge a table; slower by `threshold` at least counts, 0.2 for 20 %. Nothing is named below FEWEST nodes.
 
-    A pair is slow if its fastest launch exceeds the median by more than the threshold.
+    With an infinite threshold it is taken apart only.
     """
-    times_s = {size: [pair.times[size].time_s for pair in measured_pairs if not pair.failure] for size in METRICS}
-    medians_s = {size: median_low(values) for size, values in times_s.items() if values}
-    judged = []
-    for pair in measured_pairs:
-        ratios = {size: time.time_s / medians_s[size] for size, time in pair.times.items()}
-        fastest = {size: time.fastest_s / medians_s[size] for size, time in pair.times.items()}
-        slow, often_slow = (
-            {size for size, ratio in sizes.items() if ratio > 1 + threshold} for sizes in (fastest, ratios)
-        )
-        judged.append(JudgedPair(pair, ratios, fastest, frozenset(slow), frozenset(often_slow - slow)))
-    return judged
-
-
-def slow_part_sentences(pairs: Sequence[JudgedPair]) -> list[str]:
-    """A sentence for every node and every link that is slow or failed.
-
-    A node is named when all its pairs are slow in the same way, or all failed; a bad pair without a named node is
-    named as a link. If every pair failed, the nodes cannot be distinguished.
-    """
-    of_node: dict[str, list[JudgedPair]] = {}
-    for pair in pairs:
-        for node in pair.measured.pair:
-            of_node.setdefault(node, []).append(pair)
-    all_failed = all(pair.measured.failure for pair in pairs)
-    named = [node for node, pairs_of_node in of_node.items() if not all_failed and _fail_or_slow_alike(pairs_of_node)]
-    sentences = []
-    for node in named:
-        neighbours = {other for pair in of_node[node] for other in pair.measured.pair} - {node}
-        doubt = "; both neighbours are named as well, so this node may be healthy" if neighbours <= set(named) else ""
-        sentences.append(f"node {node}: {_describe_pairs(of_node[node])}{doubt}")
-    bad = [pair for pair in pairs if pair.slow or pair.measured.failure]
-    return sentences + [f"link {_describe_pairs([pair])}" for pair in bad if not set(pair.measured.pair) & set(named)]
-
-
-def _fail_or_slow_alike(pairs: Sequence[JudgedPair]) -> bool:
-    return all(pair.measured.failure for pair in pairs) or bool(frozenset.intersection(*(pair.slow for pair in pairs)))
-
-
-def _describe_pairs(pairs: Sequence[JudgedPair]) -> str:
-    """`n1+n2 has 1.92 times the median latency and 0.99 times the median bandwidth`, or why pairs failed."""
-    if len({pair.measured.failure for pair in pairs}) == 1 and pairs[0].measured.failure:
-        return f"{' and '.join(pair.measured.name for pair in pairs)} failed: {pairs[0].measured.failure}"
-    descriptions = []
-    for pair in pairs:
-        latency, bandwidth = pair.ratios.get(SMALL, 0), 1 / pair.ratios.get(LARGE, 1)
-        factors = three_digits(latency), three_digits(bandwidth)
-        numbers = f"has {factors[0]} times the median latency and {factors[1]} times the median bandwidth"
-        descriptions.append(
-            f"{pair.measured.name} {f'failed: {pair.measured.failure}' if pair.measured.failure else numbers}"
-        )
-    return "; ".join(descriptions)
-
-
-def undecided_sentences(pairs: Sequence[JudgedPair], threshold: float) -> list[str]:
-    """One sentence about what too few pairs cannot show; none if there are enough pairs."""
-    measured = [pair for pair in pairs if pair.ratios]
-    if len(measured) >= NEEDED:
-        return []
-    if len(measured) <= 1:
-        return ["slow nodes cannot be identified: fewer than two pairs have times; name four nodes or more"]
-    sentence = (
-        f"slow nodes cannot be identified: a slow node affects two of {len(measured)} pairs and thus the median; "
-        "name four nodes or more"
+    symmetric = table.symmetric
+    known = np.count_nonzero(~np.isnan(symmetric), axis=1)
+    is_sparse = len(known) > 0 and float(np.median(known)) < min(FEW_PAIRS, len(known) - 1)
+    polish = least_of_pairs if is_sparse else median_polish
+    polished = polish(symmetric)
+    least = polished if table.log_least is None else polish(_mean_of_ways(table.log_least))
+    result = Judged(table, polished, node_z(polished), link_z(polished))
+    if np.count_nonzero(known) < FEWEST or threshold == inf:
+        return result._replace(is_judged=False)
+    nodes = np.flatnonzero(
+        (result.node_z > _limit(NODE_Z, int(np.count_nonzero(known))))
+        & (np.fmin(polished.node_effect, least.node_effect) > log(1 + threshold))
+        & (known >= 2)
     )
-    for pair in measured if len(measured) == len(pairs) else ():
-        other_pairs = [other for other in measured if other is not pair]
-        third_node = next(node for node in other_pairs[0].measured.pair if node not in pair.measured.pair)
-        if any(
-            all(other.fastest[size] > pair.ratios[size] * (1 + threshold) for other in other_pairs) for size in METRICS
-        ):
-            sentence += f"; {pair.measured.name} is faster than both other pairs, so {third_node} may be slow"
-    return [sentence]
+    if len(nodes) >= LEAST_GROUP and len(nodes) > MOST_SLOW * len(known):
+        return result._replace(group=tuple(nodes.tolist()))
+    ratios = np.fmin(polished.residual, least.residual)
+    is_slow = (result.link_z > _limit(LINK_Z, len(pairs_of(symmetric)))) & (ratios > log(1 + threshold))
+    links = [(int(one), int(other)) for one, other in zip(*np.nonzero(np.triu(is_slow, 1)))]
+    links.sort(key=lambda pair: -result.link_z[pair])
+    return result._replace(slow_nodes=tuple(nodes.tolist()), slow_links=tuple(links))
 
 
-def pair_table(pairs: Sequence[JudgedPair], screen: Screen = UNBOUNDED) -> list[str]:
-    """The table of the pairs: the measured values, their ratio to the median over all pairs, and the state."""
-    lines = [["pair", "latency us", "/ median", "busbw GB/s", "/ median", "state"]]
-    for pair in pairs:
-        fields = ["-"] * 4
-        if pair.ratios:
-            latency_s, busbw = (
-                pair.measured.times[SMALL].time_s,
-                LARGE / pair.measured.times[LARGE].time_s,
-            )  # 2(p-1)/p is 1
-            fields = [three_digits(latency_s * 1e6), f"{pair.ratios[SMALL]:.2f}"]
-            fields += [f"{busbw / 1e9:.3g}", f"{1 / pair.ratios[LARGE]:.2f}"]
-        lines.append([pair.measured.name, *fields, _describe_state(pair)])
-    return fitted(columns_of(lines, left=(0, 5), text=5), screen)
+def _mean_of_ways(logs: np.ndarray) -> np.ndarray:
+    both = np.stack([logs, logs.T])
+    known = np.count_nonzero(~np.isnan(both), axis=0)
+    return np.where(known, np.nansum(both, axis=0) / np.maximum(known, 1), np.nan)
 
 
-def _describe_state(pair: JudgedPair) -> str:
-    """`slow: latency; slow in some launches: bandwidth`."""
-    sizes_by_word = {"slow": pair.slow, "slow in some launches": pair.at_times}
-    parts = [
-        f"{word}: {' and '.join(METRICS[size] for size in METRICS if size in sizes)}"
-        for word, sizes in sizes_by_word.items()
-        if sizes
+def _limit(least: float, judged_values: int) -> float:
+    """The z that FALSE_ALARMS of tables exceed anywhere; at least `least`."""
+    return max(least, NormalDist().inv_cdf(1 - FALSE_ALARMS / max(judged_values, 1)))
+
+
+def tables_of_rows(nodes: Sequence[str], rows: Sequence[PairRow], sizes: tuple[int, int]) -> list[PairTable]:
+    """The latency and the bandwidth of what was measured: medians over repetitions, by direction.
+
+    `sizes`: the small and the large message in bytes; of the latter the rate is its bytes over the time until the
+    answer.
+    """
+    small, large = sizes
+    number = {name: place for place, name in enumerate(nodes)}
+    times_s: dict[tuple[int, int, int], list[float]] = {}
+    for row in rows:
+        if row.time_s is not None and row.nbytes in sizes and {row.source, row.dest} <= number.keys():
+            times_s.setdefault((row.nbytes, number[row.source], number[row.dest]), []).append(row.time_s)
+    logs, least = ({size: np.full((len(nodes), len(nodes)), np.nan) for size in sizes} for _ in range(2))
+    for (size, source, dest), values in times_s.items():
+        logs[size][source, dest] = log(median(values))
+        least[size][source, dest] = log(min(values))
+    return [
+        PairTable("latency", tuple(nodes), logs[small], "us", False, 1e6, least[small]),
+        PairTable("bandwidth", tuple(nodes), logs[large], "GB/s", True, large * 1e-9, least[large]),
     ]
-    return "failed" if pair.measured.failure else "; ".join(parts) or "ok"
+
+
+def pairs_to_repeat(results: Sequence[Judged]) -> list[Pair]:
+    """The pairs to measure alone where suspects were found beside other pairs, which may share uplinks with them.
+
+    Each slow node with PARTNERS nodes that are none, each slow link, and REFERENCES pairs of other nodes to compare
+    them with; the slowest MOST_REPEATED suspects. None where there is no suspect.
+    """
+    nodes = results[0].table.nodes
+    slow = {node: max(result.node_z[node], 0.0) for result in results for node in result.slow_nodes}
+    links = {pair: result.link_z[pair] for result in results for pair in result.slow_links}
+    if not slow and not links:
+        return []
+    touched = {*slow, *(node for pair in links for node in pair)}
+    sound = [node for node in range(len(nodes)) if node not in touched and not np.isnan(results[0].node_z[node])]
+    worst = sorted(slow, key=lambda node: -slow[node])[:MOST_REPEATED]
+    numbers = [(node, partner) for node in worst for partner in sound[:PARTNERS]]
+    numbers += sorted(links, key=lambda pair: -links[pair])[:MOST_REPEATED]
+    numbers += list(zip(sound[::2], sound[1::2]))[:REFERENCES]
+    return [(nodes[one], nodes[other]) for one, other in dict.fromkeys(numbers)]
+
+
+def confirmed(result: Judged, alone: PairTable, threshold: float) -> Judged:
+    """The same without the suspects that are not slow when they are measured alone; `alone` has the same nodes."""
+    times = alone.symmetric
+    touched = {*result.slow_nodes, *(node for pair in result.slow_links for node in pair)}
+    sound = [node for node in range(len(times)) if node not in touched]
+    references = pairs_of(times[np.ix_(sound, sound)])
+    if not len(references):
+        return result
+    bound = float(np.median(references)) + log(1 + threshold)
+    nodes = [node for node in result.slow_nodes if np.nanmin([*times[node], np.inf]) > bound]
+    links = [pair for pair in result.slow_links if not times[pair] <= bound]
+    return result._replace(slow_nodes=tuple(nodes), slow_links=tuple(links))

@@ -13,7 +13,7 @@ from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, marks
 from .cell_times import CellCalls
-from .competitors import by_size
+from .competitors import arrivals_of, by_size
 from .doubt import add_doubts
 from .grade import add_grades
 from .limits import add_limits
@@ -49,8 +49,9 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     add_doubts(rows)
     add_grades(rows, attempts)
     add_standings(rows)
-    for rows_of_size in by_size(rows).values():
-        _add_speedups(rows_of_size)
+    for arrival in arrivals_of(rows):
+        for rows_of_size in by_size(rows, arrival).values():
+            _add_speedups(rows_of_size)
     add_limits(plan, rows, attempts)
     return rows
 
@@ -84,7 +85,7 @@ def _imported_cells(plan: Plan, ended: Iterable[tuple[int, CellKey]]):
 
 
 def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
-    """By size, the plan's order of algorithms, executor, cache, and kind of groups."""
+    """By size, the plan's order of algorithms, executor, cache, kind of groups, and arrival pattern."""
     order = {name: i for i, name in enumerate(plan.algorithms)}
     return sorted(
         cells,
@@ -94,6 +95,7 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
             EXECUTORS.index(cell.executor) if cell.executor in EXECUTORS else -1,
             CACHES.index(cell.cache),
             plan.group_kinds.index(cell.groups),
+            plan.arrivals.index(cell.arrival),
         ),
     )
 
@@ -122,6 +124,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "window": cell.window,
         "cache": cell.cache,
         "groups": cell.groups,
+        "arrival": cell.arrival,
         "ranks": ranks,
         "dtype": plan.dtype or None,
         "op": plan.op or None,

@@ -31,6 +31,7 @@ RealColumn = Literal[  # the columns of numbers that are not whole, for those wh
     "nccl_tests_s",
     "completion_s",
     "arrival_skew_s",
+    "late_by_s",
     "clock_error_s",
     "call_floor_s",
     "copy_floor_s",
@@ -98,6 +99,7 @@ class SummaryFacts(TypedDict, total=False):
     """The part of a row beside the columns; it is in no file."""
 
     launch_medians: dict[str, float]  # launch -> the median of its calls, seconds; of a cell that has a time
+    completion_medians: dict[str, float]  # the same of completion_s, of the launches that know it
     launch_states: LaunchStates | None  # see `launch_states.add_states`
     suspected_states: int  # launches of a cell that look as if they were in two states, and are too few to tell
     checked_launches: int  # that counted the cell's wrong elements, or said that its result was wrong
@@ -133,6 +135,7 @@ class SummaryRow(SummaryFacts, total=False):
     nbytes: int
     cache: str
     groups: str
+    arrival: str
     state: str
     reason: str | None
     run_whole: str | None
@@ -167,6 +170,7 @@ class SummaryRow(SummaryFacts, total=False):
     nccl_tests_s: float | None
     completion_s: float | None
     arrival_skew_s: float | None
+    late_by_s: float | None
     clock_error_s: float | None
     call_floor_s: float | None
     copy_floor_s: float | None

@@ -3,12 +3,24 @@
 In: logs. Out: rows (`row`), each with its file and line. Read in this order: `reading` (which importer reads a log),
 `importer` (what each declares) and `tools` (a file each, found by scanning; `osu` is the one to copy), `lines` and
 `values` (what they share), `flux`, `nccl_table`, `rates`, `columns` (what single ones need), `points`, `keep` (a run
-folder), `merge` (several runs as one).
+folder), `merge` (several runs as one). Who arrives late: `inspector_lines`, `inspector`, `inspector_arrivals`,
+`monitor_lines` (StepMonitor), `arrival_trace`, `arrival_sources` (any of them). Pairs of nodes: `pair_tables`.
 """
 
 from .keep import keep
 from .points import points
-from .reading import read, recognise
-from .row import Asked, Imported, LogError, LogWarning
+from .reading import parts_of_logs, read, recognise
+from .row import Asked, Imported, LogError, LogNote, LogWarning
 
-__all__ = ["Asked", "Imported", "LogError", "LogWarning", "keep", "points", "read", "recognise"]
+__all__ = [
+    "Asked",
+    "Imported",
+    "LogError",
+    "LogNote",
+    "LogWarning",
+    "keep",
+    "parts_of_logs",
+    "points",
+    "read",
+    "recognise",
+]

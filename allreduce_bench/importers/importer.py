@@ -1,7 +1,8 @@
 """What an importer declares of itself: one for each kind of log, in a file of `tools`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from .lines import Log
 from .row import Asked, Imported
@@ -20,3 +21,6 @@ class Importer:
     reads_folders: bool = False  # then the text of a Log is empty where its path is a folder
     has_halves: bool = False  # out of place and in place, chosen by --in-place
     has_columns: bool = False  # named by --column
+    has_communicators: bool = False  # chosen by --communicator
+    files_of: Callable[[Path], list[Path]] | None = None  # its files below a folder, whose text is empty, too
+    read_together: Callable[[Sequence[Log], Asked], list[Imported]] | None = None  # files that are parts of one log

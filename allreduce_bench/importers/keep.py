@@ -100,7 +100,7 @@ def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> Impo
 
 def _imported_facts(rows: Sequence[Imported], said: dict[str, Any]) -> dict[str, Any]:
     """What run.json says of the logs."""
-    files = _each_once(row.file for row in rows)
+    files = _files(rows)
     versions = sorted({row.version for row in rows if row.version})
     return {
         "tool": rows[0].tool,
@@ -110,6 +110,10 @@ def _imported_facts(rows: Sequence[Imported], said: dict[str, Any]) -> dict[str,
         "system": rows[0].system,
         "in_place": rows[0].in_place,
     }
+
+
+def _files(rows: Sequence[Imported]) -> list[str]:
+    return _each_once(file for row in rows for file in row.files or (row.file,))
 
 
 def _digest(path: Path) -> str | None:
@@ -124,13 +128,16 @@ def _record(folder: RunFolder, launch: Launch, rows: Sequence[Imported]) -> None
     if nodes and launch.ranks % nodes == 0:
         facts["layout"] = f"{nodes}x{launch.ranks // nodes}"
     facts |= {"mpi": {}, "oversubscribed": None, "findings": [], **rows[0].facts}
-    facts["source"] = {"launch": rows[0].launch, "files": _each_once(row.file for row in rows)}
+    facts["source"] = {"launch": rows[0].launch, "files": _files(rows)}
     recorder = Recorder(folder, launch.name, facts, sync=False)
     cells: dict[Cell, list[Imported]] = defaultdict(list)
     for row in rows:
         cells[row.algorithm, row.executor, row.count, row.segment, row.cache].append(row)
     for rows_of_cell in cells.values():
-        recorder.cell(*_cell(launch, rows_of_cell))
+        mark, calls = _cell(launch, rows_of_cell)
+        if len(rows_of_cell) == 1 and rows_of_cell[0].stamps is not None:
+            mark |= {"stamps": recorder.stamps(rows_of_cell[0].stamps), "clock_error_s": rows_of_cell[0].clock_error_s}
+        recorder.cell(mark, calls)
     recorder.seal()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from .columns import warn_of_ignored
 from .importer import Importer
+from .inspector import is_of_inspector
 from .lines import Log, lines_of, read_text
 from .row import NATIVE, NOTHING, OTHER, Asked, Imported, LogError
 from .tools import importers, tidy
@@ -34,12 +35,21 @@ def _importer_of(text: str) -> Importer | None:
     return next(with_allreduce, candidates[0] if candidates else None)
 
 
-def read(path: Path, asked: Asked = NOTHING) -> list[Imported]:
-    """The rows of a log, or of a folder of PICO: its all-reduces only, in the order of the log.
+def parts_of_logs(paths: Sequence[Path]) -> list[list[Path]]:
+    """The paths, those together that are parts of one log: the files of NCCL Inspector, one a process."""
+    parts = [path for path in paths if is_of_inspector(path)]
+    if len(parts) < 2:
+        return [[path] for path in paths]
+    return [parts if path == parts[0] else [path] for path in paths if path not in parts[1:]]
 
-    Raises LogError. Warns with LogWarning of what was left out: lines that were cut off, tables of groups.
+
+def read(path: Path, asked: Asked = NOTHING, more: Sequence[Path] = ()) -> list[Imported]:
+    """The rows of a log, or of a folder of PICO or NCCL Inspector: its all-reduces only, in the order of the log.
+
+    `more` are the other parts of it, see `parts_of_logs`. Raises LogError. Warns with LogWarning of what was left out:
+    lines that were cut off, tables of groups.
     """
-    rows = _completed(_read(path, asked), asked)
+    rows = _completed(_read(path, asked, more), asked)
     if not rows:
         raise LogError(f"{path}: no row of an all-reduce")
     chosen = [_with_count(row) for row in _chosen(rows, asked)]
@@ -51,11 +61,12 @@ def read(path: Path, asked: Asked = NOTHING) -> list[Imported]:
     return chosen
 
 
-def _read(path: Path, asked: Asked) -> list[Imported]:
+def _read(path: Path, asked: Asked, more: Sequence[Path]) -> list[Imported]:
     """The rows as the log has them. Raises LogError for what is no log, and for options that it cannot have."""
     if path.is_dir():
-        reads_folders = next(importer for importer in importers() if importer.reads_folders)
-        return reads_folders.read(Log(path, ""), asked)
+        of_folder = _importer_of_folder(path)
+        _refuse_options(path, of_folder, asked)
+        return of_folder.read(Log(path, ""), asked)
     text = read_text(path)
     _refuse_own(path, text)
     importer = _importer_of(text) or (tidy.IMPORTER if asked.columns and tidy.looks_tidy(text) else None)
@@ -64,13 +75,29 @@ def _read(path: Path, asked: Asked) -> list[Imported]:
         raise LogError(f"{path}, line {first.number}: unknown log format; {_expected()}; found {shown(first.text)}")
     if importer.allreduce:
         _refuse_several(path, text)
-    if asked.columns and not importer.has_columns:
-        raise LogError(f"{path}: --column names columns of a CSV, but this is a log of {importer.name}; leave it out")
-    if asked.in_place and not importer.has_halves:
-        raise LogError(
-            f"{path}: --in-place chooses a half of nccl-tests, but this is a log of {importer.name}; leave it out"
-        )
+    _refuse_options(path, importer, asked)
+    if more and importer.read_together:
+        return importer.read_together([Log(path, text), *(Log(part, read_text(part)) for part in more)], asked)
     return importer.read(Log(path, text), asked)
+
+
+def _importer_of_folder(path: Path) -> Importer:
+    """The first one that has files there, else the one of result folders."""
+    has_files = (importer for importer in importers() if importer.files_of and importer.files_of(path))
+    reads_folders = next(importer for importer in importers() if importer.reads_folders)
+    return next(has_files, reads_folders)
+
+
+def _refuse_options(path: Path, importer: Importer, asked: Asked) -> None:
+    """Raises LogError for options of another tool."""
+    said = {
+        "--column names columns of a CSV": asked.columns and not importer.has_columns,
+        "--in-place chooses a half of nccl-tests": asked.in_place and not importer.has_halves,
+        "--communicator chooses one of NCCL Inspector": asked.communicator and not importer.has_communicators,
+    }
+    for what, is_other in said.items():
+        if is_other:
+            raise LogError(f"{path}: {what}, but this is a log of {importer.name}; leave it out")
 
 
 def _expected() -> str:

@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..stats import median
+
+if TYPE_CHECKING:
+    import numpy as np
 
 NATIVE, OTHER = "native", "imported"  # executors: a library's own all-reduce, an algorithm of another program
 
@@ -15,6 +18,10 @@ class LogError(ValueError):
 
 class LogWarning(UserWarning):
     """Something in a log that was left out, with file and line."""
+
+
+class LogNote(LogWarning):
+    """Something that a log tells beside times; nothing was left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,7 @@ class Asked:
     )  # only rows in which the column has this value; * and ? stand for anything
     in_place: bool = False  # of nccl-tests, which times both
     algorithm: str | None = None  # what to call a library's own all-reduce, such as native:ring
+    communicator: str | None = None  # of NCCL Inspector: its id or name
 
 
 NOTHING = Asked()
@@ -69,6 +77,12 @@ class Imported:
     osu_avg_s: float | None = None
     imb_t_max_s: float | None = None
     nccl_tests_s: float | None = None
+    stamps: "np.ndarray | None" = field(
+        default=None, repr=False, compare=False
+    )  # float64 [4, call, rank]: begin, ready,
+    # entry and exit of each of times_s, seconds on a common clock
+    clock_error_s: float | None = None  # of that clock
+    files: tuple[str, ...] = ()  # all that it was read of; empty: `file`
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its launch, as in launches/*.json: hosts, mpi, ...
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)  # of a CSV: the row as it stands there
 

@@ -20,13 +20,24 @@ JOBS = ("SLURM_JOB_ID", "LSB_JOBID")  # inside these, an MPI reaches the nodes w
 
 
 def refuse_silent_hosts(start: Start) -> None:
-    """Raises LaunchError where a host of `start` does not answer through the remote shell.
+    """Raises LaunchError where a host of `start` does not answer through the remote shell."""
+    if reason_of := silent_hosts(start):
+        program, reason = Path(shlex.split(start.remote_shell)[0]).name, next(iter(reason_of.values()))
+        silent = _silent_hosts(list(reason_of))
+        raise LaunchError(
+            f"{silent} ({program}: {reason})", f"check the host names, and that {program} works without a password"
+        )
 
-    All are asked at the same time; this node is not asked, nor are the nodes of a job that need no remote shell.
+
+def silent_hosts(start: Start) -> dict[str, str]:
+    """Of each host of `start` that does not answer through the remote shell the reason.
+
+    All are asked at the same time; this node is not asked, nor are the nodes of a job that need no remote shell. Raises
+    LaunchError: no such remote shell.
     """
     names = other_hosts(start)
     if not names or start.remote_shell == SSH and any(job in os.environ for job in JOBS):
-        return
+        return {}
     shell = shlex.split(start.remote_shell)
     if not shutil.which(shell[0]):
         raise LaunchError(f"--remote-shell: program '{shell[0]}' not found in PATH")
@@ -34,13 +45,7 @@ def refuse_silent_hosts(start: Start) -> None:
         shell += ["-o", f"ConnectTimeout={CONNECT_S}", "-o", "BatchMode=yes"]
     with ThreadPoolExecutor(min(AT_ONCE, len(names))) as pool:
         reasons = pool.map(lambda name: _why_silent(shell, name), names)
-        reason_of = {name: reason for name, reason in zip(names, reasons) if reason}
-    if reason_of:
-        program, reason = Path(shell[0]).name, next(iter(reason_of.values()))
-        silent = _silent_hosts(list(reason_of))
-        raise LaunchError(
-            f"{silent} ({program}: {reason})", f"check the host names, and that {program} works without a password"
-        )
+        return {name: reason for name, reason in zip(names, reasons) if reason}
 
 
 def other_hosts(start: Start) -> list[str]:

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import signal
 import subprocess
 import threading
 import time
@@ -20,6 +19,7 @@ from ..watching.lifeline import COMMAND_VARIABLE, MONITOR_VARIABLE, WarningFlag
 from ..watching.patience import ANSWER_S
 from ..watching.progress import LaunchPosition, ProgressLines
 from ..watching.supervisor import Supervisor, names_of_this_node
+from .endings import how_it_ended
 from .find import mpirun_command, own_command
 from .interface_variables import suggested_interface
 from .launcher import Launcher, on_one_node
@@ -28,7 +28,8 @@ from .rank_options import rank_options
 from .tied_process import interrupts_put_off, start_tied
 
 GRACE_S = 1.5  # beyond its time, for the cell in progress
-DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)")  # Open MPI's words; MPICH names a rank that it killed
+# Open MPI's words; MPICH names a rank that it killed. Who calls abort may only have lost its connection to the dead one
+DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)(?!.* calling)")
 ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # the status of an mpirun that was asked to end, and ended its ranks
 ENDING_S = 5.0  # for mpirun to end when told to
 
@@ -234,12 +235,3 @@ class SupervisedLaunch:
                 mark_unfinished_cell(
                     self.run.folder, self.launch, {**facts, "state": "left out", "reason": TIME_USED_UP}
                 )
-
-
-def how_it_ended(status: int) -> str:
-    """`was killed by SIGKILL`, or `ended with status 3`."""
-    signal_number = -status if status < 0 else status - 128
-    try:
-        return f"was killed by {signal.Signals(signal_number).name}"
-    except ValueError:
-        return f"ended with status {status}"

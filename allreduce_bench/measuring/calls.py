@@ -4,16 +4,15 @@ What follows is computed by functions of arrays alone, which ask no clock: `entr
 in seconds. Differences of one rank's stamps need no common clock; whatever compares ranks does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from mpi4py import MPI
 
 from ..executing import CommonStart
 from ..runs.schema import time_definition
-from ..units import format_ranges
 from ..watching.whereabouts import doing
 from .budget import Sample
 from .clock import ClockLine
@@ -24,18 +23,31 @@ TimedLoop = Callable[[int, CommonStart | None], np.ndarray]  # see `executing.Pr
 FurtherColumns = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]  # of entry and exit, on rank 0
 
 
+class Approach(Protocol):
+    """What each rank does before it enters a call; see `work` and `late_entry`."""
+
+    is_completion: bool  # whether the time of a call begins with the last entry
+    late_by_s: float | None  # the largest delay that is injected
+
+    def timed(self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
+        """As `Timing.batch` [5, call]: after the rows of plain calls when the rank began, and when it was ready."""
+
+
 class Timing(NamedTuple):
     """How calls are timed: each that `turn` gives, or, with a `loop`, by that; by the clock `now`."""
 
     turn: Turn
     now: Callable[[], float] = perf_counter
     loop: TimedLoop | None = None
+    approach: Approach | None = None  # its loop is Python's
 
     def batch(self, sync: Sync, calls: int) -> np.ndarray:
         """Entry, exit (seconds on the own clock) and whether it was on time, of `calls` calls of this rank: [3, call].
 
         A loop of its own reads the clock of perf_counter only.
         """
+        if self.approach is not None:
+            return self.approach.timed(self.turn, sync, self.now, calls)
         if self.loop is None or self.now is not perf_counter:
             return timed(self.turn, sync, self.now, calls)
         return self.loop(calls, sync.common_start())
@@ -67,7 +79,8 @@ class CellTimes(NamedTuple):
     calls: dict[str, list]  # a column of REPETITIONS -> its value of each call; None: not known
     warmups: int
     facts: dict  # columns of CELLS
-    stamps: np.ndarray | None  # float64 [2, call, rank]: entry and exit, seconds on the common clock, if there is one
+    stamps: np.ndarray | None  # float64 [2 or 4, call, rank]: begin and ready where ranks do something before a call,
+    # entry and exit; seconds on the common clock; None: there is none
     findings: list[dict]
     unusable: str | None  # why no timed call is valid, as all ranks know; None: some are
 
@@ -85,11 +98,13 @@ class CellTimes(NamedTuple):
 class TimedCalls:
     """The calls so far: all of them on rank 0; on the others only when the first began and the last ended."""
 
-    def __init__(self, comm: MPI.Comm, further_columns: FurtherColumns):
-        """`further_columns`: what else is wanted of every call."""
+    def __init__(self, comm: MPI.Comm, further_columns: FurtherColumns, approach: Approach | None = None):
+        """`further_columns`: what else is wanted of every call; `approach`: what ranks do before each of them."""
         self.comm, self.further_columns, self.warmups = comm, further_columns, 0
+        self.is_completion = approach is not None and approach.is_completion  # the time of a call
+        self.late_by_s = approach and approach.late_by_s
         self.span: list[float] = []  # first entry and last exit on the own clock
-        self._blocks: list[np.ndarray] = []  # [rank, 3, call] each
+        self._blocks: list[np.ndarray] = []  # [rank, 3 or 5, call] each
         self._syncs: list[str] = []  # the name of the common start of each call
         self._valid_s: list[float] = []  # of those that are no warm-ups
         self._late = 0  # calls in a row, up to the last, to which some rank was late
@@ -99,21 +114,22 @@ class TimedCalls:
         self.warmups, self._valid_s, self._late = len(self._syncs), [], 0
 
     def add(self, block: np.ndarray, sync: Sync) -> None:
-        """Take in [3, call] of every rank: entry, exit, on time; all ranks must."""
+        """Take in what `Timing.batch` gives on every rank; all ranks must."""
         calls = block.shape[1]
         if calls == 0:
             return
         self.span = [*self.span[:1], *([] if self.span else [block[0, 0]]), block[1, -1]]
         self._syncs += [sync.name] * calls
-        blocks = np.empty((self.comm.size, 3, calls)) if self.comm.rank == 0 else None
+        blocks = np.empty((self.comm.size, *block.shape)) if self.comm.rank == 0 else None
         self.comm.Gather(block, blocks)
         if blocks is None:
             return
         self._blocks.append(blocks)
-        entry, exit, on_time = blocks.transpose(1, 2, 0)
+        entry, exit, on_time, *_ = blocks.transpose(1, 2, 0)
         all_on_time = on_time.all(axis=1)
         valid = all_on_time & ~ran_backwards(entry, exit).any(axis=1)
-        self._valid_s += durations(entry, exit)["time_s"][valid].tolist()
+        known_now = "shortest_s" if self.is_completion else "time_s"  # that of who came last, without a common clock
+        self._valid_s += durations(entry, exit)[known_now][valid].tolist()
         self._late = 0 if all_on_time.any() else self._late + calls
         sync.learn(1 - float(np.count_nonzero(all_on_time)) / calls)
 
@@ -127,76 +143,53 @@ class TimedCalls:
         lines = self.comm.gather(line)
         if lines is None:
             return CellTimes({}, self.warmups, {}, None, [], self.comm.bcast(None))
-        entry, exit, on_time = np.concatenate(self._blocks, axis=2).transpose(1, 2, 0)
+        entry, exit, on_time, *before = np.concatenate(self._blocks, axis=2).transpose(1, 2, 0)
         backwards = ran_backwards(entry, exit)
-        valid = on_time.all(axis=1) & ~backwards.any(axis=1)
-        timed = np.flatnonzero(valid[self.warmups :]) + self.warmups
-        facts = {"stopped": stopped, "imb_t_max_s": longest_mean(entry[timed], exit[timed])}
-        columns = {"valid": valid, "time_definition": np.array(list(map(time_definition, self._syncs)))}
-        columns |= durations(entry, exit) | self.further_columns(entry, exit)
-        stamps = None
-        unsteady = [rank for rank, line in enumerate(lines) if line is None]
-        if not unsteady and not backwards.any():
-            stamps = np.array(
-                [np.column_stack([line.common(own) for line, own in zip(lines, kind.T)]) for kind in (entry, exit)]
-            )
+        stamps = None if backwards.any() else on_common_clock(lines, (*before, entry, exit))
+        columns = self._columns(entry, exit, stamps)
+        columns["valid"] = on_time.all(axis=1) & ~backwards.any(axis=1)
+        if self.is_completion and stamps is None:
+            columns["valid"][:] = False
+        timed = np.flatnonzero(columns["valid"][self.warmups :]) + self.warmups
+        facts: dict = {"stopped": stopped, "late_by_s": self.late_by_s}
+        facts["imb_t_max_s"] = longest_mean(entry[timed], exit[timed])
+        if stamps is not None:
             facts["clock_error_s"] = max(line.error_s for line in lines)
-            columns |= arrivals(*stamps) if self.comm.size > 1 else {}
-        backwards_ranks = np.flatnonzero(backwards.any(axis=0)).tolist()
-        findings = _findings(unsteady, backwards_ranks, fell_back=len(set(self._syncs)) > 1)
-        unusable = None if timed.size else _why_unusable(backwards_ranks)
+        findings, unusable = self._doubts(lines, np.flatnonzero(backwards.any(axis=0)).tolist(), timed.size > 0)
         calls = {name: values.tolist() for name, values in columns.items()}
         return CellTimes(calls, self.warmups, facts, stamps, findings, self.comm.bcast(unusable))
 
+    def _columns(self, entry: np.ndarray, exit: np.ndarray, stamps: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Columns of REPETITIONS; `stamps` are those of the common clock, where there is one."""
+        columns = durations(entry, exit) | self.further_columns(entry, exit)
+        if stamps is not None and self.comm.size > 1:
+            columns |= arrivals(*stamps[-2:])
+        if stamps is not None and self.is_completion:
+            columns |= completions(*stamps[-2:])
+        definitions = [time_definition(sync, self.is_completion) for sync in self._syncs]
+        return columns | {"time_definition": np.array(definitions)}
 
-def _why_unusable(backwards_ranks: list[int]) -> str:
-    cause = f"the clock of {_ranks(backwards_ranks)} ran backwards" if backwards_ranks else "every call had a late rank"
-    return f"no call is valid: {cause}"
+    def _doubts(
+        self, lines: Sequence[ClockLine | None], backwards: list[int], some_valid: bool
+    ) -> tuple[list[dict], str | None]:
+        """What a reader must know of how the calls were timed, and why none is valid."""
+        unsteady, fell_back = [rank for rank, line in enumerate(lines) if line is None], len(set(self._syncs)) > 1
+        if some_valid and not (backwards or unsteady or fell_back):
+            return [], None
+        from . import doubtful_calls as doubtful  # late: most cells have nothing to tell
 
-
-def _findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> list[dict]:
-    """What a reader must know of how the calls of a cell were timed."""
-    if not (backwards or unsteady or fell_back):
-        return []
-    from ..machine import finding  # late: most cells have nothing to tell
-
-    findings = []
-    if backwards:
-        findings.append(
-            finding(
-                "clock",
-                "severe",
-                f"the clock of {_ranks(backwards)} ran backwards",
-                "the affected calls are marked as invalid and excluded from all statistics",
-                "check the clock source of that node, and exclude the node",
-            )
-        )
-    if unsteady:
-        findings.append(
-            finding(
-                "clock",
-                "caution",
-                f"the clock of {_ranks(unsteady)} has no linear relation to that of rank 0 in some cells",
-                "completion and arrival skew are unknown there; time_s needs no common clock and is correct",
-                "check whether a time daemon steps the clocks during the measurement",
-            )
-        )
-    if fell_back:
-        findings.append(
-            finding(
-                "sync",
-                "caution",
-                "in some cells no call started on time, so they fell back to a barrier",
-                "their timing method differs from that of other cells, see time_definition",
-                "measure with --sync barrier, or on an idle machine",
-            )
-        )
-    return findings
+        unusable = None if some_valid else doubtful.why_unusable(backwards, unsteady, self.is_completion)
+        return doubtful.findings(unsteady, backwards, fell_back), unusable
 
 
-def _ranks(ranks: list[int]) -> str:
-    """`rank 3`, or `ranks 0-2, 5`."""
-    return f"rank{'s' if len(ranks) > 1 else ''} {format_ranges(ranks)}"
+def on_common_clock(lines: Sequence[ClockLine | None], kinds: Sequence[np.ndarray]) -> np.ndarray | None:
+    """float64 [kind, call, rank]: stamps of several kinds, each [call, rank] on the ranks' own clocks, on the common
+    one; None: some rank has no line to it.
+    """
+    known = [line for line in lines if line is not None]
+    if len(known) < len(lines):
+        return None
+    return np.array([np.column_stack([line.common(own) for line, own in zip(known, kind.T)]) for kind in kinds])
 
 
 def durations(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
@@ -222,6 +215,13 @@ def arrivals(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
         "arrival_skew_s": last - entry.min(axis=1),
         "last_rank": entry.argmax(axis=1),
     }
+
+
+def completions(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
+    """What two columns of `durations` are where a call begins with the last entry: time_s, last exit - last entry, and
+    slowest_rank, who left last; from stamps on a common clock.
+    """
+    return {"time_s": exit.max(axis=1) - entry.max(axis=1), "slowest_rank": exit.argmax(axis=1)}
 
 
 def ran_backwards(entry: np.ndarray, exit: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from ..schedule import Step
 from ..watching.whereabouts import doing
 from . import repeat, same_bits
 from .budget import share
-from .calls import CellTimes, TimedLoop, Turn
+from .calls import Approach, CellTimes, TimedLoop, Turn
 from .context import Context, after_first_call, reason_to_skip
 from .schedules import proved_steps
 
@@ -40,6 +40,10 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
         return CellOutcome(facts_of_skipped)
     if cell.executor == FLOOR:
         return _outcome_of_floor(context, cell, cells_left)
+    try:
+        context = context._replace(approach=_approach(context, cell))
+    except Unsupported as error:
+        return CellOutcome({"state": "skipped", "reason": str(error)})
     if cell.algorithm == "native":
         return _outcome_of_all_reduce(context, cell, None, {}, cells_left)
     steps, facts = proved_steps(context, cell)
@@ -116,8 +120,22 @@ def _repeated_calls(
     loop: TimedLoop | None = None,
 ) -> CellTimes:
     left_s = None if context.deadline is None else max(0.0, context.deadline - time.time())
+    columns, approach = context.further_columns, context.approach
     budget = share(context.plan, cell, cells_left, left_s, time.perf_counter())
-    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, context.further_columns, checks, loop)
+    return repeat.repeat(turn, context.comm, budget, context.sync, context.clock, columns, checks, loop, approach)
+
+
+def _approach(context: Context, cell: Cell) -> Approach | None:
+    """What ranks do before each call of an all-reduce; None: nothing. Raises Unsupported on all ranks."""
+    if context.plan.compute_s:
+        from .work import work_of  # late: few runs have a phase of work
+
+        return work_of(context.comm, context.plan)
+    if context.plan.arrival:
+        from .late_entry import late_entry  # late, too
+
+        return late_entry(context, cell)
+    return None
 
 
 def _seed_of_party(context: Context) -> int:

@@ -15,7 +15,7 @@ from ..runs.schema import FLOOR
 from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
 from ..units import format_ranges, format_size, format_time
-from .calls import FurtherColumns, no_columns
+from .calls import Approach, FurtherColumns, no_columns
 from .clock import Clock
 from .sync import Sync
 from .vectors import CALLS
@@ -51,6 +51,7 @@ class Context(NamedTuple):
     ranks: tuple[int, ...] = ()  # of a group: what its ranks are called among all
     layouts: tuple[Topology, ...] = ()  # the declared one of each group
     further_columns: FurtherColumns = no_columns  # of each call, from the stamps of all ranks
+    approach: Approach | None = None  # what ranks do before each call of the cell; None: nothing
     machine: dict | None = None  # this node; None on all but one of its ranks
     since_start: Callable[[], dict] = dict  # see `surroundings`: processor time, and what the node counted
 

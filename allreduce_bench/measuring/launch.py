@@ -8,7 +8,7 @@ from ..runs.cell import competitor_name
 from ..runs.folder import CellKey
 from ..runs.plan import Cell
 from ..runs.recorder import Recorder
-from ..runs.schema import ALONE, FLOOR, FLOORS
+from ..runs.schema import ALONE, FLOOR, FLOORS, PLAIN_STAMPS
 from ..units import format_size, format_time
 from ..watching.whereabouts import doing
 from .calls import CellTimes
@@ -52,7 +52,7 @@ def measure_cells(
         facts = _facts_before(context, cell)
         name = FLOORS[cell.algorithm] if cell.executor == FLOOR else competitor_name(cell.algorithm, cell.executor)
         label = f"{name} {format_size(facts['nbytes'])}"
-        label += f" {cell.groups}" if cell.groups else ""
+        label += "".join(f" {word}" for word in (cell.groups, cell.arrival) if word)
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
         outcome = _outcome(context, cell, all_reduces_left)
@@ -106,6 +106,7 @@ def _facts_before(context: Context, cell: Cell) -> dict:
         "nbytes": cell.count * plan.itemsize,
         "cache": cell.cache,
         "groups": cell.groups,
+        "arrival": cell.arrival,
     }
 
 
@@ -116,7 +117,7 @@ def _record(context: Context, recorder: Recorder, facts: dict, times: CellTimes 
         return
     for finding in times.findings:
         recorder.found(finding)
-    if context.plan.record == "all" and times.stamps is not None:
+    if times.stamps is not None and (context.plan.record == "all" or len(times.stamps) > len(PLAIN_STAMPS)):
         facts["stamps"] = recorder.stamps(times.stamps)
     recorder.cell(facts, _rows(facts, times))
 

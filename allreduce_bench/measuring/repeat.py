@@ -10,7 +10,7 @@ from ..executing import Place
 from ..runs.cell import splitmix64
 from ..watching.whereabouts import doing
 from .budget import SINGLE, Ahead, Budget, ahead, warmups_ahead
-from .calls import CellTimes, FurtherColumns, TimedCalls, TimedLoop, Timing, Turn, no_columns
+from .calls import Approach, CellTimes, FurtherColumns, TimedCalls, TimedLoop, Timing, Turn, no_columns
 from .clock import Clock
 from .sync import Barrier, Sync
 from .vectors import Check, calls_for_all, exact_inputs, poison
@@ -173,15 +173,17 @@ def repeat(
     columns: FurtherColumns = no_columns,
     checks: Checks | None = None,
     loop: TimedLoop | None = None,
+    approach: Approach | None = None,
 ) -> CellTimes:
     """Warm up and time calls on all ranks, each after a common start, until rank 0 says that it is enough.
 
     `turn` gives the call to time, and is asked before each start. Where no call began on time it goes on by a barrier.
     `columns`: what else is wanted of every call. `checks` look at the first warm-up, in pauses that cost the budget no
     time, and at the last call; its inputs are set. `loop` makes the calls of `turn` without the interpreter.
+    `approach`: what ranks do before each call; its loop is Python's.
     """
     clock.compare_if_due()
-    jumps, calls, timing = clock.jumps, TimedCalls(comm, columns), Timing(turn, clock.now, loop)
+    jumps, calls, timing = clock.jumps, TimedCalls(comm, columns, approach), Timing(turn, clock.now, loop, approach)
     if budget.warmups:
         _warm_up(budget, sync, calls, timing, checks)
     calls.end_warmups()

@@ -18,6 +18,13 @@ def under_launcher(environ: Mapping[str, str]) -> bool:
     return step.isdigit() and int(step) < 0xFFFFFFF0 and environ.get("SLURM_STEP_NUM_TASKS", "1") != "1"
 
 
+def watched(environ: Mapping[str, str]) -> bool:
+    """Whether `run` or `exec` started this process and watches it."""
+    from ..watching.lifeline import MONITOR_VARIABLE  # late: the stopwatch starts where this module is loaded
+
+    return MONITOR_VARIABLE in environ
+
+
 def size_of(environ: Mapping[str, str]) -> int | None:
     """How many ranks the launcher started, as its variables say; None: unknown."""
     for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"):

@@ -21,13 +21,14 @@ def call_distributions(
     """For each cell of `rows` that has a time, by its `cell_id`: its title, the microseconds of its calls by launch,
     and whether these are all.
 
-    Without warm-ups and invalid calls, and without cells of groups. Of cells with more calls than `most` allows each,
+    Without warm-ups and invalid calls, and without cells of groups and of ranks that
+    are delayed. Of cells with more calls than `most` allows each,
     some are kept, evenly spaced in ascending order, with the shortest and the longest. Raises RunError.
     """
     titles = {
         _id(row): f"{competitor_of(row)}, {in_ranks([row['ranks']])}, {format_size(row['nbytes'])}"
         for row in rows
-        if row["time_s"] is not None and not row["groups"]
+        if row["time_s"] is not None and not row["groups"] and not row.get("arrival")
     }
     calls = _calls(folder, titles)
     launches = sum(len(of_cell) for of_cell in calls.values())
@@ -53,7 +54,7 @@ def _calls(folder: RunFolder, titles: Mapping[str, str]) -> dict[str, dict[str, 
         first = {column: values[0] for column, values in block.items()}
         competitor = competitor_name(first["algorithm"], first["executor"])
         name = cell_id(int(first["ranks"]), competitor, first["cache"], int(first["nbytes"]))
-        if name not in titles or first["groups"]:
+        if name not in titles or first["groups"] or first["arrival"]:
             continue
         counted = zip(block["time_s"], block["warmup"], block["valid"])
         times = (float(time_s) for time_s, warmup, valid in counted if warmup != "1" and valid != "0" and time_s)

@@ -90,7 +90,7 @@ def _cell_text(mark: Row) -> str:
         format_size(int(mark["nbytes"])),
         mark["cache"] if mark["cache"] == "cold" else "",
     )
-    return " ".join(filter(None, (*words, mark["groups"])))
+    return " ".join(filter(None, (*words, mark["groups"], mark["arrival"])))
 
 
 def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:

@@ -18,6 +18,7 @@ DEFINITIONS = {  # the timing method of each tool
     "imb_t_max": "maximum over ranks of each rank's mean over its calls (Intel MPI Benchmarks, t_max)",
     "nccl_tests": "a loop of calls without a common start, divided by its length; mean over ranks unless -a was given",
     "nccl_tests_cputime": "CPU time of a loop of calls, divided by its length (nccl-tests -C)",
+    "nccl_inspector": "maximum over ranks of the time of a call on the GPU, waits included (coll_exec_time_us)",
     "pico_highest": "maximum over ranks of each call after an MPI_Barrier (PICO); the first 20 % are warm-ups",
     # of runs that were imported from what `run` printed
     "max_local": "the maximum over ranks of exit - entry after a common start, median of calls and launches",

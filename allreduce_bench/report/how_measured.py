@@ -47,6 +47,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("interval", _interval_text(done)),
         ("cache", _cache_text(plan, attempts)),
         *([("groups", _groups_text(plan))] if plan.groups else []),
+        ("lateness of ranks", _lateness_text(plan)),
         ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-reference-times)"),
         ("checks", _checks_text(plan, rows)),
         *([("bits", _bits_text(plan))] if plan.check == "bits" else []),
@@ -92,6 +93,25 @@ def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
 def _groups_text(plan: Plan) -> str:
     layouts = "; ".join(f"{in_ranks([ranks])}: {describe(plan.groups, ranks)}" for ranks in plan.ranks)
     return f"{layouts}; all at the same time from a common start, and one of each layout alone while the others sleep"
+
+
+def _lateness_text(plan: Plan) -> str:
+    """Whether the run shows which rank is late, and what was injected."""
+    if plan.arrival:
+        unit = " times the median of the library's own all-reduce" if plan.late_by.endswith("x") else ""
+        return (
+            f"injected by the patterns {', '.join(plan.arrivals[1:])}, beside none; the largest delay is "
+            f"{plan.late_by.removesuffix('x')}{unit}, but for traces; the time with a pattern is the completion, last "
+            "exit - last entry; Python's loop makes all calls"
+        )
+    if plan.compute_s:
+        work = {"spin": "as many operations on each rank", "sleep": "each rank sleeps"}[plan.work]
+        slower = "".join(f"; rank {word.replace(':', ' was slowed down by ')}" for word in plan.inject_slowdown)
+        return (
+            f"seen: before each call each rank has a phase of work of {format_time(plan.compute_s)} ({work}), and its "
+            f"end is stamped before the common start{slower}; Python's loop makes all calls"
+        )
+    return "not seen: ranks enter a call together; measure it with --compute or --arrival of run"
 
 
 def _bits_text(plan: Plan) -> str:

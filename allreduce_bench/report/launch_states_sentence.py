@@ -44,7 +44,8 @@ def _suspected(series: StatesOfSeries) -> str:
 def _series_text(series: StatesOfSeries) -> str:
     """`ring at 352 ranks`, `ring cold at 2 ranks`."""
     row = series.rows[0]
-    return f"{' '.join([competitor_of(row), *qualifiers(row['cache'], row['groups'])])} at {in_ranks([row['ranks']])}"
+    unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"))
+    return f"{' '.join([competitor_of(row), *unusual])} at {in_ranks([row['ranks']])}"
 
 
 def _sizes_text(series: StatesOfSeries) -> str:

@@ -38,6 +38,7 @@ from ..units import format_size, in_ranks, three_digits
 from ..web.document import asset, engine, policy, script_data, theme
 from . import caveats, folding, how_measured, verdict_sentence
 from .answer import answer, switches
+from .arrival_table import arrival_tables
 from .call_distributions import call_distributions
 from .caveat import gaps
 from .damage_sentence import damage_caveats, damage_report
@@ -49,6 +50,7 @@ from .page_place import fingerprints, links, refuse_no_folder
 from .pictures import measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
 from .ratio_table import RatioLine
 from .several_runs import common_frame
+from .straggler_section import straggler_section
 from .time_table import time_table
 
 SCRIPTS = ("chart", "tables", "calls", "start")  # in this order, as one
@@ -82,7 +84,7 @@ def write_report(
     for number, (folder, section) in enumerate(zip(folders, sections), start=1):
         prefix = f"{number}_" if len(sections) > 1 else ""
         section["links"] = links(folder, output.parent)
-        for name in ("pictures", "model_pictures"):
+        for name in ("pictures", "model_pictures", "straggler_pictures"):
             section[name] = [write_pictures(picture, beside, prefix) for picture in section[name]]
         for name, table in section.pop("files").items():
             write_atomically(beside / f"{prefix}{name}.csv", table.to_csv(index=False, float_format="%.9g"))
@@ -140,6 +142,7 @@ def _section(
         "how": measured_caption(rows, attempts),
         **native,
         **modelled,
+        **straggler_section(folder),
         "files": native["files"] | modelled["files"],
         "tables_written": {},
         "folding": _foldings(rows, native, models),
@@ -147,6 +150,7 @@ def _section(
         "gaps": gaps(rows),
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
+        "arrivals": arrival_tables(rows) if plan.arrival else [],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
     }

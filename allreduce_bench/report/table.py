@@ -56,7 +56,15 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
         *agreement.bits_sentences(plan, rows),
         *([carried] if (carried := traffic_sentence.sentence(rows)) else []),
     ]
-    return "\n".join([*wrapped(above, screen), "", *fitted(columns, screen, WHOLE), "", *wrapped(below, screen), ""])
+    delayed = _arrival_lines(every, screen) if plan.arrival else []
+    table_lines = [*fitted(columns, screen, WHOLE), "", *delayed]
+    return "\n".join([*wrapped(above, screen), "", *table_lines, *wrapped(below, screen), ""])
+
+
+def _arrival_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
+    from .arrival_table import arrival_lines  # late: few runs delay ranks
+
+    return arrival_lines(rows, screen)
 
 
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
@@ -162,8 +170,9 @@ def _cell_name(row: SummaryRow) -> str:
 
 
 def _algorithm_of(row: SummaryRow) -> str:
-    """`ring`, or `ring alone`."""
-    return f"{competitor_of(row)} {ALONE}" if row["groups"] == ALONE else competitor_of(row)
+    """`ring`, or `ring alone`, or `ring one-late`."""
+    unusual = [ALONE] if row["groups"] == ALONE else []
+    return " ".join([competitor_of(row), *unusual, *([row["arrival"]] if row.get("arrival") else [])])
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:

@@ -29,5 +29,8 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
         "floors": any(row[name] for row in rows for name in figures.FLOORS),
     }
     groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
-    tables = {"limits": limit_lines(rows, least), "statistics": distribution.tables(rows)}
+    tables = {
+        "limits": limit_lines(rows, least),
+        "statistics": distribution.tables([row for row in rows if not row.get("arrival")]),
+    }
     return {"ranks": ranks, "cache": cache, "lines": lines, **tables, **marks, **groups}

@@ -32,19 +32,20 @@ class Cell:
     cache: str = "warm"  # or cold
     groups: str = ""  # or together, alone
     window: int | None = None  # messages posted ahead; None: the executor has no window
+    arrival: str = ""  # the pattern by which ranks enter late; empty: nobody is delayed
 
     @property
     def key(self) -> tuple[str, ...]:
         """What tells the cell from the others of its launch, as it stands in files; see `folder.key_of`."""
         segment, window = ("" if value is None else str(value) for value in (self.segment, self.window))
-        return self.algorithm, self.executor, str(self.count), segment, window, self.cache, self.groups
+        return self.algorithm, self.executor, str(self.count), segment, window, self.cache, self.groups, self.arrival
 
     @classmethod
     def from_key(cls, key: tuple[str, ...]) -> "Cell":
         """The cell whose `key` this is."""
-        algorithm, executor, count, *numbers, cache, groups = key
+        algorithm, executor, count, *numbers, cache, groups, arrival = key
         segment, window = (int(text) if text else None for text in numbers)
-        return cls(algorithm, executor, int(count), segment, cache, groups, window)
+        return cls(algorithm, executor, int(count), segment, cache, groups, window, arrival)
 
 
 class Launch(NamedTuple):

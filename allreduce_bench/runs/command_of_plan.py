@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, starmap
 
 from ..algorithms import builtin
 from .cell import EXECUTORS
@@ -32,14 +32,18 @@ def repeat_command(plan: Plan) -> list[str]:
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
         **_definition_options(plan),
+        **_options_before_a_call(plan),
         "--link-rate": _link_rates(plan),
         **_start_options(plan.start),
         "--seed": plan.seed,
     }
-    arguments = [
-        (name,) if value is True else (name, str(value)) for name, value in options.items() if value is not None
-    ]
-    return ["allreduce-bench", "run", *chain.from_iterable(arguments)]
+    return ["allreduce-bench", "run", *chain.from_iterable(starmap(_words_of, options.items()))]
+
+
+def _words_of(name: str, value: object) -> list[str]:
+    """The option, once for each value of a tuple; nothing where it is not said."""
+    values = value if isinstance(value, tuple) else () if value is None else (value,)
+    return list(chain.from_iterable([name] if each is True else [name, str(each)] for each in values))
 
 
 def _executor_options(plan: Plan) -> dict[str, object]:
@@ -60,6 +64,17 @@ def _definition_options(plan: Plan) -> dict[str, object]:
     unusual = {name: value for name in names if (value := getattr(plan, name)) not in (defaults[name], *FORMER_SYNCS)}
     unusual = {f"--{name.replace('_', '-')}": value for name, value in unusual.items()}
     return unusual if plan.floors else {**unusual, "--no-reference-times": True}
+
+
+def _options_before_a_call(plan: Plan) -> dict[str, object]:
+    """What ranks do before they enter a call."""
+    return {
+        "--compute": f"{_exact_digits(plan.compute_s)}s" if plan.compute_s else None,
+        "--work": plan.work if plan.work != Plan.work else None,
+        "--inject-slowdown": plan.inject_slowdown,
+        "--arrival": ",".join(plan.arrival) or None,
+        "--late-by": plan.late_by if plan.late_by != Plan.late_by else None,
+    }
 
 
 def _link_rates(plan: Plan) -> str | None:

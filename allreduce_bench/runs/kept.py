@@ -16,7 +16,8 @@ from .careful_reading import read_kept
 from .chain import Attempt, Damage, first_line, phrase, whole_marks
 from .plan import Launch
 from .rows import RunError, checked_header, read_rows
-from .schema import CELLS, CHECKED, REPETITIONS, UNCHECKED_VERSION, first_link, is_json_whole, names
+from .schema import CELLS, CHECKED, REPETITIONS, UNCHECKED_VERSION, first_link, names
+from .typed_json import is_json_whole
 
 LOOK_AGAIN_S = (0.01, 0.1, 0.5)  # at a file that was replaced
 

@@ -138,6 +138,7 @@ class _LaunchFacts:
     nodes_declared: Positive | None = None
     layout: str | None = None
     hosts: tuple[str, ...] = ()
+    node_of: tuple[Natural, ...] = ()
     binding: tuple[str | None, ...] = ()
     switches: dict[str, str] = None  # type: ignore[assignment]
     transport: str | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from ..units import unknown_word
 from .cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Cell, Cut, CutPrices, Launch, competitor_name, splitmix64
 from .dtypes import DTYPES, MOST_RANKS, is_float
-from .schema import ALONE, CACHES, FLOOR, FLOORS, FORMER_SYNCS, NO_GROUPS, SYNCS, TOGETHER
+from .schema import ALONE, CACHES, FLOOR, FLOORS, FORMER_SYNCS, NO_ARRIVAL, NO_GROUPS, SYNCS, TOGETHER, WORKS
 from .start import Start
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
@@ -18,7 +18,11 @@ LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
 OPS = ("sum", "avg", "prod", "max", "min")
-LATER_FIELDS = {"executors": [EXECUTORS[0]], "window": None, "cuts": [], "cut_prices": None}  # plans may lack them
+LATER_FIELDS = {  # plans may lack them
+    **{"executors": [EXECUTORS[0]], "window": None, "cuts": [], "cut_prices": None},
+    **{"compute_s": 0.0, "work": "spin", "inject_slowdown": []},
+    **{"arrival": [], "arrival_digests": [], "late_by": "1x"},
+}
 TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
 
 
@@ -63,6 +67,12 @@ class Plan:
     floors: bool = True
     check: Annotated[str, one_of("exact", "bits")] = "exact"
     groups: str = ""  # as parsed by `groups`; empty: none
+    compute_s: NotNegative = 0.0  # a phase of work before each call; 0: none
+    work: Annotated[str, one_of(*WORKS)] = WORKS[0]  # what it does
+    inject_slowdown: tuple[str, ...] = ()  # as parsed by `injected`, like the next
+    arrival: tuple[str, ...] = ()  # patterns by which ranks enter late, and absolute paths of traces, beside none
+    arrival_digests: tuple[str, ...] = ()  # of the traces
+    late_by: str = "1x"
     link_rate_bytes_per_s: Annotated[float, at_least(1)] | None = None  # of a node's link, as the user says; else None
     start: Start = field(default_factory=Start)
     executors: Annotated[tuple[str, ...], not_empty] = (EXECUTORS[0],)
@@ -75,6 +85,10 @@ class Plan:
         self._refuse_arithmetic()
         self._refuse_repeating()
         self._refuse_executors()
+        if self.compute_s or self.inject_slowdown or self.arrival or self.late_by != Plan.late_by:
+            self._refuse_injected()
+        if self.work in WORKS[1:] and not self.compute_s:
+            raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
 
     def _refuse_arithmetic(self) -> None:
         for kind, word, known in (("dtype", self.dtype, DTYPES), ("op", self.op, OPS)):
@@ -120,6 +134,17 @@ class Plan:
             except ValueError as error:
                 raise PlanError(str(error)) from error
 
+    def _refuse_injected(self) -> None:
+        from . import injected  # late: few runs inject anything
+
+        if self.groups:
+            raise PlanError("--compute and --arrival are for ranks that all-reduce together; leave out --groups")
+        try:
+            injected.refuse_slowdowns(self.compute_s, self.inject_slowdown, self.ranks)
+            injected.refuse_arrivals(self.compute_s, self.arrival, self.late_by)
+        except ValueError as error:
+            raise PlanError(str(error)) from error
+
     def group_size(self, ranks: int) -> int:
         """How many of `ranks` ranks all-reduce together."""
         if not self.groups:
@@ -142,6 +167,11 @@ class Plan:
     def group_kinds(self) -> tuple[str, ...]:
         """What a cell may say of groups; the first is what competes."""
         return (TOGETHER, ALONE) if self.groups else (NO_GROUPS,)
+
+    @property
+    def arrivals(self) -> tuple[str, ...]:
+        """The arrival patterns with which each cell is measured, by their names in cells; that of nobody is first."""
+        return (NO_ARRIVAL, *(name.rpartition("/")[2] for name in self.arrival))
 
     @property
     def pipelined(self) -> tuple[str, ...]:
@@ -180,7 +210,11 @@ class Plan:
                 for count in counts:
                     nbytes = segments.get(count * self.itemsize)
                     segment = nbytes // self.itemsize if nbytes else None
-                    cells += [Cell(name, executor, count, segment, cache, kind, window) for kind in self.group_kinds]
+                    cells += [
+                        Cell(name, executor, count, segment, cache, kind, window, arrival)
+                        for kind in self.group_kinds
+                        for arrival in self.arrivals
+                    ]
             for name in FLOORS if self.floors else ():
                 floor_counts = counts if name != "null" else [min(counts)]
                 cells += [Cell(name, FLOOR, count, None, cache, self.group_kinds[0]) for count in floor_counts]

@@ -13,7 +13,8 @@ from .. import __version__
 from .folder import RunFolder
 from .plan import Plan
 from .rows import RunError, csv_bytes
-from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, Column, checked_json, checksum, first_link, names
+from .schema import CELLS, REPETITIONS, SCHEMA_VERSION, Column, checksum, first_link, names
+from .typed_json import checked_json
 
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 

@@ -5,21 +5,22 @@ exit on a common clock, why a cell stopped, bits, floors, cache, groups; 4, chec
 of its line in CELLS, which also names the line before, and of the JSON files.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from zlib import crc32
 
 SCHEMA_VERSION = 4
 UNCHECKED_VERSION = 3  # is read, too; its files hold no checksums
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
 FORMER_SYNCS = ("dissemination",)  # of runs that can be read, but not gone on with
-JSON_END = '"\n}\n'  # of a JSON file, after its checksum
 FLOOR = "floor"  # the executor of what is measured beside the all-reduces, and is none:
 FLOORS = {"null": "empty call", "copy": "local copy", "reduce": "local reduction"}  # reference times, in words
 CACHES = ("warm", "cold")
+PLAIN_STAMPS = ("entry", "exit")  # what the stamps of a cell hold
+STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # where ranks do something before they enter a call
+WORKS = ("spin", "sleep")  # what a phase of work does
 NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
-AFTER_START = "_max_local"  # how names of definitions end that begin with the common start
+NO_ARRIVAL = ""  # nobody is delayed; else the pattern of --arrival
+AFTER_START, AFTER_LAST = "_max_local", "_completion"  # how names of definitions end that begin with the common start
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
 # column -> per cent of the calls that are no slower
 QUANTILES: dict[Quantile, float] = {"p5_s": 5, "p25_s": 25, "p75_s": 75, "p95_s": 95, "p99_s": 99, "p99_9_s": 99.9}
@@ -34,14 +35,14 @@ class Column(NamedTuple):
     meaning: str
 
 
-def time_definition(sync: str) -> str:
-    """The name of what `time_s` is where ranks enter a call by `sync`."""
-    return f"{sync}{AFTER_START}"
+def time_definition(sync: str, is_completion: bool = False) -> str:
+    """The name of what `time_s` is where ranks enter a call by `sync`; a completion begins with the last entry."""
+    return f"{sync}{AFTER_LAST if is_completion else AFTER_START}"
 
 
 def common_start(definition: str) -> str | None:
     """The `sync` of which `time_definition` made this name; None: it is of another tool."""
-    return definition.removesuffix(AFTER_START) if definition.endswith(AFTER_START) else None
+    return next((definition.removesuffix(end) for end in (AFTER_START, AFTER_LAST) if definition.endswith(end)), None)
 
 
 # fmt: off
@@ -62,8 +63,10 @@ _CELL = (
     Column("nbytes", "bytes", "whole", "length of the vector"),
     Column("cache", "", "text", "warm: the same buffers in every call; cold: they rotate through more than the last-level cache"),
     Column("groups", "", "text", "together: all groups of --groups at the same time; alone: one group while the others wait; empty: no groups"),
+    Column("arrival", "", "text", "the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a trace; empty: nobody is delayed"),
 )
-_DEFINITION = Column("time_definition", "", "text", "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; other starts likewise; imported: see below")
+_DEFINITION = Column("time_definition", "", "text", "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; barrier_completion, with an arrival pattern: last exit - last entry; other starts likewise; imported: see below")
+_LATE_BY = Column("late_by_s", "s", "real", "how late the pattern of --arrival lets the latest rank enter; empty: nobody is delayed")
 _DIGEST = Column("schedule_digest", "", "text", "fingerprint of the steps of all ranks; empty for native")
 _INTERNODE = Column("internode_nbytes", "bytes", "whole", "bytes that the schedule sends between nodes in one call; empty for native")
 _RUN_WHOLE = Column("run_whole", "", "text", "why a pipelined executor ran the steps without cutting them; empty: it cut them, or had not to")
@@ -102,7 +105,7 @@ REPETITIONS = (
     Column("warmup", "", "flag", "1: a warm-up, excluded from all statistics"),
     Column("valid", "", "flag", "0: a rank was late to the common start, or its clock ran backwards; excluded from all statistics"),
     Column("time_s", "s", "real", "time of the call, see time_definition"),
-    Column("slowest_rank", "", "whole", "the rank whose exit - entry was the maximum"),
+    Column("slowest_rank", "", "whole", "the rank whose exit - entry was the maximum; with an arrival pattern the rank that left last"),
     Column("shortest_s", "s", "real", "minimum over ranks of exit - entry"),
     _OTHERS[0],
     _COMPLETION,
@@ -127,7 +130,8 @@ CELLS = (
     _OTHERS[1],
     _OTHERS[2],
     Column("clock_error_s", "s", "real", "bound of the error of the common clock during the cell"),
-    Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; empty: not kept"),
+    _LATE_BY,
+    Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and ready come before them; empty: not kept"),
     _RUN_WHOLE,
     Column("proved", "", "flag", "1: the schedule was proved before it ran; 0: too many ranks; empty for native"),
     Column("steps", "", "whole", "largest number of steps of one rank"),
@@ -175,6 +179,7 @@ SUMMARY = (
     *_OTHERS,
     _COMPLETION,
     _SKEW,
+    _LATE_BY,
     Column("clock_error_s", "s", "real", "largest bound of the error of the common clock over the launches"),
     Column("call_floor_s", "s", "real", "reference time of an empty call, lowest launch median"),
     Column("copy_floor_s", "s", "real", "reference time of a local copy of the vector, fastest call"),
@@ -211,6 +216,7 @@ SUMMARY = (
 CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
 # those that further files lack, which are older
 LATER = CHECKED | {"checks", "window", "run_whole", "node_nbytes", "received_nbytes", "reduced_nbytes"}
+LATER |= {"arrival", "late_by_s"}
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}
@@ -231,16 +237,3 @@ def checksum(content: bytes, run_crc32: str = "") -> str:
 def first_link(headers: bytes, launch: str, attempt: int, run_crc32: str) -> str:
     """What the first mark of an attempt follows; `headers`: the first lines of its raw times and of its cells."""
     return checksum(headers + f"{launch},{attempt}\n".encode(), run_crc32)
-
-
-def checked_json(values: Mapping[str, Any]) -> bytes:
-    """A JSON file whose last key, crc32, is the CRC-32 of all bytes before its value."""
-    others = {name: value for name, value in values.items() if name != "crc32"}
-    head = json.dumps({**others, "crc32": ""}, indent=1).removesuffix('"\n}')
-    return f"{head}{checksum(head.encode())}{JSON_END}".encode()
-
-
-def is_json_whole(content: bytes) -> bool:
-    """Whether a file is as `checked_json` made it."""
-    head, end = content[: -len(JSON_END) - 8], content[-len(JSON_END) - 8 :]
-    return head.endswith(b'"crc32": "') and end == f"{checksum(head)}{JSON_END}".encode()

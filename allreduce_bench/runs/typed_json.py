@@ -1,15 +1,19 @@
 """Parsed JSON read as typed objects: a file says of each field what its annotation allows, or is refused in words.
 
 Annotations may be text, bool, int, float, `X | None`, `tuple[X, ...]`, `dict[str, X]`, dataclasses, named tuples (also
-written as lists), and `Annotated[X, rule]` with rules such as `at_least(1)`.
+written as lists), and `Annotated[X, rule]` with rules such as `at_least(1)`. A kept file ends with its checksum.
 """
 
+import json
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from .schema import checksum
+
+JSON_END = '"\n}\n'  # of a JSON file, after its checksum
 MOST_ITEMS = 1_000_000  # of a list
 LATER = {"later": True}  # metadata of a field that files written before it was invented lack
 LARGEST = 2**63  # magnitude of a number; what is computed from less fits into a float
@@ -143,3 +147,16 @@ def _read_field(name: str, hint: Any, value: Any, exact: bool) -> Any:
         return _read(hint, value, exact)
     except ValueError as error:
         raise JsonError(f"{name:.60}: {error}") from error
+
+
+def checked_json(values: Mapping[str, Any]) -> bytes:
+    """A JSON file whose last key, crc32, is the CRC-32 of all bytes before its value."""
+    others = {name: value for name, value in values.items() if name != "crc32"}
+    head = json.dumps({**others, "crc32": ""}, indent=1).removesuffix('"\n}')
+    return f"{head}{checksum(head.encode())}{JSON_END}".encode()
+
+
+def is_json_whole(content: bytes) -> bool:
+    """Whether a file is as `checked_json` made it."""
+    head, end = content[: -len(JSON_END) - 8], content[-len(JSON_END) - 8 :]
+    return head.endswith(b'"crc32": "') and end == f"{checksum(head)}{JSON_END}".encode()

@@ -38,5 +38,5 @@ def mark_unfinished_cell(folder: RunFolder, launch: Launch, facts: dict) -> None
 
 
 def _has_ended(folder: RunFolder, launch: Launch, facts: dict) -> bool:
-    key = tuple("" if facts[name] is None else str(facts[name]) for name in KEY)
+    key = tuple("" if facts.get(name) is None else str(facts[name]) for name in KEY)
     return key in folder.finished(launch)

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..runs.nodelist import expand
 from . import parsing
-from .nodelist import expand
 from .parsing import Partition, SlurmJob
 
 PATIENCE_S = 60.0  # a controller that is only busy answers within that

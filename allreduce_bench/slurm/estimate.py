@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from math import ceil
 
+from ..runs.injected import longest_phase_s
 from ..runs.plan import Cell, Plan
 from ..units import parse_duration
 
@@ -32,9 +33,10 @@ def launch_s(plan: Plan, nodes: int, cells: Iterable[Cell]) -> float:
 
 def _cell_s(plan: Plan, cell: Cell) -> float:
     nbytes = cell.count * plan.itemsize
-    call_s = CALL_S + nbytes / BYTES_PER_S
+    plain_s = CALL_S + nbytes / BYTES_PER_S
+    call_s = plain_s + longest_phase_s(plan.compute_s, plan.inject_slowdown)
     timed_s = plan.iters * call_s if plan.iters else max(plan.cell_time_s, LEAST_CALLS * call_s)
-    untimed_s = (plan.warmups + plan.back_to_back + CHECK_CALLS) * call_s
+    untimed_s = plan.warmups * call_s + (plan.back_to_back + CHECK_CALLS) * plain_s
     return max(timed_s, plan.min_time_s) + untimed_s + CHECK_S + nbytes / CHECKED_BYTES_PER_S
 
 

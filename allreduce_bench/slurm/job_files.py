@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypeVar
 from ..runs.careful_reading import read_kept
 from ..runs.folder import RunFolder
 from ..runs.kept import read_json
+from ..runs.nodelist import expand
 from ..runs.rows import RunError
 from ..runs.typed_json import printable, read_as
-from .nodelist import expand
 
 JOBS = "jobs"  # the folder of both, in the sweep and in its runs
 SUBMISSION = "submission.json"  # of each, in JOBS/number

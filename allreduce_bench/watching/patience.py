@@ -109,6 +109,12 @@ class Patience:
         return f"rank {self._first_broken.rank} on {self._first_broken.host}" if self._first_broken else None
 
     @property
+    def culprits(self) -> list[Rank]:
+        """The rank that died first, else those that do not answer; empty: none is known."""
+        dead = self._confirmed_suspect() or self._first_broken
+        return [dead] if dead else [rank for rank in self.ranks if self._report(rank).state == "silent"]
+
+    @property
     def pause_s(self) -> float:
         """How long `judge` need not be called while ranks say nothing."""
         return 0.2 if self._first_broken or self._open_questions or self._hurried else min(5.0, self.timeout_s / 8)

@@ -42,9 +42,12 @@ def python(request) -> Path:
         (["run", "-n", "2", "--link-rate", "1Mbit,2Mbit"], "--link-rate with several rates belongs to --virtual-hosts"),
         (["lab", "run", "--hosts", "0", "--", "run"], "0 virtual hosts: expected at least 1"),
         (["lab", "run", "--rate", "1mbit,2mbit", "--", "run"], "2 rates for 4 virtual hosts"),
-        (["lab", "run", "--hosts", "2", "bash", "-a"], "one of the commands run, health, doctor, found 'bash'"),
-        (["lab", "run"], "lab run: expected -- and one of the commands run, health, doctor, found none"),
-        (["lab", "run", "--", "bash"], "one of the commands run, health, doctor, found 'bash'"),
+        (
+            ["lab", "run", "--hosts", "2", "bash", "-a"],
+            "one of the commands run, workload, health, doctor, exec, found 'bash'",
+        ),
+        (["lab", "run"], "expected -- and one of the commands run, workload, health, doctor, exec, found none"),
+        (["lab", "run", "--", "bash"], "one of the commands run, workload, health, doctor, exec, found 'bash'"),
         (["lab", "shell", "--hosts", "99"], "99 virtual hosts: expected at most 32"),
     ],
 )

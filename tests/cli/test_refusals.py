@@ -9,7 +9,7 @@ import time
 import click
 import pytest
 from click.testing import CliRunner
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import LONG_RUN, bench, done, mpirun, with_package
 
 from allreduce_bench.cli import main
@@ -57,6 +57,7 @@ def test_an_error_after_an_interrupt_ends_with_its_status(capsys):
 )
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_ranks_say_an_error_once(python, words, line):
+    in_turn(words.startswith("run --"), python)
     result = subprocess.run(
         mpirun(python, 3, *words.split()), capture_output=True, text=True, env=with_package(), timeout=120
     )
@@ -102,6 +103,7 @@ def test_an_interrupt_is_one_line(words):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_interrupted_ranks_keep_what_is_finished(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     status, said = interrupted(mpirun(python, 2, "run", *LONG_RUN, "-o", folder), lambda pid: len(done(folder)) >= 2)
     assert status != 0 and "Traceback" not in said

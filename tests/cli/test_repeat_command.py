@@ -10,6 +10,7 @@ from allreduce_bench.algorithms import builtin
 from allreduce_bench.cli.plan_of_options import planned_run
 from allreduce_bench.cli.request import request_of
 from allreduce_bench.cli.run import run
+from allreduce_bench.runs.arrival_trace import digest_of_trace
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
@@ -47,6 +48,19 @@ def test_what_a_time_is_comes_back():
     said = {"sync": "barrier", "record": "all", "back_to_back": 7}
     said |= {"cache": "both", "check": "bits", "groups": "2"}
     plan = Plan(**(CHOICES | {"ranks": (4, 8)}), **said, floors=False)
+    assert parsed(repeat_command(plan)) == plan
+
+
+def test_a_phase_of_work_comes_back():
+    plan = Plan(**CHOICES, compute_s=0.0125, work="sleep", inject_slowdown=("0:12%", "1:0.5%"))
+    assert parsed(repeat_command(plan)) == plan
+
+
+def test_arrival_patterns_come_back(tmp_path):
+    trace = tmp_path / "steps.csv"
+    trace.write_text("step,rank,late_s\n0,0,0\n0,1,1\n")
+    arrival = {"arrival": ("ramp", str(trace)), "arrival_digests": (digest_of_trace(str(trace)),), "late_by": "0.0015s"}
+    plan = Plan(**(CHOICES | {"ranks": (2,)}), **arrival)
     assert parsed(repeat_command(plan)) == plan
 
 

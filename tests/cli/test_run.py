@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import bench, done, mpirun, one_line_error, ranks, wait_until_nobody_measures
 from places import PACKAGE
 
@@ -48,6 +48,7 @@ def test_a_run_measures_every_cell_and_says_so(python, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_16_bit_types_are_measured_and_labelled(python, tmp_path, dtype):
+    in_turn(dtype == "float16", python)
     folder, words = tmp_path / "run", ["-a", "native,ring,tree", "--launches", 1, "--iters", 2, "--no-reference-times"]
     result = bench(python, "run", "-n", 3, "-d", dtype, "--op", "avg", "--sizes", "0,6,6K", *words, "-o", folder)
     assert result.returncode == 0, result.stderr
@@ -90,6 +91,7 @@ def test_iters_and_warmups_are_exact(python, tmp_path):
 
 @pytest.mark.parametrize("victim", ["rank", "mpirun", "starter"])
 def test_killing_loses_at_most_the_cell_in_progress(python, tmp_path, victim):
+    in_turn(["rank", "mpirun", "starter"].index(victim), python)
     folder = tmp_path / "run"
     words = ["-n", 2, "--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--launches", 1, "--iters", 60]
     starter = subprocess.Popen(
@@ -151,6 +153,7 @@ def test_within_bounds_the_run_and_names_what_it_left_out(python, tmp_path):
 
 
 def test_under_mpirun_the_ranks_that_were_started_measure(python, tmp_path):
+    in_turn(1, python)
     command = mpirun(python, 3, "run", "--sizes", "8,4K", "-a", "ring,native", "-o", tmp_path / "run")
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr

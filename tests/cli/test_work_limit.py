@@ -21,7 +21,6 @@ REFUSED = {
     f"{RUN} --sizes {SOME} --launches 500": "run: about 1,500,000 cells in all launches, the limit is 1,000,000 cells",
     "run -n 1-15000 -a ring -o OUT": "run: about 75,000 launches, the limit is 10,000",
     "submit --nodes 1 --ranks-per-node 2 --launches 100000000000 -o OUT --dry-run": "about 100,000,000,000 launches",
-    "health --hosts n1,n2 --launches 100000000000 -o OUT": "about 100,000,000,000 launches",
     "demo -n 2-14000 -o OUT --here": "launches, the limit is 10,000",
     "explain ring -n 400": "explain ring -n 400: about 211 MB of text, the limit is 10 MB; use fewer ranks",
     "explain tree -n 64 --count 10000000 --segment 1": "steps to draw, the limit is 30,000,000 steps",

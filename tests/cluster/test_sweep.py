@@ -8,9 +8,9 @@ from interpreters import in_turn, interpreters
 from waiting import ended
 
 from allreduce_bench.runs.folder import RunFolder, key_of
+from allreduce_bench.runs.nodelist import expand
 from allreduce_bench.slurm import commands
 from allreduce_bench.slurm.job_files import read_submissions
-from allreduce_bench.slurm.nodelist import expand
 
 WHAT = (
     "--ranks-per-node",

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from made_runs import build_run, waits
 
 from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge, parse_limits, refuse_unplanned
@@ -147,6 +147,7 @@ def bench(python: Path, *words: object, launcher: list[str] = ()) -> subprocess.
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 @pytest.mark.parametrize("started", ["by us", "by mpirun"])
 def test_a_run_that_misses_a_limit_ends_with_status_1_and_names_the_cell(python, tmp_path, started):
+    in_turn(started == "by us", python)
     launcher, count = [], ["-n", "2"]
     if started == "by mpirun":
         ask = "from allreduce_bench.launching.find import *; from allreduce_bench.runs.start import Start; "

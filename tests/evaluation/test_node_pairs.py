@@ -1,179 +1,125 @@
-"""`health`: a slow node is told from a slow link, by pairs of nodes alone, and over real hosts."""
+"""`health`: a slow node is told from a slow link, and silence is kept where nothing is; a sample of the power study."""
 
-import re
-
+import health_power
+import numpy as np
 import pytest
 
-from allreduce_bench.evaluation.node_pairs import (
-    LARGE,
-    SMALL,
-    MeasuredPair,
-    PairTime,
-    judged_pairs,
-    measured_pair,
-    pair_table,
-    pairs_of,
-    slow_part_sentences,
-    undecided_sentences,
+from allreduce_bench.evaluation.node_pairs import PairTable, confirmed, judged, pairs_to_repeat, tables_of_rows
+from allreduce_bench.runs.pair_file import PairRow
+
+NODES = tuple(f"n{number}" for number in range(1, 10))
+
+
+def table(slow=None, nodes=NODES, is_rate=False) -> PairTable:
+    """All pairs take 1 s, both ways, but `slow[(source, dest)]` seconds."""
+    times = np.ones((len(nodes), len(nodes)))
+    np.fill_diagonal(times, np.nan)
+    for (source, dest), time_s in (slow or {}).items():
+        times[nodes.index(source), nodes.index(dest)] = time_s
+    return PairTable("latency", tuple(nodes), np.log(times), "us", is_rate, 1e6)
+
+
+def both(pairs, time_s) -> dict:
+    return {way: time_s for one, other in pairs for way in ((one, other), (other, one))}
+
+
+def of_node(node, time_s, nodes=NODES) -> dict:
+    return both([(node, other) for other in nodes if other != node], time_s)
+
+
+def found(made: PairTable, threshold=0.2) -> list[str]:
+    result = judged(made, threshold)
+    links = ["+".join(made.nodes[node] for node in pair) for pair in result.slow_links]
+    return [*(made.nodes[node] for node in result.slow_nodes), *links]
+
+
+@pytest.mark.parametrize(
+    ("slow", "names"),
+    [
+        ({}, []),
+        (of_node("n3", 1.3), ["n3"]),
+        (of_node("n3", 1.19), []),
+        (both([("n2", "n7")], 1.5), ["n2+n7"]),
+        (both([("n2", "n7")], 1.19), []),
+        ({("n2", "n7"): 2.0}, ["n2+n7"]),  # in one direction only
+        (of_node("n3", 2.0) | both([("n5", "n6")], 3.0), ["n3", "n5+n6"]),
+        (of_node("n3", 2.0) | of_node("n8", 1.5) | both([("n3", "n8")], 3.0), ["n3", "n8"]),
+        (of_node("n3", 0.5), []),  # a fast one
+    ],
 )
-
-NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
-DEAD = "nothing for 60 s"
-
-
-def found(nodes, slow=None, why=None, fastest=None) -> list:
-    """The pairs of nodes: 10 us and 1 ms, times `slow[pair]` = (small, large); `why[pair]` failed.
-
-    The fastest launch of a pair: the same times `fastest[pair]`, else no faster than the others.
-    """
-    slow, why, fastest, pairs = slow or {}, why or {}, fastest or {}, []
-    for pair in pairs_of(nodes):
-        small, large = slow.get(pair, (1.0, 1.0))
-        low_small, low_large = fastest.get(pair, (small, large))
-        times = {SMALL: PairTime(1e-5 * small, 1e-5 * low_small), LARGE: PairTime(1e-3 * large, 1e-3 * low_large)}
-        pairs.append(MeasuredPair(pair, {}, why[pair]) if pair in why else MeasuredPair(pair, times))
-    return judged_pairs(pairs, 0.2)
+def test_a_node_is_slow_with_all_others_and_a_link_by_itself(slow, names):
+    assert found(table(slow)) == names
 
 
-def of_node(nodes, node, value) -> dict:
-    return {pair: value for pair in pairs_of(nodes) if node in pair}
+def test_the_threshold_is_a_ratio():
+    assert found(table(of_node("n3", 1.15)), threshold=0.1) == ["n3"]
 
 
-def names(pairs) -> list[str]:
-    """`node n1` and `link n1+n2` of each sentence."""
-    return [re.match(r"(node [^:]+|link \S+)", sentence)[1] for sentence in slow_part_sentences(pairs)]
+def test_so_many_slow_nodes_are_a_group_and_nobody_is_named():
+    slow = of_node("n1", 1.5) | of_node("n2", 1.5) | of_node("n3", 1.5) | both([("n7", "n8")], 4.0)
+    result = judged(table(slow), 0.2)
+    assert [NODES[node] for node in result.group] == ["n1", "n2", "n3"]
+    assert result.slow_nodes == result.slow_links == ()
 
 
-def test_the_pairs_are_a_ring():
-    assert pairs_of(["a", "b"]) == [("a", "b")]
-    assert pairs_of(["a", "b", "c"]) == [("a", "b"), ("b", "c"), ("c", "a")]
+def test_of_four_nodes_a_slow_one_is_named_and_of_three_none():
+    assert found(table(of_node("n3", 2.0, NODES[:4]), NODES[:4])) == ["n3"]
+    assert found(table(of_node("n3", 2.0, NODES[:3]), NODES[:3])) == []
+    assert found(table({}, NODES[:2])) == []
 
 
-@pytest.mark.parametrize("nodes", [[], ["a"], ["a", "b", "a"]])
-def test_other_numbers_of_nodes_make_no_pairs(nodes):
-    with pytest.raises(ValueError, match="expected two nodes or more, each once; found"):
-        pairs_of(nodes)
+def test_rows_become_tables_of_medians_by_direction():
+    rows = [PairRow(1, "a", "b", 8, number, time_s) for number, time_s in enumerate((1e-6, 9e-6, 2e-6), start=1)]
+    rows += [PairRow(1, "b", "a", 1000, 1, 1e-6), PairRow(2, "a", "c", failure="gone")]
+    latency, bandwidth = tables_of_rows(("a", "b", "c"), rows, (8, 1000))
+    assert np.exp(latency.log_time[0, 1]) == pytest.approx(2e-6) and np.isnan(latency.log_time[1, 0])
+    assert latency.value(latency.symmetric[1, 0]) == pytest.approx(2.0) and latency.unit == "us"
+    assert (
+        bandwidth.value(bandwidth.log_time[1, 0]) == pytest.approx(1.0) and bandwidth.unit == "GB/s"
+    )  # 1000 B in 1 us
 
 
-def test_where_all_are_alike_nobody_is_named():
-    assert slow_part_sentences(found(NODES)) == [] and undecided_sentences(found(NODES), 0.2) == []
-    assert slow_part_sentences(found(NODES, {("n1", "n2"): (1.19, 1.19)})) == []
+def test_what_is_slow_in_some_repetitions_only_names_nobody():
+    slow = table(of_node("n3", 2.0) | both([("n5", "n6")], 3.0))
+    assert found(slow._replace(log_least=slow.log_time)) == ["n3", "n5+n6"]
+    assert found(slow._replace(log_least=table(both([("n5", "n6")], 3.0)).log_time)) == ["n5+n6"]
+    assert found(slow._replace(log_least=table().log_time)) == []
 
 
-@pytest.mark.parametrize("node", NODES[:4])
-@pytest.mark.parametrize("nodes", [NODES, NODES[:4]], ids=len)
-@pytest.mark.parametrize("value", [(1.3, 1.0), (1.0, 1.3), (50.0, 50.0)])
-def test_a_slow_node_is_named_and_its_neighbours_are_not(node, nodes, value):
-    assert names(found(nodes, of_node(nodes, node, value))) == [f"node {node}"]
+MANY = tuple(f"n{number}" for number in range(80))
+RING = [(one, other) for one, other in zip(MANY, [*MANY[1:], MANY[0]])]
 
 
-def test_a_slow_link_is_named_and_its_nodes_are_not():
-    (sentence,) = slow_part_sentences(found(NODES, {("n3", "n4"): (1.0, 2.0)}))
-    assert sentence == "link n3+n4 has 1.00 times the median latency and 0.500 times the median bandwidth"
+def ring_of_many(slow: dict) -> PairTable:
+    logs = np.full((80, 80), np.nan)
+    for one, other in RING:
+        logs[MANY.index(one), MANY.index(other)] = 0.0
+    for (one, other), time_s in slow.items():
+        logs[MANY.index(one), MANY.index(other)] = np.log(time_s)
+    return PairTable("bandwidth", MANY, logs, "GB/s", True)
 
 
-def test_a_pair_that_is_slow_in_some_launches_only_names_nobody():
-    noisy = {pair: (1.9, 1.5) for pair in pairs_of(NODES)[:2]}
-    pairs = found(NODES, noisy, fastest={pairs_of(NODES)[0]: (1.1, 1.19), pairs_of(NODES)[1]: (1.0, 1.3)})
-    assert names(pairs) == ["link n2+n3"]
-    states = [line.split("  ")[-1] for line in pair_table(pairs)[1:]]
-    assert states[:3] == [
-        "slow in some launches: latency and bandwidth",
-        "slow: bandwidth; slow in some launches: latency",
-        "ok",
+def test_of_many_nodes_suspects_are_measured_again_alone_beside_sound_pairs():
+    result = judged(ring_of_many({("n6", "n7"): 2.0, ("n7", "n8"): 2.0, ("n30", "n31"): 2.0}), 0.2)
+    assert [MANY[node] for node in result.slow_nodes] == ["n7"] and result.slow_links == ((30, 31),)
+    repeated = pairs_to_repeat([result])
+    assert [pair for pair in repeated if "n7" in pair] == [("n7", "n0"), ("n7", "n1")] and ("n30", "n31") in repeated
+    assert len(repeated) == 8 and pairs_to_repeat([judged(ring_of_many({}), 0.2)]) == []
+    alone = np.full((80, 80), np.nan)
+    for one, other in repeated:
+        alone[MANY.index(one), MANY.index(other)] = np.log(2.0) if "n7" in (one, other) else 0.0
+    left = confirmed(result, PairTable("bandwidth", MANY, alone, "GB/s", True), 0.2)
+    assert left.slow_nodes == (7,) and left.slow_links == ()  # the link was slow beside others only
+
+
+@pytest.mark.parametrize("fault", health_power.FAULTS, ids=lambda fault: fault.name)
+def test_a_sample_of_the_power_study(fault):
+    rate = health_power.rates(8, 0.05, fault, 2, tables=40)
+    assert rate.found >= (0.0 if fault.name == "clean" else 0.95) and rate.false <= 0.05
+
+
+def test_broken_promises_are_noticed():
+    assert health_power.broken_promises([[0.05, 8, "node 1.3x", 0.5, 0.0], [0.05, 8, "clean", 0.0, 0.2]]) == [
+        "noise 5%, 8 nodes, node 1.3x: found 50.0%, promised 99%",
+        "noise 5%, 8 nodes, clean: false 20.0%, at most 5%",
     ]
-
-
-def test_slow_in_two_ways_is_not_slow_in_one():
-    """Latency with one neighbour, bandwidth with the other: two links, nothing that the node does everywhere."""
-    assert names(found(NODES, {("n2", "n3"): (2.0, 1.0), ("n3", "n4"): (1.0, 2.0)})) == ["link n2+n3", "link n3+n4"]
-
-
-def test_a_node_between_two_slow_ones_is_doubted():
-    nodes = [f"n{number}" for number in range(1, 10)]
-    sentences = slow_part_sentences(found(nodes, of_node(nodes, "n2", (2, 2)) | of_node(nodes, "n4", (2, 2))))
-    doubted = [sentence[:7] for sentence in sentences if sentence.endswith("so this node may be healthy")]
-    assert [sentence[:7] for sentence in sentences] == ["node n2", "node n3", "node n4"] and doubted == ["node n3"]
-
-
-def test_a_dead_node_is_named_with_the_reason_said_once():
-    assert slow_part_sentences(found(NODES, why=of_node(NODES, "n3", DEAD))) == [
-        f"node n3: n2+n3 and n3+n4 failed: {DEAD}"
-    ]
-
-
-def test_the_neighbour_of_a_dead_node_is_judged_by_its_other_pair():
-    pairs = found(NODES, {("n4", "n5"): (2.0, 2.0)}, of_node(NODES, "n3", DEAD))
-    assert names(pairs) == ["node n3", "link n4+n5"]
-
-
-def test_one_pair_that_failed_is_a_link():
-    assert slow_part_sentences(found(NODES, why={("n6", "n1"): DEAD})) == [f"link n6+n1 failed: {DEAD}"]
-
-
-def test_where_every_pair_failed_no_node_is_blamed():
-    assert names(found(NODES[:3], why={pair: DEAD for pair in pairs_of(NODES[:3])})) == [
-        "link n1+n2",
-        "link n2+n3",
-        "link n3+n1",
-    ]
-    assert names(found(NODES[:2], why={("n1", "n2"): DEAD})) == ["link n1+n2"]
-
-
-def test_what_two_or_three_nodes_cannot_tell_is_said():
-    assert slow_part_sentences(found(NODES[:2], {("n1", "n2"): (99, 99)})) == []
-    assert undecided_sentences(found(NODES[:2]), 0.2)[0].startswith(
-        "slow nodes cannot be identified: fewer than two pairs"
-    )
-    even = undecided_sentences(found(NODES[:3]), 0.2)[0]
-    assert even == (
-        "slow nodes cannot be identified: a slow node affects two of 3 pairs and thus the median; "
-        "name four nodes or more"
-    )
-    (odd,) = undecided_sentences(found(NODES[:3], of_node(NODES[:3], "n3", (1.0, 2.0))), 0.2)
-    assert odd == f"{even}; n1+n2 is faster than both other pairs, so n3 may be slow"
-    assert names(found(NODES[:3], {("n1", "n2"): (1.0, 2.0)})) == ["link n1+n2"]  # but a slow link is told
-    assert undecided_sentences(
-        found(NODES, why={**of_node(NODES, "n3", DEAD), ("n6", "n1"): DEAD}), 0.2
-    )  # three pairs are left
-
-
-def test_the_table_holds_every_pair_against_the_median():
-    lines = pair_table(found(("n1", "n2", "n3", "node4"), {("n2", "n3"): (1.0, 2.0)}, {("node4", "n1"): DEAD}))
-    assert lines == [
-        "pair      latency us  / median  busbw GB/s  / median  state",
-        "n1+n2           10.0      1.00        4.19      1.00  ok",
-        "n2+n3           10.0      1.00         2.1      0.50  slow: bandwidth",
-        "n3+node4        10.0      1.00        4.19      1.00  ok",
-        "node4+n1           -         -           -         -  failed",
-    ]
-
-
-def row(nbytes=SMALL, **facts) -> dict:
-    return {
-        "algorithm": "ring",
-        "nbytes": nbytes,
-        "state": "done",
-        "reason": None,
-        "nodes": 2,
-        "time_s": 1e-5,
-        "spread_low_s": 9e-6,
-    } | facts
-
-
-def test_of_a_run_the_faster_algorithm_counts():
-    rows = [
-        row(),
-        row(time_s=2e-5),
-        row(LARGE, time_s=1e-3, spread_low_s=7e-4),
-        row(LARGE, time_s=9e-4, spread_low_s=8e-4),
-    ]
-    times = {SMALL: PairTime(1e-5, 9e-6), LARGE: PairTime(9e-4, 7e-4)}
-    assert measured_pair(("a", "b"), rows) == MeasuredPair(("a", "b"), times)
-
-
-def test_a_run_that_is_not_what_it_seems_is_a_failed_pair():
-    assert measured_pair(("a", "b"), [row(), row(LARGE, state="wrong", reason="3 wrong elements")]).failure == (
-        "ring 4 MiB: wrong, 3 wrong elements"
-    )
-    assert "both ranks on one node" in measured_pair(("a", "b"), [row(nodes="1")]).failure

@@ -1,14 +1,11 @@
 """The schedules over real MPI: programs of `tests/ranks` under mpirun, with every interpreter that has an MPI."""
 
-import os
 import re
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import FULL, in_turn, interpreters
 from rank_programs import mpirun
-
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
@@ -22,6 +19,7 @@ def python(request) -> Path:
 @pytest.mark.parametrize("buffers", ["--buffered", "--synchronous"])
 def test_every_algorithm_is_exact_over_mpi(python, ranks, buffers):
     """Every operation meets every type on up to three ranks; more of them take long turns on few cores."""
+    in_turn([1, 2, 3, 4, 5, 8].index(ranks) + (buffers == "--buffered"), python)
     sample = [] if FULL or (ranks <= 3 and buffers == "--buffered") else ["--sample"]
     status, words = mpirun(python, ranks, "exactness.py", buffers, *sample)
     number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)

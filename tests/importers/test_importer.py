@@ -14,7 +14,10 @@ def test_every_file_has_one_importer():
 
 
 def test_the_most_specific_one_is_asked_first():
-    assert [importer.name for importer in importers()] == ["nccl-tests-json", "osu", "imb", "nccl-tests", "pico", "csv"]
+    assert [importer.name for importer in importers()] == [
+        *("nccl-inspector", "nccl-tests-json"),
+        *("osu", "imb", "nccl-tests", "pico", "csv"),
+    ]
 
 
 def test_each_recognises_its_own_logs_only():

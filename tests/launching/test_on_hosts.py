@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from places import ROOT
 from virtual_hosts import INTERFACE, VirtualHosts, virtual_hosts
 
@@ -37,6 +37,7 @@ def facts_of(folder: Path, ranks: int) -> dict:
 
 
 def test_ranks_are_on_the_hosts_and_their_messages_on_the_wire(hosts, python, tmp_path):
+    in_turn(0, python)
     words = ["-n", 4, "--sizes", f"8,{NBYTES}", "-a", "native,ring", "--iters", 5, "-o", tmp_path / "run"]
     before = hosts.sent_nbytes(0)
     result = run_on(hosts, python, *words, "--hosts", "h1,h2", "--interface", INTERFACE)
@@ -50,6 +51,7 @@ def test_ranks_are_on_the_hosts_and_their_messages_on_the_wire(hosts, python, tm
 
 
 def test_a_host_file_places_and_binds_the_ranks(hosts, python, tmp_path):
+    in_turn(1, python)
     (tmp_path / "hosts").write_text("h2 slots=1\nh1:2   # the second\n")
     words = ["-n", 3, "--sizes", 8, "-a", "ring", "--iters", 3, "-o", tmp_path / "run"]
     result = run_on(hosts, python, *words, "--hostfile", tmp_path / "hosts", "--bind-to", "core")

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import bench
 
 from allreduce_bench.launching import wait_idle
@@ -102,6 +102,7 @@ def busy_loops():
 
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_beside_busy_loops_they_are_named_kept_and_graded(python, busy_loops, tmp_path):
+    in_turn(0, python)
     words = ["-n", 2, "--sizes", 8, "-a", "native", "--launches", 1, "--min-time", "1s", "--no-reference-times"]
     result = bench(python, "run", *words, "--wait-idle", "2s", "-o", tmp_path / "run")
     assert result.returncode == 0, result.stderr

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from hand_models import hand_models
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from made_runs import COLD, SIZES, build_run, floor_s
 from places import PACKAGE
 
@@ -220,6 +220,7 @@ def marks(folder: Path) -> list[dict]:
 
 @needs_mpi
 def test_a_run_measures_floors_and_both_states_of_the_cache(python, tmp_path):
+    in_turn(0, python)
     numbers = (1, 2, 3, 4, 5, 8) if FULL else ((1, 2, 8), (3, 4, 5))[interpreters().index(python) % 2]
     words = [
         "-n",

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import bench, mpirun, nobody_is_left, one_line_error
 from virtual_hosts import virtual_hosts
 
@@ -89,6 +89,7 @@ def calls(folder: Path) -> list[dict]:
 @needs_mpi
 @pytest.mark.parametrize(("groups", "ranks"), [("2", 4), ("mod:2", 4), ("div:2", 8), ("2", 8)])
 def test_every_group_is_timed_beside_the_others_and_one_alone(python, tmp_path, groups, ranks):
+    in_turn(ranks // 4 + groups.startswith(("mod", "div")), python)
     folder = tmp_path / "run"
     words = ["-n", ranks, "--sizes", "8,12K", "-a", "native,ring,tree", "--groups", groups, *QUICK, "-o", folder]
     result = bench(python, "run", *words, "--back-to-back", 2, "--check", "bits")
@@ -179,6 +180,7 @@ def test_who_is_silent_sleeps(python, tmp_path):
 @needs_mpi
 @pytest.mark.parametrize("victim", [2, 1])
 def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
+    in_turn(victim, python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HANGS.format(victim=victim, when=""))
     words = ["-n", 4, "--sizes", "60", "-a", mine, "--groups", "2", *QUICK, "--timeout", "2s", "-o", folder]
@@ -192,6 +194,7 @@ def test_a_hang_in_a_group_names_the_rank_among_all(python, tmp_path, victim):
 
 @needs_mpi
 def test_resuming_measures_what_is_missing_of_either_kind(python, tmp_path):
+    in_turn(1, python)
     folder = tmp_path / "run"
     words = ["run", "-n", 4, "--sizes", "8,64", "-a", "native,ring", "--groups", "mod:2", *QUICK, "-o", folder]
     assert bench(python, *words).returncode == 0
@@ -244,6 +247,7 @@ def test_groups_of_other_layout_are_proved_and_measured_alone_each(python, tmp_p
 @needs_mpi
 def test_groups_may_span_nodes(python, tmp_path):
     """`mod` spans the nodes, `div` does not: the schedules know, and so do the wires."""
+    in_turn(0, python)
     with virtual_hosts(2) as hosts:
         found = {}
         for groups in ("mod:2", "div:2"):

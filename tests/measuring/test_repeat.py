@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from rank_programs import mpirun
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
@@ -55,6 +55,7 @@ def test_a_cell_to_which_somebody_is_always_late_goes_on_by_a_barrier_and_says_s
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_every_fault_that_comes_back_ends_its_cell_as_wrong(python, ranks):
     """A sample of tests/studies/faults.py."""
+    in_turn(ranks // 2, python)
     status, words = mpirun(python, ranks, "faults.py", "--sample", "--cell-time", "0.02")
     found = [json.loads(line) for line in words.splitlines() if line.startswith("{")]
     assert status == 0 and len(found) > 90, words

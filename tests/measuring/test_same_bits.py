@@ -1,16 +1,14 @@
 """`run --check bits` over a real MPI: promises and measurements agree, and where they do not, that is an error."""
 
 import csv
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import FULL, in_turn, interpreters
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 
-FULL = bool(os.environ.get("ALLREDUCE_BENCH_FULL"))
 HEAD = """
 import sys
 from allreduce_bench.algorithms import Cost, algorithm
@@ -82,6 +80,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_what_a_schedule_promises_is_measured(python, tmp_path, dtype):
+    in_turn(["float32", "float64", "float16", "bfloat16"].index(dtype) // 2, python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + DIRECT)
     numbers = (1, 2, 3, 4, 5, 8) if FULL or dtype == "float32" else (2, 5)
@@ -127,6 +126,7 @@ def test_launches_and_algorithms_are_compared(python, tmp_path):
 
 @pytest.mark.parametrize("op", ["avg", "max", "prod"])
 def test_other_operations_are_compared_with_what_is_exact_for_them(python, tmp_path, op):
+    in_turn(["avg", "max", "prod"].index(op), python)
     folder = tmp_path / "run"
     result = run(python, folder, "-n", 3, "-a", "ring,naive", "--sizes", "8K", "--launches", 1, "--op", op)
     assert result.returncode == 0, result.stderr
@@ -176,6 +176,7 @@ def test_without_it_calls_are_not_repeated_and_nothing_is_said(python, tmp_path)
     ids=["ranks", "calls"],
 )
 def test_a_broken_promise_is_a_failed_check(python, tmp_path, fault, column, words):
+    in_turn(column == "same_bits", python)
     mine, folder = tmp_path / "mine.py", tmp_path / "run"
     mine.write_text(HEAD + BROKEN.replace("FAULT", fault))
     result = run(python, folder, "-n", 2, "-a", mine, "--sizes", "4K", "--launches", 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import bench
 from rechecked import change_json
 
@@ -39,6 +39,7 @@ def facts(folder: Path, launch: str, attempt: int = 1) -> dict:
 @pytest.mark.parametrize("way", SYNCS)
 def test_every_way_at_every_number_of_ranks_gives_columns_that_fit_together(python, tmp_path, way):
     """Every second number of ranks unless the matrix is full: the ways, and the MPIs, take turns."""
+    in_turn(SYNCS.index(way), python)
     folder, turn = tmp_path / "run", SYNCS.index(way) + interpreters().index(python)
     numbers = RANKS if FULL else RANKS[turn % 2 :: 2]
     words = ["--sizes", "8,4K", "-a", "native,ring", "--launches", 1, "--iters", 6, "--warmups", 2, "--record", "all"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import ratio_lab
 import ratios
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from ratio_rows import MPICH, OPEN_MPI, ROWS, Goal, Row, both
 
 from allreduce_bench.report.ratio_table import read_ratios
@@ -20,6 +20,7 @@ def row(ours, rival, definition="max"):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_a_ratio_is_measured_judged_and_kept(python, tmp_path):
+    in_turn(0, python)
     side = ratios.side_of(str(python), tmp_path)
     assert side.mpi in (OPEN_MPI, MPICH)
     ours = ("ring/sendrecv", "ring/unheard-of")
@@ -38,6 +39,7 @@ def test_a_ratio_is_measured_judged_and_kept(python, tmp_path):
 @pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 @pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 def test_the_loop_in_c_is_one_of_the_rivals_where_it_can_be_compiled(python, tmp_path):
+    in_turn(1, python)
     side = ratios.side_of(str(python), tmp_path)
     found = ratios.measured(row(("native/native",), "osu_loop", "osu"), side, 1, 0.05)
     assert (found.ratio is not None) == bool(side.library), found

@@ -19,7 +19,7 @@ from made_runs import build_run
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.kept import read_json
-from allreduce_bench.runs.schema import checked_json
+from allreduce_bench.runs.typed_json import checked_json
 
 FILES = {"run.json": "run.json", "facts of a launch": "2r-1.1.json", "cells": "2r-1.1.cells.csv", "calls": "2r-1.1.csv"}
 REFUSALS = (ValueError, OSError, RuntimeError)  # what the command line says in one line

@@ -9,7 +9,8 @@ from pathlib import Path
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.recorder import mark_line
 from allreduce_bench.runs.rows import RunError
-from allreduce_bench.runs.schema import CELLS, checked_json, checksum, first_link, names
+from allreduce_bench.runs.schema import CELLS, checksum, first_link, names
+from allreduce_bench.runs.typed_json import checked_json
 
 COMMON = 14  # columns that tell a cell from the others, which both tables begin with
 

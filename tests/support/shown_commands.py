@@ -32,11 +32,14 @@ OURS = re.compile(r"^(?P<launcher>(?:srun|mpirun) .*?)?(?:\.venv/bin/)?allreduce
 # Why a command is only parsed: its name and the values of its options must exist. The first that matches counts.
 PARSED = {
     r"^(submit|status|collect|doctor --slurm)\b": "a Slurm; the rooms `slurm` and `cluster` run them",
+    r"^workload .*--(calls|shapes)\b": "a file of one's own; `cli/test_workload.py` has some",
     r"^lab\b|--virtual-hosts\b": "root or user namespaces; `cli/test_lab.py` runs them",
     r"^health\b|--hosts\b": "hosts; `launching` runs them on virtual ones",
+    r"^exec\b": "a program; launching/test_own_program.py and programs/test_torch_hook.py run some",
     r"--launcher\b": "another launcher; `launching` has played ones",
     r"--interface\b": "an interface of that name",
     r"--stage\b": "a folder on every node",
+    r"nccl-inspector|steps\.jsonl": "files of other programs; `importers` and `cli/test_stragglers.py` make them",
     r"--resume\b": "a run that was interrupted; `cli/test_run.py` interrupts one",
     r"--min-busbw\b": "a machine that is fast enough; `evaluation/test_acceptance.py` has results",
 }
@@ -44,6 +47,7 @@ SLOW = {  # only with ALLREDUCE_BENCH_FULL; else parsed
     r"^doctor$": "it waits for what the machine does",
     r"^report .*--own": "a second page",
     r"^run .*--(precision|cache|check|format)": "rooms `measuring` and `report` run these options",
+    r"^workload .*--measure\b": "`cli/test_workload_measure.py` measures steps",
     r"lumi\.json": "test_docs.py runs them in a test of their own",
 }
 SHORTER = {  # unless FULL

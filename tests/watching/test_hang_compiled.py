@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from interpreters import interpreters
+from interpreters import in_turn, interpreters
 from measured_runs import bench, nobody_is_left, processes
 
 WITH_NUMBA = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/numba"))]
@@ -30,6 +30,7 @@ def python(request) -> Path:
 
 
 def test_a_rank_that_stops_in_compiled_code_is_named_with_the_step_that_waits_for_it(python, tmp_path):
+    in_turn(0, python)
     folder, mine = tmp_path / "run", tmp_path / "mine.py"
     mine.write_text(RING)
     once = ["-n", "2", "-a", "ring", "--sizes", "8", "--executor", "compiled", "--launches", "1", "--iters", "1"]

@@ -5,8 +5,10 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...runs.groups import describe
+from ...runs.plan import Plan
 from ...runs.rows import RunError
-from ...units import in_ranks, unknown_word
+from ...units import format_time, in_ranks, unknown_word
+from ..competitors import competing
 from ..environment import FIELDS, PACKAGES, environment, format_values
 from ..summary_row import SummaryRow
 from .reading import ComparedRun
@@ -22,12 +24,15 @@ SAME = {  # word of --despite -> keys that must be equal
     "oversubscribed": ("oversubscribed",),
     "interface": ("interface", "link"),
     "groups": ("groups",),
+    "work": ("work", "late_by"),
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend on the library
 NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "allreduce_bench")
 LABELS = {field.key: field.label for field in FIELDS} | {
     "time_definition": "timing method",
     "groups": "groups",
+    "work": "work before a call",
+    "late_by": "largest delay of an arrival pattern",
     "pretended": "pretended nodes",
     "oversubscribed": "oversubscription",
     "interface": "requested interface",
@@ -119,9 +124,12 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     links = sorted({link for row in rows if (link := row.get("link"))})
     conditions = _environment_conditions(attempts) | {
         "groups": Condition(plan.groups, describe(plan.groups, ranks) if plan.groups else "none"),
+        "work": Condition((plan.compute_s, plan.work, plan.inject_slowdown), _work_text(plan)),
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
         "interface": Condition(plan.start.interface, plan.start.interface or "none"),
     }
+    if plan.arrival:
+        conditions["late_by"] = Condition(plan.late_by, plan.late_by)
     if definition:
         conditions["time_definition"] = Condition(definition, definition)
     if crowded:
@@ -130,6 +138,14 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
     if links:
         conditions["link"] = Condition(tuple(links), " and ".join(links))
     return conditions
+
+
+def _work_text(plan: Plan) -> str:
+    """`none`, or `10 ms (sleep), rank 5 12% longer`."""
+    if not plan.compute_s:
+        return "none"
+    slower = [f"rank {word.replace(':', ' ')} longer" for word in plan.inject_slowdown]
+    return ", ".join([f"{format_time(plan.compute_s)} ({plan.work})", *slower])
 
 
 def _environment_conditions(attempts: Sequence[Mapping]) -> dict[str, Condition]:
@@ -142,8 +158,11 @@ def _environment_conditions(attempts: Sequence[Mapping]) -> dict[str, Condition]
 
 
 def _usual_definition(rows: Sequence[SummaryRow]) -> str:
-    """The timing method of most cells; a cell measured by another method is judged separately."""
-    counts = Counter(row["time_definition"] for row in rows if row["time_s"] is not None)
+    """The timing method of most cells; a cell measured by another method is judged separately.
+
+    Where ranks are delayed it is another one for that reason.
+    """
+    counts = Counter(row["time_definition"] for row in competing(rows) if row["time_s"] is not None)
     return counts.most_common(1)[0][0] if counts else ""
 
 

@@ -15,7 +15,7 @@ from .reading import ComparedRun
 
 FAILED = ("wrong", "refused", "hung")
 NOT_OF_A_CELL = (None, OTHER_DEFINITION)  # values of `doubt` that are not about the cell itself
-USUAL = {"cache": "warm", "groups": ""}
+USUAL = {"cache": "warm", "groups": "", "arrival": ""}
 
 Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
 
@@ -34,6 +34,7 @@ class MatchKey:
     count: int
     cache: str
     groups: str
+    arrival: str
 
 
 class UnjudgedCell(NamedTuple):
@@ -153,6 +154,7 @@ def _key_of(row: SummaryRow) -> MatchKey:
         row["count"],
         row.get("cache") or USUAL["cache"],
         row.get("groups") or USUAL["groups"],
+        row.get("arrival") or USUAL["arrival"],
     )
 
 

@@ -71,7 +71,7 @@ OVER_DATES = ReportFigure(stem="trend", section=RUNS, turn=20, draw=draw_trend)
 
 def _timed(frame: pd.DataFrame) -> pd.DataFrame:
     """The cells that can be drawn, with the columns competitor and at_s, seconds since 1970."""
-    rows = frame[frame["time_s"].notna() & (frame["nbytes"] > 0) & frame["groups"].isna()]
+    rows = frame[frame["time_s"].notna() & (frame["nbytes"] > 0) & frame["groups"].isna() & frame["arrival"].isna()]
     rows = rows[rows["cache"] == ("warm" if "warm" in set(rows["cache"]) else "cold")]
     return rows.assign(competitor=competitors(rows), at_s=rows["created"].map(_seconds))
 

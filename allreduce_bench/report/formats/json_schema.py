@@ -8,6 +8,10 @@ from ...runs.json_schema.rows import summary_schema
 from ...runs.json_schema.run import PLAN, RUN
 from ..forecast import SCHEMA as PREDICT_SCHEMA
 from .document import SCHEMA as RESULT_SCHEMA
+from .health import SCHEMA as HEALTH_SCHEMA
+from .health_schema import HEALTH
+from .straggler_schema import STRAGGLERS
+from .stragglers import SCHEMA as STRAGGLERS_SCHEMA
 
 REASON = fields(
     {
@@ -104,4 +108,6 @@ FORECAST = fields(
 FORMATS = (
     Format(RESULT_SCHEMA, "the result of a run, as --format json prints it", RESULT),
     Format(PREDICT_SCHEMA, "what predict --format json prints: modelled times", FORECAST),
+    Format(HEALTH_SCHEMA, "what health --format json prints: slow nodes and links", HEALTH),
+    Format(STRAGGLERS_SCHEMA, "what stragglers --format json prints: who arrives late", STRAGGLERS),
 )

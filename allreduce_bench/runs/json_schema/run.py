@@ -32,6 +32,13 @@ PLAN_MEANINGS = {
     "floors": "whether null, copy and reduce are measured beside the all-reduces",
     "check": "bits: calls are compared bit by bit with each other, too",
     "groups": "groups that all-reduce at the same time: 2, div:8, mod:8; empty: none",
+    "compute_s": "phase of work before each call; 0: none; unit: s",
+    "work": "spin: as many operations on each rank as take that time on the median rank; sleep: none",
+    "inject_slowdown": "ranks whose phase of work takes longer, and by how much: 5:12%",
+    "arrival": "patterns by which ranks enter calls late, and absolute paths of traces; each cell is also measured "
+    "without",
+    "arrival_digests": "SHA-256 of each of these traces when the run was planned",
+    "late_by": "how late: such as 1x, times the median of the library's own all-reduce, or 0.001s",
     "link_rate_bytes_per_s": "rate of the links of a node, as the user says; unit: bytes/s",
     "executors": f"the ways to run the steps: {', '.join(EXECUTORS)}",
     "window": "messages posted ahead by pipelined executors; null: none is planned",

@@ -1,0 +1,63 @@
+"""`exec`: starts a program of the user's own on ranks, and names the rank that ends it."""
+
+import os
+import signal
+
+import click
+
+from ..measuring.startup import under_launcher
+from ..runs.start import Start
+from .sections import examples
+from .types import HOSTS, OneLineError, errors_in_one_line, no_limit, talk
+
+UNDER_A_LAUNCHER = "exec starts its own ranks; run it without mpirun or srun"
+
+
+@click.command(
+    "exec",
+    epilog=examples("exec -n 4 -- python train.py", "exec -n 8 --hosts n1,n2 -- python -m mpi4py solve.py --steps 100"),
+    context_settings={"allow_interspersed_args": False},  # what follows PROGRAM is its own
+)
+@click.option("-n", "--ranks", type=click.IntRange(1), required=True, help="Ranks; more than cores are allowed.")
+@click.option("--hosts", type=HOSTS, help="Hosts for the ranks, e.g. n1,n2 or n1:8,n2:8.")
+@click.option("--ranks-per-node", type=click.IntRange(1), metavar="N", help="Ranks on each node.")
+@click.option("--launcher", default=Start.launcher, metavar="NAME", show_default=True, help="As of run.")
+@click.option("--launcher-args", default=Start.launcher_args, metavar="WORDS", help="As of run.")
+@click.option("--remote-shell", default=Start.remote_shell, metavar="PROGRAM", show_default=True, help="As of run.")
+@click.option("--interface", default=Start.interface, metavar="IF", help="As of run.")
+@no_limit
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- PROGRAM [ARGUMENTS]...")
+@click.pass_context
+@errors_in_one_line
+def exec_(context: click.Context, ranks: int, hosts, no_limit: bool, words: tuple[str, ...], **start_options) -> None:
+    """Start PROGRAM on ranks with this MPI's mpirun, and watch it.
+
+    All output is passed through. A rank that ends with another status than 0, or by a signal, ends the others; it is
+    named, and its exit status is handed on. A Python program whose rank fails while the others wait for it should be
+    started as python -m mpi4py, unless it uses Allreduce of this package: else MPI waits for all ranks at its end.
+    """
+    from ..launching.find import find_launcher
+    from ..launching.launcher import on_one_node
+    from ..launching.own_program import WatchedProgram
+    from .in_lab import with_lab
+    from .work_limit import refuse_many_ranks
+
+    if under_launcher(os.environ):
+        raise OneLineError(UNDER_A_LAUNCHER)
+    if not words:
+        raise OneLineError("exec: expected -- and a program, for example: exec -n 4 -- python train.py")
+    start = with_lab(Start(hosts=hosts or (), **start_options), os.environ)
+    launcher = find_launcher(start)
+    if on_one_node(launcher, ranks, start, os.environ):
+        refuse_many_ranks(ranks, no_limit)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    ending = WatchedProgram(launcher, ranks, start, words).run()
+    if ending.reason:
+        talk(f"error: {ending.reason}")
+    context.exit(ending.status)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,127 @@
+"""Which all-reduce suffers least from which arrival pattern: completions, and their ratios to those without delays.
+
+A completion is what is left to be done when the last rank has entered: last exit - last entry. Its ratio to the
+completion of the same algorithm where nobody is delayed is formed launch by launch, so that what slows down a whole
+launch cancels. Below 1 the algorithm has done a part before the last rank came.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ..runs.schema import NO_ARRIVAL
+from ..stats import geometric_mean, log_interval
+from .cell_times import MIN_LAUNCHES
+from .competitors import arrivals_of, tables
+from .standing import FASTEST
+from .summary_row import SummaryRow, competitor_of
+from .telling import NEGLIGIBLE, differences, holm
+
+Ratios = Mapping[str, float]  # launch -> completion over that without delays
+
+
+class PatternTime(NamedTuple):
+    """The completion of one algorithm under one pattern."""
+
+    algorithm: str
+    completion_s: float
+    standing: str | None  # among the algorithms under this pattern, as in SUMMARY
+    ratio: float | None  # over its completion where nobody is delayed; None: that is not known
+    ratio_low: float | None  # ends of the 95 % interval over launches; None: too few of them
+    ratio_high: float | None
+
+
+class PatternLine(NamedTuple):
+    """The algorithms under one pattern at one size."""
+
+    ranks: int
+    cache: str
+    nbytes: int
+    arrival: str  # NO_ARRIVAL: nobody is delayed
+    late_by_s: float | None  # the largest delay
+    times: tuple[PatternTime, ...]
+    fastest: str  # who has the shortest completion; empty: unclear
+    least: str  # who has the lowest ratio; empty: unclear, or nobody is delayed
+
+
+def arrival_winners(rows: Sequence[SummaryRow]) -> list[PatternLine]:
+    """A line for each number of ranks, cache, size and pattern, in this order; none where no rank was delayed.
+
+    `rows` are those of `summarise`.
+    """
+    patterns = arrivals_of(rows)
+    if patterns in ([NO_ARRIVAL], []):
+        return []
+    usual: dict[tuple, SummaryRow] = {}
+    lines: list[PatternLine] = []
+    ratios_of_lines: list[dict[str, Ratios]] = []
+    for arrival in sorted(patterns, key=lambda name: (name != NO_ARRIVAL, patterns.index(name))):
+        for (ranks, cache), sizes in tables(rows, arrival).items():
+            for nbytes, of_size in sizes.items():
+                known = [row for row in of_size if row["completion_s"]]
+                if arrival == NO_ARRIVAL:
+                    usual |= {(ranks, cache, nbytes, competitor_of(row)): row for row in known}
+                ratios = {
+                    name: _ratios(row, usual.get((ranks, cache, nbytes, name)))
+                    for row in known
+                    for name in [competitor_of(row)]
+                    if arrival != NO_ARRIVAL
+                }
+                if known:
+                    lines.append(_line(known, arrival, ratios))
+                    ratios_of_lines.append(ratios)
+    told = _with_least(lines, ratios_of_lines)
+    return sorted(told, key=lambda line: (line.ranks, line.cache != "warm", line.nbytes))
+
+
+def _ratios(row: SummaryRow, usual: SummaryRow | None) -> Ratios:
+    """Of a cell that is not doubted, in the launches that know both completions."""
+    if usual is None or row.get("doubt") or usual.get("doubt"):
+        return {}
+    own, others = row["completion_medians"], usual["completion_medians"]
+    return {launch: own[launch] / others[launch] for launch in own if others.get(launch) and own[launch]}
+
+
+def _line(rows: Sequence[SummaryRow], arrival: str, ratios: Mapping[str, Ratios]) -> PatternLine:
+    first = rows[0]
+    times = tuple(_time(row, ratios.get(competitor_of(row), {})) for row in rows)
+    late_by = [late_by_s for row in rows if (late_by_s := row.get("late_by_s"))]
+    fastest = next((time.algorithm for time in times if time.standing == FASTEST), "")
+    late_by_s = max(late_by, default=None)
+    return PatternLine(first["ranks"], first["cache"], first["nbytes"], arrival, late_by_s, times, fastest, "")
+
+
+def _time(row: SummaryRow, ratios: Ratios) -> PatternTime:
+    values = list(ratios.values())
+    low, high = log_interval(values) if len(values) >= MIN_LAUNCHES else (None, None)
+    ratio = geometric_mean(values) if values else None
+    completion_s = row["completion_s"] or 0.0
+    return PatternTime(competitor_of(row), completion_s, row.get("standing"), ratio, low, high)
+
+
+def _with_least(lines: Sequence[PatternLine], ratios_of_lines: Sequence[Mapping[str, Ratios]]) -> list[PatternLine]:
+    """The lines with who suffers least, where it is shown to suffer less than each other (Holm over the lines)."""
+    lowest = [_lowest(line) for line in lines]
+    asked = [
+        (number, name)
+        for number, ratios in enumerate(ratios_of_lines)
+        for name in ratios
+        if lowest[number] and name != lowest[number]
+    ]
+    told = differences([_over(ratios_of_lines[number], name, lowest[number]) for number, name in asked])
+    p_values = {number: 0.0 for number, _ in asked}
+    for (number, _), difference in zip(asked, told):
+        p_value = difference.p_value if difference and difference.ratio > NEGLIGIBLE else 1.0
+        p_values[number] = max(p_values[number], p_value)  # it has to be shown against all of them
+    answered = dict(zip(p_values, holm(list(p_values.values()))))
+    return [line._replace(least=lowest[number] if answered.get(number) else "") for number, line in enumerate(lines)]
+
+
+def _lowest(line: PatternLine) -> str:
+    """Who has the lowest ratio; empty: fewer than two have one."""
+    known = [(time.ratio, time.algorithm) for time in line.times if time.ratio is not None]
+    return min(known)[1] if len(known) > 1 else ""
+
+
+def _over(ratios: Mapping[str, Ratios], name: str, other: str) -> list[float]:
+    """The ratio of one over that of another, in the launches that have both."""
+    return [value / ratios[other][launch] for launch, value in ratios[name].items() if launch in ratios[other]]

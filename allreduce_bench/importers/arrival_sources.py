@@ -1,0 +1,86 @@
+"""Arrivals of whatever has some: runs, files of NCCL Inspector, lines of StepMonitor, arrival traces."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..evaluation.joined_arrivals import Injected, of_run
+from ..evaluation.node_states import NodeState
+from ..lateness.arrivals import Arrivals
+from ..runs.arrival_trace import read_trace
+from ..runs.folder import RunFolder
+from ..units import in_ranks
+from . import arrival_trace, monitor_lines
+from .inspector import files_of, is_of_inspector
+from .inspector_arrivals import arrivals_of_logs
+from .lines import read_text
+from .row import LogError
+
+EXPECTED = (
+    "expected a run measured with --compute or --arrival, files of NCCL Inspector or their folder, the JSON lines of"
+    " StepMonitor, or an arrival trace (CSV with step,rank,late_s)"
+)
+RUN, INSPECTOR, MONITOR, TRACE = "run", "nccl-inspector", "step-monitor", "trace"
+
+
+class Source(NamedTuple):
+    """Arrivals and where they are from."""
+
+    path: str  # the first of its files
+    kind: str
+    what: str  # of what they are: a cell of a run, a communicator; empty: all that there is
+    arrivals: Arrivals
+    machines: tuple[NodeState, ...] = ()  # of each node; empty: not known
+    injected: Injected = Injected()
+
+
+def sources_of(paths: Sequence[Path], communicator: str | None = None, step_s: float | None = None) -> list[Source]:
+    """The arrivals of all paths in order; the files of NCCL Inspector are parts of one job.
+
+    `step_s`: how long a step takes, which a trace does not say. Raises LogError, RunError.
+    """
+    parts = [path for path in paths if _is_of_inspector(path)]
+    found: list[Source] = []
+    for path in paths:
+        if path in parts:
+            if path == parts[0]:
+                chosen, arrivals = arrivals_of_logs(parts, communicator)
+                found.append(Source(str(path), INSPECTOR, f"communicator {chosen.words}", arrivals))
+        elif path.is_dir():
+            found += _of_folder(path)
+        else:
+            found += _of_file(path, step_s)
+    if communicator and not parts:
+        raise LogError(f"{paths[0]}: --communicator chooses one of NCCL Inspector, which this is not; leave it out")
+    return found
+
+
+def _is_of_inspector(path: Path) -> bool:
+    if path.is_dir():
+        return not (path / "run.json").exists() and bool(files_of(path))
+    return is_of_inspector(path)
+
+
+def _of_folder(path: Path) -> list[Source]:
+    """The arrivals of a run. Raises LogError: it is none; RunError."""
+    if not (path / "run.json").exists():
+        raise LogError(f"{path}: no run and no files of NCCL Inspector; {EXPECTED}")
+    return [Source(str(path), RUN, *part) for part in of_run(RunFolder(path))]
+
+
+def _of_file(path: Path, step_s: float | None) -> list[Source]:
+    text = read_text(path)
+    if monitor_lines.recognises(text):
+        sessions = monitor_lines.sessions(path, text)
+        names = [f"start {number}" if len(sessions) > 1 else "" for number in range(1, len(sessions) + 1)]
+        return [Source(str(path), MONITOR, name, arrivals) for name, arrivals in zip(names, sessions)]
+    if not arrival_trace.recognises(text):
+        raise LogError(f"{path}, line 1: unknown; {EXPECTED}")
+    if step_s is None:
+        raise LogError(f"{path}: an arrival trace does not say how long a step takes; add --step, such as --step 250ms")
+    late_s = read_trace(path)
+    steps, ranks = late_s.shape
+    what = f"{in_ranks([ranks])}, a step of {step_s:g} s"
+    return [Source(str(path), TRACE, what, Arrivals(late_s, np.full(steps, step_s), 0.0, (0,) * ranks))]

@@ -1,0 +1,86 @@
+"""Medians that leave out what is not known, and what noise lets tell. Pure numbers.
+
+Noise is measured from blocks of consecutive steps: the median of a block leaves out single spikes, and medians of
+blocks hardly depend on each other where steps do. Their spread comes from the differences of neighbouring blocks
+(von Neumann, Ann. Math. Stat. 12, 1941), so that a rank which is slow for a while is not taken for a noisy one.
+"""
+
+from statistics import NormalDist
+
+import numpy as np
+
+OF_NORMAL = 1.4826  # times the median absolute deviation: standard deviation of normal values
+LEAST_Z = 3.5  # Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993
+FEWEST_FOR_MAD = 4  # below, the median absolute deviation says nothing beside the noise of the steps
+EFFICIENCY = 0.4  # degrees of freedom per difference: neighbours share a block, and the median over ranks is taken
+
+
+def median(values: np.ndarray, axis: int) -> np.ndarray:
+    """The median along an axis of what is not NaN; NaN where there is nothing. Faster than numpy.nanmedian."""
+    if values.shape[axis] and not np.isnan(values).any():
+        return np.median(values, axis=axis)
+    ordered = np.moveaxis(np.sort(values, axis=axis), axis, -1)  # NaN last
+    known = ordered.shape[-1] - np.isnan(ordered).sum(axis=-1, keepdims=True)
+    low, high = np.maximum(known - 1, 0) // 2, np.minimum(known // 2, max(ordered.shape[-1] - 1, 0))
+    middle = np.take_along_axis(ordered, low, -1) + np.take_along_axis(ordered, high, -1)
+    return np.where(known > 0, 0.5 * middle, np.nan)[..., 0]
+
+
+def median_of_others(values: np.ndarray) -> np.ndarray:
+    """Of each value the median of all other values of its row. float64 [row, column] as `values`, of NaN likewise.
+
+    NaN where a row has no other value. So a slow one of few ranks does not move what it is compared with.
+    """
+    columns = values.shape[1]
+    ordered = np.sort(values, axis=1)
+    known = columns - np.isnan(ordered).sum(axis=1, keepdims=True)
+    half = known // 2
+
+    def at(place: np.ndarray) -> np.ndarray:
+        return np.take_along_axis(ordered, np.clip(place, 0, columns - 1), axis=1)
+
+    below, middle, above = at(half - 1), at(half), at(half + 1)
+    even = np.where(values <= below, middle, below)
+    odd = np.where(values < middle, middle + above, np.where(values > middle, below + middle, below + above)) * 0.5
+    return np.where(known < 2, np.nan, np.where(known % 2 == 0, even, odd))
+
+
+def deviation(values: np.ndarray) -> float:
+    """Standard deviation of the values that are known, from their median absolute deviation; 0 where they are few."""
+    values = values[~np.isnan(values)]
+    if len(values) < FEWEST_FOR_MAD:
+        return 0.0
+    return OF_NORMAL * float(np.median(np.abs(values - np.median(values))))
+
+
+def block_medians(values: np.ndarray, blocks: int) -> np.ndarray:
+    """float64 [block, column]: medians of `blocks` blocks of equally many rows; the last rows may be left out."""
+    length = len(values) // blocks
+    return median(values[: blocks * length].reshape(blocks, length, -1), axis=1)
+
+
+def spread_of_blocks(medians: np.ndarray) -> np.ndarray:
+    """float64 [column]: standard deviation of the noise of one block; never below that of the median column."""
+    squares = 0.5 * np.square(np.diff(medians, axis=0))
+    known = np.maximum((~np.isnan(squares)).sum(axis=0), 1)
+    return deviations(np.nansum(squares, axis=0) / known, len(squares))
+
+
+def deviations(variances: np.ndarray, number: int) -> np.ndarray:
+    """float64 [column]: the roots of variances that come from `number` squares each; none below the median column's.
+
+    The median of such variances is corrected for its bias (Wilson and Hilferty, Proc. Nat. Acad. Sci. 17, 1931).
+    """
+    typical = float(np.median(variances)) / (1 - 2 / (9 * max(number, 1))) ** 3
+    return np.sqrt(np.maximum(variances, typical))
+
+
+def critical_z(comparisons: float, blocks: int, columns: int) -> float:
+    """How many standard deviations noise exceeds once in so many independent comparisons; LEAST_Z or more.
+
+    Of Student's t, since the deviation is itself estimated from so many blocks and columns (Bonferroni; Cornish and
+    Fisher's series of t, Abramowitz and Stegun 26.7.5).
+    """
+    z = max(LEAST_Z, -NormalDist().inv_cdf(1 / comparisons))
+    freedom = max(1.0, EFFICIENCY * (blocks - 1) * max(1, columns - 1))
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

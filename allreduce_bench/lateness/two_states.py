@@ -1,0 +1,232 @@
+"""The rule by which launches are in two states. Pure numbers: numpy only.
+
+A launch is slow by noise, or because something puts it into another state: a timer, a path, the placement of pages. The
+noise of launches is heavy-tailed and shared by all sizes of a launch, so that neither a wide spread nor one bad launch
+is a second state. Two states are a gap that is large against the spread within both of them.
+
+The rule. At each size the logarithms of the launches' times are cut at their largest gap. The statistic is the gap over
+the larger range of the two sides; no side is taken to be known better than RESOLUTION. Its p-value is the share of
+samples of as many launches whose largest gap leaves as many launches on the smaller side and whose statistic is as
+large, in the worst of four families with one mode and a heavy tail (FAMILIES, simulated: the statistic knows neither
+scale nor position). Since a gap can lie in several places, half of the rate is that of a launch alone, and the places
+further inside share the other half. All sizes of all series are judged together by
+the step-up procedure of Benjamini and Hochberg (J. R. Statist. Soc. B 57, 1995), which holds for values that depend on
+each other as times of the same launches do (Benjamini and Yekutieli, Ann. Stat. 29, 2001: positive dependence). So at
+most ALARM of all sets of series without two states are said to have some, and of the sizes that are named at most the
+same share is named wrongly, in the mean. Two conditions beside it only lower that: a gap has to be of a size that
+matters (LEAST_GAP), and the rarer state has to be met LEAST_MET times, by a launch alone at as many sizes: one bad
+moment is no state.
+tests/studies/two_states.py measures both rates.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+ALARM = 0.02  # of sets of series without two states: the share that is said to have some, at most
+FEWEST_LAUNCHES = 5  # below, a large gap is as often noise
+LEAST_GAP = 1.3  # the slow state's fastest launch over the fast state's slowest: what matters
+LEAST_MET = 3  # how often the rarer state is met: launches times sizes
+LEAST_SIZES = 3  # that tell what kind of gap it is
+RESOLUTION = 0.01  # relative: a state's times are known no better, however near its launches are to each other
+DRAWS, SEED = 100_000, 1  # of each family
+
+SUSPECT_GAP, SUSPECT_RATIO = 2.0, 10.0  # what fewer launches must show at LEAST_SIZES sizes to be worth a word
+
+CONSTANT_TIME = "constant time"  # the slow state takes as long at every size
+CONSTANT_DELAY = "constant delay"  # it takes as much longer at every size
+CONSTANT_RATIO = "constant ratio"  # it takes as many times as long at every size
+CHANGING = "changing"  # none of these
+UNKNOWN = "unknown"  # the sizes do not tell
+MISFIT = 0.15  # relative: how far the slow state may be off what CONSTANT_... says
+CLEARLY = 2.0  # times the misfit that the next one must have
+
+FAMILIES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] = {  # of logarithms of times
+    "Student's t, 3 degrees": lambda random, shape: random.standard_t(3, shape),
+    "one side of it": lambda random, shape: np.abs(random.standard_t(3, shape)),
+    "exponential": lambda random, shape: random.exponential(size=shape),
+    "lognormal": lambda random, shape: random.lognormal(size=shape),
+}
+
+
+class TwoStates(NamedTuple):
+    """One series whose launches are in two states at some sizes."""
+
+    differs: np.ndarray  # bool [size]: where
+    slow: np.ndarray  # bool [launch, size]: who is in the slow state; False elsewhere and where nothing was measured
+    low_s: np.ndarray  # float64 [size]: median of the fast state's launches, seconds; NaN elsewhere
+    high_s: np.ndarray  # float64 [size]: of the slow state's
+    gap: str  # CONSTANT_TIME, CONSTANT_DELAY, CONSTANT_RATIO, CHANGING or UNKNOWN
+
+
+class TooFewLaunches(NamedTuple):
+    """One series that looks like two states and has too few launches to tell."""
+
+    launches: int
+    suspected: np.ndarray  # bool [size]
+
+
+class Gaps(NamedTuple):
+    """Each size cut at the largest gap among the logarithms of its launches' times."""
+
+    known: np.ndarray  # bool [launch, size]: who measured it
+    gap: np.ndarray  # float64 [size]; 0 below two launches
+    spread: np.ndarray  # float64 [size]: the larger range of the two sides
+    above: np.ndarray  # bool [launch, size]: who lies above the gap
+
+    @property
+    def launches(self) -> np.ndarray:
+        """int [size]: how many measured it."""
+        return self.known.sum(axis=0)
+
+    @property
+    def smaller(self) -> np.ndarray:
+        """int [size]: launches on the smaller side."""
+        above = self.above.sum(axis=0)
+        return np.minimum(above, self.launches - above)
+
+    def division(self, size: int) -> tuple[bool, bytes]:
+        """What is the same at two sizes that divide the launches alike: those of the smaller side, and which it is."""
+        above, below = self.above[:, size], self.known[:, size] & ~self.above[:, size]
+        is_above = bool(above.sum() < below.sum())
+        return is_above, (above if is_above else below).tobytes()
+
+    def kind(self, size: int) -> object:
+        """Sizes at which a state is met together: a launch alone is so with itself only."""
+        return self.division(size) if self.smaller[size] == 1 else None
+
+
+def two_states(series: Sequence[np.ndarray], alarm: float = ALARM) -> list[TwoStates | TooFewLaunches | None]:
+    """What each of the series of one run is: in two states, suspected of it with too few launches, or neither (None).
+
+    `series`: float64 [launch, size] each, seconds above 0; NaN where a launch did not measure a size. The rule, and
+    what `alarm` is the rate of: see the module.
+    """
+    gaps_of = [largest_gaps(np.log(times_s)) for times_s in series]
+    p_values = [_p_values(gaps) for gaps in gaps_of]
+    level = _level(np.concatenate([*p_values, []]), alarm)
+    differing = [_supported(gaps, p <= level) for gaps, p in zip(gaps_of, p_values)]
+    return [
+        _described(times_s, gaps, differs) if differs.any() else _suspicion(gaps)
+        for times_s, gaps, differs in zip(series, gaps_of, differing)
+    ]
+
+
+def largest_gaps(logs: np.ndarray) -> Gaps:
+    """`logs`: float64 [launch, size], NaN where a launch did not measure a size; one launch or more."""
+    ordered = np.sort(logs, axis=0)  # NaN last
+    known, size = ~np.isnan(logs), np.arange(logs.shape[1])
+    steps = np.nan_to_num(np.diff(ordered, axis=0, append=np.nan), nan=0.0)
+    at = steps.argmax(axis=0)
+    highest_below, lowest_above = ordered[at, size], ordered[np.minimum(at + 1, len(logs) - 1), size]
+    last = ordered[np.maximum(known.sum(axis=0) - 1, 0), size]
+    spread = np.nan_to_num(np.fmax(highest_below - ordered[0], last - lowest_above))
+    return Gaps(known, steps[at, size], spread, logs > highest_below)
+
+
+def p_value(launches: int, smaller: int, ratio: float) -> float:
+    """How often launches of one state show so large a gap, at most; see the module.
+
+    `smaller`: launches on the smaller side of the gap; `ratio`: the gap over the larger range of its two sides.
+    """
+    beyond = max(len(ratios) - np.searchsorted(ratios, ratio) for ratios in _ratios_of_noise(launches)[smaller - 1])
+    places = 1 if smaller == 1 else launches // 2 - 1
+    return min(1.0, 2 * places * (int(beyond) + 1) / (DRAWS + 1))
+
+
+@lru_cache(maxsize=32)
+def _ratios_of_noise(launches: int) -> list[list[np.ndarray]]:
+    """[smaller - 1][family]: sorted, the ratios of the samples whose gap leaves so many on its smaller side."""
+    found: list[list[np.ndarray]] = [[] for _ in range(launches // 2)]
+    for draw in FAMILIES.values():
+        gaps = largest_gaps(draw(np.random.default_rng(SEED), (launches, DRAWS)))
+        for index, ratios in enumerate(found):
+            ratios.append(np.sort((gaps.gap / gaps.spread)[gaps.smaller == index + 1]))
+    return found
+
+
+def _p_values(gaps: Gaps) -> np.ndarray:
+    """float64 [size]; 1 where the gap does not matter, NaN where there are too few launches for a test."""
+    p = np.where(gaps.launches < FEWEST_LAUNCHES, np.nan, 1.0)
+    ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
+    for size in np.flatnonzero((gaps.gap >= np.log(LEAST_GAP)) & (gaps.launches >= FEWEST_LAUNCHES)):
+        p[size] = p_value(int(gaps.launches[size]), int(gaps.smaller[size]), float(ratios[size]))
+    return p
+
+
+def _level(p_values: np.ndarray, alarm: float) -> float:
+    """The largest p-value that counts, by Benjamini and Hochberg; below 0: none does."""
+    ordered = np.sort(p_values[~np.isnan(p_values)])
+    passed = ordered[ordered <= alarm * np.arange(1, len(ordered) + 1) / len(ordered)]
+    return float(passed[-1]) if len(passed) else -1.0
+
+
+def _supported(gaps: Gaps, found: np.ndarray) -> np.ndarray:
+    """Of the sizes that were found those whose rarer state is met often enough, see LEAST_MET.
+
+    And, once there are such, all others at which the same launches are slow by as much as matters: a median across
+    states is none, whether the noise hides the gap at one size or not.
+    """
+    at, met = np.flatnonzero(found).tolist(), Counter[object]()
+    for size in at:
+        met[gaps.kind(size)] += int(gaps.smaller[size])
+    kept = {gaps.division(size) for size in at if met[gaps.kind(size)] >= LEAST_MET}
+    matters = (gaps.gap >= np.log(LEAST_GAP)) & (gaps.gap > gaps.spread)
+    return matters & np.array([gaps.division(size) in kept for size in range(len(found))], dtype=bool)
+
+
+def _suspicion(gaps: Gaps) -> TooFewLaunches | None:
+    """Where there are too few launches for a test, at all sizes, and yet the times fall apart at some."""
+    launches = int(gaps.launches.max(initial=0))
+    ratios = gaps.gap / np.maximum(gaps.spread, RESOLUTION)
+    apart = (gaps.gap >= np.log(SUSPECT_GAP)) & (ratios >= SUSPECT_RATIO)
+    return TooFewLaunches(launches, apart) if launches < FEWEST_LAUNCHES and apart.sum() >= LEAST_SIZES else None
+
+
+def _described(times_s: np.ndarray, gaps: Gaps, differs: np.ndarray) -> TwoStates:
+    slow = gaps.above & differs
+    low_s, high_s = np.full((2, len(differs)), np.nan)
+    for size in np.flatnonzero(differs):
+        low_s[size] = np.nanmedian(times_s[~slow[:, size], size])
+        high_s[size] = np.median(times_s[slow[:, size], size])
+    return TwoStates(differs, slow, low_s, high_s, kind_of_gap(low_s[differs], high_s[differs]))
+
+
+def kind_of_gap(low_s: np.ndarray, high_s: np.ndarray) -> str:
+    """What the slow state has in common at all sizes: of CONSTANT_... that which fits, if it fits clearly best.
+
+    `low_s`, `high_s`: float64 [size], seconds of both states. UNKNOWN below LEAST_SIZES sizes, and where the fast state
+    takes much the same at all of them, so that several fit.
+    """
+    if len(low_s) < LEAST_SIZES:
+        return UNKNOWN
+    ratios = np.log(high_s / low_s)
+    off = {
+        CONSTANT_TIME: np.log(high_s / np.median(high_s)),
+        CONSTANT_DELAY: np.log(high_s / (low_s + np.median(high_s - low_s))),
+        CONSTANT_RATIO: ratios - np.median(ratios),
+    }
+    misfit = {kind: float(np.sqrt(np.square(of_kind).mean())) for kind, of_kind in off.items()}
+    best, second, _ = sorted(off, key=lambda kind: misfit[kind])
+    if np.abs(off[best]).max() > np.log1p(MISFIT):
+        return CHANGING
+    return best if misfit[second] > CLEARLY * max(misfit[best], RESOLUTION) else UNKNOWN
+
+
+__all__ = [
+    "ALARM",
+    "CHANGING",
+    "CONSTANT_DELAY",
+    "CONSTANT_RATIO",
+    "CONSTANT_TIME",
+    "FEWEST_LAUNCHES",
+    "UNKNOWN",
+    "TooFewLaunches",
+    "TwoStates",
+    "kind_of_gap",
+    "p_value",
+    "two_states",
+]

@@ -1,0 +1,60 @@
+"""A rank of a program that knows nothing of its watch: starts it, and tells whoever started the ranks how it ended.
+
+    python -m allreduce_bench.launching.wrapped_rank COMMAND …
+
+The program has the environment, the files and the output of this process, and its exit status is handed on.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from ..measuring.startup import rank_of
+from ..watching.lifeline import KILL, MONITOR_VARIABLE, end_with_parent
+from ..watching.watch import Watch
+from .endings import how_it_ended, shell_status
+
+LAST_WORDS_S = 0.3  # until the launcher hears of the end, and ends the other ranks, which then say nothing
+FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+CANNOT_RUN = 127  # as shells have it
+
+
+def run(words: Sequence[str]) -> int:
+    """Run the command `words` as this rank; its exit status, 128 and the number of a signal."""
+    watch = Watch(os.environ[MONITOR_VARIABLE], rank_of(os.environ))
+    try:
+        # PMI speaks through inherited files; if this process is killed, the program shall not stay
+        process = subprocess.Popen(words, close_fds=False, preexec_fn=partial(end_with_parent, KILL))
+    except OSError as error:
+        return _ended(watch, f"cannot be started: {words[0]}: {error.strerror}", CANNOT_RUN)
+    asked_to_end: list[int] = []
+
+    def forward(number: int, frame: object) -> None:
+        if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            asked_to_end.append(number)
+        with contextlib.suppress(OSError):
+            process.send_signal(number)
+
+    for number in FORWARDED:
+        signal.signal(number, forward)
+    status = process.wait()
+    if status and not asked_to_end:
+        return _ended(watch, how_it_ended(status), shell_status(status))
+    watch.close()
+    return shell_status(status)
+
+
+def _ended(watch: Watch, how: str, status: int) -> int:
+    watch.connected.wait(1)
+    watch.say("failed", why=how, pause_s=0.0, status=status)
+    time.sleep(LAST_WORDS_S)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

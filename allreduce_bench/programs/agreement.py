@@ -1,0 +1,80 @@
+"""All ranks ask for the same all-reduce: compared where they prepare one together, and at every call where wanted."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from mpi4py import MPI
+
+from ..executing import OPERATIONS
+from ..runs.dtypes import DTYPES
+from ..units import format_ranges
+
+SPIN_S, PAUSE_S = 1e-3, 1e-3  # of a wait: at first it looks without a pause
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, order=True)
+class Shape:
+    """What one all-reduce is prepared for."""
+
+    count: int  # elements
+    dtype: str  # a name of DTYPES
+    op: str  # a name of OPERATIONS
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the vector."""
+        return self.count * DTYPES[self.dtype]
+
+    @property
+    def words(self) -> str:
+        """`1000 float32 sum`."""
+        return f"{self.count} {self.dtype} {self.op}"
+
+
+class NotTogether(RuntimeError):
+    """Ranks did not come to prepare what this one prepares.
+
+    `pending` is what MPI may still write to: to be kept until the end of the process, and its communicator too.
+    """
+
+    def __init__(self, sentence: str, pending: tuple[object, ...]):
+        super().__init__(sentence)
+        self.pending = pending
+
+
+def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_S) -> None:
+    """Compare `shape` over all ranks of `comm`, which carries nothing else: one all-reduce of 48 bytes.
+
+    Raises ValueError on all ranks where they differ, naming them; NotTogether where not all ranks come within
+    `patience_s`: then others are elsewhere, perhaps in a call of another shape, which was prepared before.
+    """
+    numbers = np.array([shape.count, [*DTYPES].index(shape.dtype), [*OPERATIONS].index(shape.op)], np.int64)
+    extremes, agreed = np.concatenate([numbers, -numbers]), np.empty(6, np.int64)
+    request = comm.Iallreduce(extremes, agreed, MPI.MAX)
+    if not _comes(request, patience_s):
+        raise NotTogether(
+            f"Allreduce: rank {comm.rank} waited {patience_s:g} s to prepare {shape.words} and not all ranks came; "
+            "all ranks must call it with the same length, type and operation, in the same order",
+            (request, extremes, agreed),
+        )
+    if (agreed[:3] == -agreed[3:]).all():
+        return
+    ranks_of: dict[Shape, list[int]] = {}
+    for rank, other in enumerate(comm.allgather(shape)):
+        ranks_of.setdefault(other, []).append(rank)
+    asked = "; ".join(f"rank {format_ranges(ranks)}: {other.words}" for other, ranks in ranks_of.items())
+    raise ValueError(f"Allreduce: the ranks call it with different lengths, types or operations: {asked}")
+
+
+def _comes(request: MPI.Request, patience_s: float) -> bool:
+    """Wait without taking the processor from ranks that are still at work; whether it was over in time."""
+    begun = time.monotonic()
+    while not request.Test():
+        waited_s = time.monotonic() - begun
+        if waited_s > patience_s:
+            return False
+        if waited_s > SPIN_S:
+            time.sleep(PAUSE_S)
+    return True

@@ -1,0 +1,84 @@
+"""`Allreduce`: one call, as mpi4py's; what it prepares is kept with the communicator, and freed with it."""
+
+import atexit
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from mpi4py import MPI
+
+from .candidates import AUTO
+from .prepared import FREED, PreparedAllreduces
+
+_kept: "WeakSet[PreparedAllreduces]" = WeakSet()  # of all communicators
+_recent: list[Any] = []  # communicator, way to call it, and what is kept for both, of the last call
+_keyval: list[int] = []  # of the attribute, once there is one
+
+
+def Allreduce(
+    sendbuf: Any,
+    recvbuf: Any,
+    op: Any = MPI.SUM,
+    comm: MPI.Comm | None = None,
+    *,
+    algorithm: "str | Sequence[str]" = AUTO,
+    executor: str = AUTO,
+    choice: "str | Path | None" = None,
+    check: bool = False,
+) -> None:
+    """Reduce `sendbuf` of all ranks into `recvbuf` of all ranks, as `comm.Allreduce(sendbuf, recvbuf, op)` does.
+
+    The communicator is COMM_WORLD where none is given. The first call with a communicator, and the first of each
+    length, type and operation, prepare: all ranks make them in the same order. The rest is as of PreparedAllreduces.
+    """
+    around = MPI.COMM_WORLD if comm is None else comm
+    how = algorithm, executor, choice, check
+    if _recent and around is _recent[0] and how == _recent[1] and around:
+        _recent[2](sendbuf, recvbuf, op)
+        return
+    prepared = _prepared(around, how)
+    _recent[:] = around, how, prepared
+    prepared(sendbuf, recvbuf, op)
+
+
+def _prepared(around: MPI.Comm, how: tuple) -> PreparedAllreduces:
+    """What is kept for a communicator and a way to call it; made, on all ranks together, where there is nothing."""
+    if around == MPI.COMM_NULL:
+        raise ValueError(f"{FREED}; expected one that is in use")
+    prepared_of: Any = around.Get_attr(_key())
+    if prepared_of is None:
+        prepared_of = {}
+        around.Set_attr(_key(), prepared_of)
+    algorithm, executor, choice, check = how
+    key = (algorithm if isinstance(algorithm, str) else tuple(algorithm)), executor, choice, check
+    if key not in prepared_of:
+        prepared_of[key] = PreparedAllreduces(around, algorithm, executor, choice=choice, check=check)
+        _kept.add(prepared_of[key])
+    return prepared_of[key]
+
+
+def prepared_for(comm: MPI.Comm) -> list[PreparedAllreduces]:
+    """What `Allreduce` keeps for a communicator, one for each way in which it was called."""
+    prepared_of: Any = comm.Get_attr(_key())
+    return list(prepared_of.values()) if prepared_of else []
+
+
+def _key() -> int:
+    if not _keyval:
+        _keyval.append(MPI.Comm.Create_keyval(delete_fn=_freed))
+        atexit.register(_let_go)  # before MPI_Finalize, which mpi4py calls later
+    return _keyval[0]
+
+
+def _freed(comm: MPI.Comm, keyval: int, prepared_of: dict) -> None:
+    """The communicator is being freed, on all ranks; at the end of MPI nothing is left to be freed."""
+    for prepared in prepared_of.values():
+        prepared.close()
+    prepared_of.clear()
+
+
+def _let_go() -> None:
+    """At the end of the program: other ranks may be elsewhere, so that nothing waits for them."""
+    for prepared in list(_kept):
+        prepared.let_go()

@@ -1,0 +1,116 @@
+"""Which all-reduces are worth a trial at a shape: few, since each of them costs calls of the program around."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from mpi4py import MPI
+
+from ..algorithms import builtin, find
+from ..executing import native_datatype
+from ..runs.cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, competitor_name
+from ..runs.cuts import DEFAULT_WINDOW, NOMINAL, chosen_segment_nbytes
+from ..runs.dtypes import DTYPES
+from ..runs.plan import DEFAULT_SEGMENT_NBYTES
+from ..schedule.algorithm import Algorithm
+from ..schedule.topology import Topology
+from .agreement import Shape
+
+AUTO = "auto"
+PYTHON = ("sendrecv", "pipelined")  # executors that need no compiler
+SHORT_NBYTES = 64 * 1024  # of longer vectors the same steps take as long from Python as compiled, or longer
+MESSAGE_NBYTES = (512, 128 * 1024)  # what a message costs, in bytes: on a slow Ethernet, on a fast network
+DEARER, MOST = 2.0, 4  # times the cheapest; algorithms beside native and those of several nodes
+OF_NODES = ("hierarchical_ring",)
+
+
+class Candidate(NamedTuple):
+    """One way to all-reduce a shape."""
+
+    algorithm: str
+    executor: str  # one of EXECUTORS; of the library's own all-reduce NATIVE
+    segment: int | None = None  # elements
+    window: int | None = None  # messages posted ahead
+
+    @property
+    def name(self) -> str:
+        """What readers call it: `ring pipelined`."""
+        return competitor_name(self.algorithm, self.executor)
+
+
+def algorithms_of(words: Sequence[str]) -> dict[str, Algorithm]:
+    """The algorithms that `words` name, by name or by the path of a user's file; AUTO: all that are not bounded.
+
+    Native is none of them. Raises AlgorithmError.
+    """
+    if list(words) == [AUTO]:
+        return {name: algorithm for name, algorithm in builtin().items() if not algorithm.bounded}
+    return find([word for word in words if word != NATIVE], also=NATIVE)
+
+
+def executors_here(comm: MPI.Comm, wanted: str) -> tuple[str, ...]:
+    """The executors to try, the same on all ranks: those `wanted`, or for AUTO the compiled ones where numba is there.
+
+    Raises ValueError for an unknown one.
+    """
+    if wanted != AUTO:
+        if wanted not in EXECUTORS:
+            raise ValueError(f"Allreduce: unknown executor {wanted!r:.40}; known: {', '.join((AUTO, *EXECUTORS))}")
+        return (wanted,)
+    has_compiler = comm.allreduce(find_spec("numba") is not None, MPI.LAND)
+    return (EXECUTORS[0], *COMPILED) if has_compiler else PYTHON
+
+
+def candidates(
+    words: Sequence[str], algorithms: Iterable[Algorithm], executors: Sequence[str], shape: Shape, topology: Topology
+) -> list[Candidate]:
+    """Those worth a trial, in an order that is the same on all ranks; native is the first.
+
+    With one rank or no element there is nothing to try. Of named algorithms all are tried that these ranks allow.
+    """
+    size, found = len(topology.node_of), list[Candidate]()
+    fitting = [algorithm for algorithm in algorithms if algorithm.unmet(size, topology) is None]
+    if list(words) == [AUTO]:
+        fitting = _promising(fitting, shape, topology)
+    if (AUTO in words or NATIVE in words) and native_datatype(shape.dtype) is not None:
+        found.append(Candidate(NATIVE, NATIVE))
+    found += [candidate for algorithm in fitting for candidate in _ways(algorithm, executors, shape, size)]
+    if size == 1 or not shape.count:
+        return [candidate for candidate in found if candidate.executor != NATIVE][:1] or found[:1]
+    return found
+
+
+def _ways(algorithm: Algorithm, executors: Sequence[str], shape: Shape, size: int) -> Iterator[Candidate]:
+    """One for each executor; a pipelined one only where its messages are cut, unless it is the only one."""
+    itemsize = DTYPES[shape.dtype]
+    cut_nbytes = chosen_segment_nbytes(shape.nbytes / size, NOMINAL)
+    own = DEFAULT_SEGMENT_NBYTES // itemsize if algorithm.segmented else None
+    for executor in executors:
+        if executor == EXECUTORS[0] and not {*COMPILED}.isdisjoint(executors) and shape.nbytes > SHORT_NBYTES:
+            continue
+        if executor not in PIPELINED:
+            yield Candidate(algorithm.name, executor, own)
+        elif algorithm.segmented:
+            if shape.nbytes > DEFAULT_SEGMENT_NBYTES or len(executors) == 1:
+                yield Candidate(algorithm.name, executor, own, DEFAULT_WINDOW)
+        elif cut_nbytes or len(executors) == 1:
+            yield Candidate(algorithm.name, executor, cut_nbytes and cut_nbytes // itemsize, DEFAULT_WINDOW)
+
+
+def _promising(algorithms: Sequence[Algorithm], shape: Shape, topology: Topology) -> list[Algorithm]:
+    """Those that may be the fastest on a network of any usual kind, by their declared costs; MOST of them.
+
+    Those that use the nodes are tried where there are several, whatever they cost on equal links.
+    """
+    size, segment = len(topology.node_of), DEFAULT_SEGMENT_NBYTES // DTYPES[shape.dtype]
+    with_nodes = [algorithm for algorithm in algorithms if algorithm.name in OF_NODES and len(topology.nodes) > 1]
+    others = [algorithm for algorithm in algorithms if algorithm.name not in OF_NODES]
+    least: dict[str, float] = {}  # name -> its cost over that of the cheapest, where that is best for it
+    for nbytes_of_message in MESSAGE_NBYTES:
+        costs = [algorithm.cost(size, topology, shape.count, segment) for algorithm in others]
+        prices = [cost.messages * nbytes_of_message + cost.elements * DTYPES[shape.dtype] for cost in costs]
+        for algorithm, price in zip(others, prices):
+            ratio = price / max(1.0, min(prices))
+            least[algorithm.name] = min(ratio, least.get(algorithm.name, ratio))
+    others = [algorithm for algorithm in others if least[algorithm.name] <= DEARER]
+    return with_nodes + sorted(others, key=lambda algorithm: least[algorithm.name])[:MOST]

@@ -1,0 +1,123 @@
+"""The files that rank 0 writes, in a thread: a slow file system does not delay the steps.
+
+Lines of JSON are appended whole, one write each. The textfile is written beside its place and renamed, so that a
+collector never reads half of one. What cannot be written is told once, and the program goes on.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from math import isfinite
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from . import metrics as textfiles
+from . import words
+
+TEXTFILE_S = 1.0  # between two writes: collectors come every 15 s
+CLOSE_S = 5.0  # how long the end of a program waits for a slow file system
+MOST_WAITING = 10_000  # lines; more are left out, or a file system that hangs would fill the memory
+DIGITS = 7  # of seconds, behind the point
+
+
+def now() -> str:
+    """The time as the lines have it."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def say(sentence: str) -> None:
+    """One line on stderr, in one write: those of other ranks stay apart."""
+    with contextlib.suppress(OSError, ValueError):  # stderr is closed: nobody listens
+        sys.stderr.write(f"StepMonitor: {sentence}\n")
+        sys.stderr.flush()
+
+
+class Output(threading.Thread):
+    """Both files; None: none of this kind. `metrics` are read whenever the textfile is written."""
+
+    def __init__(self, log: Path | None, textfile: Path | None, metrics: textfiles.Metrics):
+        super().__init__(name="StepMonitor output", daemon=True)
+        self._log, self._textfile, self._metrics = log, textfile, metrics
+        self._lines: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
+        self._has_news = False
+        self._written = 0.0
+        self._job = os.urandom(8).hex()  # in each line: two jobs may append to one file
+        self.start()
+
+    def line(self, **values: Any) -> None:
+        """Append a line of these values; may be called from any thread."""
+        if self._log is not None and self._lines.qsize() < MOST_WAITING:
+            self._lines.put({**values, "job": self._job})
+
+    def news(self) -> None:
+        """The metrics have changed."""
+        self._has_news = True
+
+    def close(self) -> None:
+        """Write what waits, for a moment at most."""
+        self._lines.put(None)
+        self.join(CLOSE_S)
+
+    def run(self) -> None:
+        """Until `close`."""
+        values: Mapping[str, Any] | None = {}
+        while values is not None:
+            values = {}
+            with contextlib.suppress(Empty):
+                values = self._lines.get(timeout=TEXTFILE_S)
+            if values:
+                self._log = _tried(_append, self._log, json_line(values))
+            if self._has_news and (values is None or monotonic() - self._written > TEXTFILE_S):
+                self._has_news, self._written = False, monotonic()
+                self._textfile = _tried(_replace, self._textfile, textfiles.text(self._metrics))
+
+
+def json_line(values: Mapping[str, Any]) -> str:
+    """One line of JSON: arrays as lists, seconds with DIGITS digits, null for what is not known."""
+    return json.dumps({key: _plain(value) for key, value in values.items()}, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return round(value, DIGITS) if isfinite(value) else None
+    return value
+
+
+def _tried(write: Callable[[Path, str], None], path: Path | None, text: str) -> Path | None:
+    """The path, or None once it cannot be written."""
+    if path is None:
+        return None
+    try:
+        write(path, text)
+    except OSError as error:
+        say(words.unwritten_sentence(path, error))
+        return None
+    return path
+
+
+def _append(path: Path, line: str) -> None:
+    with open(path, "ab", buffering=0) as file:
+        file.write(line.encode())
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

@@ -1,0 +1,214 @@
+"""What is kept for one communicator: of each shape the candidates, the choice, and whether it still holds."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpi4py import MPI
+
+from ..measuring.context import nodes_of
+from ..runs.dtypes import is_float, teach_numpy
+from ..schedule.algorithm import Algorithm, AlgorithmError
+from .agreement import PATIENCE_S, NotTogether, Shape, refuse_different
+from .bound import Bound, Site, refuse_without_compiler
+from .buffers import Vectors, operation_of, vectors_of
+from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here
+from .choices import Choice, Lookup, lookup_of, write_choices
+from .errors import end_with_errors
+from .settling import Settling
+
+FREED = "Allreduce: the communicator was freed"
+
+
+class _Call(NamedTuple):
+    """The last call: one with the same arrays need not be looked at again."""
+
+    sendbuf: Any
+    recvbuf: np.ndarray
+    op: Any
+    vectors: Vectors
+    settling: Settling
+
+
+class PreparedAllreduces:
+    """All-reduces on one communicator, called as mpi4py's: `allreduce(sendbuf, recvbuf, op)`.
+
+    All ranks make it together, with the same arguments, and close it together; it is for one thread. `algorithm` is
+    AUTO, a name, the path of a file, or a list of these, which are tried. See docs/allreduce.md for the cost.
+    """
+
+    def __init__(
+        self,
+        comm: MPI.Comm | None = None,
+        algorithm: str | Sequence[str] = AUTO,
+        executor: str = AUTO,
+        *,
+        choice: "str | Path | None" = None,
+        check: bool = False,
+        patience_s: float = PATIENCE_S,
+    ):
+        """`choice` names what the choices are taken from: saved ones, a machine file, the folder of a run.
+
+        `check` compares lengths, types and operations of all ranks at every call. Raises ValueError.
+        """
+        end_with_errors()
+        around = MPI.COMM_WORLD if comm is None else comm
+        if around == MPI.COMM_NULL:
+            raise ValueError(f"{FREED}; expected one that is in use")
+        if around.Is_inter():
+            raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator")
+        self.check, self._around, self._patience_s = check, around, patience_s
+        self._words = [algorithm] if isinstance(algorithm, str) else list(algorithm)
+        self._algorithms = algorithms_of(self._words)
+        own = around.Dup()
+        self._site = Site(own, nodes_of(own))
+        self._control = own.Dup()  # of comparisons alone: nothing else meets them
+        self._executors = executors_here(own, executor)
+        self._lookup = None if choice is None else self._opened(Path(choice))
+        self._has_choice = choice is not None
+        self._shapes: dict[Shape, Settling] = {}
+        self._last: _Call | None = None
+        self._known: dict[tuple, Settling] = {}  # the same by length, numpy's type and operation: found sooner
+        self._is_open = True
+        self._pending: tuple[object, ...] = ()  # what MPI may still write to after a comparison that never ended
+
+    def __call__(self, sendbuf: Any, recvbuf: Any, op: Any = MPI.SUM) -> None:
+        """All-reduce as `comm.Allreduce` does. `sendbuf` may be MPI.IN_PLACE; `op` may be 'avg'.
+
+        Raises ValueError or TypeError where buffers, operation or communicator are not fit; ValueError on all ranks
+        where they come with different shapes; NotTogether where a shape is prepared and not all ranks come.
+        """
+        last = self._last
+        if last is not None and recvbuf is last.recvbuf and sendbuf is last.sendbuf and op is last.op and self._around:
+            last.settling.call(last.vectors)
+            return
+        vectors, operation = vectors_of(sendbuf, recvbuf), operation_of(op)
+        key = vectors.recv.size, vectors.recv.dtype, operation
+        settling = self._known.get(key)
+        if settling is None or self.check or not self._around:
+            settling = self._known[key] = self._checked(Shape(key[0], key[1].name, operation))
+        is_plain = type(recvbuf) is np.ndarray and (type(sendbuf) is np.ndarray or sendbuf is MPI.IN_PLACE)
+        self._last = _Call(sendbuf, recvbuf, op, vectors, settling) if is_plain and not self.check else None
+        settling.call(vectors)
+
+    def _checked(self, shape: Shape) -> Settling:
+        """What is kept for `shape`, prepared if there is nothing; compared over all ranks. Raises as `__call__`."""
+        if not self._is_open or self._around == MPI.COMM_NULL:
+            raise ValueError(f"{FREED if self._is_open else 'Allreduce: it was closed'}; make a new one")
+        if shape not in self._shapes or self.check:
+            try:
+                refuse_different(self._control, shape, self._patience_s)
+            except NotTogether as late:
+                self._pending = late.pending
+                self.let_go()  # the other ranks are elsewhere
+                raise
+        if shape not in self._shapes:
+            self._shapes[shape] = self._prepared(shape)
+        return self._shapes[shape]
+
+    def choices(self) -> list[Choice]:
+        """What is settled so far, by size; the same on all ranks."""
+        layout, ranks = self._site.topology.describe(), self._site.comm.size
+        settled = [(shape, one.settled) for shape, one in sorted(self._shapes.items()) if one.settled is not None]
+        return [Choice(ranks, layout, **vars(shape), **candidate._asdict()) for shape, candidate in settled]
+
+    def calls_of_trials(self) -> dict[Shape, int]:
+        """For each shape the calls that were part of a trial so far, later ones included."""
+        return {shape: settling.trial_calls for shape, settling in self._shapes.items()}
+
+    def save(self, path: "str | Path") -> None:
+        """Write the choices so far as JSON, on rank 0; `choice=path` takes them up again. Raises OSError."""
+        if self._site.comm.rank == 0:
+            write_choices(Path(path), self.choices())
+
+    def close(self) -> None:
+        """Free the communicators and all that MPI holds, on all ranks together. A second time does nothing."""
+        if self._is_open:
+            self.let_go()
+            if not MPI.Is_finalized():
+                self._control.Free()
+                self._site.comm.Free()
+
+    def let_go(self) -> None:
+        """Free what this rank alone holds, without the others: requests, types, buffers."""
+        self._is_open = False
+        for settling in self._shapes.values():
+            settling.close()
+        self._shapes.clear()
+        self._last = None
+        self._known.clear()
+
+    def __enter__(self) -> "PreparedAllreduces":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if raised[0] is None:
+            self.close()
+        else:  # the other ranks may be elsewhere
+            self.let_go()
+
+    def _opened(self, path: Path) -> Lookup | None:
+        """The lookup on rank 0, which says so; None on the others. Raises ValueError on all ranks."""
+        lookup, refusal = None, ""
+        if self._site.comm.rank == 0:
+            try:
+                lookup = lookup_of(path)
+            except (ValueError, OSError) as error:
+                refusal = str(error)
+        if refusal := self._site.comm.bcast(refusal):
+            raise ValueError(f"Allreduce: {refusal}")
+        self._say(f"takes its algorithms from {path}")
+        return lookup
+
+    def _prepared(self, shape: Shape) -> Settling:
+        """The candidates of a shape, on all ranks. Raises ValueError where none of them runs."""
+        if shape.op == "avg" and not is_float(shape.dtype):
+            raise ValueError(f"Allreduce: avg of {shape.dtype}; expected a type of floating point")
+        teach_numpy(shape.dtype)
+        chosen = self._chosen(shape)
+        executors = (chosen.executor,) if chosen else self._executors
+        if reason := refuse_without_compiler(self._site, executors, shape.dtype):
+            if chosen is None and len(self._executors) == 1:
+                raise ValueError(f"Allreduce: {reason}")
+            executors, chosen = PYTHON, None
+        found = [chosen] if chosen else self._candidates(executors, shape)
+        bound, refusals, seen = list[Bound](), list[str](), set[tuple]()
+        for candidate in found:
+            try:
+                one = Bound(self._site, candidate, self._algorithm(candidate), shape, len(found) > 1)
+            except AlgorithmError as refusal:
+                refusals.append(str(refusal))
+                continue
+            key = candidate.executor, candidate.window, one.digest or candidate.algorithm
+            if key not in seen:  # on two ranks several algorithms make the same steps
+                seen.add(key)
+                bound.append(one)
+        if not bound:
+            raise ValueError(f"Allreduce of {shape.words}: {(refusals or ['no algorithm fits these ranks'])[0]}")
+        return Settling(self._site.comm, bound)
+
+    def _candidates(self, executors: Sequence[str], shape: Shape) -> list[Candidate]:
+        return candidates(self._words, self._algorithms.values(), executors, shape, self._site.topology)
+
+    def _chosen(self, shape: Shape) -> Candidate | None:
+        """What rank 0 finds in the file; None: it says nothing of these ranks, which rank 0 says, or there is none."""
+        if not self._has_choice:
+            return None
+        chosen = self._site.comm.bcast(self._lookup(shape, self._site.topology) if self._lookup else None)
+        if chosen is None:
+            layout = self._site.topology.describe()
+            self._say(f"found no choice for {shape.words} on {self._site.comm.size} ranks ({layout}); tries instead")
+        return chosen
+
+    def _algorithm(self, candidate: Candidate) -> Algorithm | None:
+        if candidate.executor == "native":
+            return None
+        if candidate.algorithm not in self._algorithms:
+            self._algorithms |= algorithms_of([candidate.algorithm])
+        return self._algorithms[candidate.algorithm]
+
+    def _say(self, words: str) -> None:
+        if self._site.comm.rank == 0:
+            print(f"Allreduce {words}", file=sys.stderr, flush=True)

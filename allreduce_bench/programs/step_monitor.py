@@ -1,0 +1,228 @@
+"""`StepMonitor`: who is late in the steps of a program of one's own, told while it runs."""
+
+from collections.abc import Callable
+from math import nan
+from os import PathLike
+from pathlib import Path
+from socket import gethostname
+from threading import Lock
+from time import monotonic, perf_counter, sleep
+from types import TracebackType
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from . import words
+from .arguments import checked_duration, checked_every, checked_function, checked_path
+from .blocks import HEAD, START, Block, block_of, empty_row
+from .carrier import transport_of
+from .common_clock import CommonClock, error_of_two
+from .observer import Job, Observer
+from .output import say
+from .transport import Gathering, StepMonitorError, Transport
+from .watchdog import Progress, watchdog_of
+
+FEWEST, MOST, BLOCK_S = 10, 100, 1.0  # of a block where the user does not say it: as many steps as take so long
+CLOCK_S, LATEST_CLOCK_S, CLOCK_SHARE = (
+    1.0,
+    60.0,
+    0.01,
+)  # between comparisons; sooner where the error is so much of a step
+CLOSE_S, POLL_S = 10.0, 0.001  # how long the end waits for ranks that have not come to it
+
+
+class _Rank(NamedTuple):
+    """What each rank tells the others at the start."""
+
+    host: str
+    kernel: str  # whose clock it reads; empty: not known
+    every: int | None
+
+
+class StepMonitor:
+    """Watches the steps of a program: `with StepMonitor(comm) as step:`, in each step `step.ready()`, then `step()`.
+
+    `comm`: a communicator of mpi4py; a process group of torch.distributed, None for its default one. All its ranks
+    enter the `with` together and call `step()` equally often. Every `every` steps, else after about a second, each
+    rank's times go to all ranks in a non-blocking allgather; `lateness.step_alarm` judges them. Rank 0 says what it
+    finds on stderr, in `log` (lines of JSON) and in `textfile` (for Prometheus' node_exporter); `on_alert` is called
+    with each Alert on all ranks, and with each Stall on rank 0, from another thread. `stall_after`: seconds or `90s`;
+    else ten medians of the steps so far, 60 s at least, 300 s for the first step.
+
+    Raises ValueError and TypeError for such arguments, StepMonitorError for calls that have no meaning.
+    """
+
+    def __init__(
+        self,
+        comm: Any = None,
+        *,
+        every: int | None = None,
+        log: str | PathLike | None = None,
+        textfile: str | PathLike | None = None,
+        stall_after: str | float | None = None,
+        on_alert: Callable[..., object] | None = None,
+    ):
+        self._comm, self._given_every, self._on_alert = comm, checked_every(every), checked_function(on_alert)
+        self._log, self._textfile = checked_path("log", log), checked_path("textfile", textfile, ".prom")
+        self._progress = Progress(checked_duration(stall_after))
+        self._transport: Transport | None = None
+        self._ended = ""  # why `step` has no meaning any more
+        self._is_twice_told = False
+        self._one_at_a_time = Lock()  # of step()
+        self._count = 0  # steps of this rank in the row
+        self._pending: Gathering | None = None
+        self._first_step, self._end_s, self._compared = 0, nan, 0.0
+
+    def __enter__(self) -> "StepMonitor":
+        """Meet the other ranks; all must enter."""
+        if self._transport or self._ended:
+            raise StepMonitorError("a StepMonitor is entered once; make another one for another `with`")
+        transport = transport_of(self._comm)
+        ranks = [
+            _Rank(*values) for values in transport.exchange(tuple(_Rank(gethostname(), _kernel(), self._given_every)))
+        ]
+        if len({its.every for its in ranks}) > 1:
+            transport.free()  # all ranks see it, and leave
+            values = ", ".join(f"{its.every} on rank {rank}" for rank, its in enumerate(ranks[: words.MOST_NAMED]))
+            raise StepMonitorError(f"StepMonitor: every must be the same on all ranks, and is {values}")
+        kernels = [its.kernel or f"rank {rank}" for rank, its in enumerate(ranks)]
+        self._leader_of = [kernels.index(kernel) for kernel in kernels]
+        nodes = list(dict.fromkeys((its.host, its.kernel) for its in ranks))
+        node_of = tuple(nodes.index((its.host, its.kernel)) for its in ranks)
+        self._clock = CommonClock(transport, sorted(set(self._leader_of)))
+        error_s = error_of_two(self._leader_of, transport.exchange(self._clock.line.error_s))
+        job = Job(transport.rank, node_of, tuple(host for host, _ in nodes), self._given_every, error_s)
+        self._observer = Observer(job, self._log, self._textfile, self._on_alert)
+        self._watchdog = watchdog_of(transport, len(nodes) == 1, self._progress, self._observer.tell)
+        self._watchdog.start()
+        self._transport = transport
+        self._new_row()
+        self._row[START] = perf_counter()
+        self._progress.since = monotonic()
+        return self
+
+    def ready(self) -> None:
+        """This rank is ready for the collective call of this step; called again, the last call counts."""
+        now = perf_counter()
+        if self._transport is None:
+            self._refuse()
+        progress = self._progress
+        if progress.is_ready and not self._is_twice_told:
+            self._is_twice_told = True
+            say(words.twice_sentence(progress.steps, self._transport.rank))
+        if progress.steps and not progress.says_ready:
+            raise StepMonitorError(
+                f"step {progress.steps}: ready() came, and not in earlier steps; call it in all or in none"
+            )
+        progress.says_ready = progress.is_ready = True
+        self._row[HEAD + self._count] = now
+
+    def __call__(self) -> None:
+        """The step has ended. Every so many steps the ranks exchange their times."""
+        now = perf_counter()
+        if self._transport is None or not self._transport.is_usable():
+            self._refuse()
+        if not self._one_at_a_time.acquire(blocking=False):
+            raise StepMonitorError("step() was called by two threads at once; call it in one thread only")
+        try:
+            self._end_step(now)
+        finally:
+            self._one_at_a_time.release()
+
+    def _end_step(self, now: float) -> None:
+        progress = self._progress
+        if progress.says_ready and not progress.is_ready:
+            raise StepMonitorError(
+                f"step {progress.steps}: step() came without ready(); call ready() in all steps or in none"
+            )
+        self._row[HEAD + self._every + self._count] = now
+        self._count += 1
+        progress.next_step()
+        if self._count == self._every:
+            self._exchange()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End. After an exception nothing is asked of the other ranks, which may be elsewhere."""
+        transport, self._transport = self._transport, None
+        self._ended = "the `with` of this StepMonitor has ended"
+        if transport is None:
+            return
+        self._progress.end()
+        complete = False
+        try:
+            if kind is None:
+                complete = self._exchange_rest(transport)
+        finally:
+            self._watchdog.close()
+            self._observer.close(complete=complete, raised=kind.__name__ if kind else "")
+        if complete:
+            transport.free()
+
+    def _refuse(self) -> NoReturn:
+        if self._transport is None:
+            raise StepMonitorError(self._ended or "a StepMonitor watches steps inside of its `with` only")
+        raise StepMonitorError("the communicator of this StepMonitor was freed; end its `with` before that")
+
+    def _exchange(self) -> None:
+        """Send the row on its way to all ranks, and take the rows that were sent before."""
+        assert self._transport is not None
+        if self._pending is not None:
+            self._take(self._pending.rows())
+        self._post(self._transport)
+        if self._first_step and self._is_clock_due():
+            self._compared = self._end_s
+            self._clock.compare()
+
+    def _post(self, transport: Transport) -> None:
+        self._row[:START] = self._clock.line
+        self._pending = transport.gather(self._row)
+        self._new_row()
+
+    def _new_row(self) -> None:
+        """By what all ranks know: their rows must be of one length."""
+        median_s = self._progress.median_step_s
+        fitting = min(MOST, max(FEWEST, int(BLOCK_S / median_s))) if median_s else FEWEST
+        self._every, self._count = self._given_every or fitting, 0
+        self._row = empty_row(self._every)
+
+    def _take(self, rows: np.ndarray) -> None:
+        block = block_of(rows, self._leader_of, self._first_step, self._end_s)
+        self._first_step, self._end_s = self._first_step + len(block.step_s), block.end_s
+        self._block: Block = block
+        if len(block.step_s):
+            self._progress.median_step_s = block.median_step_s
+        self._observer.take(block)
+
+    def _is_clock_due(self) -> bool:
+        """Whether the leaders compare clocks again: the same on all ranks, by the block that all have."""
+        since_s = self._end_s - self._compared
+        wide = self._block.clock_error_s > CLOCK_SHARE * self._progress.median_step_s
+        return len(set(self._leader_of)) > 1 and since_s > (CLOCK_S if wide else LATEST_CLOCK_S)
+
+    def _exchange_rest(self, transport: Transport) -> bool:
+        """The steps since the last exchange; False where some rank has not come to the end within a while."""
+        if not transport.is_usable():
+            return False
+        deadline = monotonic() + CLOSE_S
+        for post in (False, True):
+            if post:
+                self._post(transport)
+            while self._pending is not None and not self._pending.is_done():
+                if monotonic() > deadline:
+                    return False
+                sleep(POLL_S)
+            if self._pending is not None:
+                self._take(self._pending.rows())
+        return True
+
+
+def _kernel() -> str:
+    """What two processes have in common that read the same clock: the running kernel, and the namespace of its time."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        time_of = Path("/proc/self/timens_offsets")
+        return f"{boot} {time_of.read_text() if time_of.exists() else ''}"
+    except OSError:
+        return ""

@@ -1,0 +1,127 @@
+"""A communication hook of PyTorch's DistributedDataParallel: gradients by the all-reduces of this package, over MPI.
+
+    model.register_comm_hook(None, mpi_allreduce_hook)
+
+A thread of its own reduces the buckets in the order in which they come, while the backward pass goes on; it averages as
+DDP does by default, dividing before it sums. All processes are ranks of MPI in the order of torch's.
+"""
+
+import threading
+from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from ..runs.dtypes import DTYPES, DtypeError, teach_numpy
+from .candidates import AUTO
+from .errors import end_with_errors
+from .prepared import PreparedAllreduces
+
+try:
+    import torch
+    import torch.distributed as dist
+except ImportError as error:
+    raise ImportError(f"the hook needs PyTorch ({error}); install it: pip install torch") from None
+
+START = "start the program with mpirun or 'allreduce-bench exec -n N -- python …', and not with torchrun"
+
+
+class HookError(RuntimeError):
+    """Where the hook would be wrong, in words."""
+
+
+class MPIHook:
+    """The state of the hook: a communicator, what is prepared for it, and the thread that reduces.
+
+    All processes make it together. The rest is as of PreparedAllreduces.
+    """
+
+    def __init__(
+        self,
+        process_group: Any = None,
+        comm: MPI.Comm | None = None,
+        algorithm: str | Sequence[str] = AUTO,
+        executor: str = AUTO,
+        choice: Any = None,
+    ):
+        """`process_group` is torch's, None: its default. Raises HookError where torch's and MPI's worlds differ."""
+        end_with_errors()
+        around = MPI.COMM_WORLD if comm is None else comm
+        _refuse_other_worlds(process_group, around)
+        self.size = around.size
+        self.prepared = PreparedAllreduces(around, algorithm, executor, choice=choice)
+        self._buckets: SimpleQueue = SimpleQueue()  # bucket and its future; None: the end
+        self._thread = threading.Thread(target=self._reduce_all, daemon=True, name="all-reduce of buckets")
+        self._thread.start()
+
+    def reduce(self, tensor: torch.Tensor) -> torch.futures.Future[torch.Tensor]:
+        """Average `tensor`, 1-d, over all processes, in place and in another thread. Raises HookError."""
+        vector = _vector(tensor.div_(self.size))
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+        self._buckets.put((vector, tensor, future))
+        return future
+
+    def close(self) -> None:
+        """End the thread, and free what MPI holds, on all processes together."""
+        self._buckets.put(None)
+        self._thread.join()
+        self.prepared.close()
+
+    def _reduce_all(self) -> None:
+        while (bucket := self._buckets.get()) is not None:
+            vector, tensor, future = bucket
+            try:
+                self.prepared(MPI.IN_PLACE, vector, MPI.SUM)
+            except Exception as error:  # it belongs to whoever waits
+                future.set_exception(error)
+            else:
+                future.set_result(tensor)
+
+
+_default: list[MPIHook] = []  # the state of those who register the hook with None, once there is one
+
+
+def mpi_allreduce_hook(state: MPIHook | None, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+    """Average a bucket of gradients over all processes: the hook for `register_comm_hook`.
+
+    `state` None: one on COMM_WORLD, made at the first bucket. Raises HookError where the result would be wrong.
+    """
+    if state is None:
+        if not _default:
+            _default.append(MPIHook())
+        state = _default[0]
+    return state.reduce(bucket.buffer())
+
+
+def _refuse_other_worlds(process_group: Any, comm: MPI.Comm) -> None:
+    """Raises HookError, on all processes, where MPI's ranks are not torch's, or MPI allows no thread."""
+    if not dist.is_initialized():
+        raise HookError("torch.distributed is not initialised; call torch.distributed.init_process_group before")
+    size, rank = dist.get_world_size(process_group), dist.get_rank(process_group)
+    if size != comm.size:
+        of_mpi = "1 process" if comm.size == 1 else f"{comm.size} processes"
+        raise HookError(f"torch has {size} processes, but MPI has {of_mpi}: {START}")
+    ranks = comm.allgather(rank)
+    if ranks != list(range(size)):
+        order = ", ".join(map(str, ranks))
+        raise HookError(f"the ranks of torch are not those of MPI: in MPI's order they are {order}; use MPI's ranks")
+    if MPI.Query_thread() < MPI.THREAD_SERIALIZED:
+        raise HookError("MPI was started without threads; set mpi4py.rc.thread_level = 'serialized' before its import")
+
+
+def _vector(tensor: torch.Tensor) -> np.ndarray:
+    """The memory of a tensor. Raises HookError for one that is not in the memory of the processor."""
+    if tensor.device.type != "cpu":
+        raise HookError(f"gradients are on {tensor.device.type}; this hook reduces tensors of the CPU only")
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    if dtype not in DTYPES:
+        raise HookError(f"gradients are {dtype}; this hook reduces {', '.join(DTYPES)}")
+    if dtype != "bfloat16":
+        return tensor.numpy()
+    try:
+        teach_numpy(dtype)
+    except DtypeError as error:
+        raise HookError(str(error)) from None
+    return tensor.view(torch.int16).numpy().view(np.dtype(dtype))

@@ -1,0 +1,227 @@
+"""A thread of each rank that notices where no step ends; that of rank 0 asks all others where they stand.
+
+It makes no MPI call. Other ranks say hello until rank 0 has welcomed them; from then on rank 0 can ask them. A rank
+that waits for long and is not asked says so itself. Nothing here ends a program.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+from time import monotonic
+from typing import NamedTuple
+
+from .side_line import ANSWER, HELLO, QUESTION, WELCOME, Address, Message, SideLine, new_key
+from .stalls import Stall, State, stall_of
+from .transport import Transport
+
+TURN_S = 1.0  # how often the thread looks
+ANSWER_S, ASK_AGAIN_S = 2.0, 0.5  # how long rank 0 waits for answers, and how often it asks meanwhile
+LATER_S = 2 * ANSWER_S  # after rank 0 should have asked, a rank speaks for itself
+MOST_AT_ONCE = 10_000  # messages between two looks
+HELLO_S, LAST_HELLO_S = 1.0, 30.0  # the first and the longest pause between two hellos
+LEAST_STALL_S, FIRST_STEP_S, MEDIANS = 60.0, 300.0, 10.0  # what counts as a stall where the user does not say it
+
+
+@dataclass
+class Progress:
+    """Where the program is: written by its thread, read by the watchdog. Each value is stored at once."""
+
+    stall_after_s: float | None = None  # as the user says; None: by the steps seen so far
+    steps: int = 0  # that have ended
+    is_ready: bool = False
+    says_ready: bool = False
+    median_step_s: float = 0.0
+    since: float = field(default_factory=monotonic)  # when the step in progress began
+
+    def next_step(self) -> None:
+        """A step has ended."""
+        self.since = monotonic()
+        self.steps, self.is_ready = self.steps + 1, False
+
+    def end(self) -> None:
+        """There are no more steps: that none ends is no stall."""
+        self.stall_after_s = inf
+
+    def state(self) -> State:
+        """As another rank may be told."""
+        return State(self.steps, self.is_ready, self.says_ready, monotonic() - self.since)
+
+    def limit_s(self) -> float:
+        """How long no step may end: a first one may compile, load and allocate."""
+        if self.stall_after_s is not None:
+            return self.stall_after_s
+        return max(LEAST_STALL_S if self.steps else FIRST_STEP_S, MEDIANS * self.median_step_s)
+
+
+class Unasked(NamedTuple):
+    """A rank in which no step has ended for long, and which rank 0 did not ask; once `is_over`, one has again."""
+
+    rank: int
+    step: int
+    stall_s: float
+    is_over: bool = False
+
+
+class Watchdog(threading.Thread):
+    """What the threads of all ranks share; `tell(fact)` is called in the thread, with a Stall or an Unasked.
+
+    `line` None: no rank can be asked.
+    """
+
+    def __init__(self, line: SideLine | None, progress: Progress, tell: Callable[[Stall | Unasked], object]):
+        super().__init__(name="StepMonitor watchdog", daemon=True)
+        self.line, self.progress, self.tell = line, progress, tell
+        self._closing = threading.Event()
+        self._told: Stall | Unasked | None = None
+        self._stalled_at = 0, 0.0  # of what was told: steps ended, and since when
+
+    def run(self) -> None:
+        """Until `close`."""
+        while not self._closing.is_set():
+            self.look(monotonic())
+            found = self._receive(TURN_S)
+            for _ in range(MOST_AT_ONCE):  # all that waits: a process that was stopped has first to hear what was asked
+                if found is None:
+                    break
+                self.hear(*found)
+                found = self._receive(0.0)
+
+    def close(self) -> None:
+        """End the thread; a stall that has just ended is told."""
+        self._closing.set()
+        if self.line is not None:
+            self.line.wake()
+        self.join(2 * TURN_S)
+        if not self.is_alive():
+            self._tell_end()
+        if self.line is not None and not self.is_alive():
+            self.line.close()
+
+    def hear(self, message: Message, source: tuple[str, int]) -> None:
+        """What another rank says."""
+
+    def look(self, now: float) -> None:
+        """What is to be done once in a while, at `now` of the monotonic clock."""
+
+    def _receive(self, patience_s: float) -> tuple[Message, tuple[str, int]] | None:
+        if self.line is None:
+            self._closing.wait(patience_s)
+            return None
+        return self.line.receive(patience_s)
+
+    def _remember(self, told: Stall | Unasked) -> None:
+        if self._told is None:
+            self._stalled_at = self.progress.steps, self.progress.since
+        self._told = told
+        self.tell(told)
+
+    def _tell_end(self) -> None:
+        """Where a step has ended since a stall was told, say that it is over."""
+        steps, since = self._stalled_at
+        if self._told is not None and self.progress.steps > steps:
+            over = self._told._replace(step=steps, stall_s=self.progress.since - since, is_over=True)
+            self._told = None
+            self.tell(over)
+
+
+class Asker(Watchdog):
+    """The watchdog of rank 0, of so many ranks."""
+
+    def __init__(self, line: SideLine | None, size: int, progress: Progress, tell: Callable[[Stall | Unasked], object]):
+        super().__init__(line, progress, tell)
+        self.size = size
+        self._address_of: dict[int, tuple[str, int]] = {}  # of the ranks that said hello
+        self._answers: dict[int, State] = {}
+        self._next_s = 0.0
+
+    def hear(self, message: Message, source: tuple[str, int]) -> None:
+        """A hello or an answer."""
+        if not 0 < message.rank < self.size or self.line is None:
+            return
+        if message.kind == HELLO:
+            self._address_of[message.rank] = source
+            self.line.send(Message(WELCOME, 0), source)
+        if message.kind == ANSWER:
+            self._answers[message.rank] = message.state
+
+    def look(self, now: float) -> None:
+        """Ask all ranks where no step ends, and again after a while; tell what is new."""
+        self._tell_end()
+        state, limit_s = self.progress.state(), self.progress.limit_s()
+        if state.since_s <= limit_s or (self._told is not None and now < self._next_s):
+            return
+        self._ask_all()
+        if self.progress.steps > state.steps or self.progress.limit_s() == inf or self._closing.is_set():
+            return
+        stall = stall_of({**self._answers, 0: self.progress.state()}, self.size, self._address_of)
+        if not isinstance(self._told, Stall) or stall.blamed != self._told.blamed:
+            self._remember(stall)
+        self._next_s = monotonic() + limit_s
+
+    def _ask_all(self) -> None:
+        self._answers.clear()
+        deadline = monotonic() + ANSWER_S
+        while (
+            self.line is not None
+            and (missing := self._address_of.keys() - self._answers.keys())
+            and monotonic() < deadline
+            and not self._closing.is_set()
+        ):
+            for rank in missing:
+                self.line.send(Message(QUESTION, 0), self._address_of[rank])
+            again = min(monotonic() + ASK_AGAIN_S, deadline)
+            while (left_s := again - monotonic()) > 0 and self._address_of.keys() - self._answers.keys():
+                if found := self._receive(left_s):
+                    self.hear(*found)
+
+
+class Answerer(Watchdog):
+    """The watchdog of another rank; `address` is where rank 0 listens."""
+
+    def __init__(
+        self, line: SideLine | None, rank: int, address: Address | None, progress: Progress, tell: Callable[..., object]
+    ):
+        super().__init__(line, progress, tell)
+        self.rank, self.address = rank, address
+        self._is_welcome = False
+        self._hello_at, self._pause_s = 0.0, HELLO_S
+        self._asked_at = -1.0
+
+    def hear(self, message: Message, source: tuple[str, int]) -> None:
+        """A welcome or a question of rank 0."""
+        if message.rank or self.line is None:
+            return
+        self._is_welcome |= message.kind == WELCOME
+        if message.kind == QUESTION:
+            self._asked_at = monotonic()
+            self.line.send(Message(ANSWER, self.rank, self.progress.state()), source)
+
+    def look(self, now: float) -> None:
+        """Say hello until it was heard; tell a stall that rank 0 does not ask about."""
+        if self.line is not None and self.address and not self._is_welcome and now >= self._hello_at:
+            for host in self.address.hosts:
+                self.line.send(Message(HELLO, self.rank), (host, self.address.port))
+            self._hello_at, self._pause_s = now + self._pause_s, min(2 * self._pause_s, LAST_HELLO_S)
+        self._tell_end()
+        state = self.progress.state()
+        was_asked = self._asked_at > self.progress.since
+        if self._told is None and not was_asked and state.since_s > self.progress.limit_s() + LATER_S:
+            self._remember(Unasked(self.rank, state.steps, state.since_s))
+
+
+def watchdog_of(
+    transport: Transport, local: bool, progress: Progress, tell: Callable[[Stall | Unasked], object]
+) -> Watchdog:
+    """The thread of this rank; all ranks must make theirs, where rank 0 tells where it listens. `local`: one node."""
+    rank, line = transport.rank, None
+    with suppress(OSError):  # no sockets here: each rank speaks for itself
+        line = SideLine(0, new_key(), local=local) if rank == 0 and transport.size > 1 else None
+    told = transport.exchange(tuple(line.address(local)) if line else None)[0]
+    if rank == 0:
+        return Asker(line, transport.size, progress, tell)
+    address = Address(*told) if told else None
+    with suppress(OSError):
+        line = SideLine(rank, address.key, local=local) if address else None
+    return Answerer(line, rank, address, progress, tell)

@@ -1,0 +1,96 @@
+"""What `stragglers --format json` prints, as a JSON Schema."""
+
+from ...lateness import stragglers as codes
+from ...runs.json_schema.build import Schema, fields, flag, items, number, or_null, text, whole
+from .stragglers import SCHEMA
+
+SILENCES = (
+    *(codes.TOO_FEW_STEPS, codes.ONE_RANK, codes.BELOW_CLOCK, codes.SMALL_WAIT, codes.BELOW_NOISE),
+    *(codes.NO_SINGLE_CAUSE, codes.NO_READY_TIMES),
+)
+
+
+def _share(meaning: str) -> Schema:
+    return or_null(number(f"{meaning}; 0.1 is 10 %; null: not known"))
+
+
+def _seconds(meaning: str) -> Schema:
+    return or_null(number(f"{meaning}; unit: s; null: not known"))
+
+
+SUSPECT = fields(
+    {
+        "name": text("rank or node in words, such as rank 5 on node n3"),
+        "kind": text("what it is", codes.RANK, codes.NODE),
+        "ranks": items(whole(), "the rank, or those of the node that are late"),
+        "node": whole("number of the node, as in nodes"),
+        "slower_by": _share("its lateness behind the median of the others, of undisturbed_s"),
+        "z": or_null(number("the same in robust standard deviations over ranks")),
+        "last_share": _share("steps in which it arrived last"),
+        "p_value": _share("probability that it arrives last so often by chance"),
+        "explains_share": _share("what it explains of the lasting wait"),
+        "cost_share": _share("time of all steps that would be saved without its lateness"),
+        "saved_s": _seconds("the same over all steps"),
+        "step_with_s": _seconds("median of the steps in which it was slow"),
+        "step_without_s": _seconds("median of the same steps, its arrivals replaced by the others' median"),
+        "caused_s": _seconds("over the steps in which it was slow and last: its distance to the second last"),
+        "from_step": whole("first step in which it was slow"),
+        "to_step": whole("step after the last one"),
+        "waiting_share": _share("waiting_share of the steps in which it was slow, of the time of these steps"),
+        "is_cause": flag("whether it is named as a cause of the wait"),
+    }
+)
+PER_RANK = fields(
+    {
+        "rank": whole("number of the rank"),
+        "node": whole("number of its node"),
+        "last_count": whole("steps in which it arrived last, alone"),
+        "p_value": _share("probability that it arrives last so often by chance"),
+        "late_s": _seconds("median over steps of its lateness behind the median of the other ranks"),
+        "slower_by": _share("the same, of undisturbed_s"),
+        "z": or_null(number("as of suspects")),
+        "caused_s": _seconds("sum over steps in which it was last of the distance to the second last"),
+        "suffered_s": _seconds("sum over steps of its wait for the last"),
+    }
+)
+STALL = fields(
+    {
+        "rank": whole("the rank that held up one step"),
+        "step": whole("that step"),
+        "wait_s": _seconds("how much later it was ready than the second last"),
+        "share": _share("of the waiting of all ranks in all steps"),
+    }
+)
+SOURCE = fields(
+    {
+        "path": text("file or folder"),
+        "kind": text("what it is: run, nccl-inspector, step-monitor, trace"),
+        "what": text("which cell or communicator of it; empty: all"),
+        "verdict": items(text(), "sentences, the verdict first"),
+        "silence": or_null(text("why nobody is named; null: somebody is", *SILENCES)),
+        "steps": whole("steps that were used"),
+        "ranks": whole("ranks", 1),
+        "nodes": items(text(), "names of the nodes by number; empty: not known"),
+        "clock_error_s": _seconds("ready times of two ranks are compared no better than this"),
+        "step_s": _seconds("median step"),
+        "undisturbed_s": _seconds("median step if nobody were later than the median rank"),
+        "idle_rank_s": _seconds("sum of all waits of all ranks"),
+        "saved_s": _seconds("what is saved without the lateness of all suspects"),
+        "wait_share": _share("wait of a rank, mean over all ranks; the last rank of a step counts as 0; of step time"),
+        "waiting_share": _share("wait of a rank, mean over all ranks but the last of each step; of step time"),
+        "lasting_share": _share("part of wait_share that is due to lasting differences"),
+        "unexplained_share": _share("part of the lasting wait that the suspects do not explain"),
+        "cost_share": _share("saved_s, of the time of all steps"),
+        "clock_share": _share("three clock errors, of undisturbed_s"),
+        "noise_share": _share("least lateness that noise lets tell, of undisturbed_s"),
+        "stall": or_null(STALL),
+        "suspects": items(SUSPECT, "the one that explains most first"),
+        "per_rank": items(PER_RANK, "every rank"),
+    }
+)
+STRAGGLERS = fields(
+    {
+        "schema": text("name and version of this schema", SCHEMA),
+        "sources": items(SOURCE, "arrivals that were judged together, each with what they say"),
+    }
+)

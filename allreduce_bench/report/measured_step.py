@@ -1,0 +1,91 @@
+"""A measured training step in words, beside the model of the same step."""
+
+from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
+from ..units import format_time, in_ranks
+from ..workload.measured import Measured, overlap_share
+from ..workload.step import Outcome, Setup
+from .training_step import HEADS, TENSOR_HEADS, WHOLE, model_sentence, packing_sentence, tensor_sentence
+
+ABSENT = "-"
+WORK = {"spin": "spinning", "matmul": "a matrix product", "sleep": "sleeping, which takes no core"}
+OVERLAP = {
+    "blocking": "behind the computation",
+    "thread": "in a thread beside the computation",
+    "iallreduce": "by MPI_Iallreduce, tested between parts of the computation",
+}
+
+
+def measured_text(
+    setup: Setup, measured: Measured, modelled: Outcome, how: tuple[str, str], screen: Screen = UNBOUNDED
+) -> str:
+    """The whole answer; `how` is the kind of computation, and how all-reduces run beside it."""
+    work, overlap = how
+    head = [
+        f"{setup.model.label} on {in_ranks([measured.ranks])}, measured: medians of {measured.steps} steps",
+        model_sentence(setup),
+        packing_sentence(setup),
+        f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {OVERLAP[overlap]}",
+    ]
+    head += [tensor_sentence(setup)] if setup.tensor else []
+    table = fitted(columns_of(_rows(setup, measured, modelled), left={0}), screen, WHOLE)
+    told = [slowdown_sentence(measured), line_sentence(measured), difference_sentence(measured, modelled)]
+    told[1:1] = [stall_sentence(setup, measured)] if setup.tensor else []
+    parts = [wrapped(head, screen), table, wrapped(told, screen)]
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _rows(setup: Setup, measured: Measured, modelled: Outcome) -> list[list[str]]:
+    """The measured step above its model; both kinds of all-reduces apart."""
+    line = modelled.time_line
+    alone = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
+    predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
+    if setup.tensor:
+        alone[2:] = [measured.tensor_alone_s, measured.communication_alone_s, measured.data_exposed_s]
+        predicted[2:] = [line.tensor_s, line.communication_s, line.data_exposed_s]
+    modelled_share = overlap_share(line.compute_s + line.tensor_s, line.communication_s, line.step_s)
+    return [
+        ["", "step", "compute", *(TENSOR_HEADS if setup.tensor else HEADS), "overlap"],
+        ["measured", *map(_time, alone), _share(measured.overlap_share)],
+        ["modelled", *map(_time, predicted), _share(modelled_share)],
+    ]
+
+
+def _time(time_s: float) -> str:
+    return format_time(time_s) if time_s >= 0 else f"-{format_time(-time_s)}"
+
+
+def _share(share: float | None) -> str:
+    return ABSENT if share is None else f"{share:.0%}"
+
+
+def slowdown_sentence(measured: Measured) -> str:
+    """How much the computation is slowed by the communication beside it."""
+    if measured.slowdown is None:
+        return "The step has no computation."
+    alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
+    return f"The computation takes {alone} alone and {beside} beside the all-reduces: {measured.slowdown:+.0%}."
+
+
+def stall_sentence(setup: Setup, measured: Measured) -> str:
+    """How much longer the all-reduces of activations take in the step than alone."""
+    assert setup.tensor is not None
+    alone, beside = format_time(measured.tensor_alone_s), format_time(measured.tensor_beside_s)
+    longer = measured.tensor_beside_s / measured.tensor_alone_s - 1
+    calls = setup.tensor.calls * setup.accumulate
+    return (
+        f"The {calls} tensor-parallel all-reduces take {alone} alone and {beside} in the step, beside the "
+        f"data-parallel ones and with what ranks wait for each other: {longer:+.0%}. All of them are exposed."
+    )
+
+
+def line_sentence(measured: Measured) -> str:
+    """What the time line of one step says of the overlap."""
+    share = measured.time_line.overlap_share
+    kind = "data-parallel " if measured.time_line.tensor_transfers else ""
+    return f"In the time line of the median step {_share(share)} of the {kind}communication runs beside computation."
+
+
+def difference_sentence(measured: Measured, modelled: Outcome) -> str:
+    """How far the model is off."""
+    off = modelled.time_line.step_s / measured.step_s - 1
+    return f"The model of this step, from computation and all-reduces alone, is {off:+.0%} off."

@@ -1,0 +1,38 @@
+"""The models that are known by name, derived from their architectures: a module for each family."""
+
+from collections.abc import Callable
+
+from ...units import unknown_word
+from ..tensors import Model, ModelError
+from . import bert, convolution, gpt2, llama
+
+ARCHITECTURES: dict[str, Callable[..., Model]] = {
+    "resnet50": convolution.resnet50,
+    "vgg16": convolution.vgg16,
+    "bert-base": bert.base,
+    "bert-large": bert.large,
+    "gpt2": gpt2.small,
+    "gpt2-xl": gpt2.xl,
+    "llama2-7b": llama.llama2_7b,
+    "llama3-8b": llama.llama3_8b,
+}
+
+
+def known_model(name: str, tokens: int | None = None) -> Model:
+    """The model of this name; hyphens, underscores, dots and capitals do not matter. Raises ModelError.
+
+    `tokens` are those of a sequence; None: as many as the model was made for.
+    """
+    for known, build in ARCHITECTURES.items():
+        if _plain(name) == _plain(known):
+            model = build()
+            if tokens is None:
+                return model
+            if model.transformer is None:
+                raise ModelError(f"{model.title} is no transformer: it has no sequences; leave out --sequence")
+            return build(tokens)
+    raise ModelError(unknown_word("model", name, ARCHITECTURES))
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalnum())

@@ -1,0 +1,143 @@
+"""What an all-reduce of so many bytes takes: by models of a machine, or from all-reduces that were timed before."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import NamedTuple, Protocol
+
+from ..models.machine import Machine, MachineError
+from ..models.prediction import BEST, CompetingModels, Layout, competing_models
+
+FASTEST = "fastest"  # for each bucket the algorithm that is fastest at its size
+
+
+class CostError(ValueError):
+    """An all-reduce whose time nobody can tell, in words."""
+
+
+class Costs(Protocol):
+    """The times of all-reduces by algorithm."""
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Their names."""
+
+    def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
+        """Seconds; None: the algorithm cannot run. Raises CostError, MachineError where nobody knows."""
+
+
+class Choice(NamedTuple):
+    """An algorithm and its time, seconds."""
+
+    algorithm: str
+    time_s: float
+
+
+def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> Choice:
+    """The time of `algorithm`, or the fastest of all. Raises CostError: none can run."""
+    names = costs.algorithms if algorithm == FASTEST else (algorithm,)
+    timed = [(costs.time_s(name, ranks, nbytes), name) for name in names]
+    possible = [Choice(name, time_s) for time_s, name in timed if time_s is not None]
+    if not possible:
+        raise CostError(f"{', '.join(names)}: cannot run on {ranks} ranks")
+    return min(possible, key=lambda choice: choice.time_s)
+
+
+class ModelledCosts:
+    """By models that were fitted, or by alpha and beta alone. One rank needs no all-reduce."""
+
+    def __init__(self, models: CompetingModels):
+        self.models = models
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """As the models name them."""
+        return tuple(self.models.models)
+
+    def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
+        """Seconds; None: the algorithm cannot run on so many ranks. Raises MachineError."""
+        if ranks == 1:
+            return 0.0
+        prediction = self.models.at(algorithm, ranks, nbytes).prediction
+        return prediction.time_s if prediction else None
+
+
+def modelled_costs(
+    machine: Machine, algorithms: Iterable[str] = (), ranks_per_node: int | None = None, itemsize: int = 4
+) -> ModelledCosts:
+    """The first of the competing models of `machine`; segments are best where nothing was measured.
+
+    Raises AlgorithmError, MachineError.
+    """
+    layout = Layout(ranks_per_node, BEST if machine.bare else None, itemsize)
+    groups = competing_models(machine, algorithms, layout)
+    if len(groups) > 1:
+        named = "; ".join(group.where for group in groups)
+        raise MachineError(f"the machine file has models of {len(groups)} runs or types ({named}); fit one of them")
+    return ModelledCosts(groups[0])
+
+
+class Timed(NamedTuple):
+    """An all-reduce that was timed."""
+
+    algorithm: str
+    ranks: int
+    nbytes: int
+    time_s: float
+
+
+class LoggedCosts:
+    """From timed all-reduces: the median of each size, straight lines between sizes.
+
+    Below the smallest size its time counts; above the largest its rate.
+    """
+
+    def __init__(self, points: Iterable[Timed], source: str):
+        """`source` names the log in errors. Raises CostError: there is no point."""
+        times: dict[tuple[str, int], dict[int, list[float]]] = {}
+        for point in points:
+            cells = times.setdefault((point.algorithm, point.ranks), {})
+            cells.setdefault(point.nbytes, []).append(point.time_s)
+        if not times:
+            raise CostError(f"{source}: contains no all-reduce with a time and a number of ranks; add -n to the import")
+        self.source = source
+        self._lines = {
+            key: [(nbytes, median(cells[nbytes])) for nbytes in sorted(cells)] for key, cells in times.items()
+        }
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """As the log names them."""
+        return tuple(dict.fromkeys(algorithm for algorithm, _ in self._lines))
+
+    @property
+    def ranks(self) -> list[int]:
+        """The numbers of ranks that were measured."""
+        return sorted({ranks for _, ranks in self._lines})
+
+    def reach(self, ranks: int) -> tuple[int, int]:
+        """The smallest and the largest size that were measured on so many ranks, bytes."""
+        sizes = [nbytes for (_, number), line in self._lines.items() if number == ranks for nbytes, _ in line]
+        return min(sizes), max(sizes)
+
+    def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
+        """Seconds; None: this algorithm was not timed on so many ranks. Raises CostError: no algorithm was."""
+        if ranks == 1:
+            return 0.0
+        if ranks not in self.ranks:
+            measured = ", ".join(map(str, self.ranks))
+            raise CostError(f"{self.source}: contains no all-reduce of {ranks} ranks; it has {measured}")
+        line = self._lines.get((algorithm, ranks))
+        return interpolated(line, nbytes) if line else None
+
+
+def interpolated(line: Sequence[tuple[int, float]], nbytes: int) -> float:
+    """The time at `nbytes` on straight lines between (bytes, seconds), which ascend."""
+    place = bisect_left(line, (nbytes, 0.0))
+    if place == 0:
+        return line[0][1]
+    if place == len(line):
+        largest, time_s = line[-1]
+        return time_s * nbytes / largest if largest else time_s
+    (low, low_s), (high, high_s) = line[place - 1], line[place]
+    return low_s + (high_s - low_s) * (nbytes - low) / (high - low)

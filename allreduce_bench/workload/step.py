@@ -1,0 +1,166 @@
+"""A training step as a whole: its buckets, its time line on each number of ranks, and what a change would bring."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, ddp_buckets
+from .cost import FASTEST, Choice, Costs, choose
+from .fusion import Fusion, fuse, fused_transfers
+from .tensor_parallel import TensorParallel, stalled
+from .tensors import DEFAULT_DTYPE, Model
+from .time_line import BACKWARD_SHARE, FLOPS, TimeLine, Transfer, in_order, phases_of, ready_shares, ready_times
+
+NOTHING = Choice("", 0.0)  # where nothing is sent
+TRIED_CAPS = (1 * MIB, 5 * MIB, 25 * MIB, 100 * MIB)
+
+
+class Setup(NamedTuple):
+    """A step of one rank: `accumulate` forward and backward passes, and all-reduces beside or behind the last one."""
+
+    model: Model
+    compute_s: float  # of one forward and backward pass
+    packing: Caps | Fusion = BY_DEFAULT
+    dtype: str = DEFAULT_DTYPE
+    stage: str = REBUILT
+    backward_share: float = BACKWARD_SHARE
+    proxy: str = FLOPS
+    overlapped: bool = True
+    accumulate: int = 1
+    tensor: TensorParallel | None = None  # the ranks of a group divide the model; `model` is the part of a rank
+
+    def data_ranks(self, ranks: int) -> int:
+        """How many of `ranks` average one gradient: one of each tensor-parallel group."""
+        return ranks // self.tensor.ranks if self.tensor else ranks
+
+    @property
+    def proxy_used(self) -> str:
+        """The proxy of ready times: bytes where the operations of the model are unknown."""
+        return self.proxy if self.model.flops else "bytes"
+
+
+class Outcome(NamedTuple):
+    """The step on so many ranks."""
+
+    ranks: int
+    time_line: TimeLine
+    algorithms: tuple[str, ...]  # that its buckets use, the most frequent first
+    compute_alone_s: float
+
+    @property
+    def efficiency(self) -> float:
+        """Weak scaling: the step of one rank, which sends nothing, over this one."""
+        return self.compute_alone_s / self.time_line.step_s
+
+
+class Variant(NamedTuple):
+    """The step with one algorithm for all buckets and another cap; None: the algorithm cannot run."""
+
+    algorithm: str
+    cap_nbytes: int
+    buckets: int
+    step_s: float | None
+
+
+def buckets_of(setup: Setup) -> list[Bucket]:
+    """What is sent in one all-reduce each; of Horovod where all gradients are ready at once."""
+    if isinstance(setup.packing, Caps):
+        return ddp_buckets(setup.model, setup.packing, setup.stage, setup.dtype)
+    return fuse(_tensors(setup), setup.packing.buffer_nbytes)
+
+
+def _tensors(setup: Setup) -> list[tuple[int, int, str]]:
+    """(index, bytes, type) of the gradients in the order in which they become ready."""
+    gradients = setup.model.gradients
+    return [
+        (index, gradients[index].nbytes(setup.dtype), gradients[index].dtype or setup.dtype)
+        for index in setup.model.ready_order
+    ]
+
+
+def time_line(setup: Setup, cost: Callable[[int], float], activations: Choice = NOTHING) -> TimeLine:
+    """The events of the step where an all-reduce of n bytes of gradients takes `cost(n)` seconds.
+
+    `activations`: how those of tensor parallelism are made, where the setup has such.
+    """
+    phases = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
+    shares = ready_shares(setup.model, setup.proxy_used, setup.dtype)
+    ready: Sequence[float] = ready_times(shares, phases[-1])
+    within: tuple[Transfer, ...] = ()
+    if setup.tensor:
+        one = Transfer(setup.tensor.nbytes(setup.dtype), 0.0, 0.0, activations.time_s, 1, activations.algorithm)
+        phases, within, ready = stalled(phases, setup.tensor, one, shares)
+    end = phases[-1].end_s
+    if isinstance(setup.packing, Caps):
+        return TimeLine(phases, in_order(buckets_of(setup), ready, cost, 0.0 if setup.overlapped else end), within)
+    tensors = _tensors(setup)
+    if not setup.overlapped:
+        ready = [end] * len(ready)
+    fused = fused_transfers(tensors, [ready[index] for index, _, _ in tensors], setup.packing, cost)
+    sent = tuple(Transfer(one.bucket.nbytes, *one[1:], tensors=len(one.bucket.gradients)) for one in fused)
+    return TimeLine(phases, sent, within)
+
+
+def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST, within: Costs | None = None) -> Outcome:
+    """The step on `ranks`. Raises CostError, MachineError where an all-reduce has no time.
+
+    `within`: what all-reduces in a tensor-parallel group cost; None: as all others.
+    """
+    known: dict[int, Choice] = {}
+    number = setup.data_ranks(ranks)
+
+    def cost(nbytes: int) -> float:
+        if nbytes not in known:
+            known[nbytes] = choose(costs, number, nbytes, algorithm)
+        return known[nbytes].time_s
+
+    tensor, activations = setup.tensor, NOTHING
+    if tensor:
+        activations = choose(within or costs, tensor.ranks, tensor.nbytes(setup.dtype), algorithm)
+    line = time_line(setup, cost, activations)
+    named = [one._replace(algorithm=known[one.nbytes].algorithm if number > 1 else "") for one in line.transfers]
+    frequent = sorted({one.algorithm for one in named}, key=[one.algorithm for one in named].count, reverse=True)
+    compute_alone_s = setup.compute_s * setup.accumulate
+    return Outcome(ranks, line._replace(transfers=tuple(named)), tuple(filter(None, frequent)), compute_alone_s)
+
+
+def variants(
+    setup: Setup, costs: Costs, ranks: int, caps_nbytes: Sequence[int], within: Costs | None = None
+) -> Iterable[Variant]:
+    """The step with each algorithm and each cap (of the fusion buffer with Horovod), the fastest choice first.
+
+    `within` as for `outcome`.
+    """
+    for algorithm in (FASTEST, *costs.algorithms) if len(costs.algorithms) > 1 else costs.algorithms:
+        for cap in caps_nbytes:
+            changed = setup._replace(packing=_with_cap(setup, cap))
+            line = _line_of(changed, costs, ranks, algorithm, within or costs)
+            buckets = len(line.transfers) if line else len(buckets_of(changed))
+            yield Variant(algorithm, cap, buckets, line.step_s if line else None)
+
+
+def _line_of(setup: Setup, costs: Costs, ranks: int, algorithm: str, within: Costs) -> TimeLine | None:
+    """None: the algorithm cannot run."""
+    nbytes, number, tensor = setup.model.nbytes(setup.dtype), setup.data_ranks(ranks), setup.tensor
+    if algorithm != FASTEST:
+        times_s = [costs.time_s(algorithm, number, nbytes)]
+        times_s += [within.time_s(algorithm, tensor.ranks, tensor.nbytes(setup.dtype))] if tensor else []
+        if None in times_s:
+            return None
+    return outcome(setup, costs, ranks, algorithm, within).time_line
+
+
+def _with_cap(setup: Setup, cap_nbytes: int) -> Caps | Fusion:
+    """The cap of all buckets but the first, which keeps its own unless one bucket holds all gradients."""
+    if isinstance(setup.packing, Fusion):
+        return setup.packing._replace(buffer_nbytes=cap_nbytes)
+    whole = cap_nbytes >= setup.model.nbytes(setup.dtype)
+    first = cap_nbytes if whole else min(setup.packing.limits[0], cap_nbytes)
+    return setup.packing._replace(cap_nbytes=cap_nbytes, first_nbytes=first)
+
+
+def tried_caps(setup: Setup) -> list[int]:
+    """The caps that `variants` is asked about: TRIED_CAPS below the length of all gradients, the step's own, all."""
+    whole = setup.model.nbytes(setup.dtype)
+    own = setup.packing.limits[1] if isinstance(setup.packing, Caps) else setup.packing.buffer_nbytes
+    tried = {max(1, int(cap * setup.model.scale)) for cap in TRIED_CAPS}
+    return sorted({cap for cap in (*tried, own) if cap < whole} | {whole})

@@ -1,0 +1,111 @@
+"""The gradients of a model: a tensor each, in the order in which the model registers its parameters."""
+
+from math import ceil, prod
+from typing import NamedTuple
+
+from ..runs.dtypes import DTYPES
+
+DEFAULT_DTYPE = "float32"
+
+
+class ModelError(ValueError):
+    """A model that is unknown, or shapes that are none, in words."""
+
+
+class Gradient(NamedTuple):
+    """The gradient of one parameter; `shape` () is a scalar."""
+
+    name: str
+    shape: tuple[int, ...]
+    flops: float = 0.0  # per sample, of the forward operations of its layer that are told apart by this tensor
+    dtype: str = ""  # empty: that of the step
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether it has rows and columns."""
+        return len(self.shape) > 1
+
+    @property
+    def elements(self) -> int:
+        """Its elements."""
+        return prod(self.shape)
+
+    def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
+        """Its length in a step of `dtype`."""
+        return self.elements * DTYPES[self.dtype or dtype]
+
+
+class Transformer(NamedTuple):
+    """Where the layers of a transformer are: each has two blocks, attention and a feed-forward network."""
+
+    hidden: int  # the width of its activations
+    tokens: int  # of a sequence
+    first: tuple[int, ...]  # the gradient of the first matrix of each block, by its index
+    last: tuple[int, ...]  # that of its last matrix
+
+
+class Model(NamedTuple):
+    """The gradients of a model, in the order of registration, which is taken for that of the forward pass.
+
+    `flops_without_gradient` (per sample, forward) are those whose backward pass comes before the first gradient: an
+    output layer that shares its weights with the embedding, whose gradient is ready last.
+    """
+
+    name: str
+    title: str
+    gradients: tuple[Gradient, ...]
+    sample: str = "a sample"  # what a batch counts
+    flops_without_gradient: float = 0.0
+    ready: tuple[int, ...] = ()  # indices in the order in which gradients become ready; empty: backwards
+    scale: float = 1.0
+    transformer: Transformer | None = None  # None: it is none
+
+    @property
+    def label(self) -> str:
+        """The title, with the scale of a model that was scaled."""
+        return self.title if self.scale == 1 else f"{self.title} scaled by {self.scale:.3g}"
+
+    @property
+    def parameters(self) -> int:
+        """The number of elements of all tensors."""
+        return sum(gradient.elements for gradient in self.gradients)
+
+    @property
+    def flops(self) -> float:
+        """Of a forward pass, per sample; 0: unknown."""
+        return self.flops_without_gradient + sum(gradient.flops for gradient in self.gradients)
+
+    @property
+    def ready_order(self) -> tuple[int, ...]:
+        """The indices of the gradients in the order in which the backward pass makes them."""
+        return self.ready or tuple(reversed(range(len(self.gradients))))
+
+    def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
+        """The length of all gradients in a step of `dtype`."""
+        return sum(gradient.nbytes(dtype) for gradient in self.gradients)
+
+    def scaled(self, scale: float) -> "Model":
+        """The model with tensors of `scale` times the elements, at least one each; shapes become flat."""
+        if scale == 1:
+            return self
+        shrunk = tuple(gradient._replace(shape=(ceil(gradient.elements * scale),)) for gradient in self.gradients)
+        return self._replace(gradients=shrunk, scale=self.scale * scale)
+
+    def divided(self, parts: int) -> "Model":
+        """What a rank holds and computes where `parts` ranks divide the matrices; vectors stay whole on each."""
+        of_a_rank = tuple(
+            gradient._replace(shape=(ceil(gradient.elements / parts),), flops=gradient.flops / parts)
+            if gradient.is_matrix
+            else gradient
+            for gradient in self.gradients
+        )
+        return self._replace(gradients=of_a_rank, flops_without_gradient=self.flops_without_gradient / parts)
+
+
+def transformer(model: Model, hidden: int, tokens: int, first: tuple[str, ...], last: tuple[str, ...]) -> Model:
+    """`model` with its blocks, which begin and end with the matrices whose names end so."""
+
+    def places(ends: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(index for index, gradient in enumerate(model.gradients) if gradient.name.endswith(ends))
+
+    return model._replace(transformer=Transformer(hidden, tokens, places(first), places(last)))

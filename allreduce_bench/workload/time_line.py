@@ -1,0 +1,138 @@
+"""The events of a step: when the gradients are ready, when their all-reduces run, and what of it the step waits for.
+
+The forward pass, then the backward pass, which makes one gradient after the other; an all-reduce begins when all of its
+gradients are there and the former one has ended, as on one stream. The share of the backward pass after which a
+gradient is ready is that of the floating-point operations until then, or that of the bytes: a proxy, which is named.
+Overlap is computation beside communication over communication (as HolisticTraceAnalysis defines it).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from .buckets import Bucket
+from .tensors import DEFAULT_DTYPE, Model
+
+FLOPS, BYTES = "flops", "bytes"  # the proxies
+FORWARD, BACKWARD, COMPUTE = "forward", "backward", "compute"  # kinds of phases
+BACKWARD_SHARE = 2 / 3  # of the computation: a backward pass has twice the operations of a forward pass
+
+
+class Phase(NamedTuple):
+    """A span of computation, seconds from the beginning of the step."""
+
+    kind: str  # FORWARD, BACKWARD or COMPUTE
+    start_s: float
+    end_s: float
+
+
+class Transfer(NamedTuple):
+    """An all-reduce of the step, seconds from its beginning."""
+
+    nbytes: int
+    ready_s: float
+    start_s: float
+    end_s: float
+    tensors: int = 1
+    algorithm: str = ""
+
+
+class TimeLine(NamedTuple):
+    """A step: its computation and its all-reduces, each in order.
+
+    `transfers` carry gradients; `tensor_transfers` are those of tensor parallelism, for which the computation stops.
+    """
+
+    phases: tuple[Phase, ...]
+    transfers: tuple[Transfer, ...]
+    tensor_transfers: tuple[Transfer, ...] = ()
+
+    @property
+    def step_s(self) -> float:
+        """From the beginning to the end of the last event."""
+        return max(event.end_s for events in self for event in events)
+
+    @property
+    def compute_s(self) -> float:
+        """All computation."""
+        return sum(phase.end_s - phase.start_s for phase in self.phases)
+
+    @property
+    def communication_s(self) -> float:
+        """All all-reduces of gradients."""
+        return sum(transfer.end_s - transfer.start_s for transfer in self.transfers)
+
+    @property
+    def tensor_s(self) -> float:
+        """All all-reduces of tensor parallelism; the step waits for each of them."""
+        return sum(transfer.end_s - transfer.start_s for transfer in self.tensor_transfers)
+
+    @property
+    def exposed_s(self) -> float:
+        """What the step takes longer than its computation."""
+        return max(0.0, self.step_s - self.compute_s)
+
+    @property
+    def data_exposed_s(self) -> float:
+        """What of it the step waits for gradients."""
+        return max(0.0, self.exposed_s - self.tensor_s)
+
+    @property
+    def overlapped_s(self) -> float:
+        """How long computation and communication run at the same time."""
+        spans = [(phase.start_s, phase.end_s) for phase in self.phases]
+        return sum(
+            max(0.0, min(transfer.end_s, end) - max(transfer.start_s, start))
+            for transfer in self.transfers
+            for start, end in spans
+        )
+
+    @property
+    def overlap_share(self) -> float | None:
+        """Of the communication; None: there is none."""
+        return self.overlapped_s / self.communication_s if self.communication_s else None
+
+
+def ready_shares(model: Model, proxy: str, dtype: str = DEFAULT_DTYPE) -> list[float]:
+    """For each gradient, by its index, the share of the backward pass after which it is ready."""
+    in_order = [model.gradients[index] for index in model.ready_order]
+    if proxy == FLOPS and model.flops:
+        done = [model.flops_without_gradient + part for part in accumulate(gradient.flops for gradient in in_order)]
+    else:
+        done = [float(part) for part in accumulate(gradient.nbytes(dtype) for gradient in in_order)]
+    shares = [0.0] * len(in_order)
+    for index, part in zip(model.ready_order, done):
+        shares[index] = min(1.0, part / done[-1]) if done[-1] else 1.0
+    return shares
+
+
+def phases_of(compute_s: float, backward_share: float = BACKWARD_SHARE, passes: int = 1) -> tuple[Phase, ...]:
+    """`passes` forward and backward passes of `compute_s` seconds together each."""
+    phases: list[Phase] = []
+    for number in range(passes):
+        begin, end = number * compute_s, (number + 1) * compute_s
+        turn = end - compute_s * backward_share
+        phases += [Phase(FORWARD, begin, turn), Phase(BACKWARD, turn, end)]
+    return tuple(phases)
+
+
+def ready_times(shares: Sequence[float], backward: Phase) -> list[float]:
+    """When each gradient is ready, from its share of the backward pass."""
+    return [backward.start_s + share * (backward.end_s - backward.start_s) for share in shares]
+
+
+def in_order(
+    buckets: Iterable[Bucket], ready_s: Sequence[float], cost: Callable[[int], float], earliest_s: float = 0.0
+) -> tuple[Transfer, ...]:
+    """The all-reduces of buckets, one after the other, each when its gradients are ready, none before `earliest_s`.
+
+    `ready_s` is that of each gradient, `cost(bytes)` the time of an all-reduce, seconds.
+    """
+    transfers: list[Transfer] = []
+    free_s = earliest_s
+    for bucket in buckets:
+        ready = max(ready_s[index] for index in bucket.gradients)
+        start = max(ready, free_s)
+        free_s = start + cost(bucket.nbytes)
+        transfers.append(Transfer(bucket.nbytes, ready, start, free_s, len(bucket.gradients)))
+    return tuple(transfers)

@@ -1,0 +1,98 @@
+"""`stragglers`: what it prints of each source, what it writes, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from made_arrivals import arrivals, write_steps
+from made_inspector import Job, write_job
+from made_runs import build_run
+
+from allreduce_bench.cli import main
+
+
+def run(*words, status=0):
+    result = CliRunner().invoke(main, ["stragglers", *map(str, words)])
+    assert result.exit_code == status, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def test_the_lines_of_a_monitor(tmp_path):
+    path = write_steps(tmp_path / "steps.jsonl", arrivals())
+    said = run(path).stdout
+    assert said.startswith(f"{path}\nrank  node") and "rank 5 on node n1 arrives last in 100 % of steps" in said
+
+
+def test_a_stall_that_the_monitor_noticed_is_no_warning(tmp_path):
+    path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
+    path.write_text(path.read_text() + '{"kind": "stall", "is_over": false}\n')
+    assert run(path).stderr.startswith("note: ") and "warning" not in run(path).stderr
+
+
+def test_status_1_only_where_it_is_wanted(tmp_path):
+    slow = write_steps(tmp_path / "slow.jsonl", arrivals(by=0.3))
+    run(slow)
+    run(slow, "--fail", status=1)
+    run(write_steps(tmp_path / "good.jsonl", arrivals(slow=None)), "--fail")
+
+
+def test_files_of_nccl_inspector_and_the_trace_of_them(tmp_path):
+    write_job(tmp_path / "job", Job(steps=40))
+    said = run(tmp_path / "job", "--trace", tmp_path / "t.csv")
+    assert "communicator 0xe62dedaa97644a (DP Group 0), 8 ranks, 40 calls" in said.stdout
+    assert "next: allreduce-bench run -n 8 --arrival" in said.stderr
+    assert len((tmp_path / "t.csv").read_text().splitlines()) == 1 + 39 * 8
+    assert "rank 5 arrives last" in run(tmp_path / "t.csv", "--step", "23.4ms").stdout
+
+
+def test_json_names_its_schema(tmp_path):
+    path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
+    content = run(path, "--format", "json").stdout
+    assert json.loads(content)["schema"] == "urn:allreduce-bench:stragglers:1"
+    (tmp_path / "s.json").write_text(content)
+    assert CliRunner().invoke(main, ["schema", "--check", str(tmp_path / "s.json")]).exit_code == 0
+
+
+@pytest.mark.parametrize("words", [(), ("--format", "json")])
+def test_a_plain_run_says_how_to_measure_it(tmp_path, words):
+    build_run(tmp_path / "run")
+    said = run(tmp_path / "run", *words, status=2).stderr
+    assert "nothing is known of who arrives late" in said and "--compute" in said and said.count("\n") == 1
+
+
+def test_bad_input_is_one_sentence(tmp_path):
+    write_job(tmp_path / "job", Job(steps=20))
+    write_job(tmp_path / "job" / "other", Job(steps=20, id="0xab"))
+    (tmp_path / "x.csv").write_text("step,rank,late_s\n0,0,1\n")
+    for words, said in {
+        (tmp_path / "job",): "choose one with --communicator 0x",
+        (tmp_path / "nothing",): "no such file",
+        (tmp_path / "x.csv",): "add --step",
+        (tmp_path / "x.csv", "--step", "0"): "--step must be above 0",
+    }.items():
+        result = run(*words, status=2)
+        assert said in result.stderr and result.stderr.strip().count("\n") == 0
+    two = [write_steps(tmp_path / f"{n}.jsonl", arrivals(steps=20)) for n in "ab"]
+    assert "--trace writes one source" in run(*two, "--trace", tmp_path / "t.csv", status=2).stderr
+
+
+def test_a_path_that_would_steer_a_terminal_does_not_in_the_title(tmp_path):
+    path = write_steps(tmp_path / "a\n\x1b[31mb.jsonl", arrivals(steps=40))
+    said = run(path).stdout
+    assert "a??[31mb.jsonl" in said and "\x1b" not in said
+
+
+def test_nothing_is_said_where_nobody_reads_on(tmp_path):
+    path = write_steps(tmp_path / "steps.jsonl", arrivals(steps=40))
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        command = [sys.executable, "-m", "allreduce_bench", "stragglers", path]
+        ended = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (1, "")

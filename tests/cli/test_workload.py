@@ -1,0 +1,204 @@
+"""`workload` as people type it: buckets, modelled steps, files, traces, figures, errors in one line."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from places import ROOT
+
+from allreduce_bench.cli import main
+from allreduce_bench.models.machine import bare_machine, write_machine
+
+LOGS = ROOT / "tests" / "data" / "logs"
+PRICES = ("--alpha", "20us", "--bandwidth", "10Gbit")
+STEP = ("resnet50", "--compute", "100ms", "-a", "ring,rabenseifner", *PRICES)
+
+
+def bench(*words: object) -> Result:
+    """Run the command line; what is no SystemExit is a bug and must not be hidden."""
+    result = CliRunner().invoke(main, ["workload", *map(str, words)])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def printed(*words: object) -> str:
+    result = bench(*words)
+    assert result.exit_code == 0 and not result.stderr, result.output
+    return result.stdout
+
+
+def refused(*words: object) -> str:
+    """The one line that a bad use of the program gets, at exit status 2."""
+    result = bench(*words)
+    assert result.exit_code == 2 and not result.stdout, result.output
+    assert re.fullmatch(r"error: [^\n]+\n", result.stderr), result.stderr
+    return result.stderr
+
+
+def facts(*words: object) -> dict:
+    return json.loads(printed(*words, "--format", "json"))
+
+
+def test_buckets_alone():
+    rows = printed("resnet50", "--buckets").splitlines()[3:]
+    assert [row.split()[1] for row in rows] == ["7.82", "30.04", "25.04", "25.32", "9.27"]
+    assert len(printed("ResNet-50", "--buckets", "--stage", "first").splitlines()) == 4
+    assert len(printed("resnet50", "--buckets", "--bucket-cap", "50M").splitlines()) == 5
+
+
+def test_a_step_on_several_numbers_of_ranks():
+    text = printed(*STEP, "-n", "2,4", "--batch", "32")
+    assert "ResNet-50 on 4 ranks with 10 Gbit/s: a step takes 156 ms" in text.splitlines()[-1]
+    assert "nothing was measured here" in text
+
+
+def test_options_change_the_step():
+    base = facts(*STEP, "-n", 8)["steps"][0]
+    assert facts(*STEP, "-n", 8, "--blocking")["steps"][0]["overlap_share"] == 0
+    assert facts(*STEP, "-n", 8, "--accumulate", 4)["steps"][0]["compute_s"] == pytest.approx(0.4)
+    assert facts(*STEP, "-n", 8, "--dtype", "bfloat16")["steps"][0]["exposed_s"] < base["exposed_s"] / 2
+    assert facts(*STEP, "-n", 8, "--ready-by", "bytes")["packing"]["ready_by"] == "bytes"
+    assert facts(*STEP, "-n", 8, "--framework", "horovod", "--fusion", "64M")["packing"]["buffer_nbytes"] == 64 << 20
+    assert facts(*STEP, "-n", 8, "--torch", "2.3", "--bucket-cap", "50M")["packing"]["first_cap_nbytes"] == 1 << 20
+    assert facts(*STEP, "-n", 8, "--gamma", "1ns")["steps"][0]["communication_s"] > base["communication_s"]
+
+
+def test_groups_have_tensor_parallel_all_reduces_beside_the_others():
+    gpt2 = ("gpt2", "--compute", "100ms", "-a", "ring", *PRICES, "--groups")
+    found = facts(*gpt2, "div:4", "-n", "8,16", "--batch", 2, "--sequence", 512)
+    assert found["tensor_parallel"]["nbytes"] == 2 * 512 * 768 * 4
+    assert [step["data_parallel_ranks"] for step in found["steps"]] == [2, 4]
+    assert [step["effective_batch"] for step in found["steps"]] == [4, 8]
+    assert facts(*gpt2, "2", "-n", 8)["tensor_parallel"]["ranks"] == 4
+    assert facts(*gpt2, "mod:4", "-n", 8)["tensor_parallel"]["ranks"] == 2
+    rate = ("gpt2", "--flop-rate", "10T", *PRICES, "-n", 8)
+    whole = facts(*rate)["steps"][0]["compute_s"]
+    assert facts(*rate, "--groups", "div:4")["steps"][0]["compute_s"] == pytest.approx(whole / 4)
+
+
+def test_groups_on_one_node_have_the_prices_within_it():
+    words = ("gpt2", "--compute", "1ms", "-a", "ring", *PRICES, "-n", 8, "--ranks-per-node", 4)
+    within = ("--alpha-within", "1us", "--bandwidth-within", "1000Gbit")
+    across = facts(*words, *within, "--groups", "mod:2")["steps"][0]
+    inside = facts(*words, *within, "--groups", "div:4")["steps"][0]
+    assert inside["tensor_parallel_s"] == pytest.approx(48 * 6 * (1e-6 + 1024 * 768 * 8e-12), rel=1e-3)
+    assert across["tensor_parallel_s"] > 20 * inside["tensor_parallel_s"]
+    assert across["communication_s"] < inside["communication_s"] / 20
+
+
+def test_a_log_needs_both_numbers_of_ranks():
+    words = ("gpt2", "--compute", "10ms", "--scale", "1/64", "--log", ROOT / "docs" / "example", "-a", "ring")
+    (step,) = facts(*words, "-n", 4, "--groups", "2")["steps"]
+    assert step["tensor_parallel_s"] > 0
+    assert "contains no all-reduce of 8 ranks" in refused(*words, "-n", 16, "--groups", "2")
+
+
+def test_a_scaled_model_keeps_its_number_of_buckets():
+    small = facts(*STEP, "-n", 2, "--scale", "1/64")
+    assert (small["model"]["scale"], len(small["buckets"])) == (1 / 64, 5)
+    assert small["title"] == "ResNet-50 scaled by 0.0156"
+
+
+def test_the_rate_of_operations_makes_the_time():
+    found = facts("resnet50", "--flop-rate", "15T", "--batch", 64, *PRICES, "-n", 2, "-a", "ring")
+    assert found["steps"][0]["compute_s"] == pytest.approx(3 * 8.178e9 * 64 / 15e12, rel=1e-3)
+
+
+def test_a_machine_file_and_prices_say_the_same(tmp_path):
+    write_machine(bare_machine(20e-6, 8e-10), tmp_path / "machine.json")
+    words = ("resnet50", "--compute", "100ms", "-n", 4, "-a", "ring")
+    by_file = facts(*words, "-m", tmp_path / "machine.json")["steps"]
+    assert by_file == facts(*words, *PRICES)["steps"]
+
+
+@pytest.mark.parametrize(
+    "log, ranks", [("osu_v5.6.2_stackhpc_csd3.txt", 2), ("nccl_cscs_alps_8xGH200_ofi_hook_good.txt", 8)]
+)
+def test_a_log_of_another_tool_answers(log, ranks):
+    found = facts("resnet50", "--compute", "100ms", "--log", LOGS / log, "-n", ranks)
+    (step,) = found["steps"]
+    assert step["ranks"] == ranks and step["algorithms"] == ["native"] and step["communication_s"] > 0
+    assert log in found["source"]
+
+
+def test_a_run_answers_for_the_ranks_that_it_has():
+    found = facts("resnet50", "--compute", "10ms", "--scale", "1/64", "--log", ROOT / "docs" / "example", "-a", "ring")
+    assert [step["ranks"] for step in found["steps"]] == [2, 3, 4]
+    assert "contains no all-reduce of 64 ranks; it has" in refused(
+        "resnet50", "--compute", "1ms", "--log", ROOT / "docs" / "example", "-n", 64
+    )
+
+
+def test_shapes_and_calls_of_ones_own(tmp_path):
+    shapes = tmp_path / "mine.csv"
+    shapes.write_text("name,shape\na,1024x1024\nb,1024\n")
+    assert "mine: 1,049,600 parameters in 2 tensors" in printed("--shapes", shapes, "--buckets")
+    found = facts("--shapes", shapes, "--compute", "10ms", *PRICES, "-n", 4)
+    assert found["packing"]["ready_by"] == "bytes"
+    calls = tmp_path / "calls.csv"
+    calls.write_text("size,dtype,gap\n4M,float32,10ms\n8,,5ms\n")
+    (step,) = facts("--calls", calls, *PRICES, "-n", 4)["steps"]
+    assert step["compute_s"] == pytest.approx(0.015) and len(step["transfers"]) == 2
+    assert "the calls and their gaps take" in printed("--calls", calls, *PRICES, "-n", 4)
+
+
+def test_a_trace_and_a_figure_are_written(tmp_path):
+    trace, figure = tmp_path / "step.json", tmp_path / "step.png"
+    printed(*STEP, "-n", "2,4", "-o", trace, "-o", figure)
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert sum(event["ph"] == "X" for event in events) == 2 * (2 + 5)
+    assert {event["args"]["name"] for event in events if event["name"] == "process_name"} == {
+        "ResNet-50, 2 ranks, modelled",
+        "ResNet-50, 4 ranks, modelled",
+    }
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("alexnet",), "unknown model 'alexnet'; known: resnet50, vgg16,"),
+        ((), "expected one of MODEL, --shapes FILE, --calls FILE, found none; models: resnet50"),
+        (("resnet50", "--shapes", "x"), "found model and shapes"),
+        (("resnet50",), "the time of the computation is missing; add --compute 100ms"),
+        (("resnet50", "--compute", "1ms", "--flop-rate", "1T"), "have the same meaning"),
+        (("resnet50", "--compute", "1ms"), "the cost of an all-reduce is missing"),
+        ((*STEP, "-m", "x.json"), "the cost of an all-reduce is unclear"),
+        (("resnet50", "--compute", "1ms", "--alpha", "1us"), "--alpha and --bandwidth: both are needed"),
+        (("resnet50", "--buckets", "--bucket-cap", "0"), "--bucket-cap 0: a bucket holds at least one element"),
+        (("resnet50", "--buckets", "--bucket-cap", "25"), "is the unit missing, as in 25M"),
+        (("resnet50", "--buckets", "--fusion", "64M"), "--fusion is not an option of --framework ddp"),
+        (("resnet50", "--buckets", "--framework", "horovod", "--torch", "2.3"), "--torch is not an option"),
+        (("resnet50", "--buckets", "--scale", "2"), "'2' is not a scale"),
+        (("resnet50", "--buckets", "--scale", "1/0"), "'1/0' is not a scale"),
+        (("resnet50", "--buckets", "--torch", "1.0"), "'1.0' is not a version"),
+        (("resnet50", "--buckets", "--flop-rate", "15"), "'15' is not a rate of operations"),
+        (("resnet50", "--buckets", "-o", "x.json"), "--buckets prints a table"),
+        ((*STEP, "-o", "x.csv"), "expected a name that ends in .json (trace) or .png (figure)"),
+        ((*STEP, "-n", "8", "--groups", "div:4"), "ResNet-50 is no transformer"),
+        (("gpt2", *STEP[1:], "--groups", "div:4"), "--groups: the number of ranks is missing"),
+        (("gpt2", *STEP[1:], "--groups", "div:4", "-n", "4"), "makes a single group of 4 ranks"),
+        (("gpt2", *STEP[1:], "--groups", "2", "-n", "4,8"), "groups have 2 to 4 ranks with these -n"),
+        (("gpt2", *STEP[1:], "--groups", "4x", "-n", "8"), "'4x' is not a grouping"),
+        (("gpt2", "--buckets", "--sequence", "2000"), "GPT-2 has 1024 positions"),
+        (("resnet50", "--buckets", "--sequence", "64"), "has no sequences"),
+        (("--shapes", "x.csv", "--buckets", "--groups", "2"), "a file of shapes does not tell its layers"),
+        (("--calls", "x.csv", *PRICES, "--groups", "2"), "--groups: recorded calls have their own"),
+        (("--shapes", "nowhere.csv", "--buckets"), "nowhere.csv: no such file or directory"),
+        (("--calls", "nowhere.csv", "--buckets"), "recorded calls have no buckets"),
+        (("--calls", "nowhere.csv", "--compute", "1ms", *PRICES), "--compute: recorded calls have their own"),
+        ((*STEP, "-a", "rung"), "unknown algorithm 'rung'"),
+    ],
+)
+def test_bad_use_gets_one_line(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(*words)
+    assert not [*Path(tmp_path).iterdir()]
+
+
+def test_what_is_no_machine_file_or_log_gets_one_line(tmp_path):
+    (tmp_path / "x.txt").write_text("no log\n")
+    assert "not JSON" in refused("resnet50", "--compute", "1ms", "-m", tmp_path / "x.txt")
+    assert "unknown log format" in refused("resnet50", "--compute", "1ms", "--log", tmp_path / "x.txt")

@@ -1,0 +1,53 @@
+"""Arrivals of every kind of source, told by content."""
+
+import pytest
+from made_arrivals import arrivals, write_steps
+from made_inspector import Job, write_job
+from made_logs import OSU, log
+from made_runs import build_run
+
+from allreduce_bench.importers import LogError
+from allreduce_bench.importers.arrival_sources import INSPECTOR, MONITOR, TRACE, sources_of
+from allreduce_bench.importers.arrival_trace import trace_text
+
+
+def test_files_of_one_job_are_one_source(tmp_path):
+    paths = write_job(tmp_path / "job", Job(ranks=2, steps=12, slow=1))
+    steps = write_steps(tmp_path / "s.jsonl", arrivals(steps=20))
+    found = sources_of([paths[0], steps, paths[1]])
+    assert [source.kind for source in found] == [INSPECTOR, MONITOR]
+    assert found[0].what.startswith("communicator 0xe62dedaa97644a (DP Group 0), 2 ranks")
+    (folder,) = sources_of([tmp_path / "job"], "DP Group 0")
+    assert folder.arrivals.ready_s.shape == (11, 2)
+
+
+def test_a_trace_needs_the_length_of_a_step(tmp_path):
+    path = log(tmp_path, trace_text(arrivals(steps=20)), "t.csv")
+    with pytest.raises(LogError, match="does not say how long a step takes; add --step"):
+        sources_of([path])
+    (source,) = sources_of([path], step_s=1.0)
+    assert source.kind == TRACE and source.arrivals.step_s.sum() == 20
+
+
+def test_starts_of_a_program_are_sources(tmp_path):
+    path = write_steps(tmp_path / "s.jsonl", arrivals(steps=20))
+    path.write_text(path.read_text() * 2)
+    assert [source.what for source in sources_of([path])] == ["start 1", "start 2"]
+
+
+def test_a_plain_run_has_none(tmp_path):
+    build_run(tmp_path / "run")
+    assert sources_of([tmp_path / "run"]) == []
+
+
+def test_anything_else_is_one_sentence(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for path, said in {
+        tmp_path / "empty": "no run and no files of NCCL Inspector; expected a run measured with --compute",
+        log(tmp_path, OSU): "line 1: unknown; expected a run measured",
+        tmp_path / "none.csv": "no such file",
+    }.items():
+        with pytest.raises(LogError, match=said):
+            sources_of([path])
+    with pytest.raises(LogError, match="--communicator chooses one of NCCL Inspector"):
+        sources_of([write_steps(tmp_path / "s.jsonl", arrivals(steps=20))], "0x1")

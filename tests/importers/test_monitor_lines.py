@@ -1,0 +1,116 @@
+"""The JSON lines of StepMonitor as arrivals."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from made_arrivals import arrivals, write_steps
+
+from allreduce_bench.importers import LogError, LogNote, LogWarning
+from allreduce_bench.importers.monitor_lines import recognises, sessions
+
+
+def read(path):
+    return sessions(path, path.read_text())
+
+
+def test_the_steps_are_those_that_were_written(tmp_path):
+    made = arrivals(steps=50)
+    (session,) = read(write_steps(tmp_path / "s.jsonl", made))
+    assert recognises((tmp_path / "s.jsonl").read_text())
+    assert np.allclose(session.ready_s, made.ready_s - made.ready_s.min(axis=1, keepdims=True))
+    assert np.allclose(session.step_s, made.step_s) and np.allclose(session.begin_s, made.begin_s)
+    assert (session.nodes, session.node_of, session.clock_error_s) == (made.nodes, made.node_of, 2e-6)
+
+
+def test_every_start_of_a_program_is_a_session_of_its_own(tmp_path):
+    text = write_steps(tmp_path / "s.jsonl", arrivals(steps=30)).read_text()
+    both = sessions(tmp_path / "s.jsonl", text + text)
+    assert [len(session.step_s) for session in both] == [30, 30]
+
+
+def test_a_block_that_is_missing_leaves_no_clock(tmp_path):
+    lines = write_steps(tmp_path / "s.jsonl", arrivals(steps=60)).read_text().splitlines()
+    with pytest.warns(LogWarning, match="line 3: step 40 where step 20 is expected"):
+        (session,) = sessions(tmp_path / "s.jsonl", "\n".join([lines[0], lines[1], lines[3]]))
+    assert len(session.step_s) == 40 and session.begin_s is None
+
+
+def test_steps_of_which_nothing_is_known_but_their_length(tmp_path):
+    path = write_steps(tmp_path / "s.jsonl", arrivals(steps=20))
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[1]["late_s"] = None
+    (session,) = sessions(path, "\n".join(map(json.dumps, lines)))
+    assert np.isnan(session.ready_s).all() and session.ready_s.shape == (20, 8)
+
+
+def test_a_stall_and_a_line_that_was_cut_off_are_named(tmp_path):
+    text = write_steps(tmp_path / "s.jsonl", arrivals(steps=40)).read_text()
+    with pytest.warns(LogNote, match="line 5: the monitor noticed that no step ended"):
+        sessions(tmp_path / "s.jsonl", text + '{"kind": "stall", "is_over": false}\n')
+    with pytest.warns(LogWarning, match="line 3: cut off"):
+        (session,) = sessions(tmp_path / "s.jsonl", "\n".join(text.splitlines()[:2]) + "\n" + text.splitlines()[2][:90])
+    assert len(session.step_s) == 20
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ranks": 0},
+        {"ranks": "many"},
+        {"node_of": [0]},
+        {"node_of": [9] * 8},
+        {"clock_error_s": -1},
+        {"node_of": [10**18] * 8},
+        {"ranks": 10**7},
+    ],
+)
+def test_a_start_that_cannot_be_is_one_sentence(tmp_path, change):
+    lines = write_steps(tmp_path / "s.jsonl", arrivals(steps=20)).read_text().splitlines()
+    with pytest.raises(LogError, match="line 1: .*expected a line of allreduce-bench-steps-1"):
+        sessions(tmp_path / "s.jsonl", "\n".join([json.dumps({**json.loads(lines[0]), **change}), *lines[1:]]))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_damage_anywhere_ends_in_steps_or_in_one_line(tmp_path):
+    text, dice = write_steps(tmp_path / "s.jsonl", arrivals(ranks=2, slow=1, steps=20)).read_text(), random.Random(3)
+    for _ in range(150):
+        place = dice.randrange(len(text))
+        other = text[:place] + dice.choice(["", "[", "}", '"', "9" * 400, "\n", "null", "x"]) + text[place + 2 :]
+        try:
+            assert sessions(tmp_path / "s.jsonl", other)
+        except LogError as error:
+            assert "\n" not in str(error)
+
+
+def test_two_jobs_in_one_file_are_read_apart(tmp_path):
+    files = [write_steps(tmp_path / f"{seed}.jsonl", arrivals(steps=40, seed=seed)) for seed in (1, 2)]
+    jobs = [
+        [{**json.loads(line), "job": f"a{number}"} for line in file.read_text().splitlines()]
+        for number, file in enumerate(files)
+    ]
+    text = "\n".join(json.dumps(line) for both in zip(*jobs) for line in both)
+    with pytest.warns(LogWarning, match="line 3: several jobs wrote into this file at once"):
+        mixed = sessions(tmp_path / "mixed.jsonl", text)
+    for session, file in zip(mixed, files):
+        assert np.array_equal(session.ready_s, read(file)[0].ready_s) and session.begin_s is not None
+    with pytest.warns(LogWarning, match="line 2: the start of its job is not in this file"):
+        sessions(tmp_path / "cut.jsonl", "\n".join(map(json.dumps, [jobs[0][0], jobs[1][1], *jobs[0][1:]])))
+
+
+@pytest.mark.parametrize(("name", "value"), [("late_s", -1.0), ("late_s", 1e7), ("step_s", 10**400), ("step_s", 1e300)])
+def test_times_that_cannot_be_are_one_sentence(tmp_path, name, value):
+    lines = [
+        json.loads(line) for line in write_steps(tmp_path / "s.jsonl", arrivals(steps=20)).read_text().splitlines()
+    ]
+    (lines[1][name] if name == "step_s" else lines[1][name][2])[4] = value
+    with pytest.raises(LogError, match="line 2: "):
+        sessions(tmp_path / "s.jsonl", "\n".join(map(json.dumps, lines)))
+
+
+def test_ranks_that_are_claimed_without_times_are_bounded(tmp_path):
+    head = {"kind": "start", "schema": "allreduce-bench-steps-1", "ranks": 10**6}
+    steps = {"kind": "steps", "first_step": 0, "step_s": [1.0] * 100, "late_s": None}
+    with pytest.raises(LogError, match="line 2: 1000000 ranks are claimed"):
+        sessions(tmp_path / "s.jsonl", f"{json.dumps(head)}\n{json.dumps(steps)}\n")

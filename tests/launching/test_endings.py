@@ -1,0 +1,20 @@
+"""Exit statuses in words, and as shells hand them on."""
+
+import pytest
+
+from allreduce_bench.launching.endings import how_it_ended, shell_status
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "handed_on"),
+    [
+        (3, "ended with status 3", 3),
+        (-9, "was killed by SIGKILL", 137),
+        (139, "was killed by SIGSEGV", 139),
+        (143, "was killed by SIGTERM", 143),
+        (255, "ended with status 255", 255),
+        (-300, "ended with status -300", 428),
+    ],
+)
+def test_signals_are_told_from_statuses(status, words, handed_on):
+    assert how_it_ended(status) == words and shell_status(status) == handed_on

@@ -1,0 +1,51 @@
+"""Programs of users under the watch: what is passed through, who is named, which status is handed on."""
+
+import re
+import subprocess
+import time
+
+import pytest
+from interpreters import in_turn, interpreters
+from measured_runs import with_package
+from places import RANK_PROGRAMS
+
+
+def executed(python, *words: object) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr of `exec` with these words."""
+    command = [str(python), "-m", "allreduce_bench", "exec", *map(str, words)]
+    result = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=120, check=False)
+    return result.returncode, result.stdout, result.stderr
+
+
+ENDINGS = {
+    "kill": (137, r"error: rank 1 on \S+ was killed by SIGKILL; the other ranks were ended$"),
+    "exit": (3, r"error: rank 1 on \S+ ended with status 3; the other ranks were ended$"),
+    "raise": (1, r"error: rank 1 on \S+ ended with status 1; the other ranks were ended$"),
+    "abort": (7, r"error: (rank 1 called MPI_Abort; it ended all ranks|the launcher .* of MPI_Abort)$"),
+}
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("how", ENDINGS)
+def test_the_rank_that_ends_badly_is_named_and_its_status_handed_on(python, how):
+    in_turn([*ENDINGS].index(how) // 2, python)
+    status, sentence = ENDINGS[how]
+    begun = time.monotonic()
+    found, _, err = executed(python, "-n", 3, "--", python, RANK_PROGRAMS / "ending_badly.py", how)
+    assert re.search(sentence, err.strip().splitlines()[-1]), err
+    assert found == status, err
+    assert ("nobody catches this" in err) == (how == "raise")
+    assert time.monotonic() - begun < 60, "the others were waited for"
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_all_output_and_words_are_passed_through(python):
+    status, out, err = executed(python, "-n", 3, "--", python, RANK_PROGRAMS / "ending_badly.py", "well", "--n", "a  b")
+    assert status == 0 and "error" not in err
+    said = re.findall(r"rank (\d) of 3 --n a  b", out.replace("\n", " ")) or out
+    assert sorted(re.sub(r"\s+", "", out)) == sorted("".join(f"rank{rank}of3--nab" for rank in range(3))), said
+
+
+def test_a_program_that_cannot_be_started_is_said():
+    status, _, err = executed(interpreters()[0], "-n", 1, "--", "/nonexistent/program")
+    assert status == 127 and "rank 0" in err and "cannot be started: /nonexistent/program: No such file" in err

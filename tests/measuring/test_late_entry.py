@@ -1,0 +1,113 @@
+"""Ranks that enter late: how late each is under each pattern, and that they are in real runs."""
+
+import mpi4py
+import numpy as np
+import pytest
+from interpreters import interpreters
+from measured_runs import bench, one_line_error
+
+mpi4py.rc.initialize = False
+from allreduce_bench.evaluation.arrivals import arrivals_of_run  # noqa: E402
+from allreduce_bench.evaluation.frames import stamps_of  # noqa: E402
+from allreduce_bench.runs.folder import RunFolder  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+QUICK = ["--launches", 1, "--iters", 6, "--warmups", 1, "--sizes", "1K", "--no-reference-times", "--sync", "barrier"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "size", "delays"),
+    [
+        ("one-late", 1, [2]),
+        ("one-late", 4, [0, 0, 0, 2]),
+        ("ramp", 1, [0]),
+        ("ramp", 5, [0, 0.5, 1, 1.5, 2]),
+        ("half-late", 2, [0, 2]),
+        ("half-late", 3, [0, 0, 2]),
+        ("half-late", 8, [0, 0, 0, 0, 2, 2, 2, 2]),
+    ],
+)
+def test_the_delays_of_a_pattern(pattern, size, delays):
+    from allreduce_bench.measuring.late_entry import pattern_delays_s
+
+    assert pattern_delays_s(pattern, 2.0, size, 1).tolist() == [delays]
+
+
+def test_random_delays_are_even_other_in_each_call_and_determined_by_the_seed():
+    from allreduce_bench.measuring.late_entry import DRAWN, pattern_delays_s
+
+    drawn = pattern_delays_s("random", 2.0, 8, 1)
+    assert drawn.shape == (DRAWN, 8) and 0 <= drawn.min() < 0.01 and 1.99 < drawn.max() <= 2
+    assert abs(drawn.mean(axis=0) - 1).max() < 0.1
+    assert abs(np.corrcoef(drawn, rowvar=False) - np.eye(8)).max() < 0.15
+    assert (drawn == pattern_delays_s("random", 2.0, 8, 1)).all()
+    assert (drawn != pattern_delays_s("random", 2.0, 8, 2)).any()
+
+
+def test_a_call_is_entered_when_the_delay_is_over_and_delays_begin_again():
+    from allreduce_bench.measuring.late_entry import LateEntry
+
+    class Sync:
+        def begin(self):
+            return True
+
+    clock = iter(range(10_000))
+    rows = LateEntry(np.array([0.0, 5e-4]), is_completion=True).timed(
+        lambda: lambda: None, Sync(), lambda: next(clock) * 1e-4, 4
+    )
+    entry, _, _, begin, ready = rows
+    assert (entry == ready).all()
+    late = ready - begin
+    assert (late[1::2] >= 5e-4 - 1e-9).all() and (late[::2] < 2e-4).all()
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_a_trace_and_a_pattern_are_replayed_and_their_time_is_the_completion(python, tmp_path):
+    trace = tmp_path / "steps.csv"
+    trace.write_text("step,rank,late_s\n0,0,0.004\n0,1,0\n0,2,0\n1,0,0\n1,1,0.003\n1,2,0\n")
+    words = ["-a", "ring", "--arrival", f"none,half-late,{trace}", "--late-by", "5ms"]
+    result = bench(python, "run", "-n", 3, *QUICK, *words, "-o", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
+    assert "least affected" in result.stdout and "half-late" in result.stdout
+    folder = RunFolder(tmp_path / "run")
+    marks = {mark["arrival"]: mark for mark in folder.marks()}
+    assert {name: mark["late_by_s"] for name, mark in marks.items()} == {
+        "": "",
+        "half-late": "0.005",
+        "steps.csv": "0.004",
+    }
+    delays = {name: np.subtract(*stamps_of(folder, mark)[1::-1]) for name, mark in marks.items()}
+    assert (delays["half-late"][:, 2] >= 0.005).all() and np.median(delays["half-late"][:, :2]) < 0.005
+    assert (delays["steps.csv"][::2, 0] >= 0.004).all() and (delays["steps.csv"][1::2, 1] >= 0.003).all()
+    assert {each.cell["arrival"] for each in arrivals_of_run(folder)} == {*marks}
+    for row in folder.repetitions():
+        assert row["time_definition"] == ("barrier_completion" if row["arrival"] else "barrier_max_local")
+        assert not row["arrival"] or row["time_s"] == row["completion_s"]
+    _, _, entry, exit = stamps_of(folder, marks["half-late"])
+    rows = [row for row in folder.repetitions() if row["arrival"] == "half-late"]
+    after_the_last = exit.max(axis=1) - entry.max(axis=1)  # without the wait for it
+    assert [float(row["time_s"]) for row in rows] == pytest.approx(after_the_last.tolist())
+    assert [int(row["slowest_rank"]) for row in rows] == exit.argmax(axis=1).tolist()
+    again = bench(python, "run", "--resume", "-o", tmp_path / "run")
+    assert again.returncode == 0 and "cell 1" not in again.stderr, again.stderr  # nothing is measured again
+
+
+@pytest.mark.parametrize("python", interpreters()[:1])
+def test_a_multiple_of_the_library_s_time_and_a_single_rank_that_waits_for_nobody(python, tmp_path):
+    words = ["-a", "native", "--arrival", "random", "--late-by", "2x"]
+    result = bench(python, "run", "-n", "1,2", *QUICK, *words, "-o", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
+    marks = {(mark["ranks"], mark["arrival"]): mark for mark in RunFolder(tmp_path / "run").marks()}
+    assert marks["1", "random"]["state"] == "skipped" and "waits for nobody" in marks["1", "random"]["reason"]
+    assert float(marks["2", "random"]["late_by_s"]) > 0 and marks["2", "random"]["state"] == "done"
+
+
+@pytest.mark.parametrize("python", interpreters()[:1])
+def test_a_trace_of_other_ranks_and_long_delays_are_one_line(python, tmp_path):
+    trace = tmp_path / "steps.csv"
+    trace.write_text("step,rank,late_s\n0,0,20\n0,1,0\n")
+    run = ["run", *QUICK, "-a", "ring", "-o", tmp_path / "run", "--arrival"]
+    assert "a trace of 2 ranks, expected 4" in one_line_error(bench(python, *run, trace, "-n", "2,4"))
+    for words in ([trace, "-n", 2], ["ramp", "--late-by", "20s", "-n", 2]):
+        assert "--timeout of 15 s" in one_line_error(bench(python, *run, *words, "--timeout", "15s"))
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,92 @@
+"""Measured steps, over MPI: every way to overlap, every kind of computation, right averages, times that add up."""
+
+import json
+import subprocess
+
+import pytest
+from interpreters import in_turn, interpreters
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+ONE_PASS = [("forward", 0.01), ("backward", 0.02)]  # of two, whose second one has the all-reduces
+ACTIONS = [*ONE_PASS, ("forward", 0.01)]
+for gap_s in (0.01, 0.01, 0.02):
+    ACTIONS += [("backward", gap_s), ("bucket", 0.0)]
+REQUEST = {"counts": [1000, 50_000, 7], "actions": ACTIONS, "steps": 2}
+IN_GROUPS = [("forward", 0.005), ("tensor", 0), ("backward", 0.01), ("bucket", 0), ("tensor", 0), ("bucket", 0)]
+COMMAND = (
+    "import json, sys; from allreduce_bench.launching.find import find_launcher, mpirun_command;"
+    "from allreduce_bench.runs.start import UNASKED; program = [sys.executable, '-m', "
+    "'allreduce_bench.measuring.training_step', sys.argv[1]];"
+    "print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[2]), UNASKED, program)))"
+)
+CASES = [
+    ("native", "native", "thread", "sleep", "float32"),
+    ("native", "native", "iallreduce", "sleep", "float64"),
+    ("ring", "sendrecv", "blocking", "matmul", "float16"),
+    ("ring", "pipelined", "thread", "spin", "float32"),
+]
+GROUPS = [("ring", "sendrecv", "thread"), ("native", "native", "iallreduce")]
+COMPILED = [("ring", "compiled-pipelined", "thread"), ("native", "compiled", "blocking")]
+over_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+
+
+def measured(python, ranks: int = 2, **more) -> dict:
+    words = json.dumps({**REQUEST, **more})
+    command = json.loads(
+        subprocess.run([python, "-c", COMMAND, words, str(ranks)], capture_output=True, check=True).stdout
+    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+@over_mpi
+def test_a_step_is_measured_with_and_without_all_reduces(python, case):
+    in_turn(case, python)
+    names = ("algorithm", "executor", "overlap", "work", "dtype")
+    found = measured(python, **dict(zip(names, CASES[case])))
+    assert len(found["steps"]) == len(found["compute_alone_s"]) == 2
+    assert all(len(times) == 3 and min(times) > 0 for times in found["alone_s"])
+    for step in found["steps"]:
+        ends = [end for _, _, end in step["transfers"]]
+        assert ends == sorted(ends) and step["step_s"] >= ends[-1]
+        for (ready, start, end), (_, _, computed) in zip(step["transfers"], step["phases"][3:]):
+            assert computed <= ready <= start <= end
+        if CASES[case][2] == "blocking":
+            assert step["transfers"][0][1] >= step["phases"][-1][2]
+        if CASES[case][3] == "sleep":
+            assert step["compute_s"] >= 0.08
+            assert [kind for kind, _, _ in step["phases"]][:3] == ["forward", "backward", "forward"]
+        assert step["stalls"] == []
+
+
+@pytest.mark.parametrize("case", range(len(GROUPS)))
+@over_mpi
+def test_ranks_of_a_group_add_activations_while_gradients_are_averaged(python, case):
+    in_turn(case, python)
+    names = dict(zip(("algorithm", "executor", "overlap"), GROUPS[case]))
+    own = {"groups": ("div:2", "mod:2")[case % 2], "tensor_count": 5000, "counts": [2000, 300]}
+    found = measured(python, 4, work="sleep", actions=IN_GROUPS, **own, **names)
+    assert [len(times) for times in found["tensor_alone_s"]] == [2, 2] and min(map(min, found["tensor_alone_s"])) > 0
+    for step in found["steps"]:
+        (_, _, forward), (_, backward, end) = step["phases"]
+        (first, first_end), (second, second_end) = step["stalls"]
+        assert forward <= first <= first_end <= backward < end <= second <= second_end <= step["step_s"]
+        (ready, *_), (later, *_) = step["transfers"]
+        assert end <= ready <= second and later >= second_end
+
+
+@pytest.mark.parametrize("case", range(len(COMPILED)))
+@over_mpi
+def test_compiled_code_takes_the_steps(python, case):
+    in_turn(case, python)
+    names = dict(zip(("algorithm", "executor", "overlap"), COMPILED[case]))
+    found = measured(python, work="sleep", **names)
+    assert len(found["steps"]) == 2 and min(map(min, found["alone_s"])) > 0, found
+
+
+@pytest.mark.parametrize("python", interpreters()[:1], ids=lambda path: path.parent.parent.name)
+def test_what_an_mpi_cannot_do_is_said(python):
+    found = measured(python, dtype="bfloat16", algorithm="native", executor="native")
+    assert "bfloat16" in found["refused"]

@@ -1,0 +1,46 @@
+"""`Allreduce` as programs call it, over real MPI: exact, settled alike on all ranks, refused in one sentence."""
+
+import re
+
+import pytest
+from interpreters import FULL, in_turn, interpreters
+from rank_programs import mpirun
+
+import allreduce_bench
+
+RANKS = [1, 2, 3, 4, 5, 8]
+
+
+def says_that_all_is_well(python, ranks: int, part: str) -> None:
+    status, words = mpirun(python, ranks, "called_allreduce.py", part)
+    number = re.search(rf"^{part}: (\d+) checks, 0 failed$", words, re.MULTILINE)
+    assert status == 0 and number and int(number[1]) > 10, words
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("ranks", RANKS)
+def test_results_are_exact(python, ranks):
+    in_turn(RANKS.index(ranks), python)
+    says_that_all_is_well(python, ranks, "exact")
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("ranks", RANKS if FULL else [3, 8])
+def test_all_ranks_settle_on_the_fastest_and_leave_it_when_it_is_no_longer(python, ranks):
+    in_turn(RANKS.index(ranks), python)
+    says_that_all_is_well(python, ranks, "choosing")
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("ranks", RANKS if FULL else [1, 2, 3])
+def test_what_is_wrong_is_said_in_one_sentence(python, ranks):
+    in_turn(ranks, python)
+    says_that_all_is_well(python, ranks, "refusing")
+
+
+def test_the_package_offers_it_and_nothing_unknown():
+    from allreduce_bench.programs.allreduce import Allreduce
+
+    assert allreduce_bench.Allreduce is Allreduce
+    with pytest.raises(AttributeError, match="no attribute 'Allgather'"):
+        allreduce_bench.Allgather  # noqa: B018

@@ -1,0 +1,37 @@
+"""Arguments of StepMonitor that have no meaning are one sentence, and paths are absolute."""
+
+from pathlib import Path
+
+import pytest
+
+from allreduce_bench.programs.arguments import checked_duration, checked_every, checked_function, checked_path
+from allreduce_bench.programs.step_monitor import StepMonitor
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"every": 0}, "every is 0; expected a number of steps from 1"),
+        ({"every": 2.5}, "every is 2.5"),
+        ({"every": True}, "every is True"),
+        ({"stall_after": "soon"}, "'soon' is not a duration"),
+        ({"stall_after": 0}, "stall_after is 0; expected more than 0 s"),
+        ({"stall_after": float("nan")}, "stall_after is nan"),
+        ({"stall_after": True}, "stall_after is True"),
+        ({"textfile": "metrics.txt"}, "must end in .prom"),
+        ({"textfile": ".prom"}, "has no name before .prom; expected one, such as steps.prom"),
+        ({"textfile": ""}, "textfile is ''; expected the name of a file"),
+        ({"log": ""}, "log is ''; expected the name of a file"),
+        ({"on_alert": 5}, "on_alert is 5; expected a function"),
+    ],
+)
+def test_arguments_without_a_meaning_are_refused(arguments, words):
+    with pytest.raises((ValueError, TypeError), match=words) as refused:
+        StepMonitor(**arguments)
+    assert "\n" not in str(refused.value)
+
+
+def test_arguments_with_a_meaning_are_kept():
+    assert [checked_every(None), checked_every(5)] == [None, 5] and checked_function(print) is print
+    assert [checked_duration(None), checked_duration("90s"), checked_duration(2)] == [None, 90.0, 2.0]
+    assert checked_path("log", None) is None and checked_path("log", "a.jsonl") == Path.cwd() / "a.jsonl"

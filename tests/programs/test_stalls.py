@@ -1,0 +1,27 @@
+"""Whom the others wait for, from what the ranks answer."""
+
+from allreduce_bench.programs.stalls import State, stall_of
+
+
+def answers(*places: tuple[int, bool] | None, says_ready: bool = True) -> dict[int, State]:
+    return {rank: State(*place, says_ready, 60.0) for rank, place in enumerate(places) if place}
+
+
+def test_the_rank_that_is_not_ready_is_behind():
+    stall = stall_of(answers((7, True), (7, True), (7, False)), 3, {1, 2})
+    assert stall.behind == (2,) and stall.step == 7 and stall.stall_s == 60 and not stall.silent and not stall.unreached
+
+
+def test_a_rank_that_has_not_ended_the_step_of_the_others_is_behind():
+    assert stall_of(answers((8, False), (7, True), (8, True)), 3, {1, 2}).behind == (0, 1)
+
+
+def test_silent_ranks_and_those_that_never_answered_are_told_apart():
+    stall = stall_of(answers((7, True), None, (7, True), None), 4, {1, 2})
+    assert stall.silent == (1,) and stall.unreached == (3,) and stall.behind == () and stall.all_ready
+
+
+def test_nobody_is_behind_where_all_stand_at_the_same_place():
+    assert stall_of(answers((7, False), (7, False)), 2, {1}).behind == ()
+    assert not stall_of(answers((7, False), (7, False)), 2, {1}).all_ready
+    assert not stall_of(answers((7, False), (7, False), says_ready=False), 2, {1}).says_ready

@@ -1,0 +1,247 @@
+"""StepMonitor as programs use it: misuse without MPI, slowed and stalled ranks over MPI, what it loads."""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from interpreters import in_turn, interpreters
+from measured_runs import with_package
+from places import ROOT
+from rank_programs import mpirun
+from shown_commands import blocks
+
+import allreduce_bench
+from allreduce_bench.programs import step_monitor
+from allreduce_bench.programs.step_monitor import StepMonitor
+from allreduce_bench.programs.transport import StepMonitorError
+
+RANKS = (1, 2, 3, 4, 5, 8)
+
+
+class Alone:
+    """The transport of a program of one rank."""
+
+    rank, size, usable = 0, 1, True
+
+    def exchange(self, value):
+        return [value]
+
+    def gather(self, row):
+        class Done:
+            def is_done(self):
+                return True
+
+            def rows(self):
+                return row[None]
+
+        return Done()
+
+    def is_usable(self):
+        return self.usable
+
+    def free(self):
+        self.usable = False
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    transport = Alone()
+    monkeypatch.setattr(step_monitor, "transport_of", lambda comm: transport)
+    return transport
+
+
+def test_it_is_offered_by_the_package():
+    assert allreduce_bench.StepMonitor is StepMonitor
+    with pytest.raises(AttributeError, match="no attribute 'StepMonitors'"):
+        allreduce_bench.StepMonitors  # noqa: B018
+
+
+def test_calls_without_a_meaning_are_one_sentence(alone, capfd):
+    step = StepMonitor(every=2)
+    with pytest.raises(StepMonitorError, match="inside of its `with` only"):
+        step()
+    with step:
+        step.ready()
+        step.ready()
+        step.ready()
+        assert capfd.readouterr().err.count("step 0: rank 0 called ready() twice; the last call") == 1
+        step()
+        with pytest.raises(StepMonitorError, match=r"step 1: step\(\) came without ready\(\)"):
+            step()
+    with pytest.raises(StepMonitorError, match="has ended"):
+        step.ready()
+    with pytest.raises(StepMonitorError, match="entered once"), step:
+        pass
+    alone.usable = True
+    with StepMonitor(every=2) as step:
+        step()
+        with pytest.raises(StepMonitorError, match="not in earlier steps"):
+            step.ready()
+        alone.usable = False
+        with pytest.raises(StepMonitorError, match="was freed"):
+            step()
+
+
+def test_a_program_of_one_rank_has_the_times_of_its_steps(alone, tmp_path, capfd):
+    with StepMonitor(every=3, log=tmp_path / "steps.jsonl", textfile=tmp_path / "a.prom") as step:
+        for _ in range(7):
+            step()
+    lines = read(tmp_path / "steps.jsonl")
+    assert [line["kind"] for line in lines] == ["start", "steps", "steps", "steps", "end"]
+    assert [len(line["step_s"]) for line in lines[1:4]] == [3, 3, 1] and lines[-1]["steps"] == 7
+    assert all(line["late_s"] is None for line in lines[1:4]) and not capfd.readouterr().err
+    assert "allreduce_bench_steps_total 7\n" in (tmp_path / "a.prom").read_text()
+    assert [path.name for path in tmp_path.glob("*prom*")] == ["a.prom"]
+
+
+def test_files_stay_where_they_are_when_the_program_goes_elsewhere(alone, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with StepMonitor(every=1, log="steps.jsonl", textfile="a.prom") as step:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        step()
+    assert {path.name for path in tmp_path.iterdir()} == {"elsewhere", "steps.jsonl", "a.prom"}
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_two_threads_that_end_a_step_at_once_are_refused(alone, monkeypatch):
+    with StepMonitor(every=1) as step:
+        refused = []
+
+        def meanwhile():
+            with pytest.raises(StepMonitorError, match="two threads at once"):
+                step()
+            refused.append(True)
+
+        def slow_exchange():
+            thread = threading.Thread(target=meanwhile)
+            thread.start()
+            thread.join()
+
+        monkeypatch.setattr(step, "_exchange", slow_exchange)
+        step()
+    assert refused
+
+
+def test_blocks_grow_until_they_take_a_second(alone, tmp_path):
+    with StepMonitor(log=tmp_path / "steps.jsonl") as step:
+        for _ in range(250):
+            step()
+    sizes = [len(line["step_s"]) for line in read(tmp_path / "steps.jsonl") if line["kind"] == "steps"]
+    assert sizes[:3] == [10, 10, 100] and sum(sizes) == 250
+
+
+def test_files_that_cannot_be_written_are_told_once(alone, tmp_path, capfd):
+    with StepMonitor(every=1, log=tmp_path / "no" / "steps.jsonl", textfile=tmp_path / "no" / "a.prom") as step:
+        for _ in range(7):
+            step()
+    told = capfd.readouterr().err.splitlines()
+    assert len(told) == 2 and all("No such file or directory; the program goes on without" in line for line in told)
+
+
+def test_an_exception_is_kept_and_nothing_is_asked_of_other_ranks(alone, tmp_path, monkeypatch):
+    with pytest.raises(ArithmeticError), StepMonitor(every=5, log=tmp_path / "steps.jsonl") as step:
+        step()
+        monkeypatch.setattr(alone, "gather", None)
+        raise ArithmeticError
+    assert alone.usable
+    assert read(tmp_path / "steps.jsonl")[-1] | {"time": "", "job": ""} == {
+        "job": "",
+        "kind": "end",
+        "steps": 0,
+        "complete": False,
+        "raised": "ArithmeticError",
+        "time": "",
+    }
+
+
+def test_it_loads_nothing_that_measures_starts_or_reports():
+    program = "import sys; from allreduce_bench import StepMonitor; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    loaded = set(subprocess.check_output(command, text=True, env=with_package()).split())
+    assert "allreduce_bench.programs.watchdog" in loaded
+    heavy = {"pandas", "rich", "scipy", "matplotlib", "click", "jinja2", "torch", "mpi4py"}
+    assert not heavy & {name.partition(".")[0] for name in loaded}
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("allreduce_bench.")}
+    assert rooms <= {"programs", "lateness", "units"}, rooms
+
+
+def read(path) -> list[dict]:
+    """The lines of a log, whole ones."""
+    text = path.read_text()
+    assert text.endswith("\n")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+
+
+@pytest.fixture(params=dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
+def python(request):
+    return request.param
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", RANKS)
+def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
+    in_turn(RANKS.index(ranks), python)
+    log, textfile = tmp_path / "steps.jsonl", tmp_path / "allreduce_bench.prom"
+    limit = ["--every", "10", "--until-alert"] if ranks > 1 else ["--every", "10", "--steps", "23"]
+    files = ["--lines", str(log), "--textfile", str(textfile)]
+    status, words = mpirun(python, ranks, "watched_steps.py", "slow", *limit, *files)
+    assert status == 0, words
+    found = re.findall(r"^rank \d+ after (\d+) steps: (.*)$", words, re.MULTILINE)
+    assert len(found) == ranks and len({*found}) == 1, words
+    steps, alerts = int(found[0][0]), json.loads(found[0][1])
+    lines = read(log)
+    assert lines[0]["kind"] == "start" and lines[0]["schema"] == "allreduce-bench-steps-1"
+    assert lines[0]["ranks"] == len(lines[0]["node_of"]) == ranks and len(lines[0]["nodes"]) == 1
+    blocks = [line for line in lines if line["kind"] == "steps"]
+    assert [block["first_step"] for block in blocks] == [*range(0, steps, 10)]
+    assert all(np.shape(block["late_s"]) == (ranks, len(block["step_s"])) for block in blocks)
+    assert all(np.min(block["late_s"], axis=0).max() == 0 for block in blocks)
+    end = {"kind": "end", "steps": steps, "complete": True, "raised": None, "time": 0}
+    assert lines[-1] | {"time": 0} == end
+    assert f"allreduce_bench_steps_total {steps}\n" in textfile.read_text()
+    if ranks > 1:  # the last rank sleeps 10 ms longer
+        late_s = np.median(np.concatenate([block["late_s"] for block in blocks], axis=1), axis=1)
+        assert late_s.argmax() == ranks - 1 and late_s[-1] > 0.005
+        assert ["slow", ranks - 1] in alerts
+        said = rf"^StepMonitor: step \d+: rank {ranks - 1} is \d+ % slower than the others"
+        assert len(re.findall(said, words, re.MULTILINE)) == 1
+
+
+@needs_mpi
+def test_stalls_are_named_and_misuse_and_ranks_that_leave_hang_nobody(python, tmp_path):
+    log = tmp_path / "steps.jsonl"
+    scenarios = ("stall", "stop", "without", "different", "freed", "leave")
+    status, words = mpirun(python, 3, "watched_steps.py", *scenarios, "--lines", str(log))
+    assert status == 0, words
+    said = {name: lines for name, lines in re.findall(r"^== (\w+)\n((?:StepMonitor: .*\n)*)", words, re.MULTILINE)}
+    in_step_7 = r"StepMonitor: no step has ended for \d+ s, step 7 is in progress: rank 2"
+    over = r"StepMonitor: step 7 has ended after \d+ s: the stall is over\n"
+    assert re.fullmatch(rf"{in_step_7} is not ready\n{over}", said["stall"]), words
+    assert re.match(rf"{in_step_7} does not answer \(stopped, ended, or busy .*\n", said["stop"]), words
+    assert "rank 0 does not ask" not in words
+    assert said["without"].count("StepMonitor: ") == said["without"].count("no rank calls ready()") == 1
+    assert said["different"] == "" and "the last steps are not known" in said["leave"]
+    first, last = (line for line in read(log) if line["kind"] == "stall")
+    assert first["behind"] == last["behind"] == [2] and first["step"] == last["step"] == 7
+    assert not first["is_over"] and last["is_over"] and last["stall_s"] > first["stall_s"]
+    assert not read(log)[-1]["complete"]
+
+
+@needs_mpi
+def test_the_example_of_the_page_runs_and_names_the_rank(python, tmp_path, monkeypatch):
+    in_turn(0, python)
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "step-monitor.md").read_text()
+    (program,) = [block for block in blocks(text) if block.startswith("# steps.py")]
+    (tmp_path / "steps.py").write_text(program.replace("range(300)", "range(600)"))  # the machine may be busy
+    status, words = mpirun(python, 4, str(tmp_path / "steps.py"))
+    assert status == 0 and re.search(r"^StepMonitor: step \d+: rank 1 is \d+ % slower", words, re.MULTILINE), words
+    assert {path.name for path in tmp_path.iterdir()} == {"steps.py", "steps.jsonl", "allreduce_bench.prom"}

@@ -1,0 +1,64 @@
+"""The communication hook: gradients as Gloo's DDP gives them, overlapped, and refused where they would be wrong."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from interpreters import FULL, interpreters
+from measured_runs import with_package
+from places import RANK_PROGRAMS, ROOT
+from rank_programs import mpirun
+
+WITH_TORCH = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/torch"))]
+needs_torch = pytest.mark.skipif(not WITH_TORCH, reason="no interpreter here has an MPI and torch")
+
+
+@pytest.fixture(params=WITH_TORCH, ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+@needs_torch
+@pytest.mark.parametrize(("ranks", "parts"), [(2, "same,overlap"), (4, "same"), (3, "order")])
+def test_gradients_are_those_of_gloo_and_buckets_overlap(python, ranks, parts):
+    if not FULL and ranks != 2:
+        pytest.skip("torch starts slowly; ALLREDUCE_BENCH_FULL=1 has all")
+    status, words = mpirun(python, ranks, "hooked_ddp.py", parts)
+    assert status == 0 and re.search(rf"^{parts}: [1-9]\d* checks, 0 failed$", words, re.MULTILINE), words
+
+
+def executed(python: Path, *words: object) -> subprocess.CompletedProcess:
+    command = [str(python), "-m", "allreduce_bench", "exec", "-n", "2", "--", str(python), *map(str, words)]
+    return subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=240, check=False)
+
+
+@needs_torch
+def test_the_example_learns(python):
+    result = executed(python, ROOT / "docs" / "train_with_hook.py")
+    assert result.returncode == 0 and result.stdout == "slope 3.00, intercept 1.00\n", result.stdout + result.stderr
+
+
+@needs_torch
+@pytest.mark.skipif(not FULL, reason="torch starts slowly; launching/test_own_program.py has the same without torch")
+def test_a_process_that_fails_ends_the_others(python):
+    result = executed(python, RANK_PROGRAMS / "hooked_ddp.py", "dies")
+    last = result.stderr.strip().splitlines()[-1]
+    assert result.returncode == 1 and re.search(r"^error: rank 1 on \S+ ended with status 1; the other", last)
+
+
+@needs_torch
+def test_torchrun_is_refused(python):
+    torchrun = [str(python), "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29871"]
+    command = [*torchrun, str(RANK_PROGRAMS / "hooked_ddp.py"), "torchrun"]
+    result = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=240, check=False)
+    assert result.returncode and "torch has 2 processes, but MPI has 1 process: start the program" in result.stderr
+
+
+def test_without_torch_it_says_so_in_one_sentence(monkeypatch):
+    pytest.importorskip("mpi4py.MPI", exc_type=ImportError)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "allreduce_bench.programs.torch_hook", raising=False)
+    with pytest.raises(ImportError, match="the hook needs PyTorch .*; install it: pip install torch$"):
+        import allreduce_bench.programs.torch_hook  # noqa: F401

@@ -1,0 +1,67 @@
+"""StepMonitor in a job of torchrun: Gloo processes, one slowed rank named, the stall named; groups of no use."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from measured_runs import with_package
+from places import RANK_PROGRAMS, ROOT
+from shown_commands import blocks
+
+from allreduce_bench.programs.torch_transport import TorchTransport
+from allreduce_bench.programs.transport import StepMonitorError
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+
+
+def torchrun(processes: int, *program: str) -> subprocess.CompletedProcess:
+    """A job of so many processes on this machine."""
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    return subprocess.run(
+        [*start, *program], capture_output=True, text=True, timeout=180, check=False, env=with_package()
+    )
+
+
+@needs_torch
+def test_the_slowed_rank_and_the_stall_are_named_in_a_job_of_torchrun(tmp_path):
+    log = tmp_path / "steps.jsonl"
+    program = [
+        str(RANK_PROGRAMS / "watched_steps.py"),
+        "--torch",
+        "slow",
+        "stall",
+        "--until-alert",
+        "--lines",
+        str(log),
+    ]
+    result = torchrun(4, *program)
+    assert result.returncode == 0, result.stderr
+    told = re.findall(r"^rank \d after \d+ steps: (.*)$", result.stdout, re.MULTILINE)
+    assert len(told) == 4 and len({*told}) == 1 and ["slow", 3] in json.loads(told[0])
+    assert re.search(r"^StepMonitor: step \d+: rank 3 is \d+ % slower than the others", result.stderr, re.MULTILINE)
+    assert re.search(r"step 7 is in progress: rank 3 is not ready$", result.stderr, re.MULTILINE), result.stderr
+    assert "the stall is over" in result.stderr
+    kinds = [json.loads(line)["kind"] for line in log.read_text().splitlines()]
+    assert kinds.count("start") == kinds.count("end") == 2 and kinds.count("stall") == 2
+
+
+@needs_torch
+def test_the_example_of_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "step-monitor.md").read_text()
+    (program,) = [block for block in blocks(text) if block.startswith("# train.py")]
+    (tmp_path / "train.py").write_text(program)
+    result = torchrun(2, str(tmp_path / "train.py"))
+    assert result.returncode == 0, result.stderr
+    lines = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
+    assert lines[-1]["steps"] == 150 and lines[-1]["complete"]
+    assert all(None not in line["late_s"][0] for line in lines if line["kind"] == "steps")
+
+
+def test_without_torch_a_communicator_is_asked_for(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(StepMonitorError, match=r"torch is not installed; .* StepMonitor\(MPI.COMM_WORLD\)"):
+        TorchTransport()

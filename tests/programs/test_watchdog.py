@@ -1,0 +1,115 @@
+"""The threads of several ranks in one process: hellos, questions, answers, and who speaks where nobody asks."""
+
+from collections.abc import Callable
+from math import inf
+from time import monotonic, sleep
+
+import pytest
+
+from allreduce_bench.programs import watchdog
+from allreduce_bench.programs.side_line import SideLine, new_key
+from allreduce_bench.programs.stalls import Stall
+from allreduce_bench.programs.watchdog import Answerer, Asker, Progress, Unasked
+
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    for name, value_s in {"TURN_S": 0.02, "ANSWER_S": 0.5, "ASK_AGAIN_S": 0.1, "LATER_S": 0.2}.items():
+        monkeypatch.setattr(watchdog, name, value_s)
+
+
+class Job:
+    """The watchdogs of `size` ranks that have ended 7 steps; what they tell is in `told`."""
+
+    def __init__(self, size: int, stall_after_s: float = 0.2, begun: Callable[[int], bool] = lambda rank: True):
+        key = new_key()
+        self.told: list = []
+        self.progress = [Progress(stall_after_s, steps=7, says_ready=True, is_ready=True) for _ in range(size)]
+        line = SideLine(0, key, local=True)
+        address = line.address(local=True)
+        self.dogs: list = [Asker(line, size, self.progress[0], self.told.append)]
+        for rank in range(1, size):
+            own = SideLine(rank, key, local=True)
+            self.dogs.append(Answerer(own, rank, address, self.progress[rank], self.told.append))
+        for rank, dog in enumerate(self.dogs):
+            if begun(rank):
+                dog.start()
+
+    def wait(self, facts: int) -> list:
+        deadline = monotonic() + PATIENCE_S
+        while len(self.told) < facts:
+            assert monotonic() < deadline, self.told
+            sleep(0.01)
+        return self.told
+
+    def close(self) -> None:
+        for dog in self.dogs:
+            if dog.ident:
+                dog.close()
+
+
+@pytest.fixture
+def jobs():
+    made: list[Job] = []
+    yield lambda *arguments, **options: made.append(Job(*arguments, **options)) or made[-1]
+    for job in made:
+        job.close()
+
+
+def test_the_rank_that_is_not_ready_is_told_once_and_so_is_the_end(jobs):
+    job = jobs(3, 1.0)
+    job.progress[2].is_ready = False
+    assert job.wait(1)[0] == Stall(7, job.told[0].stall_s, behind=(2,), all_ready=False)
+    for progress in job.progress:
+        progress.next_step()
+    job.wait(2)
+    assert job.told[1] == job.told[0]._replace(stall_s=job.told[1].stall_s, is_over=True)
+    job.close()
+    assert len(job.told) == 2
+
+
+def test_another_cause_is_told_again(jobs):
+    job = jobs(3)
+    job.progress[2].is_ready = False
+    assert job.wait(1)[0].behind == (2,)
+    job.progress[2].is_ready, job.progress[1].is_ready = True, False
+    assert job.wait(2)[1].behind in {(1,), ()}
+
+
+def test_a_rank_that_has_ended_is_silent_and_one_that_never_began_is_unreached(jobs):
+    job = jobs(4, inf, begun=lambda rank: rank != 3)
+    while not job.dogs[0]._address_of.keys() >= {1, 2}:
+        sleep(0.01)
+    job.dogs[2].close()
+    for progress in job.progress:
+        progress.stall_after_s = 0.0
+    stall = next(fact for fact in job.wait(1) if isinstance(fact, Stall))
+    assert stall.silent == (2,) and stall.unreached == (3,) and stall.all_ready
+
+
+def test_a_rank_that_is_not_asked_speaks_for_itself(jobs):
+    job = jobs(2, begun=lambda rank: rank == 1)
+    assert job.wait(1)[0] == Unasked(1, 7, job.told[0].stall_s)
+    job.progress[1].next_step()
+    assert job.wait(2)[1] == Unasked(1, 7, job.told[1].stall_s, is_over=True)
+
+
+def test_ranks_without_a_line_are_watched_too(jobs):
+    told: list = []
+    for dog in (Asker(None, 2, Progress(0.0), told.append), Answerer(None, 1, None, Progress(0.0), told.append)):
+        dog.progress.since -= 10
+        dog.look(monotonic())
+    assert isinstance(told[0], Stall) and told[0].unreached == (1,) and isinstance(told[1], Unasked)
+
+
+def test_what_counts_as_a_stall():
+    progress = Progress()
+    assert progress.limit_s() == watchdog.FIRST_STEP_S
+    progress.next_step()
+    assert progress.limit_s() == watchdog.LEAST_STALL_S
+    progress.median_step_s = 60.0
+    assert progress.limit_s() == 600.0
+    progress.end()
+    assert progress.limit_s() == inf

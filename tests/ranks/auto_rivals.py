@@ -1,0 +1,119 @@
+"""Holds `auto` against each of its candidates, called the same way, one after the other in rounds. Run it with
+
+    mpirun -n 4 python auto_rivals.py SIZES ROUNDS CALLS [FILE]
+
+SIZES are bytes, comma-separated. Rank 0 prints one line of JSON for each size: the calls until it settled, what it
+settled on, and the median times of `auto` and of its candidates, seconds. With FILE it goes on after that: it writes
+`change` into FILE, waits until somebody empties it, and calls on as many times as are stated; then it prints the same.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import mpi4py
+
+from allreduce_bench.measuring.startup import ranks_on_this_node, thread_level
+
+mpi4py.rc.thread_level = thread_level("auto", ranks_on_this_node(os.environ))
+
+import numpy as np  # noqa: E402
+from mpi4py import MPI  # noqa: E402
+
+from allreduce_bench.programs.agreement import Shape  # noqa: E402
+from allreduce_bench.programs.prepared import PreparedAllreduces  # noqa: E402
+from allreduce_bench.programs.trial import most_calls  # noqa: E402
+
+COMM = MPI.COMM_WORLD
+
+
+def median_s(call, calls: int) -> float:
+    """The median over calls of the slowest rank's time, each after a barrier, seconds."""
+    times = np.empty(calls)
+    for number in range(calls):
+        COMM.Barrier()
+        begun = time.perf_counter()
+        call()
+        times[number] = time.perf_counter() - begun
+    COMM.Allreduce(MPI.IN_PLACE, times, MPI.MAX)
+    return float(np.median(times))
+
+
+def compared(auto: PreparedAllreduces, nbytes: int, rounds: int, calls: int) -> dict:
+    """The row of one size; `auto` has settled at it."""
+    vector, total = np.ones(nbytes // 4, "f4"), np.empty(nbytes // 4, "f4")
+    shape = Shape(nbytes // 4, "float32", "sum")
+    ways = {bound.candidate.name: bound for bound in auto._shapes[shape]._bound}
+    rivals = {"auto": lambda: auto(vector, total)}
+    for name, bound in ways.items():
+        fixed = PreparedAllreduces(
+            COMM, bound.candidate.algorithm, "sendrecv" if "native" in name else bound.candidate.executor
+        )
+        fixed(vector, total)
+        rivals[name] = lambda fixed=fixed: fixed(vector, total)
+    found = {name: [] for name in rivals}
+    for turn in range(rounds):
+        for name in sorted(rivals, key=lambda name: (hash_of(name) + turn) % len(rivals)):
+            found[name].append(median_s(rivals[name], calls))
+    (chosen,) = [choice.candidate.name for choice in auto.choices() if choice.nbytes == nbytes] or ["on trial"]
+    medians = {name: float(np.median(times)) for name, times in found.items()}
+    return {"nbytes": nbytes, "chosen": chosen, "candidates": len(ways), "times_s": medians}
+
+
+def hash_of(name: str) -> int:
+    """The same on all ranks."""
+    return sum(map(ord, name))
+
+
+def settle(auto: PreparedAllreduces, nbytes: int, calls: int) -> int:
+    """Call until it is settled, at most so many times more; the number of calls."""
+    vector, total = np.ones(nbytes // 4, "f4"), np.empty(nbytes // 4, "f4")
+    for number in range(1, calls + 1):
+        auto(vector, total)
+        if any(choice.nbytes == nbytes for choice in auto.choices()):
+            return number
+    return calls
+
+
+def main() -> None:
+    """Print the rows."""
+    sizes, rounds, calls = [int(word) for word in sys.argv[1].split(",")], int(sys.argv[2]), int(sys.argv[3])
+    with PreparedAllreduces(COMM) as auto:
+        for nbytes in sizes:
+            settled = settle(auto, nbytes, most_calls(20))
+            say(compared(auto, nbytes, rounds, calls) | {"settled_after": settled})
+        if len(sys.argv) > 4:
+            after_a_change(auto, sizes, rounds, calls, Path(sys.argv[4]))
+
+
+def after_a_change(auto: PreparedAllreduces, sizes: list[int], rounds: int, calls: int, file: Path) -> None:
+    """What is chosen after somebody else has changed the network, and how many calls later."""
+    vectors = {nbytes: np.ones(nbytes // 4, "f4") for nbytes in sizes}
+    for nbytes, vector in vectors.items():  # the band of each is made of a window
+        for _ in range(auto._shapes[Shape(nbytes // 4, "float32", "sum")]._band.window):
+            auto(vector, np.empty_like(vector))
+    if COMM.rank == 0:
+        file.write_text("change")
+        while file.read_text():
+            time.sleep(0.05)
+    COMM.Barrier()
+    for nbytes, vector in vectors.items():
+        shape, total = Shape(nbytes // 4, "float32", "sum"), np.empty_like(vector)
+        before, noticed = auto.calls_of_trials()[shape], None
+        most = auto._shapes[shape]._band.most_calls + most_calls(20)
+        for number in range(1, most + 1):
+            auto(vector, total)
+            if noticed is None and auto.calls_of_trials()[shape] > before:
+                noticed = number
+        say(compared(auto, nbytes, rounds, calls) | {"noticed_after": noticed, "settled_after": None})
+
+
+def say(row: dict) -> None:
+    if COMM.rank == 0:
+        print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""Calls `Allreduce` as a program of a user does, on vectors whose result is known exactly. Run it with
+
+    mpirun -n 4 python called_allreduce.py exact | choosing | refusing
+
+exact: lengths, types, operations, ways to name buffers, all algorithms. choosing: what `auto` takes, keeps and leaves.
+refusing: what is wrong on one rank or on all. Prints `NAME: N checks, 0 failed`; a failed one ends all ranks with
+status 1.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from mpi4py import MPI
+
+from allreduce_bench import Allreduce
+from allreduce_bench.executing import OPERATIONS
+from allreduce_bench.measuring.vectors import Check, exact_inputs, poison
+from allreduce_bench.programs import bound, settling
+from allreduce_bench.programs.agreement import NotTogether, Shape, refuse_different
+from allreduce_bench.programs.allreduce import prepared_for
+from allreduce_bench.programs.band import SHORT_WINDOW, WINDOW, Band
+from allreduce_bench.programs.prepared import PreparedAllreduces
+from allreduce_bench.programs.trial import most_calls
+from allreduce_bench.runs.dtypes import DTYPES, is_float, teach_numpy
+
+COMM = MPI.COMM_WORLD
+PYTHON = "sendrecv"  # an executor that loads no compiler
+LATE_S = 1e-3  # that others wait for the rank that comes last
+checked = 0
+
+
+def check(holds: bool, *words: object) -> None:
+    """Count it, or end all ranks."""
+    global checked
+    checked += 1
+    if not holds:
+        print("failed:", *words, flush=True)
+        COMM.Abort(1)
+
+
+def is_exact(allreduce, count: int, dtype: str, op: str, in_place: bool = False, calls: int = 2) -> bool:
+    """Call it and compare every element; the input must stay as it is."""
+    operand, correct = (
+        np.resize(period, count) for period in exact_inputs(Check(COMM.size, count, dtype, op), COMM.rank)
+    )
+    named = "avg" if op == "avg" else OPERATIONS[op]
+    sendbuf, recvbuf = operand.copy(), np.empty(count, dtype)
+    for _ in range(calls):
+        recvbuf[:] = operand if in_place else poison(dtype, op)
+        allreduce(MPI.IN_PLACE if in_place else sendbuf, recvbuf, named)
+        if (recvbuf != correct).any() or (sendbuf != operand).any():
+            return False
+    return True
+
+
+def exact() -> None:
+    """Every type with every operation, lengths around what is copied, all algorithms and executors."""
+    kinds = [(dtype, op) for dtype in DTYPES for op in OPERATIONS if op != "avg" or is_float(dtype)]
+    with PreparedAllreduces(COMM, ["ring", "native", "rabenseifner"], PYTHON) as allreduce:
+        for number, (dtype, op) in enumerate(kinds):
+            if COMM.size > 3 and number % 5 != COMM.size % 5:  # a sample: preparing takes long on busy cores
+                continue
+            teach_numpy(dtype)
+            count = (0, 1, 7, 1000, 20_011)[number // 5 % 5]
+            check(is_exact(allreduce, count, dtype, op, number % 3 == 0, calls=40 if count == 1000 else 2), dtype, op)
+    with PreparedAllreduces(COMM, executor="auto" if COMM.size == 2 else PYTHON) as allreduce:
+        for count in (3, 5_000):
+            check(is_exact(allreduce, count, "float32", "sum", count == 5_000, calls=most_calls(6)), "auto", count)
+        check({shape.nbytes for shape in allreduce.calls_of_trials()} == {12, 20_000}, "prepared once each")
+    compiled = [("ring", "compiled")] if COMM.size == 2 else []
+    for word, executor in (("ring", "pipelined"), ("tree", "pipelined"), ("two_tree", "sendrecv"), *compiled):
+        with PreparedAllreduces(COMM, word, executor) as allreduce:
+            check(is_exact(allreduce, 100_000, "float64", "sum"), word, executor)
+            check(allreduce.choices()[0].candidate.name == f"{word} {executor}".replace(" sendrecv", ""), word)
+    ways_to_name_buffers()
+
+
+def ways_to_name_buffers() -> None:
+    """As mpi4py takes them; different buffers at each call; what is kept goes with the communicator."""
+    total, size = np.zeros((2, 3), "f4"), COMM.size
+    ones = np.ones((2, 3), "f4")
+    for sendbuf in (ones, [ones, MPI.FLOAT], [ones, 6], [ones, 6, MPI.FLOAT], (ones, "f"), memoryview(ones)):
+        total[:] = 0
+        Allreduce(sendbuf, [total, 6, MPI.FLOAT], MPI.SUM, COMM, algorithm="ring", executor=PYTHON)
+        check((total == size).all(), "named as", sendbuf)
+    total[:] = 0
+    Allreduce([ones, 2, MPI.FLOAT], [total, 2, MPI.FLOAT], MPI.SUM, COMM, algorithm="ring", executor=PYTHON)
+    check(total.sum() == 2 * size, "the first two alone")
+    for _ in range(2 * bound.PLACES):
+        long = np.ones(bound.COPIED_NBYTES), np.zeros(bound.COPIED_NBYTES)
+        Allreduce(*long, comm=COMM, algorithm="ring", executor=PYTHON)
+        check((long[1] == size).all(), "at new places")
+    own = COMM.Dup()
+    Allreduce(ones, total, MPI.MAX, own, algorithm="ring", executor=PYTHON)
+    (kept,) = prepared_for(own)
+    own.Free()
+    try:
+        kept(ones, total)
+        check(False, "after the communicator")
+    except ValueError as error:
+        check("was closed" in str(error) or "was freed" in str(error), error)
+
+
+class PlayedTime:
+    """A clock for all times that are taken: a call takes what is said of its algorithm, on a rank that is not late.
+
+    The others wait for the one that comes last, which changes from call to call; not after the barrier of a trial.
+    """
+
+    def __init__(self) -> None:
+        self.now_s, self.calls, self.on_trial, self.of = 0.0, 0, False, dict[str, float]()
+        run, call_on_trial = bound.Bound.run, settling.Settling._call_on_trial
+
+        def played(bound_: bound.Bound, vectors) -> None:
+            run(bound_, vectors)
+            self.calls += 1
+            waits = not self.on_trial and self.calls % COMM.size != COMM.rank
+            self.now_s += self.of[bound_.candidate.algorithm] * (1 + 0.1 * (self.calls % 3)) + waits * LATE_S
+
+        def noted(*arguments) -> None:
+            self.on_trial = True
+            call_on_trial(*arguments)
+            self.on_trial = False
+
+        bound.Bound.run, settling.Settling._call_on_trial = played, noted  # before any is made
+        settling.perf_counter = lambda: self.now_s
+
+
+def choosing() -> None:
+    """The slower one is left; a change is noticed within the stated calls; a saved choice is taken without a trial."""
+    played, vector, total = PlayedTime(), np.ones(100), np.empty(100)
+    words = ["ring", "recursive_doubling", "native"]
+    played.of = {"ring": 30e-6, "native": 50e-6, "recursive_doubling": 20e-6}
+    with PreparedAllreduces(COMM, words, PYTHON) as allreduce:
+        calls = calls_until(allreduce, bool)
+        check(calls <= most_calls(3), "a trial without an end")
+        check(same_everywhere(allreduce) == ["recursive_doubling"], "a slow one was chosen")
+        saved(allreduce)
+        for _ in range(3 * WINDOW + 5):
+            allreduce(vector, total)
+        check(calls == allreduce.calls_of_trials()[Shape(100, "float64", "sum")], "tried anew without a change")
+        played.of["recursive_doubling"] = 50e-6
+        most = Band(0.0).most_calls + most_calls(3)
+        calls = calls_until(allreduce, lambda settled: settled == ["ring"])
+        check(calls <= most, "noticed after", calls, "calls, not", most)
+        check(Band(1.0).most_calls == 3 * SHORT_WINDOW, "long calls are looked at sooner")
+
+
+def calls_until(allreduce: PreparedAllreduces, is_there) -> int:
+    """The number of calls until its settled algorithms are so."""
+    vector, total = np.ones(100), np.empty(100)
+    for calls in range(1, 1000):
+        allreduce(vector, total)
+        check((total == COMM.size).all(), "wrong result")
+        if is_there(same_everywhere(allreduce)):
+            return calls
+    check(False, "never settled")
+    return 0
+
+
+def saved(allreduce: PreparedAllreduces) -> None:
+    """What was saved is taken up again, without a trial."""
+    vector, total = np.ones(100), np.empty(100)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(COMM.bcast(folder)) / "choices.json"
+        allreduce.save(path)
+        COMM.Barrier()
+        with PreparedAllreduces(COMM, choice=path) as chosen:
+            chosen(vector, total)
+            check(same_everywhere(chosen) == same_everywhere(allreduce), "saved")
+            check([*chosen.calls_of_trials().values()] == [0], "tried what was chosen")
+        COMM.Barrier()
+
+
+def same_everywhere(allreduce: PreparedAllreduces) -> list[str]:
+    """The algorithms that are settled; all ranks must have the same."""
+    settled = [choice.algorithm for choice in allreduce.choices()]
+    check(len(set(COMM.allgather(tuple(settled)))) == 1, "ranks settled on different ones")
+    return settled
+
+
+def refusal(words: str, call, kind=(ValueError, TypeError)) -> str:
+    """The sentence with which `call` is refused; it holds `words`."""
+    try:
+        call()
+    except kind as error:
+        check(words in str(error) and "\n" not in str(error), words, "not in", error)
+        return str(error)
+    check(False, "not refused:", words)
+    return ""
+
+
+def refusing() -> None:
+    """One sentence each."""
+    ones, total, rank = np.ones(10), np.zeros(10), COMM.rank
+    with PreparedAllreduces(COMM, "ring", PYTHON, check=True, patience_s=0.5) as allreduce:
+        if COMM.size > 1:
+            last = rank == COMM.size - 1
+            sentence = refusal(
+                "different lengths", lambda: allreduce(ones[: 9 if last else 10], total[: 9 if last else 10])
+            )
+            check(f"rank {COMM.size - 1}: 9 float64 sum" in sentence, sentence)
+            other = "f4" if last else "f8"
+            refusal("float32 sum", lambda: allreduce(ones.astype(other), total.astype(other)))
+            refusal("float64 max", lambda: allreduce(ones, total, MPI.MAX if last else MPI.SUM))
+            allreduce(ones, total)
+            allreduce(ones, total, MPI.MAX)
+            refusal("float64 max", lambda: allreduce(ones, total, MPI.MAX if last else MPI.SUM))
+            if rank == 0:
+                refusal("not all ranks came", lambda: allreduce(ones[:3], total[:3]), NotTogether)
+            else:
+                time.sleep(1)  # until it has given up
+                refuse_different(allreduce._control, Shape(3, "float64", "sum"))
+        refusal("overlap", lambda: allreduce(ones, ones))
+        refusal("overlap", lambda: allreduce([ones, 5], ones[2:7]))
+        refusal("not contiguous", lambda: allreduce(ones[::2], total[::2]))
+        refusal("10 elements, recvbuf 9", lambda: allreduce(ones, total[:9]))
+        refusal("sendbuf is float64, recvbuf float32", lambda: allreduce(ones, total.astype("f4")))
+        refusal("is complex128; expected one of", lambda: allreduce(ones.astype(complex), total.astype(complex)))
+        refusal("is of type int", lambda: allreduce(3, total))
+        refusal("a list that is no buffer", lambda: allreduce([1.0, 2.0, 3.0], total))
+        refusal("a count of 11 does not fit", lambda: allreduce([ones, 11], total))
+        refusal("operation", lambda: allreduce(ones, total, MPI.LAND))
+        total.flags.writeable = False
+        refusal("read-only", lambda: allreduce(ones, total))
+    refusal("was closed", lambda: allreduce(ones, np.zeros(10)))
+    refusal("avg of int32", lambda: Allreduce(np.ones(3, "i4"), np.zeros(3, "i4"), "avg", executor=PYTHON))
+    refusal("unknown algorithm", lambda: PreparedAllreduces(COMM, "rign"))
+    refusal("unknown executor", lambda: PreparedAllreduces(COMM, executor="fast"))
+    refusal("expected saved choices", lambda: PreparedAllreduces(COMM, choice="/nonexistent"))
+    refusal("intracommunicator" if COMM.size > 1 else "freed", between_halves)
+    freed = COMM.Dup()
+    kept = PreparedAllreduces(freed, "ring", PYTHON)
+    freed.Free()
+    refusal("the communicator was freed", lambda: Allreduce(ones, np.zeros(10), MPI.SUM, freed))
+    refusal("the communicator was freed", lambda: kept(ones, np.zeros(10)))
+
+
+def between_halves() -> None:
+    if COMM.size == 1:
+        PreparedAllreduces(MPI.COMM_NULL)
+    half = COMM.Split(COMM.rank % 2)
+    inter = half.Create_intercomm(0, COMM, 1 - COMM.rank % 2)
+    PreparedAllreduces(inter)
+
+
+def main() -> None:
+    {"exact": exact, "choosing": choosing, "refusing": refusing}[sys.argv[1]]()
+    COMM.Barrier()
+    if COMM.rank == 0:
+        print(f"{sys.argv[1]}: {checked} checks, 0 failed", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        COMM.Abort(1)
+        os._exit(1)

@@ -1,0 +1,40 @@
+"""A program of a user that ends as it is told: `mpirun -n 3 python ending_badly.py well | kill | exit | raise | abort`.
+
+Rank 1 does it; the others wait for it. With `raise` it has called Allreduce before.
+"""
+
+import os
+import signal
+import sys
+import time
+
+from mpi4py import MPI
+
+from allreduce_bench import Allreduce
+
+
+def main() -> None:
+    """All ranks speak first."""
+    comm, how = MPI.COMM_WORLD, sys.argv[1]
+    print(f"rank {comm.rank} of {comm.size} {' '.join(sys.argv[2:])}", flush=True)
+    comm.Barrier()
+    if how == "raise":
+        import numpy as np
+
+        Allreduce(np.ones(1), np.zeros(1), algorithm="ring", executor="sendrecv")
+    if comm.rank == 1:
+        if how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "exit":
+            os._exit(3)
+        if how == "abort":
+            comm.Abort(7)
+        if how == "raise":
+            raise RuntimeError("nobody catches this")
+    if how != "well":
+        comm.Barrier()
+        time.sleep(60)
+
+
+if __name__ == "__main__":
+    main()

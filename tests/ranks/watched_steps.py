@@ -1,0 +1,181 @@
+"""A program whose steps sleep, under StepMonitor: over MPI, or with `--torch` over torch.distributed.
+
+Ranks that wait sleep too, so that more ranks than cores do not slow each other. Each scenario named on the command line
+is one `with`; what must hold inside the program is asserted here, what is told is read by the test.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from allreduce_bench import StepMonitor
+from allreduce_bench.programs import step_monitor, watchdog
+from allreduce_bench.programs.transport import StepMonitorError
+
+POLL_S = 0.0002
+
+
+class OverMpi:
+    """An all-reduce that sleeps while it waits."""
+
+    def __init__(self) -> None:
+        from mpi4py import MPI
+
+        self.comm = MPI.COMM_WORLD
+        self.rank, self.size = self.comm.rank, self.comm.size
+        self._send, self._receive = np.ones(4), np.empty(4)
+
+    def allreduce(self) -> None:
+        request = self.comm.Iallreduce(self._send, self._receive)
+        while not request.Test():
+            time.sleep(POLL_S)
+        assert self._receive[0] == self.size
+
+
+class OverTorch:
+    """The same over Gloo, which waits without a core."""
+
+    def __init__(self) -> None:
+        import torch
+        from torch import distributed
+
+        try:
+            StepMonitor().__enter__()
+            raise AssertionError("it was entered")
+        except StepMonitorError as error:
+            assert str(error).endswith("torch.distributed.init_process_group() to be called before it"), error
+        distributed.init_process_group("gloo")
+        self.comm, self._distributed, self._torch = None, distributed, torch
+        self.rank, self.size = distributed.get_rank(), distributed.get_world_size()
+
+    def allreduce(self) -> None:
+        values = self._torch.ones(4)
+        self._distributed.all_reduce(values)
+        assert values[0] == self.size
+
+
+def steps(job, step: StepMonitor, count: int, sleep_s: float, *, ready: bool = True) -> None:
+    """So many steps."""
+    for _ in range(count):
+        time.sleep(sleep_s)
+        if ready:
+            step.ready()
+        job.allreduce()
+        step()
+
+
+def slow(job, given) -> None:
+    """A rank is slower until an alert, which comes on all ranks after the same step."""
+    alerts: list = []
+    files = {"log": given.lines, "textfile": given.textfile}
+    count, own_s = 0, given.sleep * (1 + given.slower_by * (job.rank == given.who % job.size))
+    with StepMonitor(job.comm, every=given.every, on_alert=alerts.append, **files) as step:
+        while count < given.steps and not (alerts and given.until_alert):
+            steps(job, step, 1, own_s)
+            count += 1
+    told = [(alert.kind, alert.rank) for alert in alerts]
+    print(f"rank {job.rank} after {count} steps: {json.dumps(told)}", flush=True)
+
+
+def without(job, given) -> None:
+    """A program that never calls ready()."""
+    with StepMonitor(job.comm, every=5) as step:
+        steps(job, step, 12, 0.001, ready=False)
+
+
+def stall(job, given) -> None:
+    """The last rank computes for long."""
+    with StepMonitor(job.comm, every=5, stall_after=0.5, log=given.lines) as step:
+        steps(job, step, 7, 0.001)
+        if job.rank == job.size - 1:
+            time.sleep(2.5)
+        steps(job, step, 7, 0.001)
+
+
+def stop(job, given) -> None:
+    """The last rank is stopped by a signal, and continued by a process of its own."""
+    watchdog.ANSWER_S = 1.0
+    with StepMonitor(job.comm, every=5, stall_after=1.0) as step:
+        steps(job, step, 7, 0.1)
+        if job.rank == job.size - 1:
+            subprocess.Popen(["sh", "-c", f"sleep 4; kill -CONT {os.getpid()}"])
+            os.kill(os.getpid(), signal.SIGSTOP)
+        steps(job, step, 7, 0.001)
+
+
+def leave(job, given) -> None:
+    """The last rank leaves by an exception; the others come to the end."""
+    step_monitor.CLOSE_S = 0.5
+    try:
+        with StepMonitor(job.comm, every=5, log=given.lines) as step:
+            steps(job, step, 7, 0.001)
+            if job.rank == job.size - 1:
+                raise ArithmeticError
+    except ArithmeticError:
+        pass
+    time.sleep(1.0)
+
+
+def different(job, given) -> None:
+    """The ranks do not agree; each says so."""
+    try:
+        with StepMonitor(job.comm, every=5 + job.rank):
+            raise AssertionError("it was entered")
+    except StepMonitorError as error:
+        assert "every must be the same on all ranks, and is 5 on rank 0, 6 on rank 1" in str(error), error
+
+
+def freed(job, given) -> None:
+    """A communicator that the program frees: first too early, then before the monitor begins."""
+    comm = job.comm.Dup()
+    step = StepMonitor(comm, every=5)
+    try:
+        with step:
+            steps(job, step, 7, 0.001)
+            comm.Free()
+            step()
+        raise AssertionError("nothing was noticed")
+    except StepMonitorError as error:
+        assert str(error) == "the communicator of this StepMonitor was freed; end its `with` before that", error
+    try:
+        StepMonitor(comm).__enter__()
+        raise AssertionError("nothing was noticed")
+    except StepMonitorError as error:
+        assert "MPI.COMM_NULL: it was freed" in str(error), error
+
+
+SCENARIOS = {f.__name__: f for f in (slow, without, stall, stop, leave, different, freed)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scenarios", nargs="+", choices=SCENARIOS)
+    parser.add_argument("--torch", action="store_true")
+    parser.add_argument("--lines")
+    parser.add_argument("--textfile")
+    parser.add_argument("--every", type=int)
+    parser.add_argument("--steps", type=int, default=1000, help="at most, of the scenario slow")
+    parser.add_argument("--until-alert", action="store_true", help="end that scenario with the first alert")
+    parser.add_argument("--sleep", type=float, default=0.01, help="seconds of its steps")
+    parser.add_argument("--slower-by", type=float, default=1.0, help="share of its steps")
+    parser.add_argument("--who", type=int, default=-1, help="the rank that is slower")
+    given = parser.parse_args()
+    job = OverTorch() if given.torch else OverMpi()
+    for name in given.scenarios:
+        if job.rank == 0:
+            print(f"== {name}", file=sys.stderr, flush=True)
+        SCENARIOS[name](job, given)
+    if given.torch:
+        import torch
+
+        torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

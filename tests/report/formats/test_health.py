@@ -1,0 +1,32 @@
+"""`health --format json`: the object, and that its schema describes it in full."""
+
+import json
+
+import numpy as np
+from strict_schemas import undescribed
+
+from allreduce_bench.evaluation.node_health import health_of
+from allreduce_bench.evaluation.node_pairs import PairTable
+from allreduce_bench.report.formats.health import SCHEMA, json_text
+
+
+def text() -> str:
+    logs = np.zeros((9, 9))
+    logs[4] = logs[:, 4] = np.log(2)
+    logs[0, 1] = np.log(9)
+    np.fill_diagonal(logs, np.nan)
+    logs[8] = logs[:, 8] = np.nan
+    names = tuple(f"n{number}" for number in range(9))
+    failed = {frozenset(("n8", name)): "gone" for name in names[:8]}
+    tried = frozenset(frozenset((one, other)) for one in names for other in names if one != other)
+    return json_text(health_of([PairTable("latency", names, logs, "us", False, 1e6)], tried, failed, 0.2))
+
+
+def test_the_object_has_suspects_and_values_and_is_described_in_full():
+    content = json.loads(text())
+    assert content["schema"] == SCHEMA and content["bad_nodes"] == ["n4", "n8"] and not content["is_sound"]
+    (test,) = content["tests"]
+    assert test["slow_nodes"] == ["n4"] and [link["nodes"] for link in test["slow_links"]] == [["n0", "n1"]]
+    assert test["per_node"][8] == {"node": "n8", "ratio": None, "z": None} and len(test["pairs"]) == 56
+    assert content["failing_nodes"][0]["node"] == "n8" and len(content["failed_pairs"]) == 8
+    assert undescribed("health", text()) == []

@@ -1,0 +1,102 @@
+"""What a check says in words: a summary, suspects, silence as a sentence."""
+
+import numpy as np
+import pytest
+
+from allreduce_bench.evaluation.node_health import health_of
+from allreduce_bench.evaluation.node_pairs import PairTable
+from allreduce_bench.report.health_text import MOST_LINKS, health_sentences
+
+
+def table(nodes: int, slow: int | None = None, link: float = 0.0, name="bandwidth") -> PairTable:
+    logs = np.zeros((nodes, nodes))
+    if slow is not None:
+        logs[slow] += np.log(2)
+        logs[:, slow] += np.log(2)
+    logs[0, 1] += link
+    np.fill_diagonal(logs, np.nan)
+    return PairTable(name, tuple(f"n{number}" for number in range(nodes)), logs, "GB/s", True)
+
+
+def health(*tables, failed=None):
+    names = tables[0].nodes
+    tried = frozenset(frozenset((one, other)) for one in names for other in names if one != other)
+    return health_of(tables, tried, {frozenset(pair): why for pair, why in (failed or {}).items()}, 0.2)
+
+
+def test_a_slow_node_and_a_link_that_is_slow_one_way():
+    assert health_sentences(health(table(9, slow=4, link=np.log(4)))) == [
+        "1 bad node: n4. 1 slow link",
+        "node n4: slow in bandwidth: its pairs take 2.00 times as long as those of the other nodes (z = 69.3)",
+        "link n0+n1: slow in bandwidth: 2.00 times as long as its nodes take with others (z = 69.3), "
+        "4.00 times as long from n0 to n1 as back",
+    ]
+
+
+def test_where_nothing_is_slow_that_is_said():
+    assert health_sentences(health(table(8))) == ["no node and no link is slower than its peers by 20% or more"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        (2, ["with two nodes there is nothing to compare their pair with; name four nodes or more, better eight"]),
+        (3, ["with three nodes a slow node or link cannot be told; name four nodes or more, better eight"]),
+        (
+            4,
+            [
+                "no node and no link is slower than its peers by 20% or more",
+                "with fewer than 8 nodes a slow node and a slow link cannot be told apart reliably",
+            ],
+        ),
+    ],
+)
+def test_what_too_few_nodes_cannot_show_is_said(nodes, said):
+    assert health_sentences(health(table(nodes))) == said
+
+
+def test_failed_pairs_are_said_with_their_reasons():
+    failed = {("n3", f"n{number}"): "no answer" for number in (0, 1, 2, 4, 5, 6, 7, 8)} | {("n1", "n2"): "died"}
+    said = health_sentences(health(table(9), failed=failed))
+    silence = "In the pairs that did not fail, no node and no link is slower than its peers by 20% or more"
+    assert said.pop(0) == f"1 bad node: n3. {silence}. 1 failed link"
+    assert said[0].startswith("node n3: 8 of its 8 pairs failed, of 9 failed pairs in all; chance explains 2.0 (p = ")
+    assert said[0].endswith("; the first: no answer") and said[1] == "link n1+n2 failed: died"
+
+
+def test_a_group_and_what_is_left_or_cleared():
+    logs = np.zeros((9, 9))
+    for node in range(3):
+        logs[node] += 1
+        logs[:, node] += 1
+    np.fill_diagonal(logs, np.nan)
+    found = health(PairTable("latency", tuple(f"n{number}" for number in range(9)), logs, "us", False))
+    said = health_sentences(found._replace(cleared=2, left=1))
+    assert said.pop(0) == "3 nodes form a slow group in latency"
+    assert said[0].startswith(
+        "latency: 3 of 9 nodes are slower than the others (n0, n1, n2); so many are rather a group"
+    )
+    assert said[1:] == [
+        "2 suspects were slow beside other pairs only, not when measured alone: pairs may share uplinks",
+        "1 pair is not measured",
+    ]
+
+
+def test_a_link_is_one_line_with_all_tests_in_which_it_is_slow_and_the_worst_come_first():
+    first, second = table(9, link=np.log(4), name="a"), table(9, link=np.log(9), name="b")
+    second.log_time[5, 6] = np.log(16)
+    assert health_sentences(health(first, second))[:3] == [
+        "2 slow links",
+        "link n5+n6: slow in b: 4.00 times as long as its nodes take with others (z = 138.6), 16.00 times as long "
+        "from n5 to n6 as back",
+        "link n0+n1: slow in 2 tests: 3.00 times as long as its nodes take with others in b (z = 109.9), 9.00 times as "
+        "long from n0 to n1 as back; 2.00 times in a (z = 69.3)",
+    ]
+
+
+def test_the_rest_of_many_links_is_counted_unless_all_are_asked_for():
+    pairs = [(f"n{number}", f"n{number + 1}") for number in range(12)]
+    found = health(table(13), failed=dict.fromkeys(pairs, "gone"))
+    said = health_sentences(found)
+    assert len(said) == 1 + MOST_LINKS + 1 and said[-1] == "2 more failed links; --all names every link"
+    assert len(health_sentences(found, every_link=True)) == 1 + 12

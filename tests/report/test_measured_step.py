@@ -1,0 +1,44 @@
+"""The words about a measured step."""
+
+from allreduce_bench.report.measured_step import measured_text, slowdown_sentence
+from allreduce_bench.workload.buckets import Caps
+from allreduce_bench.workload.measured import Measured, modelled_of
+from allreduce_bench.workload.step import Setup
+from allreduce_bench.workload.tensor_parallel import TensorParallel
+from allreduce_bench.workload.tensors import Gradient, Model
+from allreduce_bench.workload.time_line import Phase, TimeLine, Transfer
+
+SETUP = Setup(Model("m", "M", (Gradient("a", (300,)), Gradient("b", (100,)))), 0.006, Caps(400, 400))
+LINE = TimeLine(
+    (Phase("forward", 0, 0.002), Phase("backward", 0.002, 0.0066)),
+    (Transfer(400, 0.003, 0.003, 0.0045), Transfer(1200, 0.0066, 0.0066, 0.0086)),
+)
+MEASURED = Measured(2, "ring", 0.0086, 0.006, 0.0066, 0.004, (0.001, 0.003), 5, LINE)
+
+
+def test_the_measured_step_stands_beside_its_model():
+    modelled = modelled_of(MEASURED, SETUP)
+    text = measured_text(SETUP, MEASURED, modelled, ("sleep", "thread"))
+    lines = text.splitlines()
+    assert lines[0] == "M on 2 ranks, measured: medians of 5 steps"
+    assert "sleeping, which takes no core" in lines[3] and "in a thread beside" in lines[3]
+    assert "measured  8.60 ms  6.00 ms      4.00 ms  2.60 ms      35%" in lines
+    assert "modelled  9.00 ms  6.00 ms      4.00 ms  3.00 ms      25%" in lines
+    assert "alone and 6.60 ms beside the all-reduces: +10%." in text
+    assert "43% of the communication runs beside computation" in text and lines[-1].endswith("is +5% off.")
+
+
+def test_a_step_may_be_faster_than_its_computation_alone_by_noise():
+    odd = MEASURED._replace(step_s=0.0059, compute_beside_s=0.0059)
+    assert "-100 us" in measured_text(SETUP, odd, modelled_of(odd, SETUP), ("spin", "thread"))
+    assert slowdown_sentence(odd).endswith(": -2%.")
+
+
+def test_tensor_parallel_all_reduces_have_their_own_column_and_sentence():
+    setup = SETUP._replace(tensor=TensorParallel("div:2", 2, "1 x 10 x 10 elements", 100, (0.5,), (0.5,), (0,)))
+    both = MEASURED._replace(ranks=4, tensor_alone_s=0.001, tensor_beside_s=0.0015)
+    text = measured_text(setup, both, modelled_of(both, setup), ("sleep", "thread"))
+    assert "in groups of 2 ranks (div:2), which divide the matrices: 2 all-reduces of 400 B" in text
+    assert "tensor-parallel  data-parallel  of it exposed" in text
+    assert "measured  8.60 ms  6.00 ms          1.00 ms        4.00 ms        1.10 ms      60%" in text
+    assert "The 2 tensor-parallel all-reduces take 1.00 ms alone and 1.50 ms in the step" in text and "+50%" in text

@@ -1,0 +1,58 @@
+"""The picture of a step: what it says in words, and that it is a picture."""
+
+import io
+
+import pytest
+from matplotlib.image import imread
+
+from allreduce_bench.models.machine import bare_machine
+from allreduce_bench.report import step_picture as module
+from allreduce_bench.report.step_picture import step_picture
+from allreduce_bench.workload.architectures import known_model
+from allreduce_bench.workload.cost import modelled_costs
+from allreduce_bench.workload.step import Setup, outcome
+from allreduce_bench.workload.tensor_parallel import divide
+
+COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring"])
+
+
+@pytest.fixture(name="kept")
+def kept_figures(monkeypatch) -> list:
+    """The figures that are drawn from here on."""
+    kept = []
+
+    class Kept(module.FigureCanvasAgg):
+        def __init__(self, figure):
+            kept.append(figure)
+            super().__init__(figure)
+
+    monkeypatch.setattr(module, "FigureCanvasAgg", Kept)
+    return kept
+
+
+def test_tensor_parallel_all_reduces_have_a_lane(kept):
+    part, tensor = divide(known_model("gpt2"), "div:2", 2, 1, "flops")
+    step_picture({"GPT-2": outcome(Setup(part, 0.1, tensor=tensor), COSTS, 4).time_line})
+    (axes,) = kept[0].axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["tensor-parallel", "computation", "data-parallel"]
+    assert "tensor-parallel all-reduce, exposed" in [text.get_text() for text in kept[0].legends[0].get_texts()]
+    assert axes.get_ylim()[1] == 2.5
+
+
+def test_it_has_axes_units_a_legend_and_a_panel_for_each_number_of_ranks(kept):
+    setup = Setup(known_model("resnet50"), 0.1)
+    png = step_picture({f"ResNet-50, {ranks} ranks": outcome(setup, COSTS, ranks).time_line for ranks in (2, 8)})
+    pixels = imread(io.BytesIO(png))
+    assert pixels.shape[1] == 11 * module.DPI and pixels.std() > 0.1
+    (figure,) = kept
+    titles = [axes.get_title(loc="left").split(":")[0] for axes in figure.axes]
+    assert titles == [
+        "ResNet-50, 2 ranks",
+        "ResNet-50, 8 ranks",
+    ]
+    assert figure.axes[-1].get_xlabel() == "time from the beginning of the step (ms)"
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words[:2] == ["forward", "backward"] and "exposed all-reduce" in words
+    labels = [text.get_text() for text in figure.axes[0].texts]
+    assert {"forward", "backward", "1: 30.04 MiB"} <= {*labels}
+    assert all(text.get_position()[0] <= figure.axes[0].get_xlim()[1] for text in figure.axes[0].texts)

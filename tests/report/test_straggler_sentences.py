@@ -1,0 +1,166 @@
+"""What is said of who arrives late, of arrivals of known truth."""
+
+import numpy as np
+import pytest
+from made_arrivals import arrivals, judgement
+
+from allreduce_bench.evaluation.joined_arrivals import Injected
+from allreduce_bench.evaluation.node_states import NodeState
+from allreduce_bench.lateness.arrivals import Arrivals
+from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.report.straggler_sentences import (
+    idle_words,
+    judged,
+    name_of,
+    p_words,
+    since_words,
+    verdict_sentences,
+)
+from allreduce_bench.runs.injected import Slowdown
+
+
+def test_a_slow_rank_is_named_with_its_price():
+    said = verdict_sentences(judgement())
+    assert said[0].startswith("rank 5 on node n1 arrives last in 100 % of steps and costs 8")
+    assert "% of the time of all steps; without it the median step takes 1.02 s instead of 1.12 s" in said[0]
+    assert "by chance it would be last in 12.5 % of steps, p < 1e-09" in said[1] and "robust z" in said[1]
+    assert said[1].startswith("it is ready 1") and "of a step without late ranks (1.0" in said[1]
+    assert said[2].startswith("it explains ") and "late in most steps" in said[2]
+    assert any("rank-seconds" in sentence for sentence in said)
+    assert "since" not in said[0]
+
+
+def test_since_when_it_is_slow():
+    one = judgement(steps=400, from_step=240, by=0.2)
+    (suspect,) = one.report.suspects
+    since = since_words(suspect, one)
+    assert "without it the median step of these steps takes 1.0" in verdict_sentences(one)[0]
+    assert abs(suspect.from_step - 240) <= 10 and since.startswith(f"since step {suspect.from_step}, minute 4.")
+    assert f"of steps {since} and costs" in verdict_sentences(one)[0]
+    assert since_words(suspect._replace(to_step=300), one).startswith("from step 2")
+    assert since_words(suspect._replace(from_step=0, to_step=300), one).startswith("until step 300")
+    without = one._replace(arrivals=one.arrivals._replace(begin_s=None))
+    assert since_words(suspect, without) == f"since step {suspect.from_step}"
+
+
+def test_a_slow_node_is_named_as_one():
+    slow = [Slow((4, 5, 6, 7), 0.15)]
+    one = judged("", synthetic_arrivals(16, 200, 1, slow=slow, noise=0.02, spikes=0, ranks_per_node=4))
+    assert name_of(one.report.suspects[0], one.arrivals) == "node n1 (ranks 4-7)"
+    assert verdict_sentences(one)[0].startswith("node n1 (ranks 4-7) arrives last in 100 %")
+
+
+def test_that_nobody_is_named_is_said_with_the_figures():
+    said = verdict_sentences(judgement(slow=None))
+    assert said[0].startswith("no rank is named: ranks wait ") and "10 % or more" in said[0]
+    assert verdict_sentences(judgement(steps=4))[0] == (
+        "no rank is named: 4 steps are too few to tell a slow rank from chance"
+    )
+    assert "one rank alone" in verdict_sentences(judgement(ranks=1, slow=None))[0]
+    blind = arrivals()._replace(clock_error_s=0.1)
+    assert "agree to 100 ms only" in verdict_sentences(judged("", blind))[0]
+
+
+def test_a_slow_rank_that_costs_little_is_no_cause():
+    one = judgement(by=0.07, noise=0.01)
+    assert one.report.suspects and not one.report.causes
+    said = verdict_sentences(one)
+    assert said[0].startswith("rank 5") and any("it is not called a cause: ranks wait" in sentence for sentence in said)
+
+
+def test_two_slow_ranks_are_both_named():
+    slow = [Slow((2,), 0.3), Slow((9,), 0.3)]
+    one = judged("", synthetic_arrivals(16, 200, 1, slow=slow, noise=0.02, spikes=0))
+    said = " ".join(verdict_sentences(one))
+    assert "rank 2 on node n2" in said and "rank 9 on node n9" in said and "without all of them" in said
+
+
+def test_words_of_numbers():
+    assert p_words(1e-30) == "p < 1e-09" and p_words(0.0321) == "p = 0.032"
+    assert idle_words(90.0) == "90.0 rank-seconds" and idle_words(95 * 24 * 3600.0) == "2280 rank-hours"
+
+
+def test_no_step_at_all():
+    empty = Arrivals(np.empty((0, 4)), np.empty(0), 0.0, (0,) * 4)
+    assert "0 steps are too few" in verdict_sentences(judged("", empty))[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sentences_are_whole_whatever_is_known(seed):
+    random = np.random.default_rng(seed)
+    made = arrivals(steps=60, seed=seed)
+    made.ready_s[random.random(made.ready_s.shape) < 0.3] = np.nan
+    made.ready_s[:, 3] = np.nan
+    for sentence in verdict_sentences(judged("", made)):
+        assert "nan" not in sentence and "\n" not in sentence
+
+
+def test_what_the_kernel_of_the_node_counted_stands_beside_the_suspect():
+    made = judgement()
+    hot = made._replace(machines=(NodeState(), NodeState(throttled=12, clock=0.4, others=0.2, stolen=0.1)))
+    (said,) = [sentence for sentence in verdict_sentences(hot) if sentence.startswith("on its node")]
+    assert "throttled (heat or power), up to 12 times per core; a busy core ran at 40 % of its top frequency" in said
+    assert "other processes used 20 %" in said and "hypervisor took 10 %" in said
+    assert not any("on its node" in one for one in verdict_sentences(made._replace(machines=(NodeState(),) * 2)))
+
+
+def test_why_suspects_are_no_cause():
+    one = judgement(by=0.07, noise=0.01)
+    suspects = tuple(suspect._replace(waiting_share=0.5) for suspect in one.report.suspects)
+    chance = one._replace(report=one.report._replace(suspects=suspects))
+    assert any("all lasting waits are" in sentence for sentence in verdict_sentences(chance))
+    partly = one._replace(report=chance.report._replace(unexplained_share=0.5))
+    said = verdict_sentences(partly)
+    assert any("all suspects explain 50 % of the lasting wait, and 80 % is the least" in sentence for sentence in said)
+    assert "50 % of the lasting wait is unexplained" in said
+
+
+def test_what_was_injected_is_told_and_whether_it_is_found():
+    injected = Injected((Slowdown(5, 0.12), Slowdown(2, 0.03)), 1.0)
+    made = judgement()._replace(injected=injected, machines=(NodeState(others=0.86), NodeState()))
+    first, found, missed, *_ = verdict_sentences(made)
+    assert first.startswith("rank 5") and found.startswith("injected: rank 5 by 120 ms, 1")
+    assert found.endswith(" % of a step; found")
+    assert missed.endswith(" % of a step; not found: other processes used 86 % of the cores")
+
+
+def test_injected_delays_are_not_blamed_on_other_processes():
+    hot = judgement()._replace(injected=Injected(pattern="ramp"), machines=(NodeState(others=0.9),) * 2)
+    said = verdict_sentences(hot)
+    assert said[1] == "delays were injected: --arrival ramp" and not any("other processes" in one for one in said)
+
+
+def test_what_remains_is_random_and_no_contradiction():
+    said = verdict_sentences(judgement(ranks=64, steps=100, slow=9, by=0.2, noise=0.05))
+    assert any(sentence.endswith(" of the waiting would remain without it: it is random") for sentence in said)
+
+
+def steady(ranks, late, by=0.2):
+    """Steps in which some ranks are late by the same share of a second, and the report of them."""
+    ready_s = np.random.default_rng(1).normal(0, 0.01, (60, ranks))
+    ready_s[:, list(late)] += by
+    return judged("", Arrivals(ready_s, 1 + np.ptp(ready_s, axis=1), 0.0, (0,) * ranks))
+
+
+@pytest.mark.parametrize(("ranks", "late", "words"), [(3, [0, 1], "ranks 0-1"), (5, [0, 1, 2], "ranks 0-2")])
+def test_where_half_of_the_ranks_or_more_are_late_alike_all_are_named(ranks, late, words):
+    said = verdict_sentences(steady(ranks, late))
+    (half,) = [sentence for sentence in said if "late alike" in sentence]
+    assert half.startswith(f"{words} are late alike: half or more of all {ranks} ranks")
+    (others,) = [sentence for sentence in said if sentence.startswith("late, too: ")]
+    assert others.count(" by ") == len(late) - 1
+
+
+def test_where_exactly_half_are_late_that_is_the_reason_why_nobody_is_named():
+    assert verdict_sentences(steady(4, [0, 1]))[0].startswith("no rank is named: ranks 0-1 are late alike, half")
+
+
+def test_at_most_five_suspects_are_named_and_the_rest_counted():
+    one = steady(20, range(8), by=0.08)
+    assert len(one.report.suspects) == 8 and not one.report.causes
+    assert any("3 more, which" in line for line in verdict_sentences(one))
+
+
+def test_of_two_ranks_the_other_one_is_the_reference():
+    one = steady(2, [1])
+    assert 0.98 < one.report.undisturbed_s < 1.02 and 0.18 < one.report.suspects[0].slower_by < 0.22

@@ -1,0 +1,56 @@
+"""Why nobody is named, with figures that do not contradict the table."""
+
+import numpy as np
+from made_arrivals import arrivals, judgement
+
+from allreduce_bench.lateness.stragglers import BELOW_NOISE, NO_READY_TIMES, NO_SINGLE_CAUSE
+from allreduce_bench.lateness.synthetic import Slow, synthetic_arrivals
+from allreduce_bench.report.straggler_sentences import judged, verdict_sentences
+from allreduce_bench.report.straggler_silence import SILENCE, z_words
+from allreduce_bench.report.straggler_table import rank_table
+from allreduce_bench.tables import Screen
+
+
+def test_every_silence_has_its_words():
+    one = judgement(slow=None)
+    assert all(words(one.arrivals, one.report) for words in SILENCE.values())
+    loud = one.report._replace(noise_share=0.9, slower_by=np.full(8, 0.2))
+    said = SILENCE[BELOW_NOISE](one.arrivals, loud)
+    assert "rank 0, is late by 20 % of a step, and what is below 90 % of a step is not told from noise" in said
+    louder = SILENCE[BELOW_NOISE](one.arrivals, loud._replace(noise_share=4.7))
+    assert louder.endswith("what is below a whole step is not told from noise")
+
+
+def test_ranks_that_are_late_alike_are_told():
+    made = synthetic_arrivals(4, 200, 1, [Slow((2, 3), 0.3)], noise=0.02, spikes=0)
+    one = judged("", made)
+    assert one.report.silence == NO_SINGLE_CAUSE and set(one.report.often_last) == {2, 3}
+    said = verdict_sentences(one)[0]
+    assert said.startswith("no rank is named: ranks ") and "2-3 are late alike, half or more of all 4 ranks" in said
+
+
+def test_a_step_that_was_held_up_once_is_told_first():
+    made = arrivals(slow=None, noise=0.001)
+    made.ready_s[50, 2] += 9.0
+    made.step_s[50] += 9.0
+    said = verdict_sentences(judged("", made))
+    assert said[0].startswith("no rank is slow in many steps, but rank 2 held up step 50 once, for 9")
+    assert said[0].endswith(" % of all waiting")
+
+
+def test_without_ready_times_there_is_no_table():
+    made = arrivals(steps=30)
+    one = judged("", made._replace(ready_s=np.full(made.ready_s.shape, np.nan)))
+    said = verdict_sentences(one)
+    assert one.report.silence == NO_READY_TIMES and rank_table(one, Screen(None)) == []
+    assert len(said) == 1 and "never calls ready(): only the times of steps are known (30 steps" in said[0]
+
+
+def test_steps_of_one_rank_each_are_no_steps():
+    made = arrivals(steps=30)
+    made.ready_s[:, 1:] = np.nan
+    assert verdict_sentences(judged("", made)) == ["no rank is named: no step has the arrivals of two ranks or more"]
+
+
+def test_figures_without_noise_are_capped():
+    assert [z_words(z) for z in (29.61, 1e14, -1e9)] == ["29.6", ">1000", "<-1000"]

@@ -1,0 +1,88 @@
+"""The words about a modelled step."""
+
+import pytest
+
+from allreduce_bench.models.machine import bare_machine
+from allreduce_bench.report.training_step import (
+    answer,
+    bucket_text,
+    memory_sentence,
+    model_sentence,
+    packing_sentence,
+    result_text,
+)
+from allreduce_bench.tables import Screen
+from allreduce_bench.workload.architectures import known_model
+from allreduce_bench.workload.buckets import MIB, Caps
+from allreduce_bench.workload.cost import modelled_costs
+from allreduce_bench.workload.fusion import Fusion
+from allreduce_bench.workload.result import Result
+from allreduce_bench.workload.step import Setup, outcome, variants
+from allreduce_bench.workload.tensor_parallel import divide
+
+COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring", "tree"])
+SETUP = Setup(known_model("resnet50"), 0.1)
+
+
+def result(setup: Setup = SETUP, ranks: tuple[int, ...] = (1, 4)) -> Result:
+    steps = tuple(outcome(setup, COSTS, number) for number in ranks)
+    tried = tuple(variants(setup, COSTS, ranks[-1], (MIB, 25 * MIB)))
+    return Result("ResNet-50", "by hand", "10 Gbit/s", steps, setup, tried, batch=32)
+
+
+def test_buckets_are_a_table():
+    lines = bucket_text(SETUP).splitlines()
+    assert lines[0] == "ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients"
+    assert [line.split()[1] for line in lines[3:]] == ["7.82", "30.04", "25.04", "25.32", "9.27"]
+    assert lines[-1].split()[-2:] == ["layer3.0.bn3.bias", "conv1.weight"]
+
+
+def test_it_is_said_whose_packing_it_is_and_that_there_are_two_stages():
+    assert packing_sentence(SETUP).startswith(
+        "PyTorch DDP (torch 2.13), caps 1 MiB and 25 MiB, 5 buckets from the second"
+    )
+    assert "1 bucket in the first step; 5 in all others" in packing_sentence(SETUP._replace(stage="first"))
+    old = SETUP._replace(packing=Caps(torch=(1, 9)))
+    assert "torch 1.9" in packing_sentence(old) and packing_sentence(old).endswith("; 5 in the first step")
+    assert "fusion buffer 64 MiB, cycle 1.00 ms: 2 buckets" in packing_sentence(
+        SETUP._replace(packing=Fusion(64 * MIB))
+    )
+
+
+def test_a_scaled_model_is_labelled():
+    small = SETUP._replace(model=SETUP.model.scaled(1 / 64))
+    assert small.model.label == "ResNet-50 scaled by 0.0156" and "scaled" in model_sentence(small)
+
+
+def test_the_text_says_that_it_is_modelled_and_ends_with_the_answer():
+    text = result_text(result())
+    lines = text.splitlines()
+    assert lines[0] == "ResNet-50, modelled: nothing was measured here"
+    last = lines[-1]
+    assert last.startswith("ResNet-50 on 4 ranks with 10 Gbit/s: a step takes 157 ms, 56.6 ms of it (36%) are exposed")
+    assert last.endswith("the efficiency of weak scaling is 63.8% (modelled).")
+    assert answer(result(), result().outcomes[0]).endswith("a step takes 100 ms; one rank sends nothing.")
+    (four,) = [line.split() for line in lines if line.startswith("    4")]
+    assert four == ["4", "ring", "157", "ms", "100", "ms", "123", "ms", "56.6", "ms", "54%", "128", "x4", "63.8%"]
+    assert "tree" in text and "35 sent" in text
+
+
+def test_a_narrow_screen_gets_narrow_lines():
+    assert max(map(len, result_text(result(), Screen(80)).splitlines())) <= 80
+
+
+@pytest.mark.parametrize("dtype, total", [("float32", "0.476"), ("float16", "0.428")])
+def test_memory_is_in_gib(dtype, total):
+    assert memory_sentence(result(SETUP._replace(dtype=dtype))).startswith(f"A rank holds {total} GiB without")
+
+
+def test_with_tensor_parallelism_both_kinds_stand_apart():
+    part, tensor = divide(known_model("gpt2"), "div:2", 2, 8, "flops")
+    found = result(Setup(part, 0.4, tensor=tensor), (4, 8))
+    text = result_text(found)
+    head, last = text.split("\n\n")[0], text.splitlines()[-1]
+    assert "the part of a rank: 62," in head and "48 all-reduces of 24 MiB (8 x 1024 x 768 elements) in a pass" in head
+    assert "tensor-parallel  data-parallel  of it exposed" in text and "ring / ring" in text
+    assert "are tensor-parallel all-reduces, all of them exposed, and" in last and "exposed data-parallel ones" in last
+    assert [line.split()[-2] for line in text.splitlines() if line.startswith("    ") and " / " in line] == ["x2", "x4"]
+    assert max(map(len, result_text(found, Screen(100)).splitlines())) <= 100

@@ -1,0 +1,81 @@
+"""The training programs of `analysis/`: losses as of training alone, to rounding, and a slowed rank that is named."""
+
+import re
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+from interpreters import FULL, in_turn, interpreters
+from measured_runs import with_package
+from places import ANALYSIS
+
+RANKS = (1, 2, 4)
+ROUNDING = 1e-12  # as in the programs, which say why
+WITH_TORCH = [python for python in interpreters() if list(python.parent.parent.glob("lib/python*/site-packages/torch"))]
+needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+needs_torch = pytest.mark.skipif(not WITH_TORCH, reason="no interpreter here has an MPI and torch")
+over_mpi = pytest.mark.parametrize("python", dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
+over_torch = pytest.mark.parametrize("python", WITH_TORCH, ids=lambda path: path.parent.parent.name)
+
+
+@lru_cache
+def trained(python: Path, program: str, ranks: int, *words: str) -> tuple[float, str]:
+    """The loss of the last step, and what the program said on stderr."""
+    command = [str(python), "-m", "allreduce_bench", "exec", "-n", str(ranks), "--", str(python), program, *words]
+    done = subprocess.run(
+        command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = rf"ranks: {ranks}; loss (.*) in the first step, (.*) in the last one\ntraining alone gives .* to (.*)\n"
+    first, last, difference = map(float, re.fullmatch(said, done.stdout).groups())
+    assert difference <= ROUNDING and 0 < last < first, done.stdout
+    return last, done.stderr
+
+
+@needs_mpi
+@over_mpi
+@pytest.mark.parametrize("ranks", RANKS)
+def test_losses_are_those_of_training_alone(python, ranks):
+    in_turn(RANKS.index(ranks), python)
+    loss, _ = trained(python, "train_numpy.py", ranks)
+    assert loss == pytest.approx(trained(python, "train_numpy.py", 1)[0], rel=ROUNDING) and loss < 0.1
+
+
+@needs_mpi
+@over_mpi
+@pytest.mark.parametrize("ranks", RANKS[1:])
+def test_the_slowed_rank_is_named(python, ranks):
+    in_turn(RANKS.index(ranks) - 1, python)
+    refuse_other_names(trained(python, "train_numpy.py", ranks, "--slow", "1", "--steps", "1000")[1])
+
+
+def refuse_other_names(said: str) -> None:
+    """Assert that rank 1 was called slow, and none but it."""
+    named = re.findall(r"^StepMonitor: step \d+: rank (\d+) is \d+ % slower than the others", said, re.MULTILINE)
+    assert named == ["1"], said
+
+
+@needs_torch
+@over_torch
+@pytest.mark.parametrize("ranks", RANKS)
+def test_losses_with_the_hook_are_those_of_training_alone(python, ranks):
+    if not FULL:
+        pytest.skip("torch starts slowly; the slowed training compares losses, too; ALLREDUCE_BENCH_FULL=1 has all")
+    loss, _ = trained(python, "train_torch.py", ranks)
+    assert loss == pytest.approx(trained(python, "train_torch.py", 1)[0], rel=ROUNDING) and loss < 0.1
+
+
+@needs_torch
+@over_torch
+def test_the_slowed_rank_is_named_in_torch(python):
+    refuse_other_names(trained(python, "train_torch.py", 2, "--slow", "1", "--steps", "1000")[1])
+
+
+@needs_mpi
+@over_mpi
+def test_batches_that_cannot_be_dealt_out_are_refused(python):
+    in_turn(0, python)
+    command = [str(python), "-m", "allreduce_bench", "exec", "-n", "3", "--", str(python), "train_numpy.py"]
+    done = subprocess.run(command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "error: 3 ranks: expected a number that divides the batch of 64" in done.stderr

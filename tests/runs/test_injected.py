@@ -1,0 +1,141 @@
+"""What is injected before calls: words as they are kept, and what makes no sense, each in a sentence."""
+
+import pytest
+
+from allreduce_bench.runs.cell import Cell
+from allreduce_bench.runs.injected import (
+    factor_of,
+    late_by_of,
+    longest_delay_s,
+    longest_phase_s,
+    parse_arrivals,
+    parse_late_by,
+    parse_phase,
+    parse_slowdown,
+    slowdown_of,
+)
+from allreduce_bench.runs.plan import LATER_FIELDS, Plan, PlanError
+
+CHOICES = {"algorithms": ("native",), "sizes": (8,), "ranks": (4, 8)}
+
+
+@pytest.mark.parametrize(("words", "kept"), [("5:12%", "5:12%"), (" 05 : 12.50 % ", "5:12.5%"), ("0:200%", "0:200%")])
+def test_a_slowdown_is_kept_in_one_form(words, kept):
+    assert parse_slowdown(words) == kept == parse_slowdown(kept)
+
+
+@pytest.mark.parametrize("words", ["5", "5:12", "-1:5%", "x:5%", "5:0%", "5:-3%", "5:12%@9", "5:nan%", ""])
+def test_other_words_are_refused(words):
+    with pytest.raises(ValueError, match="is not a slowdown; expected a rank and a share"):
+        parse_slowdown(words)
+
+
+def test_only_the_named_rank_is_slower():
+    assert slowdown_of("5:12%") == (5, 0.12)
+    assert [factor_of(("5:12%", "2:50%"), rank) for rank in (0, 2, 5)] == [1, 1.5, pytest.approx(1.12)]
+    assert longest_phase_s(2.0, ("5:12%", "2:50%")) == 3.0
+    assert longest_phase_s(2.0, ()) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"compute_s": 0.01, "inject_slowdown": ("5:12%",)}, "a launch of 4 ranks has no rank 5; name one of 0 to 3"),
+        ({"compute_s": 0.01, "inject_slowdown": ("8:12%",), "ranks": (8,)}, "has no rank 8"),
+        ({"compute_s": 0.01, "inject_slowdown": ("1:12%", "1:5%")}, "names one rank twice"),
+        ({"inject_slowdown": ("1:12%",)}, "add one with --compute"),
+        ({"work": "sleep"}, "--work sleep is a kind of --compute; add a phase"),
+        ({"compute_s": 0.01, "groups": "2"}, "leave out --groups"),
+        ({"compute_s": 0.01, "work": "dance"}, "work"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(choices, words):
+    with pytest.raises(PlanError, match=words) as refused:
+        Plan.from_json({**Plan(**CHOICES).to_json(), **choices})
+    assert "\n" not in str(refused.value)
+
+
+def test_every_number_of_ranks_is_looked_at():
+    assert Plan(**CHOICES, compute_s=0.01, inject_slowdown=("3:12%",)).inject_slowdown == ("3:12%",)
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("none", ()),
+        ("none,one-late,ramp", ("one-late", "ramp")),
+        ("random, half-late,random", ("random", "half-late")),
+        ("/a/../b/steps.csv,none", ("/b/steps.csv",)),
+    ],
+)
+def test_patterns_are_kept_each_once_and_none_is_measured_anyway(words, kept):
+    assert parse_arrivals(words) == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("late", "'late' is not"), ("one-lat", "did you mean one-late"), ("", "expected none, one-late")],
+)
+def test_other_patterns_are_refused(words, found):
+    with pytest.raises(ValueError, match=found):
+        parse_arrivals(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "kept", "meaning"),
+    [
+        ("1x", "1x", (1.0, None)),
+        (" 0.50 x", "0.5x", (0.5, None)),
+        ("1ms", "0.001s", (None, 0.001)),
+        ("2s", "2s", (None, 2.0)),
+    ],
+)
+def test_a_lateness_is_a_factor_or_a_time(words, kept, meaning):
+    assert parse_late_by(words) == kept == parse_late_by(kept)
+    assert late_by_of(kept) == meaning
+
+
+def test_a_phase_of_work_has_a_unit():
+    assert parse_phase("20ms") == 0.02 and parse_phase("1m30s") == 90 and parse_phase("0") == 0
+    with pytest.raises(ValueError, match="'20' has no unit; expected such as 20ms, 20us or 20s"):
+        parse_phase("20")
+
+
+@pytest.mark.parametrize("words", ["0x", "0s", "x", "soon", "-1ms", "2", ""])
+def test_other_lateness_is_refused(words):
+    with pytest.raises(ValueError, match="is not a lateness; expected a time with its unit"):
+        parse_late_by(words)
+
+
+def test_how_long_a_rank_may_wait_is_known_where_it_is_a_time():
+    assert longest_delay_s(("ramp",), "2s") == 2.0
+    assert longest_delay_s(("ramp",), "2x") == longest_delay_s(("/a/steps.csv",), "2s") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"arrival": ("ramp",), "compute_s": 0.1}, "use one of the two"),
+        ({"late_by": "2x"}, "name one, such as one-late"),
+        ({"arrival": ("/a/s.csv", "/b/s.csv"), "arrival_digests": ("", "")}, "two traces that are both called s.csv"),
+        ({"arrival": ("ramp",), "groups": "2"}, "leave out --groups"),
+    ],
+)
+def test_patterns_that_make_no_sense_are_one_sentence(choices, words):
+    with pytest.raises(PlanError, match=words):
+        Plan.from_json({**Plan(**CHOICES).to_json(), **choices})
+
+
+def test_each_pattern_is_a_cell_of_its_own_and_those_without_are_as_ever():
+    plain, delayed = Plan(**CHOICES, seed=1), Plan(**CHOICES, seed=1, arrival=("ramp", "/a/s.csv"))
+    launch = plain.planned_launches()[0]
+    cells = delayed.cells(launch)
+    assert delayed.arrivals == ("", "ramp", "s.csv")
+    assert {cell for cell in cells if not cell.arrival} == {*plain.cells(launch)}
+    assert sorted(cell.arrival for cell in cells if cell.executor != "floor") == ["", "ramp", "s.csv"]
+    assert all(Cell.from_key(cell.key) == cell for cell in cells)
+
+
+def test_a_plan_of_before_has_no_patterns():
+    old = {name: value for name, value in Plan(**CHOICES).to_json().items() if name not in LATER_FIELDS}
+    assert Plan.from_json(old).arrivals == ("",) and Plan.from_json(old).compute_s == 0

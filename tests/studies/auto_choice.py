@@ -1,0 +1,130 @@
+"""Is `Allreduce` with algorithm="auto" as fast as the best fixed algorithm, and after how many calls? Ten minutes.
+
+In shared memory and on virtual hosts; for each size the median over runs of its time over that of the fastest of its
+candidates, called the same way in the same rounds. Then the links of the virtual hosts are halved in mid-run.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from places import RANK_PROGRAMS
+
+from allreduce_bench.lab.enter import variables_in
+from allreduce_bench.lab.lab import AGENT, INTERFACE, LabError, lab_around
+from allreduce_bench.lab.room import Room, room
+from allreduce_bench.launching.find import find_launcher, mpirun_command
+from allreduce_bench.runs.start import Start
+from allreduce_bench.units import format_size, parse_rate
+
+SLOWER = 1.05  # times the best fixed one: what is promised of the median over runs
+SHARED_SIZES, HOST_SIZES = "8,4096,65536,1048576,16777216", "8,4096,32768,262144"
+INSIDE = "AUTO_CHOICE_INSIDE"  # a variable: this process is to become the mpirun
+ROUNDS, CALLS, CALLS_ON_HOSTS = "7", "15", "5"
+
+
+def rows_of(command: list[str], around: Room | None = None, change=lambda made: None) -> list[dict]:
+    """What the ranks print; `change(room)` is called when they ask for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Path(folder) / "asked"
+        asked.write_text("")
+        words = [word if word != "FILE" else str(asked) for word in command]
+        words, environ = (around.command(0, words), variables_in(around, os.environ)) if around else (words, os.environ)
+        process = subprocess.Popen(words, env={**environ, INSIDE: "yes"}, stdout=subprocess.PIPE, text=True)
+        while process.poll() is None and "FILE" in command:
+            if asked.read_text() == "change":
+                change(around)
+                asked.write_text("")
+            time.sleep(0.05)
+        output, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(f"the ranks ended with status {process.returncode}")
+    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+
+
+def start_here(ranks: int, options: list[str]) -> None:
+    """Become the mpirun of this interpreter: on this node, or with one rank on each host of the lab around it."""
+    lab = lab_around(os.environ)
+    on_hosts = {} if lab is None else {"hosts": lab.names, "remote_shell": AGENT, "interface": INTERFACE}
+    start = Start(**on_hosts, virtual_rates_bytes_per_s=() if lab is None else lab.rates_bytes_per_s)
+    program = [sys.executable, str(RANK_PROGRAMS / "auto_rivals.py"), *options]
+    command = mpirun_command(find_launcher(start), ranks, start, program)
+    os.execv(command[0], command)
+
+
+def table(where: str, runs: list[list[dict]]) -> bool:
+    """Print a row for each size; whether all are as promised."""
+    good = True
+    print(f"\n{where}\n{'size':>10} {'calls':>6} {'auto over best':>15}  chosen in each run (best fixed)")
+    for rows in zip(*runs):
+        ratios, words = [], []
+        for row in rows:
+            fixed = {name: time_s for name, time_s in row["times_s"].items() if name != "auto"}
+            best = min(fixed, key=lambda name: fixed[name])
+            ratios.append(row["times_s"]["auto"] / fixed[best])
+            words.append(row["chosen"] if best == row["chosen"] else f"{row['chosen']} ({best})")
+        calls = "/".join(str(row.get("noticed_after") or row["settled_after"]) for row in rows)
+        print(f"{format_size(rows[0]['nbytes']):>10} {calls:>6} {median(ratios):15.3f}  {'; '.join(words)}")
+        good &= median(ratios) <= SLOWER
+    return good
+
+
+def halve(rate: float):
+    """What halves the links of all hosts of a room."""
+    bits = f"{rate * 4:.0f}bit"
+
+    def change(made: Room) -> None:
+        for host in range(len(made.lab.names)):
+            words = f"tc qdisc replace dev {INTERFACE} root tbf rate {bits} burst 64kb latency 400ms".split()
+            subprocess.run(made.command(host, words), check=True)
+
+    return change
+
+
+def main() -> None:
+    """Print the tables."""
+    if os.environ.pop(INSIDE, ""):
+        start_here(int(sys.argv[1]), sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shared", action="store_true", help="only in shared memory")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--ranks", type=int, default=2, help="in shared memory")
+    parser.add_argument("--hosts", type=int, default=4)
+    parser.add_argument("--rate", default="100mbit")
+    parser.add_argument("--rounds", default=ROUNDS)
+    options = parser.parse_args()
+    shared = [sys.executable, __file__, str(options.ranks), SHARED_SIZES, options.rounds, CALLS]
+    good = table(f"shared memory, {options.ranks} ranks", [rows_of(shared) for _ in range(options.runs)])
+    rate = parse_rate(options.rate)
+    runs, changed = [], []
+    try:
+        for _ in range(0 if options.shared else options.runs):
+            with room([rate] * options.hosts) as made:
+                over = [
+                    sys.executable,
+                    __file__,
+                    str(options.hosts),
+                    HOST_SIZES,
+                    options.rounds,
+                    CALLS_ON_HOSTS,
+                    "FILE",
+                ]
+                rows = rows_of(over, made, halve(rate))
+            runs.append(rows[: len(rows) // 2])
+            changed.append(rows[len(rows) // 2 :])
+    except LabError as error:
+        print(f"no virtual hosts: {error}")
+    if runs:
+        good &= table(f"{options.hosts} virtual hosts, {options.rate}", runs)
+        good &= table("the same with links of half the rate; calls until it was tried anew", changed)
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()

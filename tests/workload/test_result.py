@@ -1,0 +1,33 @@
+"""The document of a result: what programs read."""
+
+import json
+
+from allreduce_bench.models.machine import bare_machine
+from allreduce_bench.workload.architectures import known_model
+from allreduce_bench.workload.call_file import Call, replayed
+from allreduce_bench.workload.cost import modelled_costs
+from allreduce_bench.workload.fusion import Fusion
+from allreduce_bench.workload.result import Result, document
+from allreduce_bench.workload.step import Outcome, Setup, outcome
+
+COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring"])
+SETUP = Setup(known_model("resnet50"), 0.1, accumulate=2)
+
+
+def test_a_step_has_its_facts_in_si_units():
+    facts = document(Result("x", "y", "z", (outcome(SETUP, COSTS, 4),), SETUP, batch=8))
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+    assert facts["kind"] == "modelled" and facts["model"]["parameters"] == 25_557_032
+    assert [bucket["nbytes"] >> 20 for bucket in facts["buckets"]] == [7, 30, 25, 25, 9]
+    (step,) = facts["steps"]
+    assert (step["ranks"], step["compute_s"], step["effective_batch"], step["learning_rate_factor"]) == (4, 0.2, 64, 8)
+    assert step["step_s"] == step["transfers"][-1]["end_s"] and step["transfers"][0]["algorithm"] == "ring"
+    assert facts["packing"]["cap_nbytes"] == 25 << 20 and facts["packing"]["ready_by"] == "flops"
+
+
+def test_horovod_and_recorded_calls_have_their_own():
+    fused = document(Result("x", "y", "z", (), SETUP._replace(packing=Fusion())))
+    assert fused["packing"]["buffer_nbytes"] == 128 << 20 and "cap_nbytes" not in fused["packing"]
+    line = replayed([Call(8, 1.0)], lambda nbytes: 0.5)
+    calls = document(Result("x", "y", "z", (Outcome(2, line, ("ring",), 1.0),)))
+    assert calls["model"] is None and calls["buckets"] == [] and calls["steps"][0]["efficiency"] == 1 / 1.5

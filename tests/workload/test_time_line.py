@@ -1,0 +1,52 @@
+"""The events of a step, against steps that are counted by hand."""
+
+import pytest
+
+from allreduce_bench.workload.buckets import Bucket
+from allreduce_bench.workload.tensors import Gradient, Model
+from allreduce_bench.workload.time_line import (
+    BACKWARD,
+    BYTES,
+    FLOPS,
+    FORWARD,
+    Phase,
+    TimeLine,
+    in_order,
+    phases_of,
+    ready_shares,
+    ready_times,
+)
+
+MODEL = Model("m", "M", (Gradient("a", (30,), 0.0), Gradient("b", (10,), 6.0)), flops_without_gradient=4.0)
+BUCKETS = [Bucket((1,), 100), Bucket((0,), 300)]
+
+
+def test_a_gradient_is_ready_after_its_share_of_the_backward_pass():
+    assert ready_shares(MODEL, BYTES) == [1.0, 0.25]
+    assert ready_shares(MODEL, FLOPS) == [1.0, 1.0]
+    tied = MODEL._replace(gradients=(Gradient("a", (30,), 10.0), Gradient("b", (10,), 6.0)))
+    assert ready_shares(tied, FLOPS) == [1.0, 0.5]
+    assert ready_times([1.0, 0.25], Phase(BACKWARD, 2.0, 6.0)) == [6.0, 3.0]
+
+
+def test_passes_without_all_reduces_come_first():
+    phases = phases_of(3.0, passes=2)
+    assert [phase.kind for phase in phases] == [FORWARD, BACKWARD] * 2
+    assert [phase.start_s for phase in phases] == pytest.approx([0, 1, 3, 4]) and phases[-1].end_s == 6
+
+
+def test_all_reduces_wait_for_their_gradients_and_for_each_other():
+    line = TimeLine(phases_of(6.0), in_order(BUCKETS, [6.0, 3.0], lambda nbytes: nbytes / 100 + 3))
+    assert [(one.ready_s, one.start_s, one.end_s) for one in line.transfers] == [(3, 3, 7), (6, 7, 13)]
+    assert (line.step_s, line.compute_s, line.communication_s, line.exposed_s) == (13, 6, 10, 7)
+    assert line.overlapped_s == 3 and line.overlap_share == pytest.approx(0.3)
+
+
+def test_blocking_all_reduces_overlap_nothing():
+    line = TimeLine(phases_of(6.0), in_order(BUCKETS, [6.0, 3.0], lambda nbytes: 1.0, earliest_s=6.0))
+    assert (line.step_s, line.exposed_s, line.overlap_share) == (8, 2, 0)
+
+
+def test_a_step_without_communication_has_no_share():
+    line = TimeLine(phases_of(6.0), in_order(BUCKETS, [6.0, 3.0], lambda nbytes: 0.0))
+    assert (line.step_s, line.overlap_share) == (6, None)
