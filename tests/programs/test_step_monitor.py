@@ -204,7 +204,7 @@ def test_the_slowed_rank_is_named_on_all_ranks(python, ranks, tmp_path):
     assert [block["first_step"] for block in blocks] == [*range(0, steps, 10)]
     assert all(np.shape(block["late_s"]) == (ranks, len(block["step_s"])) for block in blocks)
     assert all(np.min(block["late_s"], axis=0).max() == 0 for block in blocks)
-    end = {"kind": "end", "steps": steps, "complete": True, "raised": None, "time": 0}
+    end = {"kind": "end", "steps": steps, "complete": True, "raised": None, "time": 0, "job": lines[0]["job"]}
     assert lines[-1] | {"time": 0} == end
     assert f"allreduce_bench_steps_total {steps}\n" in textfile.read_text()
     if ranks > 1:  # the last rank sleeps 10 ms longer
