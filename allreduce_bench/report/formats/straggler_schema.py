@@ -59,7 +59,8 @@ STALL = fields(
         "step": whole("that step"),
         "wait_s": _seconds("how much later it was ready than the second last"),
         "share": _share("of the waiting of all ranks in all steps"),
-    }
+    },
+    meaning="one step that holds most of the waiting; null: there is none",
 )
 SOURCE = fields(
     {
