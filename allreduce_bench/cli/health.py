@@ -26,7 +26,6 @@ OF_MEASURING = ("hosts", "repetitions", "timeout", "launcher", "launcher_args", 
 @click.command(
     epilog=examples(
         "health --hosts n1,n2,n3,n4,n5,n6,n7,n8",
-        "health --threshold 10% -o results/health",
         "health --from pairs.csv --failed failures.txt",
         "health --from results/health --threshold 10% --format json",
         "health --print-exclude",

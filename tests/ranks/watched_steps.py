@@ -80,7 +80,8 @@ def slow(job, given) -> None:
             steps(job, step, 1, own_s)
             count += 1
     told = [(alert.kind, alert.rank) for alert in alerts]
-    print(f"rank {job.rank} after {count} steps: {json.dumps(told)}", flush=True)
+    sys.stdout.write(f"rank {job.rank} after {count} steps: {json.dumps(told)}\n")  # at once: ranks share the pipe
+    sys.stdout.flush()
 
 
 def without(job, given) -> None:
