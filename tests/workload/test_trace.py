@@ -4,7 +4,7 @@ import json
 from numbers import Real
 
 from allreduce_bench.workload.time_line import Phase, TimeLine, Transfer
-from allreduce_bench.workload.trace import trace
+from allreduce_bench.workload.trace import COMMUNICATION, COMPUTATION, TENSOR, trace
 
 LINE = TimeLine(
     (Phase("forward", 0.0, 1.0), Phase("backward", 1.0, 3.0)),
@@ -41,9 +41,13 @@ def test_tensor_parallel_all_reduces_have_a_thread_of_their_own():
     threads = {
         event["tid"]: event["args"]["name"] for event in document["traceEvents"] if event["name"] == "thread_name"
     }
-    assert threads == {1: "computation", 2: "data-parallel all-reduces", 3: "tensor-parallel all-reduces"}
+    assert threads == {
+        COMPUTATION: "computation",
+        COMMUNICATION: "data-parallel all-reduces",
+        TENSOR: "tensor-parallel all-reduces",
+    }
     last = document["traceEvents"][-1]
-    assert (last["tid"], last["name"], last["dur"]) == (3, "activations: 512 B", 0.5e6)
+    assert (last["tid"], last["name"], last["dur"]) == (TENSOR, "activations: 512 B", 0.5e6)
 
 
 def test_a_trace_obeys_its_format():
