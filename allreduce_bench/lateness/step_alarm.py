@@ -78,19 +78,16 @@ class StepAlarm:
         self._ready_s, self._step_s = np.concatenate([self._ready_s, ready_s]), np.concatenate([self._step_s, step_s])
         alerts: list[Alert] = []
         whole = len(self._step_s) // STEPS_OF_BLOCK * STEPS_OF_BLOCK
-        for first in range(0, whole, STEPS_OF_BLOCK):
-            block = slice(first, first + STEPS_OF_BLOCK)
+        for late_s, undisturbed_s in lateness_of_blocks(self._ready_s[:whole], self._step_s[:whole]) if whole else ():
             self.steps += STEPS_OF_BLOCK
-            alerts += self._alerts_of_block(self._ready_s[block], self._step_s[block])
+            alerts += self._alerts_of_block(late_s, undisturbed_s)
         self._ready_s, self._step_s = self._ready_s[whole:].copy(), self._step_s[whole:].copy()
         return alerts
 
-    def _alerts_of_block(self, ready_s: np.ndarray, step_s: np.ndarray) -> list[Alert]:
-        waited_s = np.fmax.reduce(ready_s, axis=1) - median(ready_s, axis=1)
-        undisturbed_s = float(median(step_s - waited_s, axis=0))
+    def _alerts_of_block(self, late_s: np.ndarray, undisturbed_s: float) -> list[Alert]:
         if not undisturbed_s > 0:
             return []
-        late = median(ready_s - median_of_others(ready_s), axis=0) / undisturbed_s
+        late = late_s / undisturbed_s
         squares = 0.5 * np.square(late - self._late[-1])
         number = min(max(self._blocks, 1), MEMORY)
         self._variances += np.where(np.isnan(squares), 0.0, squares - self._variances) / number
@@ -114,6 +111,8 @@ class StepAlarm:
         ranks = len(noise)
         critical = critical_z(ranks * len(WINDOWS) * STEPS_OF_A_DAY / STEPS_OF_BLOCK, number + 1, ranks)
         for blocks, means in self._means():
+            if not (means >= least).any():  # as nearly always
+                continue
             z = means * sqrt(blocks) / noise
             candidates = [rank for rank in np.flatnonzero((z >= critical) & (means >= least)) if rank not in self.slow]
             if not candidates:
@@ -149,3 +148,16 @@ class StepAlarm:
         slow = sum(self._node_of[rank] == node for rank in self.slow)
         is_of_node = slow >= 2 and 2 * slow > int((self._node_of == node).sum())
         return alert._replace(node=int(node)) if alert.kind == SLOW and is_of_node else alert
+
+
+def lateness_of_blocks(ready_s: np.ndarray, step_s: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
+    """Of each block of STEPS_OF_BLOCK steps the median lateness of the ranks, float64 [rank], and the undisturbed step.
+
+    `ready_s`, `step_s` as of `StepAlarm.update`, whole blocks. Seconds; for all blocks at once, since numpy's calls
+    take longer than its arithmetic where ranks are few.
+    """
+    blocks = len(step_s) // STEPS_OF_BLOCK
+    waited_s = np.fmax.reduce(ready_s, axis=1) - median(ready_s, axis=1)
+    undisturbed_s = median((step_s - waited_s).reshape(blocks, STEPS_OF_BLOCK), axis=1)
+    behind_s = (ready_s - median_of_others(ready_s)).reshape(blocks, STEPS_OF_BLOCK, ready_s.shape[1])
+    return zip(median(behind_s, axis=1), undisturbed_s.tolist())
