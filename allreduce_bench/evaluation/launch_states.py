@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..lateness import LEAST_GAP, TooFewLaunches, TwoStates, two_states
+from ..lateness.two_states import LEAST_GAP, TooFewLaunches, TwoStates, two_states
 from .cell_label import cell_of
 from .summary_row import LaunchStates, SummaryRow
 

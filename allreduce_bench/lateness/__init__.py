@@ -5,37 +5,3 @@ these rules, so nothing here loads more than numpy. Launches: `two_states`. Rank
 (what is known of each step), `stragglers` (the report of a finished run), `change_points`, `what_if`, `single_stall`,
 `step_alarm` (while steps go on), `synthetic` (arrivals of known truth). Nodes and links in tables of pairs: `polish`.
 """
-
-from .two_states import (
-    ALARM,
-    CHANGING,
-    CONSTANT_DELAY,
-    CONSTANT_RATIO,
-    CONSTANT_TIME,
-    FAMILIES,
-    FEWEST_LAUNCHES,
-    LEAST_GAP,
-    UNKNOWN,
-    TooFewLaunches,
-    TwoStates,
-    kind_of_gap,
-    p_value,
-    two_states,
-)
-
-__all__ = [
-    "ALARM",
-    "CHANGING",
-    "CONSTANT_DELAY",
-    "CONSTANT_RATIO",
-    "CONSTANT_TIME",
-    "FAMILIES",
-    "FEWEST_LAUNCHES",
-    "LEAST_GAP",
-    "UNKNOWN",
-    "TooFewLaunches",
-    "TwoStates",
-    "kind_of_gap",
-    "p_value",
-    "two_states",
-]

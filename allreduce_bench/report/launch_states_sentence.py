@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ..evaluation.cell_label import qualifiers
 from ..evaluation.launch_states import StatesOfSeries, series_in_states
 from ..evaluation.summary_row import LaunchStates, SummaryRow, competitor_of
-from ..lateness import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, FEWEST_LAUNCHES
+from ..lateness.two_states import CHANGING, CONSTANT_DELAY, CONSTANT_RATIO, CONSTANT_TIME, FEWEST_LAUNCHES
 from ..stats import median
 from ..units import format_size, format_time, in_ranks
 

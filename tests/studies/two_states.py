@@ -15,7 +15,7 @@ from collections import defaultdict
 import numpy as np
 from places import DATA
 
-from allreduce_bench.lateness import (
+from allreduce_bench.lateness.two_states import (
     ALARM,
     CONSTANT_DELAY,
     CONSTANT_RATIO,
