@@ -34,7 +34,7 @@ lint: .venv/test.stamp
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours
 studies: .venv/test.stamp .venv-mpich/test.stamp
 	@for study in $(STUDIES) "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
-	    "costs $(INTERPRETERS)" "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
+	    "costs $(INTERPRETERS)" "call_cost" "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
 	    "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \

@@ -7,10 +7,11 @@ short calls only the last ones are timed: to read a clock would be seen.
 
 import numpy as np
 
-WINDOW, SHORT_WINDOW = 64, 16  # calls; the short one for calls of LONG_S, beside which an exchange costs nothing
-TIMED = 16  # calls of a window: its last ones
-LONG_S = 1e-3
-FACTOR, MOST_FACTOR = 1.5, 4.0  # of the median, up or down: half the width of the band at least and at most
+# Calls of a window, of calls shorter than so many seconds: looking costs them 1 %
+WINDOWS = ((1e-5, 1024), (1e-4, 256), (1e-3, 64))
+TIMED = 16  # calls of a window: its last ones; of longer calls all
+# Of the median, up or down: half the width of the band at least and at most. Twice the time is always outside
+FACTOR, MOST_FACTOR = 1.5, 1.8
 PATIENCE, MOST_PATIENCE = 2, 16  # windows in a row outside of it
 
 
@@ -21,7 +22,7 @@ class Band:
     """
 
     def __init__(self, call_s: float, patience: int = PATIENCE):
-        self.window = WINDOW if call_s < LONG_S else SHORT_WINDOW
+        self.window = next((calls for limit_s, calls in WINDOWS if call_s < limit_s), TIMED)
         self.untimed = self.window - TIMED  # calls at the beginning of a window
         self.patience = patience
         self.limits_s: tuple[float, float] | None = None  # seconds; None: the first window is not over
@@ -43,11 +44,12 @@ class Band:
 
     def is_left(self, times: np.ndarray) -> bool:
         """Whether the choice is to be tried anew, by the least times over all ranks of a window, seconds [call]."""
-        low, typical, high = np.quantile(times, [0.25, 0.5, 0.75])
+        ordered = sorted(times.tolist())  # quicker than numpy for so few
+        low, typical, high = (ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3))
         if self.limits_s is None:
-            spread = float(high / low) if low > 0 else 1.0
+            spread = high / low if low > 0 else 1.0
             factor = min(max(FACTOR, spread**2), MOST_FACTOR)
-            self.limits_s = float(typical) / factor, float(typical) * factor
+            self.limits_s = typical / factor, typical * factor
             return False
         is_inside = self.limits_s[0] <= typical <= self.limits_s[1]
         self._outside = 0 if is_inside else self._outside + 1

@@ -12,6 +12,8 @@ from .buffers import Vectors
 from .candidates import Candidate
 from .trial import Trial
 
+VAIN = 1.1  # times the new choice: a trial that finds the former one as near as this was in vain
+
 
 class Settling:
     """The calls of one shape on the ranks of `comm`; `bound` are its candidates, the same on all ranks."""
@@ -68,11 +70,12 @@ class Settling:
             self._settle(trial, trial.winner)
 
     def _settle(self, trial: Trial, winner: int) -> None:
-        is_same = self._band is not None and winner == self._chosen  # tried in vain
-        self._patience = min(2 * self._patience, MOST_PATIENCE) if is_same else PATIENCE
+        typical_s = trial.typical_s(winner)
+        is_vain = self._band is not None and trial.typical_s(self._chosen) <= VAIN * typical_s
+        self._patience = min(2 * self._patience, MOST_PATIENCE) if is_vain else PATIENCE
         self._chosen, self._trial = winner, None
         self._run = self._bound[winner].run
-        self._band = Band(trial.typical_s(winner), self._patience)
+        self._band = Band(typical_s, self._patience)
         self._untimed = self._band.untimed
 
     def _look(self, band: Band, times: np.ndarray) -> None:

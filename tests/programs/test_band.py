@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from allreduce_bench.programs.band import MOST_FACTOR, SHORT_WINDOW, WINDOW, Band
+from allreduce_bench.programs.band import MOST_FACTOR, TIMED, WINDOWS, Band
+
+WINDOW = WINDOWS[1][1]  # of short calls
 
 
 def calls_until_left(band: Band, times) -> int | None:
@@ -20,7 +22,7 @@ def calls_until_left(band: Band, times) -> int | None:
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 @pytest.mark.parametrize("at", [WINDOW, WINDOW + 1, 2 * WINDOW - 1, 5 * WINDOW + 20])
 def test_a_change_is_noticed_within_the_stated_calls(factor, at):
-    band = Band(1e-5)
+    band = Band(3e-5)
     times = np.where(np.arange(at + 2 * band.most_calls) < at, 1e-5, factor * 1e-5)
     assert at < calls_until_left(band, times) <= at + band.most_calls
 
@@ -28,17 +30,18 @@ def test_a_change_is_noticed_within_the_stated_calls(factor, at):
 def test_noise_and_a_passing_disturbance_are_no_change():
     times = np.random.default_rng(1).lognormal(-11, 0.3, 40 * WINDOW)
     times[5 * WINDOW : 6 * WINDOW] *= 10
-    assert calls_until_left(Band(1e-5), times) is None
+    assert calls_until_left(Band(3e-5), times) is None
 
 
-def test_wide_times_have_a_wide_band_but_not_a_boundless_one():
-    times = np.random.default_rng(1).lognormal(-11, 1.5, 6 * WINDOW)
-    times[3 * WINDOW :] *= 2
-    assert calls_until_left(Band(1e-5), times) is None
-    times[3 * WINDOW :] *= 3 * MOST_FACTOR
-    assert calls_until_left(Band(1e-5), times) == 5 * WINDOW
+def test_wide_times_have_a_wide_band_in_which_twice_the_time_is_outside():
+    times = np.tile([0.7e-5, 1.3e-5], 3 * WINDOW)
+    times[3 * WINDOW :] *= 0.95 * MOST_FACTOR
+    assert calls_until_left(Band(3e-5), times) is None
+    times[3 * WINDOW :] *= 2 / (0.95 * MOST_FACTOR)
+    assert calls_until_left(Band(3e-5), times) == 5 * WINDOW
 
 
 def test_long_calls_are_looked_at_sooner_and_a_trial_in_vain_makes_patient():
-    assert Band(0.1).most_calls == 3 * SHORT_WINDOW
-    assert Band(1e-5, patience=8).most_calls == 9 * WINDOW
+    assert Band(0.1).most_calls == 3 * TIMED
+    assert [Band(call_s).window for call_s in (9e-6, 9e-5, 9e-4, 9e-3)] == [1024, 256, 64, TIMED]
+    assert Band(3e-5, patience=8).most_calls == 9 * WINDOW

@@ -93,6 +93,7 @@ def after_a_change(auto: PreparedAllreduces, sizes: list[int], rounds: int, call
     vectors = {nbytes: np.ones(nbytes // 4, "f4") for nbytes in sizes}
     for nbytes, vector in vectors.items():  # the band of each is made of a window
         for _ in range(auto._shapes[Shape(nbytes // 4, "float32", "sum")]._band.window):
+            COMM.Barrier()  # as in the calls that are compared
             auto(vector, np.empty_like(vector))
     if COMM.rank == 0:
         file.write_text("change")
@@ -104,9 +105,11 @@ def after_a_change(auto: PreparedAllreduces, sizes: list[int], rounds: int, call
         before, noticed = auto.calls_of_trials()[shape], None
         most = auto._shapes[shape]._band.most_calls + most_calls(20)
         for number in range(1, most + 1):
+            COMM.Barrier()
             auto(vector, total)
             if noticed is None and auto.calls_of_trials()[shape] > before:
                 noticed = number
+        settle(auto, nbytes, most)
         say(compared(auto, nbytes, rounds, calls) | {"noticed_after": noticed, "settled_after": None})
 
 

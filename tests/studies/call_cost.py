@@ -1,0 +1,68 @@
+"""What does a call of `Allreduce` cost beside the same call of mpi4py? Half a minute: `python call_cost.py [RANKS]`.
+
+8 bytes in shared memory; for each way to call, the median over rounds of the time of a call in a row of them,
+microseconds, and how many more that is than mpi4py's own.
+"""
+
+import os
+import sys
+import time
+from statistics import median
+
+ROUNDS, CALLS = 21, 4096  # several windows of what `auto` looks at
+INSIDE = "CALL_COST_INSIDE"  # a variable: this process is a rank
+
+
+def rank() -> None:
+    """Call in all ways, in turn; rank 0 prints the table."""
+    import numpy as np
+    from mpi4py import MPI
+
+    from allreduce_bench.programs.prepared import PreparedAllreduces
+
+    comm = MPI.COMM_WORLD
+    (send, recv), (other, total) = ((np.ones(2, "f4"), np.empty(2, "f4")) for _ in range(2))
+    native, auto = PreparedAllreduces(comm, "native"), PreparedAllreduces(comm, "auto")
+    while not auto.choices():
+        auto(send, recv)
+
+    def in_turn() -> None:
+        native(send, recv)
+        native(other, total)
+
+    ways = {
+        "mpi4py": (1, lambda: comm.Allreduce(send, recv)),
+        "native, arrays of the call before": (1, lambda: native(send, recv)),
+        "native, two pairs of arrays in turn": (2, in_turn),
+        "native, a buffer named as a list": (1, lambda: native([send, MPI.FLOAT], recv)),
+        f"auto, which has settled on {auto.choices()[0].candidate.name}": (1, lambda: auto(send, recv)),
+    }
+    taken = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, (calls, call) in ways.items():
+            comm.Barrier()
+            begun = time.perf_counter()
+            for _ in range(CALLS // calls):
+                call()
+            taken[name].append((time.perf_counter() - begun) / CALLS * 1e6)
+    if comm.rank == 0:
+        for name, times_us in taken.items():
+            print(f"{name:45s} {median(times_us):6.2f} us  {median(times_us) - median(taken['mpi4py']):+6.2f} us")
+
+
+def main() -> None:
+    """Become the mpirun of this interpreter."""
+    if os.environ.get(INSIDE):
+        rank()
+        return
+    from allreduce_bench.launching.find import find_launcher, mpirun_command
+    from allreduce_bench.runs.start import Start
+
+    start = Start()
+    command = mpirun_command(find_launcher(start), int(*sys.argv[1:] or [2]), start, [sys.executable, __file__])
+    os.environ[INSIDE] = "yes"
+    os.execv(command[0], command)
+
+
+if __name__ == "__main__":
+    main()
