@@ -61,9 +61,8 @@ def start_here(ranks: int, options: list[str]) -> None:
 def table(where: str, runs: list[list[dict]]) -> bool:
     """Print a row for each size; whether all are as promised. `over its own`: the chosen one, called as a fixed one."""
     good = True
-    print(
-        f"\n{where}\n{'size':>10} {'calls':>6} {'auto over best':>15} {'over its own':>13}  chosen in each run (best fixed)"
-    )
+    heads = f"{'size':>10} {'calls':>6} {'auto over best':>15} {'over its own':>13}"
+    print(f"\n{where}\n{heads}  chosen in each run (best fixed)")
     for rows in zip(*runs):
         ratios, own, words = [], [], []
         for row in rows:
@@ -73,9 +72,8 @@ def table(where: str, runs: list[list[dict]]) -> bool:
             own.append(row["times_s"]["auto"] / fixed.get(row["chosen"], float("nan")))
             words.append(row["chosen"] if best == row["chosen"] else f"{row['chosen']} ({best})")
         calls = "/".join(str(row.get("noticed_after") or row["settled_after"]) for row in rows)
-        print(
-            f"{format_size(rows[0]['nbytes']):>10} {calls:>6} {median(ratios):15.3f} {median(own):13.3f}  {'; '.join(words)}"
-        )
+        figures = f"{calls:>6} {median(ratios):15.3f} {median(own):13.3f}"
+        print(f"{format_size(rows[0]['nbytes']):>10} {figures}  {'; '.join(words)}")
         good &= median(ratios) <= SLOWER
     return good
 
