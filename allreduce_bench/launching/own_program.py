@@ -17,10 +17,9 @@ from ..watching.supervisor import Supervisor, names_of_this_node
 from .endings import how_it_ended, shell_status
 from .find import mpirun_command
 from .launcher import Launcher, on_one_node
-from .tied_process import interrupts_put_off
+from .tied_process import ENDING_S, end_process, interrupts_put_off
 
 WRAPPER = "allreduce_bench.launching.wrapped_rank"
-ENDING_S = 5.0  # for a launcher to end the other ranks when one has ended badly, or when it is told to
 ABORTED = (  # what launchers say of a rank that ends all of them itself, by MPI_Abort
     re.compile(r"MPI_ABORT was invoked on rank (\d+)"),
     re.compile(r"application called MPI_Abort\(.*\) - process (\d+)"),
@@ -122,12 +121,7 @@ class WatchedProgram:
 
     def _end(self, process: subprocess.Popen) -> None:
         self._supervisor.end_ranks()
-        process.terminate()
-        try:
-            process.wait(ENDING_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_process(process)
 
     def _ending(self, status: int) -> Ending:
         if self._aborted is not None:

@@ -20,8 +20,8 @@ from ..watching.supervisor import Supervisor, names_of_this_node
 from .find import mpirun_command
 from .launcher import Launcher
 from .layout import ranks_on_same_cores
-from .supervision import DEAD_PROCESS, ENDED_BY_TERM, ENDING_S, LaunchFailed, LaunchRefused, how_it_ended
-from .tied_process import interrupts_put_off, start_tied
+from .supervision import DEAD_PROCESS, ENDED_BY_TERM, LaunchFailed, LaunchRefused, how_it_ended
+from .tied_process import end_process, interrupts_put_off, start_tied
 
 PROGRAM = "allreduce_bench.measuring.node_pairs"
 MOST_RESTARTS = 5  # each may have waited for a timeout
@@ -173,12 +173,7 @@ class _PairLaunch:
         if process.poll() is not None:
             return
         self.supervisor.end_ranks()
-        process.terminate()
-        try:
-            process.wait(ENDING_S)
-        except TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_process(process)
 
     def _conclude(self, status: int | None) -> None:
         """Keep the pair of a rank that died or hangs. Raises LaunchFailed, LaunchRefused."""

@@ -25,13 +25,12 @@ from .interface_variables import suggested_interface
 from .launcher import Launcher, on_one_node
 from .layout import ranks_on_same_cores
 from .rank_options import rank_options
-from .tied_process import interrupts_put_off, start_tied
+from .tied_process import ENDING_S, end_process, interrupts_put_off, start_tied
 
 GRACE_S = 1.5  # beyond its time, for the cell in progress
 # Open MPI's words; MPICH names a rank that it killed. Who calls abort may only have lost its connection to the dead one
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)(?!.* calling)")
 ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # the status of an mpirun that was asked to end, and ended its ranks
-ENDING_S = 5.0  # for mpirun to end when told to
 
 
 class LaunchFailed(RuntimeError):
@@ -177,12 +176,7 @@ class SupervisedLaunch:
         if process.poll() is not None:
             return
         self.supervisor.end_ranks()
-        process.terminate()
-        try:
-            process.wait(ENDING_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_process(process)
 
     def _conclude(self, status: int | None) -> None:
         """Keep what is known of cells that did not end.

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from ..watching.lifeline import end_with_parent
 
+ENDING_S = 5.0  # for a launcher to end all ranks when it is told to, or when one has ended badly
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -26,6 +27,16 @@ def start_tied(command: Sequence[str], environ: Mapping[str, str]) -> subprocess
         text=True,
         errors="replace",
     )
+
+
+def end_process(process: subprocess.Popen) -> None:
+    """Tell a launcher to end, and kill it where it has not after ENDING_S."""
+    process.terminate()
+    try:
+        process.wait(ENDING_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 @contextmanager

@@ -10,7 +10,8 @@ import pytest
 from interpreters import interpreters
 from measured_runs import with_package
 
-from allreduce_bench.launching.tied_process import INTERRUPTS, interrupts_put_off, start_tied
+from allreduce_bench.launching import tied_process
+from allreduce_bench.launching.tied_process import INTERRUPTS, end_process, interrupts_put_off, start_tied
 
 STRUCK_AFTER_FORK = """
 import os, signal, sys
@@ -84,3 +85,14 @@ def test_an_interrupt_in_the_moment_of_the_fork_ends_the_run(tmp_path):
     struck = subprocess.run(command, env=with_package(), capture_output=True, text=True, timeout=120, check=False)
     assert struck.returncode == 130 and struck.stderr.splitlines()[-1].startswith("error: interrupted"), struck.stderr
     assert "Traceback" not in struck.stderr
+
+
+@pytest.mark.parametrize("heeds, ended_by", [(True, signal.SIGTERM), (False, signal.SIGKILL)])
+def test_a_process_that_does_not_heed_is_killed(monkeypatch, heeds, ended_by):
+    monkeypatch.setattr(tied_process, "ENDING_S", 60.0 if heeds else 0.5)
+    ignore = "" if heeds else "signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+    program = f"import signal, time; {ignore}print('there', flush=True); time.sleep(600)"
+    with start_tied([sys.executable, "-c", program], os.environ) as process:
+        assert process.stdout.readline() == "there\n"
+        end_process(process)
+        assert process.returncode == -ended_by
