@@ -90,10 +90,11 @@ def cycles_sentence(setup: Setup, cycles: Cycles, modelled: Outcome) -> str:
     """How many all-reduces Horovod made of the gradients, and what its cycles cost beside them."""
     gradients, predicted = len(setup.model.gradients), len(modelled.time_line.transfers)
     agreed, bound = format_time(cycles.agreement_s), format_time(cycles.binding_s)
+    plural = "" if cycles.all_reduces == 1 else "s"
     return (
-        f"A step has {cycles.all_reduces:g} all-reduces of {gradients} gradients (its model {predicted}) in "
-        f"{cycles.cycles:g} cycles. To agree on what is ready takes {agreed} of it with the wait for other ranks, to "
-        f"bind all-reduces of new lengths {bound}; the model has neither."
+        f"A step has {cycles.all_reduces:g} all-reduce{plural} of {gradients} gradients (its model {predicted}), in "
+        f"{cycles.cycles:g} cycles. Beside them the thread takes {agreed} to agree on what is ready, which includes "
+        f"the wait for other ranks, and {bound} to bind all-reduces of new lengths; the model has neither."
     )
 
 

@@ -24,6 +24,7 @@ LEAST_LABEL = 0.045  # of the width: narrower bars bear no words
 LEAST_EDGED = 0.004  # of the width
 LEAST_GAP = 0.001  # of the width: narrower ones between parts of a pass are not drawn
 MOST_PANELS = 6
+Span = tuple[float, float]  # beginning and length, in units of the axis
 
 
 def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
@@ -37,10 +38,10 @@ def step_picture(lines: Mapping[str, TimeLine]) -> bytes:
     panels[-1].set_xlim(0, 1.01 * longest_s * factor)
     for axes, (title, line) in zip(panels, shown.items()):
         _draw(axes, line, factor, longest_s * factor)
-        whole = "total" if _blocks(line) else "step"
+        whole = "total" if line.blocks else "step"
         told = f"{whole} {format_time(line.step_s)}, exposed {format_time(line.exposed_s)}"
         axes.set_title(f"{title}: {told}", loc="left", fontsize=10)
-    of_what = "" if all(map(_blocks, shown.values())) else " of the step"
+    of_what = "" if all(line.blocks for line in shown.values()) else " of the step"
     panels[-1].set_xlabel(f"time from the beginning{of_what} ({unit})")
     figure.legend(
         handles=_legend([*shown.values()]),
@@ -62,23 +63,27 @@ def _unit(step_s: float) -> tuple[float, str]:
 def _draw(axes: Axes, line: TimeLine, factor: float, end: float) -> None:
     """The phases, the all-reduces and when their buckets are ready."""
     lanes = TENSOR_LANES if line.tensor_transfers else LANES
+    bars: dict[tuple[float, str], list[Span]] = {}  # by lane and fill
     for phase in _drawn_phases(line, end / factor):
         span = (phase.start_s * factor, (phase.end_s - phase.start_s) * factor)
-        _bar(axes, span, LANES["computation"], FILLS[phase.kind])
+        bars.setdefault((LANES["computation"], FILLS[phase.kind]), []).append(span)
         _label(axes, phase.kind, span, LANES["computation"], end)
     for one in line.tensor_transfers:
         span = (one.start_s * factor, (one.end_s - one.start_s) * factor)
-        _bar(axes, span, TENSOR_LANES["tensor-parallel"], TENSOR)
+        bars.setdefault((TENSOR_LANES["tensor-parallel"], TENSOR), []).append(span)
     computed = _computed_s(line)
     for number, transfer in enumerate(line.transfers):
         split = min(max(computed, transfer.start_s), transfer.end_s)
         for first, last, fill in ((transfer.start_s, split, SENT), (split, transfer.end_s, EXPOSED)):
             if last > first:
-                _bar(axes, (first * factor, (last - first) * factor), LANES["all-reduces"], fill)
+                bars.setdefault((LANES["all-reduces"], fill), []).append((first * factor, (last - first) * factor))
         whole = (transfer.start_s * factor, (transfer.end_s - transfer.start_s) * factor)
         _label(axes, f"{number}: {format_size(transfer.nbytes)}", whole, LANES["all-reduces"], end)
-    ready = [] if _blocks(line) else [transfer.ready_s * factor for transfer in line.transfers]
-    axes.plot(ready, [0.5] * len(ready), "v", color=READY, markersize=5, clip_on=False)
+    for (lane, fill), spans in bars.items():
+        _bars(axes, spans, lane, fill)
+    if not line.blocks:
+        ready = [transfer.ready_s * factor for transfer in line.transfers]
+        axes.plot(ready, [0.5] * len(ready), "v", color=READY, markersize=5, clip_on=False)
     axes.set_yticks([*lanes.values()], [*lanes])
     axes.set_ylim(-0.5, len(lanes) - 0.5)
     axes.grid(axis="x", **GRID)
@@ -101,23 +106,19 @@ def _drawn_phases(line: TimeLine, end_s: float) -> Iterable[Phase]:
     return drawn
 
 
-def _blocks(line: TimeLine) -> bool:
-    """Whether the computation stops for each all-reduce, as recorded calls do."""
-    return all(phase.kind == COMPUTE for phase in line.phases)
-
-
 def _computed_s(line: TimeLine) -> float:
     """When all-reduces begin to be exposed."""
-    return 0.0 if _blocks(line) else max(phase.end_s for phase in line.phases)
+    return 0.0 if line.blocks else max(phase.end_s for phase in line.phases)
 
 
-def _bar(axes: Axes, span: tuple[float, float], lane: float, fill: str) -> None:
+def _bars(axes: Axes, spans: Sequence[Span], lane: float, fill: str) -> None:
     """A white edge tells neighbours apart; it would hide a bar as narrow as itself."""
-    edge = "white" if span[1] > LEAST_EDGED * axes.get_xlim()[1] else fill
-    axes.broken_barh([span], (lane - BAR / 2, BAR), facecolor=fill, edgecolor=edge, linewidth=0.7)
+    least = LEAST_EDGED * axes.get_xlim()[1]
+    edges = ["white" if length > least else fill for _, length in spans]
+    axes.broken_barh(spans, (lane - BAR / 2, BAR), facecolor=fill, edgecolor=edges, linewidth=0.7)
 
 
-def _label(axes: Axes, words: str, span: tuple[float, float], lane: float, end: float) -> None:
+def _label(axes: Axes, words: str, span: Span, lane: float, end: float) -> None:
     start, length = span
     if length >= max(LEAST_LABEL, 0.009 * len(words)) * end:
         dark = words == "forward" or ":" in words
@@ -132,7 +133,7 @@ def _legend(shown: Sequence[TimeLine]) -> list[Patch | Line2D]:
         entries.append(Patch(color=TENSOR, label="tensor-parallel all-reduce, exposed"))
         entries.append(Patch(color=SENT, label="data-parallel all-reduce before the computation ends"))
         entries.append(Patch(color=EXPOSED, label="exposed data-parallel all-reduce"))
-    elif not all(map(_blocks, shown)):
+    elif not all(line.blocks for line in shown):
         entries.append(Patch(color=SENT, label="all-reduce beside computation"))
         entries.append(Patch(color=EXPOSED, label="exposed all-reduce"))
     else:

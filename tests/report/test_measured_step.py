@@ -55,5 +55,6 @@ def test_horovods_cycles_are_told():
     text = text_of(measured, setup, ("spin", "blocking"))
     assert "Horovod, fusion buffer 1 MiB, cycle 100 us: 1 bucket if all gradients are ready at once" in text
     assert "a thread, to which gradients are handed over behind the backward pass" in text
-    assert "A step has 2 all-reduces of 2 gradients (its model 2) in 61.5 cycles." in text
-    assert "takes 400 us of it with the wait for other ranks, to bind all-reduces of new lengths 20.0 us" in text
+    assert "A step has 2 all-reduces of 2 gradients (its model 2), in 61.5 cycles." in text
+    assert "the thread takes 400 us to agree on what is ready" in text
+    assert "the wait for other ranks, and 20.0 us to bind all-reduces of new lengths" in text
