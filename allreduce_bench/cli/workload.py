@@ -19,6 +19,7 @@ from .types import (
     SIZE,
     OneLineError,
     errors_in_one_line,
+    given_options,
     no_limit,
     parsed,
 )
@@ -79,7 +80,7 @@ PATH = click.Path(path_type=Path)
 @click.option("-a", "--algorithms", type=NAMES, default=(), help="Names [default: all].")
 @click.option("--measure", is_flag=True, help="Measure the step on -n ranks, too, beside its model.")
 @click.option("--work", type=click.Choice(WORK), default="spin", show_default=True, help="With --measure: computation.")
-@click.option("--overlap", type=click.Choice(OVERLAPS), default="thread", show_default=True, help="With --measure.")
+@click.option("--overlap", type=click.Choice(OVERLAPS), help="With --measure: all-reduces' progress [default: thread].")
 @click.option("--executor", metavar="NAME", help="With --measure: executor of the algorithm [default: sendrecv].")
 @click.option("--steps", type=click.IntRange(1, 10_000), default=5, show_default=True, help="With --measure: steps.")
 @no_limit
@@ -102,7 +103,8 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
         if path.suffix not in (".json", ".png"):
             raise OneLineError(f"-o {path}: expected a name that ends in .json (trace) or .png (figure)")
         refuse_given(path)
-    request = request_of(options, only_buckets=buckets)
+    given = given_options(click.get_current_context())
+    request = request_of(options, buckets, given)
     if buckets:
         if layout == "json" or outputs:
             raise OneLineError("--buckets prints a table of buckets; leave out --format and -o")
@@ -142,20 +144,21 @@ def write_lines(path: Path, lines: dict, drawn: dict, about: dict[str, str]) -> 
 
 
 def _measure(request, layout: str, outputs: tuple[Path, ...]) -> None:
-    """Measure the step and print it beside its model."""
+    """Measure the step, or recorded calls, and print it beside its model."""
+    from ..report.measured_calls import measured_calls_text
     from ..report.measured_step import measured_text
     from ..workload.result import replay_document
-    from .workload_measure import overlap_of, replay
+    from .workload_measure import replay_calls, replay_step
 
-    if request.model is None:
-        raise OneLineError("--measure: recorded calls are modelled only; leave out --calls")
-    found = replay(request.setup(), request.options)
-    title = f"{found.setup.model.label}, {found.measured.ranks} ranks"
-    lines = {f"{title}, modelled": found.modelled.time_line, f"{title}, measured": found.measured.time_line}
+    options = request.options
+    found = replay_step(request.setup(), options) if request.model else replay_calls(options["calls"], options)
+    measured, modelled = found.measured, found.modelled
+    title = f"{modelled.title}, {measured.ranks} ranks"
+    lines = {f"{title}, modelled": modelled.outcomes[0].time_line, f"{title}, measured": measured.time_line}
     for path in outputs:
-        write_lines(path, lines, lines, {"kind": "modelled and measured", "algorithm": found.measured.algorithm})
-    how = request.options["work"], overlap_of(request.options)
+        write_lines(path, lines, lines, {"kind": "modelled and measured", "algorithm": measured.algorithm})
     if layout == "json":
-        click.echo(json.dumps(replay_document(found.setup, found.measured, found.modelled, how), indent=1))
-    else:
-        click.echo(measured_text(found.setup, found.measured, found.modelled, how, screen()))
+        click.echo(json.dumps(replay_document(modelled, measured, found.how), indent=1))
+        return
+    text = measured_text if request.model else measured_calls_text
+    click.echo(text(modelled, measured, found.how, screen()))

@@ -1,56 +1,98 @@
-"""`workload --measure`: the step that was modelled, measured on ranks that this command starts."""
+"""`workload --measure`: what was modelled, measured on ranks that this command starts."""
 
-import json
 import os
-import re
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..measuring.startup import thread_level, under_launcher
+from ..measuring.startup import under_launcher
 from ..runs.cell import COMPILED, EXECUTORS
-from ..runs.start import Start
-from ..units import unknown_word
-from .in_lab import with_lab
+from ..units import format_time, unknown_word
 from .types import OneLineError
+from .workload_ranks import PATIENCE_S, run_ranks
 
 if TYPE_CHECKING:
-    from ..workload.measured import Measured
-    from ..workload.step import Outcome, Setup
+    from pathlib import Path
 
-PATIENCE_S = 600.0
-MOST_ELEMENTS = 1 << 28  # of all buckets of a rank: two vectors of a GiB each
-THREAD, NATIVE = "thread", "native"
+    from ..workload.measured import Measured
+    from ..workload.result import Result
+    from ..workload.step import Setup
+
+MOST_ELEMENTS = 1 << 28  # of all vectors that a rank sends: two of a GiB each
+MOST_CALLS = 100_000  # whose events are kept for the time line
+BLOCKING, THREAD, IALLREDUCE, BETWEEN, NATIVE = "blocking", "thread", "iallreduce", "between", "native"
 
 
 class Replay(NamedTuple):
     """What was measured, and the model of it from its computation alone and its all-reduces alone."""
 
-    setup: "Setup"
+    modelled: "Result"
     measured: "Measured"
-    modelled: "Outcome"
+    how: tuple[str, str]  # the kind of computation, and where all-reduces run
 
 
-def replay(setup: "Setup", options: dict[str, Any]) -> Replay:
-    """Measure the step on the ranks of `options`. Raises OneLineError, LaunchError, ValueError."""
-    from ..workload.measured import measured_of, modelled_of, rank_request
+def replay_step(setup: "Setup", options: dict[str, Any]) -> Replay:
+    """Measure a step on the ranks of `options`. Raises OneLineError, LaunchError, ValueError."""
+    from ..workload.measured import measured_of, modelled_of
+    from ..workload.rank_request import step_request
+    from ..workload.result import measured_result
 
+    measuring = _measuring(options, BLOCKING if options["blocking"] else options["overlap"] or THREAD)
+    if setup.compute_s <= 0:
+        raise OneLineError("--compute 0: a measured step computes; expected such as --compute 100ms")
+    asked = {**step_request(setup), **measuring.request}
+    if asked.get("cycle_s"):
+        if measuring.request["overlap"] == IALLREDUCE:
+            raise OneLineError("--overlap iallreduce: Horovod all-reduces in a thread of its own; leave it out")
+        asked["overlap"] = THREAD
+    elements = sum(asked["counts"]) + asked.get("tensor_count", 0)
+    _refuse_too_much(elements, asked, options, "add --scale 1/64", "use a shorter --compute")
+    found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
+    measured = measured_of(found, setup, measuring.ranks, measuring.name)
+    result = measured_result(setup.model.label, modelled_of(measured, setup), setup)
+    return Replay(result, measured, measuring.how)
+
+
+def replay_calls(path: "Path", options: dict[str, Any]) -> Replay:
+    """Measure recorded calls. Raises OneLineError, CallError, LaunchError, ValueError."""
+    from ..workload.call_file import read_calls
+    from ..workload.measured import measured_calls, modelled_calls
+    from ..workload.rank_request import calls_request
+    from ..workload.result import measured_result
+
+    measuring, calls = _measuring(options, BETWEEN), read_calls(path)
+    if len(calls) > MOST_CALLS:
+        raise OneLineError(f"{path}: {len(calls):,} calls, --measure takes at most {MOST_CALLS:,}; cut the file")
+    try:
+        asked = {**calls_request(calls, options["dtype"]), **measuring.request}
+    except ValueError as error:
+        raise OneLineError(f"{path}: {error}") from error
+    _refuse_too_much(sum({*asked["counts"]}), asked, options, "leave out the longest calls", "cut the file")
+    found = run_ranks(measuring.ranks, options["ranks_per_node"], asked)
+    measured = measured_calls(found, calls, measuring.ranks, measuring.name)
+    title = f"{path}, {len(calls)} call{'s' if len(calls) != 1 else ''}"
+    return Replay(measured_result(title, modelled_calls(measured, calls)), measured, measuring.how)
+
+
+class _Measuring(NamedTuple):
+    """Options that were checked: the ranks, how they measure, and the algorithm with its executor."""
+
+    ranks: int
+    request: dict[str, Any]
+    name: str
+
+    @property
+    def how(self) -> tuple[str, str]:
+        return self.request["work"], self.request["overlap"]
+
+
+def _measuring(options: dict[str, Any], overlap: str) -> _Measuring:
+    """Raises OneLineError."""
     ranks, algorithm = _ranks(options), _algorithm(options)
-    asked = rank_request(setup)
-    _refuse(setup, asked, options, algorithm)
-    own = {"algorithm": algorithm, "executor": _executor(options, algorithm), "work": options["work"]}
-    own |= {"overlap": overlap_of(options), "steps": options["steps"]}
-    found = _run(ranks, options["ranks_per_node"], {**asked, **own})
-    if refused := found.get("refused"):
-        raise OneLineError(f"workload --measure: {refused}", 1)
-    name = algorithm if own["executor"] in (NATIVE, "sendrecv") else f"{algorithm} {own['executor']}"
-    measured = measured_of(found, setup, ranks, name)
-    return Replay(setup, measured, modelled_of(measured, setup))
-
-
-def overlap_of(options: dict[str, Any]) -> str:
-    """blocking, or how all-reduces run beside the computation."""
-    return "blocking" if options["blocking"] else options["overlap"]
+    executor = _executor(options, algorithm)
+    if overlap == IALLREDUCE and (algorithm != NATIVE or executor in COMPILED):
+        raise OneLineError("--overlap iallreduce is the library's own MPI_Iallreduce; use -a native without --executor")
+    own = {"algorithm": algorithm, "executor": executor, "work": options["work"], "steps": options["steps"]}
+    name = algorithm if executor in (NATIVE, "sendrecv") else f"{algorithm} {executor}"
+    return _Measuring(ranks, {**own, "overlap": overlap}, name)
 
 
 def _ranks(options: dict[str, Any]) -> int:
@@ -81,41 +123,13 @@ def _executor(options: dict[str, Any], algorithm: str) -> str:
     return executor
 
 
-def _refuse(setup: "Setup", asked: dict[str, Any], options: dict[str, Any], algorithm: str) -> None:
-    """Raises OneLineError for what does not fit a machine, or cannot be posted."""
-    if setup.compute_s <= 0:
-        raise OneLineError("--compute 0: a measured step computes; expected such as --compute 100ms")
-    if (total := sum(asked["counts"]) + asked.get("tensor_count", 0)) > MOST_ELEMENTS and not options["no_limit"]:
+def _refuse_too_much(elements: int, asked: dict[str, Any], options: dict[str, Any], less: str, shorter: str) -> None:
+    """Raises OneLineError for what does not fit a machine, or takes too long by its computation alone."""
+    if elements > MOST_ELEMENTS and not options["no_limit"]:
+        raise OneLineError(f"{elements:,} elements on each rank, the limit is {MOST_ELEMENTS:,}; {less}, or --no-limit")
+    once_s, turns = sum(time_s for _, time_s in asked["actions"]), 1 + asked["steps"]
+    if (computed_s := 2 * turns * once_s) > PATIENCE_S:
         raise OneLineError(
-            f"{total:,} elements on each rank, the limit is {MOST_ELEMENTS:,}; add --scale 1/64, or --no-limit"
+            f"the computation alone takes {computed_s:.0f} s ({turns} turns of 2 x {format_time(once_s)}), the limit "
+            f"is {PATIENCE_S:.0f} s; {shorter}, or reduce --steps"
         )
-    if overlap_of(options) == "iallreduce" and (algorithm != NATIVE or options["executor"] in COMPILED):
-        raise OneLineError("--overlap iallreduce is the library's own MPI_Iallreduce; use -a native without --executor")
-
-
-def _run(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict[str, Any]:
-    """What rank 0 prints. Raises LaunchError, OneLineError where the launcher fails."""
-    from ..launching.find import find_launcher, mpirun_command
-    from ..launching.layout import ranks_on_same_cores
-
-    start = with_lab(Start(ranks_per_node=per_node), os.environ)
-    program = [sys.executable, "-m", "allreduce_bench.measuring.training_step", json.dumps(request)]
-    command = mpirun_command(find_launcher(start), ranks, start, program)
-    auto = thread_level("auto", ranks_on_same_cores(ranks, start))
-    level = "multiple" if request["overlap"] == THREAD else auto
-    environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
-    try:
-        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired as error:
-        raise OneLineError(f"workload --measure: no end after {PATIENCE_S:.0f} s; use a smaller --scale", 1) from error
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if done.returncode or not lines:
-        raise OneLineError(f"workload --measure: the ranks failed: {_reason(done)}", 1)
-    return json.loads(lines[-1])
-
-
-def _reason(done: subprocess.CompletedProcess[str]) -> str:
-    """The last error of Python among what the launcher printed, else its last words, else the exit status."""
-    words = [line.strip() for line in done.stderr.splitlines() if line.strip(" -*=")]
-    errors = [line for line in words if re.match(r"[\w.]*(Error|Exception): ", line)]
-    return [f"exit status {done.returncode}", *words[-1:], *errors[-1:]][-1]

@@ -1,10 +1,12 @@
 """From the options of `workload` to the step that is modelled: which tensors, which packing, which costs."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..runs.dtypes import DTYPES
+from ..units import unknown_word
 from .predict import MOST_RANKS
 from .types import OneLineError
 from .workload_costs import SourcedCosts, costs_of
@@ -22,7 +24,10 @@ PASSES = 3  # a backward pass has twice the operations of a forward pass
 MOST_TIMES = 1_000_000  # of buckets, algorithms and numbers of ranks
 DDP_ONLY, HOROVOD_ONLY = ("bucket_cap", "first_cap", "torch"), ("fusion", "cycle")
 TRANSFORMERS_ONLY = ("groups", "sequence")
-NO_CALLS = ("compute", "flop_rate", "bucket_cap", "first_cap", "torch", "fusion", "cycle", "shapes", *TRANSFORMERS_ONLY)
+NO_CALLS = (
+    *("compute", "flop_rate", "backward", "batch", "accumulate", "scale", "optimizer", "views", *TRANSFORMERS_ONLY),
+    *("framework", "stage", "ready_by", *DDP_ONLY, *HOROVOD_ONLY, "blocking", "overlap"),
+)
 
 
 def flop_rate(text: str) -> float:
@@ -97,18 +102,23 @@ class Request(NamedTuple):
         return _of_model(self.options, setup, costs, ranks) if setup else _of_calls(self.options, costs, ranks)
 
 
-def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
-    """The request. Raises OneLineError, ModelError: what is asked for is unclear, or contradicts itself."""
+def request_of(options: dict[str, Any], only_buckets: bool, on_command_line: Container[str]) -> Request:
+    """The request; `on_command_line` are the names of options that the user gave.
+
+    Raises OneLineError, ModelError: what is asked for is unclear, or contradicts itself.
+    """
     given = [name for name in ("model", "shapes", "calls") if options[name] is not None]
     if len(given) != 1:
         from ..workload.architectures import ARCHITECTURES
 
         found, known = " and ".join(given) or "none", ", ".join(ARCHITECTURES)
         raise OneLineError(f"expected one of MODEL, --shapes FILE, --calls FILE, found {found}; models: {known}")
-    _refuse_packing(options)
+    if options["dtype"] not in DTYPES:
+        raise OneLineError(f"--dtype: {unknown_word('dtype', options['dtype'], DTYPES)}")
     if options["calls"]:
-        _refuse_for_calls(options, only_buckets)
+        _refuse_for_calls(only_buckets, on_command_line)
         return Request(options, None)
+    _refuse_packing(options)
     if options["shapes"] and (wrong := [name for name in TRANSFORMERS_ONLY if options[name] is not None]):
         raise OneLineError(f"--{wrong[0]}: a file of shapes does not tell its layers; leave it out, or name a MODEL")
     model = _model(options)
@@ -143,14 +153,13 @@ def _refuse_packing(options: dict[str, Any]) -> None:
         raise OneLineError("--cycle 0: a cycle takes time; expected such as 1ms")
 
 
-def _refuse_for_calls(options: dict[str, Any], only_buckets: bool) -> None:
+def _refuse_for_calls(only_buckets: bool, on_command_line: Container[str]) -> None:
     """Raises OneLineError for what recorded calls do not have."""
     if only_buckets:
         raise OneLineError("--buckets: recorded calls have no buckets; leave out --calls")
-    if wrong := [name for name in NO_CALLS if options[name] is not None]:
-        raise OneLineError(
-            f"--{wrong[0].replace('_', '-')}: recorded calls have their own sizes and gaps; leave it out"
-        )
+    if wrong := [name for name in NO_CALLS if name in on_command_line]:
+        option = f"--{wrong[0].replace('_', '-')}"
+        raise OneLineError(f"{option}: recorded calls have their own sizes and gaps, and each blocks; leave it out")
 
 
 def _packing(options: dict[str, Any]):

@@ -1,4 +1,4 @@
-"""The all-reduces of a training step, one at a time as on one stream: behind the computation, or beside it."""
+"""The all-reduces of a training step, one at a time as on one stream: behind the computation, beside it, between it."""
 
 import queue
 import threading
@@ -9,9 +9,24 @@ from typing import NamedTuple
 from mpi4py import MPI
 
 from ..executing import Prepared
+from .step_request import BETWEEN, BLOCKING, IALLREDUCE, THREAD
 
-BLOCKING, THREAD, IALLREDUCE = "blocking", "thread", "iallreduce"
-Span = tuple[float, float]  # beginning and end, seconds
+
+class Span(NamedTuple):
+    """An all-reduce, as perf_counter reads it; it carries what was handed over up to `last`, so many vectors."""
+
+    start: float
+    end: float
+    last: int
+    vectors: int = 1
+
+
+class Cycles(NamedTuple):
+    """What Horovod's cycles of a step were, and the time that they took beside the all-reduces."""
+
+    number: int
+    agreement_s: float  # to find out what is ready everywhere
+    binding_s: float  # of all-reduces of lengths that are new
 
 
 class Bound(NamedTuple):
@@ -23,11 +38,11 @@ class Bound(NamedTuple):
 
 
 class Stream:
-    """All-reduces that run one by one; `spans` has each with its beginning and end, as perf_counter reads them."""
+    """All-reduces that run one by one; `spans` has each of them, in the order in which they ran."""
 
-    def __init__(self, bound: Sequence[Bound]):
-        self.bound = bound
+    def __init__(self) -> None:
         self.spans: list[Span] = []
+        self.cycles: Cycles | None = None
 
     def post(self, number: int) -> None:
         """The gradients of a bucket are ready."""
@@ -39,14 +54,30 @@ class Stream:
     def wait(self) -> None:
         """Return when all posted all-reduces have ended."""
 
+
+class BoundStream(Stream):
+    """A stream of buckets, each of which is bound."""
+
+    def __init__(self, bound: Sequence[Bound]):
+        super().__init__()
+        self.bound = bound
+
     def run(self, number: int) -> None:
         """Do one all-reduce here and now."""
         begun = perf_counter()
         self.bound[number].call.run()
-        self.spans.append((begun, perf_counter()))
+        self.spans.append(Span(begun, perf_counter(), number))
 
 
-class BlockingStream(Stream):
+class BetweenStream(BoundStream):
+    """All-reduces at once, while the computation stops."""
+
+    def post(self, number: int) -> None:
+        """Do it."""
+        self.run(number)
+
+
+class BlockingStream(BoundStream):
     """All-reduces behind the computation."""
 
     def __init__(self, bound: Sequence[Bound]):
@@ -63,7 +94,7 @@ class BlockingStream(Stream):
             self.run(number)
 
 
-class ThreadStream(Stream):
+class ThreadStream(BoundStream):
     """All-reduces in a thread of their own."""
 
     def __init__(self, bound: Sequence[Bound]):
@@ -86,7 +117,7 @@ class ThreadStream(Stream):
         self.thread.join()
 
 
-class IallreduceStream(Stream):
+class IallreduceStream(BoundStream):
     """All-reduces posted by MPI_Iallreduce, one at a time; only MPI_Test and the library make progress."""
 
     def __init__(self, bound: Sequence[Bound]):
@@ -111,9 +142,10 @@ class IallreduceStream(Stream):
             self.active = begin()
 
     def _end(self) -> None:
-        for call in self.bound[self.posted.pop(0)].finish:
+        number = self.posted.pop(0)
+        for call in self.bound[number].finish:
             call()
-        self.spans.append((self.begun, perf_counter()))
+        self.spans.append(Span(self.begun, perf_counter(), number))
         self.active = None
 
     def wait(self) -> None:
@@ -122,4 +154,9 @@ class IallreduceStream(Stream):
             self.poke()
 
 
-STREAMS = {BLOCKING: BlockingStream, THREAD: ThreadStream, IALLREDUCE: IallreduceStream}
+STREAMS: dict[str, Callable[[Sequence[Bound]], Stream]] = {
+    BLOCKING: BlockingStream,
+    THREAD: ThreadStream,
+    IALLREDUCE: IallreduceStream,
+    BETWEEN: BetweenStream,
+}

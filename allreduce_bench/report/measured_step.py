@@ -2,7 +2,8 @@
 
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_time, in_ranks
-from ..workload.measured import Measured, overlap_share
+from ..workload.measured import Cycles, Measured, overlap_share
+from ..workload.result import Result
 from ..workload.step import Outcome, Setup
 from .training_step import HEADS, TENSOR_HEADS, WHOLE, model_sentence, packing_sentence, tensor_sentence
 
@@ -13,23 +14,29 @@ OVERLAP = {
     "thread": "in a thread beside the computation",
     "iallreduce": "by MPI_Iallreduce, tested between parts of the computation",
 }
+IN_CYCLES = {
+    "blocking": "in cycles of a thread, to which gradients are handed over behind the backward pass",
+    "thread": "in cycles of a thread beside the computation",
+}
 
 
-def measured_text(
-    setup: Setup, measured: Measured, modelled: Outcome, how: tuple[str, str], screen: Screen = UNBOUNDED
-) -> str:
+def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], screen: Screen = UNBOUNDED) -> str:
     """The whole answer; `how` is the kind of computation, and how all-reduces run beside it."""
-    work, overlap = how
+    (work, overlap), (outcome,), setup = how, modelled.outcomes, modelled.setup
+    assert setup is not None
+    where = (IN_CYCLES if measured.cycles else OVERLAP)[overlap]
     head = [
-        f"{setup.model.label} on {in_ranks([measured.ranks])}, measured: medians of {measured.steps} steps",
+        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: medians of {measured.steps} steps",
         model_sentence(setup),
         packing_sentence(setup),
-        f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {OVERLAP[overlap]}",
+        f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {where}",
     ]
     head += [tensor_sentence(setup)] if setup.tensor else []
-    table = fitted(columns_of(_rows(setup, measured, modelled), left={0}), screen, WHOLE)
-    told = [slowdown_sentence(measured), line_sentence(measured), difference_sentence(measured, modelled)]
-    told[1:1] = [stall_sentence(setup, measured)] if setup.tensor else []
+    table = fitted(columns_of(_rows(setup, measured, outcome), left={0}), screen, WHOLE)
+    told = [slowdown_sentence(measured)]
+    told += [stall_sentence(setup, measured)] if setup.tensor else []
+    told += [cycles_sentence(setup, measured.cycles, outcome)] if measured.cycles else []
+    told += [line_sentence(measured), difference_sentence(measured, outcome)]
     parts = [wrapped(head, screen), table, wrapped(told, screen)]
     return "\n\n".join("\n".join(part) for part in parts)
 
@@ -45,12 +52,13 @@ def _rows(setup: Setup, measured: Measured, modelled: Outcome) -> list[list[str]
     modelled_share = overlap_share(line.compute_s + line.tensor_s, line.communication_s, line.step_s)
     return [
         ["", "step", "compute", *(TENSOR_HEADS if setup.tensor else HEADS), "overlap"],
-        ["measured", *map(_time, alone), _share(measured.overlap_share)],
-        ["modelled", *map(_time, predicted), _share(modelled_share)],
+        ["measured", *map(signed_time, alone), _share(measured.overlap_share)],
+        ["modelled", *map(signed_time, predicted), _share(modelled_share)],
     ]
 
 
-def _time(time_s: float) -> str:
+def signed_time(time_s: float) -> str:
+    """`-1.20 ms`: a difference of two times, which may be below 0 by noise."""
     return format_time(time_s) if time_s >= 0 else f"-{format_time(-time_s)}"
 
 
@@ -58,12 +66,12 @@ def _share(share: float | None) -> str:
     return ABSENT if share is None else f"{share:.0%}"
 
 
-def slowdown_sentence(measured: Measured) -> str:
-    """How much the computation is slowed by the communication beside it."""
+def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
+    """How much the computation is slowed by the communication beside it, or by that `between` its parts."""
     if measured.slowdown is None:
-        return "The step has no computation."
+        return "There is no computation."
     alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
-    return f"The computation takes {alone} alone and {beside} beside the all-reduces: {measured.slowdown:+.0%}."
+    return f"The computation takes {alone} alone and {beside} {where} the all-reduces: {measured.slowdown:+.0%}."
 
 
 def stall_sentence(setup: Setup, measured: Measured) -> str:
@@ -78,6 +86,18 @@ def stall_sentence(setup: Setup, measured: Measured) -> str:
     )
 
 
+def cycles_sentence(setup: Setup, cycles: Cycles, modelled: Outcome) -> str:
+    """How many all-reduces Horovod made of the gradients, and what its cycles cost beside them."""
+    gradients, predicted = len(setup.model.gradients), len(modelled.time_line.transfers)
+    agreed, bound = format_time(cycles.agreement_s), format_time(cycles.binding_s)
+    plural = "" if cycles.all_reduces == 1 else "s"
+    return (
+        f"A step has {cycles.all_reduces:g} all-reduce{plural} of {gradients} gradients (its model {predicted}), in "
+        f"{cycles.cycles:g} cycles. Beside them the thread takes {agreed} to agree on what is ready, which includes "
+        f"the wait for other ranks, and {bound} to bind all-reduces of new lengths; the model has neither."
+    )
+
+
 def line_sentence(measured: Measured) -> str:
     """What the time line of one step says of the overlap."""
     share = measured.time_line.overlap_share
@@ -85,7 +105,7 @@ def line_sentence(measured: Measured) -> str:
     return f"In the time line of the median step {_share(share)} of the {kind}communication runs beside computation."
 
 
-def difference_sentence(measured: Measured, modelled: Outcome) -> str:
+def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step") -> str:
     """How far the model is off."""
     off = modelled.time_line.step_s / measured.step_s - 1
-    return f"The model of this step, from computation and all-reduces alone, is {off:+.0%} off."
+    return f"The model of this {what}, from computation and all-reduces alone, is {off:+.0%} off."

@@ -1,14 +1,13 @@
 """Gradients in fused all-reduces, as Horovod makes them (Sergeev and Del Balso, arXiv:1802.05799, 2018).
 
-The rules are those of `Controller::FuseResponses` and of the background loop in Horovod's controller.cc and
-operations.cc. Each cycle takes the gradients that are ready on all ranks; of these it fuses what fits into the buffer,
-in order, one type at a time. A tensor that is longer than the buffer goes alone.
+The rules are those of the background loop in Horovod's operations.cc: each cycle takes the gradients that are ready on
+all ranks, and fuses them by the rule that measured ranks have, too (`measuring.step_fusion`).
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ..measuring.step_fusion import fuse
 from .buckets import MIB, Bucket
 
 FUSION_NBYTES, CYCLE_S = 128 * MIB, 1e-3  # since 0.22; before: 64 MiB, 5 ms
@@ -30,29 +29,13 @@ class Fused(NamedTuple):
     end_s: float
 
 
-def fuse(tensors: Sequence[tuple[int, int, str]], buffer_nbytes: int) -> list[Bucket]:
-    """The buckets of tensors, given as (index, bytes, type), that one cycle has found ready.
-
-    What does not fit is skipped, as long as the skipped tensors would still fit into the buffer together with those
-    taken: so tensors of two types that alternate are told apart.
-    """
-    waiting, buckets = deque(tensors), []
-    while waiting:
-        index, nbytes, dtype = waiting.popleft()
-        members, skipped, skipped_nbytes = [index], [], 0
-        while waiting:
-            _, more, other = waiting[0]
-            if other == dtype and nbytes + more <= buffer_nbytes:
-                members.append(waiting.popleft()[0])
-                nbytes += more
-                continue
-            skipped_nbytes += more
-            if nbytes + skipped_nbytes > buffer_nbytes:
-                break
-            skipped.append(waiting.popleft())
-        waiting.extendleft(reversed(skipped))
-        buckets.append(Bucket(tuple(members), nbytes, dtype))
-    return buckets
+def fused_buckets(tensors: Sequence[tuple[int, int, str]], buffer_nbytes: int) -> list[Bucket]:
+    """The buckets of tensors, given as (index, bytes, type), that one cycle has found ready."""
+    known = {index: (nbytes, dtype) for index, nbytes, dtype in tensors}
+    return [
+        Bucket(members, sum(known[index][0] for index in members), known[members[0]][1])
+        for members in fuse(tensors, buffer_nbytes)
+    ]
 
 
 def fused_transfers(
@@ -72,7 +55,7 @@ def fused_transfers(
         while taken < len(tensors) and ready_s[taken] <= cycle:
             taken += 1
         place = {index: number for number, (index, _, _) in enumerate(tensors[first:taken], first)}
-        for bucket in fuse(tensors[first:taken], fusion.buffer_nbytes):
+        for bucket in fused_buckets(tensors[first:taken], fusion.buffer_nbytes):
             ready = max(ready_s[place[index]] for index in bucket.gradients)
             fused.append(Fused(bucket, ready, now, now + cost(bucket.nbytes)))
             now = fused[-1].end_s

@@ -109,13 +109,18 @@ REPLAY = fields(
         "ranks": whole("number of ranks", 2),
         "algorithm": text("of all buckets, with its executor"),
         "work": text("what computes", "spin", "matmul", "sleep"),
-        "overlap": text("where all-reduces run", "blocking", "thread", "iallreduce"),
+        "overlap": text(
+            "where all-reduces run; between: of recorded calls, while the computation stops",
+            *("blocking", "thread", "iallreduce", "between"),
+        ),
         "steps": whole("measured steps; times are medians over them", 1),
         "step_s": seconds("the whole step"),
         "compute_alone_s": seconds("computation without all-reduces"),
         "compute_beside_s": seconds("computation of the steps with all-reduces"),
-        "communication_alone_s": seconds("sum of the all-reduces without computation"),
-        "alone_s": items(number("unit: s", 0), "each of them"),
+        "communication_alone_s": seconds(
+            "sum of the all-reduces without computation; Horovod: of those of a step, interpolated between alone_nbytes"
+        ),
+        "alone_s": items(number("unit: s", 0), "each of them; with Horovod each length of alone_nbytes"),
         "exposed_s": number("step_s - compute_alone_s; unit: s"),
         "overlap_share": or_null(number("(computation + communication - step) / the shorter of the two", 0)),
         "line_overlap_share": or_null(number("of the communication, in the time line of the median step", 0)),
@@ -125,6 +130,11 @@ REPLAY = fields(
         "tensor_parallel_alone_s": seconds("the all-reduces of tensor parallelism of a step, without all else"),
         "tensor_parallel_s": seconds("the same in the step, all of it exposed"),
         "data_parallel_exposed_s": number("exposed_s - tensor_parallel_s; unit: s"),
+        "alone_nbytes": items(NBYTES, "lengths of alone_s"),
+        "all_reduces": number("Horovod: all-reduces of a step", 0),
+        "cycles": number("Horovod: cycles of a step", 0),
+        "agreement_s": seconds("Horovod: what a step takes to find out which gradients are ready on all ranks"),
+        "binding_s": seconds("Horovod: what a step takes to bind all-reduces of lengths that are new"),
     },
     meaning="with --measure: the measured step; `steps` has its model",
 )

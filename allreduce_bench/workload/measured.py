@@ -1,17 +1,27 @@
-"""Measured steps: what ranks are asked to do, and what they found, as values."""
+"""Measured steps: what ranks found, as values, and the model that their parts make."""
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import islice
 from statistics import median
 from typing import Any, NamedTuple
 
-from .buckets import Bucket, Caps
-from .cost import LoggedCosts, Timed
-from .step import Outcome, Setup, buckets_of, outcome
-from .time_line import Phase, TimeLine, Transfer, phases_of, ready_shares
+from .call_file import Call, replayed
+from .cost import LoggedCosts, Timed, choose, interpolated
+from .fusion import Fusion
+from .rank_request import alone_nbytes, handed_over
+from .step import Outcome, Setup, outcome
+from .time_line import Phase, TimeLine, Transfer
 
-BUCKET, TENSOR = "bucket", "tensor"  # what ranks do beside computing
 ALONE = "the all-reduces alone"
+
+
+class Cycles(NamedTuple):
+    """Horovod's cycles of a step, medians over steps."""
+
+    all_reduces: float
+    cycles: float
+    agreement_s: float  # to find out what is ready on all ranks, and waiting for them
+    binding_s: float  # to bind all-reduces of lengths that are new, which Horovod does not have
 
 
 class Measured(NamedTuple):
@@ -23,11 +33,13 @@ class Measured(NamedTuple):
     compute_alone_s: float
     compute_beside_s: float  # the computation of the steps with all-reduces
     communication_alone_s: float
-    alone_s: tuple[float, ...]  # each bucket's all-reduce by itself
+    alone_nbytes: tuple[int, ...]  # of what was all-reduced by itself
+    alone_s: tuple[float, ...]
     steps: int
     time_line: TimeLine  # of the step whose time is the median, of the rank that took longest
     tensor_alone_s: float = 0.0  # all all-reduces of a tensor-parallel group by themselves
     tensor_beside_s: float = 0.0  # in the steps: beside those of gradients, and waiting for the ranks of the group
+    cycles: Cycles | None = None
 
     @property
     def data_exposed_s(self) -> float:
@@ -59,61 +71,65 @@ def overlap_share(compute_s: float, communication_s: float, step_s: float) -> fl
     return min(1.0, max(0.0, (compute_s + communication_s - step_s) / shorter)) if shorter else None
 
 
-def rank_request(setup: Setup) -> dict[str, Any]:
-    """The computation and the buckets of a step of DDP, as ranks are asked for them: see `measuring.training_step`.
+class Part(NamedTuple):
+    """What was handed over at once: its length, and how many gradients it has."""
 
-    Raises ValueError for buckets of several types or of integers, and for Horovod, whose cycles are only modelled.
-    """
-    if not isinstance(setup.packing, Caps):
-        raise ValueError("Horovod's cycles are modelled only; measure --framework ddp")
-    buckets = buckets_of(setup)
-    if len(dtypes := {bucket.dtype for bucket in buckets}) > 1:
-        raise ValueError(f"buckets of several types ({', '.join(sorted(dtypes))}) are modelled only")
-    if buckets[0].dtype.startswith("int"):
-        raise ValueError(f"gradients of {buckets[0].dtype} have no average; measure --dtype float32")
-    counts = [sum(setup.model.gradients[index].elements for index in bucket.gradients) for bucket in buckets]
-    asked = {"counts": counts, "actions": _actions(setup, buckets), "dtype": buckets[0].dtype}
-    tensor = setup.tensor
-    return {**asked, "groups": tensor.groups, "tensor_count": tensor.elements} if tensor else asked
-
-
-def _actions(setup: Setup, buckets: Sequence[Bucket]) -> list[tuple[str, float]]:
-    """What a rank does one after the other: computes for so many seconds, has a bucket ready, adds activations."""
-    shares, tensor = ready_shares(setup.model, setup.proxy_used, setup.dtype), setup.tensor
-    ready = [(shares[index], 2 * tensor.stops_before(index) if tensor else 0) for index in range(len(shares))]
-    whole = accumulate((max(ready[index] for index in bucket.gradients) for bucket in buckets), max)
-    phases = phases_of(setup.compute_s, setup.backward_share, setup.accumulate)
-    actions: list[tuple[str, float]] = []
-    for phase in phases:
-        stops = enumerate(tensor.shares(phase.kind) if tensor else ())
-        events = [(share, 2 * number + 1, TENSOR) for number, share in stops]  # odd: between buckets of one share
-        events += [(*when, BUCKET) for when in whole] if phase is phases[-1] else []
-        done = 0.0
-        for share, _, what in [*sorted(events), (1.0, 0, "")]:
-            if share > done:
-                actions.append((phase.kind, (share - done) * (phase.end_s - phase.start_s)))
-            actions += [(what, 0.0)] if what else []
-            done = share
-    return actions
+    nbytes: int
+    tensors: int = 1
 
 
 def measured_of(found: Mapping[str, Any], setup: Setup, ranks: int, algorithm: str) -> Measured:
-    """The value of what rank 0 printed."""
+    """The value of what rank 0 printed of a training step."""
+    parts = [Part(bucket.nbytes, len(bucket.gradients)) for bucket in handed_over(setup)]
+    nbytes = setup.tensor.nbytes(setup.dtype) if setup.tensor else 0
+    one = _measured(found, parts, alone_nbytes(setup), (ranks, algorithm), nbytes)
+    one = one._replace(
+        tensor_alone_s=_tensor_alone_s(found["tensor_alone_s"], setup),
+        tensor_beside_s=median(sum(end - start for start, end in step["stalls"]) for step in found["steps"]),
+    )
+    return _in_cycles(one, found["steps"], parts) if isinstance(setup.packing, Fusion) else one
+
+
+def measured_calls(found: Mapping[str, Any], calls: Sequence[Call], ranks: int, algorithm: str) -> Measured:
+    """The value of what rank 0 printed of recorded calls. Without gaps there is no computation."""
+    lengths = [call.nbytes for call in calls]
+    one = _measured(found, [*map(Part, lengths)], lengths, (ranks, algorithm))
+    return one if any(call.gap_s for call in calls) else one._replace(compute_alone_s=0.0)
+
+
+def _measured(
+    found: Mapping[str, Any], parts: Sequence[Part], alone: Sequence[int], whose: tuple[int, str], nbytes: int = 0
+) -> Measured:
+    """`alone` are the bytes of what was timed alone, `nbytes` those of an all-reduce of activations."""
     steps = sorted(found["steps"], key=lambda step: step["step_s"])
-    alone = tuple(median(times) for times in zip(*found["alone_s"]))
     return Measured(
-        ranks=ranks,
-        algorithm=algorithm,
+        *whose,
         step_s=median(step["step_s"] for step in steps),
         compute_alone_s=median(found["compute_alone_s"]),
         compute_beside_s=median(step["compute_s"] for step in steps),
         communication_alone_s=median(sum(times) for times in found["alone_s"]),
-        alone_s=alone,
+        alone_nbytes=tuple(alone),
+        alone_s=tuple(median(times) for times in zip(*found["alone_s"])),
         steps=len(steps),
-        time_line=_line(steps[(len(steps) - 1) // 2], setup, algorithm),
-        tensor_alone_s=_tensor_alone_s(found["tensor_alone_s"], setup),
-        tensor_beside_s=median(sum(end - start for start, end in step["stalls"]) for step in steps),
+        time_line=_line(steps[(len(steps) - 1) // 2], parts, whose[1], nbytes),
     )
+
+
+def _line(step: Mapping[str, Any], parts: Sequence[Part], algorithm: str, nbytes: int) -> TimeLine:
+    """The events of a step; an all-reduce has the next of `parts`, as many as went together."""
+    phases = tuple(Phase(kind, start, end) for kind, start, end in step["phases"])
+    transfers = []
+    for (ready, start, end, _), own in zip(step["transfers"], _sent(step, parts)):
+        transfers.append(Transfer(own.nbytes, ready, start, end, own.tensors, algorithm))
+    within = tuple(Transfer(nbytes, start, start, end, 1, algorithm) for start, end in step["stalls"])
+    return TimeLine(phases, tuple(transfers), within)
+
+
+def _sent(step: Mapping[str, Any], parts: Sequence[Part]) -> list[Part]:
+    """What each all-reduce of a step carried."""
+    waiting = iter(parts)
+    taken = [[*islice(waiting, number)] for *_, number in step["transfers"]]
+    return [Part(sum(one.nbytes for one in own), sum(one.tensors for one in own)) for own in taken]
 
 
 def _tensor_alone_s(times_s: Sequence[Sequence[float]], setup: Setup) -> float:
@@ -122,24 +138,38 @@ def _tensor_alone_s(times_s: Sequence[Sequence[float]], setup: Setup) -> float:
     return calls * median(time_s for times in times_s for time_s in times) if calls else 0.0
 
 
-def _line(step: Mapping[str, Any], setup: Setup, algorithm: str) -> TimeLine:
-    phases = tuple(Phase(kind, start, end) for kind, start, end in step["phases"])
-    transfers = tuple(
-        Transfer(bucket.nbytes, ready, start, end, len(bucket.gradients), algorithm)
-        for bucket, (ready, start, end) in zip(buckets_of(setup), step["transfers"])
-    )
-    nbytes = setup.tensor.nbytes(setup.dtype) if setup.tensor else 0
-    within = tuple(Transfer(nbytes, start, start, end, 1, algorithm) for start, end in step["stalls"])
-    return TimeLine(phases, transfers, within)
+def _in_cycles(one: Measured, steps: Sequence[Mapping[str, Any]], parts: Sequence[Part]) -> Measured:
+    """Alone a step of Horovod takes what its own all-reduces take, whose lengths are those of no other step."""
+    timed = [*zip(one.alone_nbytes, one.alone_s)]
+    alone_s = [sum(interpolated(timed, sent.nbytes) for sent in _sent(step, parts)) for step in steps]
+    numbers = zip(*(step["cycles"] for step in steps))
+    cycles = Cycles(median(len(step["transfers"]) for step in steps), *map(median, numbers))
+    return one._replace(communication_alone_s=median(alone_s), cycles=cycles)
 
 
 def modelled_of(measured: Measured, setup: Setup) -> Outcome:
     """The model of a measured step: made of its computation alone and its all-reduces alone."""
-    ranks, line = setup.data_ranks(measured.ranks), measured.time_line
-    timed = [Timed(measured.algorithm, ranks, one.nbytes, t) for one, t in zip(line.transfers, measured.alone_s)]
+    ranks = setup.data_ranks(measured.ranks)
     within = None
     if tensor := setup.tensor:
         time_s = measured.tensor_alone_s / (tensor.calls * setup.accumulate)
         within = LoggedCosts([Timed(measured.algorithm, tensor.ranks, tensor.nbytes(setup.dtype), time_s)], ALONE)
     as_computed = setup._replace(compute_s=measured.compute_alone_s / setup.accumulate)
-    return outcome(as_computed, LoggedCosts(timed, ALONE), measured.ranks, within=within)
+    return outcome(as_computed, _costs(measured, ranks), measured.ranks, within=within)
+
+
+def modelled_calls(measured: Measured, calls: Sequence[Call]) -> Outcome:
+    """The same of recorded calls: each gap has its share of the computation alone."""
+    gaps_s, costs = sum(call.gap_s for call in calls), _costs(measured, measured.ranks)
+    factor = measured.compute_alone_s / gaps_s if gaps_s else 0.0
+    computed = [call._replace(gap_s=call.gap_s * factor) for call in calls]
+    known = {nbytes: choose(costs, measured.ranks, nbytes).time_s for nbytes in {call.nbytes for call in calls}}
+    line = replayed(computed, known.__getitem__)
+    named = line._replace(transfers=tuple(one._replace(algorithm=measured.algorithm) for one in line.transfers))
+    return Outcome(measured.ranks, named, (measured.algorithm,), measured.compute_alone_s)
+
+
+def _costs(measured: Measured, ranks: int) -> LoggedCosts:
+    """What all-reduces among so many ranks take alone."""
+    timed = zip(measured.alone_nbytes, measured.alone_s)
+    return LoggedCosts([Timed(measured.algorithm, ranks, nbytes, time_s) for nbytes, time_s in timed], ALONE)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .buckets import Bucket, Caps
-from .measured import Measured
+from .measured import ALONE, Measured
 from .memory import batch_rule, memory_of
 from .step import Outcome, Setup, Variant, buckets_of
 from .time_line import Transfer
@@ -47,17 +47,24 @@ def document(result: Result) -> dict[str, Any]:
     }
 
 
-def replay_document(setup: Setup, measured: Measured, modelled: Outcome, how: tuple[str, str]) -> dict[str, Any]:
+def measured_result(title: str, modelled: Outcome, setup: Setup | None = None) -> Result:
+    """The model of what was measured; `setup` None: recorded calls."""
+    return Result(title, ALONE, "", (modelled,), setup)
+
+
+def replay_document(modelled: Result, measured: Measured, how: tuple[str, str]) -> dict[str, Any]:
     """The values of a measured step beside its model; `how` is the kind of computation, and of overlap."""
-    modelled_result = Result(setup.model.label, "the all-reduces alone", "", (modelled,), setup)
     own = ("step_s", "compute_alone_s", "compute_beside_s", "communication_alone_s", "exposed_s", "overlap_share")
     facts: dict[str, Any] = {name: getattr(measured, name) for name in (*own, "slowdown", "steps", "ranks")}
     facts |= {"algorithm": measured.algorithm, "alone_s": list(measured.alone_s)}
+    facts |= {"alone_nbytes": list(measured.alone_nbytes)}
     facts |= {"work": how[0], "overlap": how[1], "line_overlap_share": measured.time_line.overlap_share}
-    if setup.tensor:
+    if modelled.setup and modelled.setup.tensor:
         facts |= {"tensor_parallel_alone_s": measured.tensor_alone_s, "tensor_parallel_s": measured.tensor_beside_s}
         facts["data_parallel_exposed_s"] = measured.data_exposed_s
-    return {**document(modelled_result), "kind": MEASURED, "measured": facts}
+    if measured.cycles:
+        facts |= measured.cycles._asdict()
+    return {**document(modelled), "kind": MEASURED, "measured": facts}
 
 
 def model_facts(setup: Setup) -> dict[str, Any]:

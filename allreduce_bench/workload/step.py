@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, ddp_buckets
 from .cost import FASTEST, Choice, Costs, choose
-from .fusion import Fusion, fuse, fused_transfers
+from .fusion import Fusion, fused_buckets, fused_transfers
 from .tensor_parallel import TensorParallel, stalled
 from .tensors import DEFAULT_DTYPE, Model
 from .time_line import BACKWARD_SHARE, FLOPS, TimeLine, Transfer, in_order, phases_of, ready_shares, ready_times
@@ -65,7 +65,7 @@ def buckets_of(setup: Setup) -> list[Bucket]:
     """What is sent in one all-reduce each; of Horovod where all gradients are ready at once."""
     if isinstance(setup.packing, Caps):
         return ddp_buckets(setup.model, setup.packing, setup.stage, setup.dtype)
-    return fuse(_tensors(setup), setup.packing.buffer_nbytes)
+    return fused_buckets(_tensors(setup), setup.packing.buffer_nbytes)
 
 
 def _tensors(setup: Setup) -> list[tuple[int, int, str]]:

@@ -68,6 +68,11 @@ class TimeLine(NamedTuple):
         return sum(transfer.end_s - transfer.start_s for transfer in self.tensor_transfers)
 
     @property
+    def blocks(self) -> bool:
+        """Whether the computation stops for each all-reduce, as recorded calls do."""
+        return all(phase.kind == COMPUTE for phase in self.phases)
+
+    @property
     def exposed_s(self) -> float:
         """What the step takes longer than its computation."""
         return max(0.0, self.step_s - self.compute_s)

@@ -34,7 +34,7 @@ def events_of(line: TimeLine, pid: int, name: str) -> Iterable[Event]:
     for phase in line.phases:
         yield _complete(phase.kind, "compute", pid, COMPUTATION, (phase.start_s, phase.end_s), {})
     for number, transfer in enumerate(line.transfers):
-        yield _all_reduce(transfer, f"bucket {number}", pid, COMMUNICATION)
+        yield _all_reduce(transfer, f"{'call' if line.blocks else 'bucket'} {number}", pid, COMMUNICATION)
     for transfer in line.tensor_transfers:
         yield _all_reduce(transfer, "activations", pid, TENSOR)
 

@@ -190,6 +190,10 @@ def test_a_trace_and_a_figure_are_written(tmp_path):
         (("--calls", "nowhere.csv", "--buckets"), "recorded calls have no buckets"),
         (("--calls", "nowhere.csv", "--compute", "1ms", *PRICES), "--compute: recorded calls have their own"),
         ((*STEP, "-a", "rung"), "unknown algorithm 'rung'"),
+        ((*STEP, "--dtype", "float31"), "--dtype: unknown dtype 'float31'; did you mean float"),
+        (("--calls", "x.csv", "--dtype", "complex", *PRICES), "--dtype: unknown dtype 'complex'; known: float16"),
+        (("--calls", "x.csv", "--framework", "ddp", *PRICES), "--framework: recorded calls have their own"),
+        (("--calls", "x.csv", "--batch", "4", *PRICES), "--batch: recorded calls have their own"),
     ],
 )
 def test_bad_use_gets_one_line(words, said, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""`workload --measure`, over MPI and on virtual hosts: a measured step beside its model, in one trace."""
+"""`workload --measure`, over MPI and on virtual hosts: what is measured beside its model, in one trace."""
 
 import json
 
@@ -48,6 +48,51 @@ def test_both_kinds_of_all_reduces_are_measured(python):
     assert own["exposed_s"] == pytest.approx(own["tensor_parallel_s"] + own["data_parallel_exposed_s"])
 
 
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@over_mpi
+def test_a_step_in_horovods_cycles_stands_beside_its_model(python, tmp_path):
+    in_turn(0, python)
+    words = ("--framework", "horovod", "--work", "sleep", "--format", "json", "-o", tmp_path / "step.json")
+    done = bench(python, *STEP, *words)
+    assert done.returncode == 0, done.stderr
+    assert not undescribed("workload", done.stdout)
+    found = json.loads(done.stdout)
+    own, (step,) = found["measured"], found["steps"]
+    assert found["packing"]["framework"] == "horovod" and own["overlap"] == "thread"
+    assert sum(one["nbytes"] for one in step["transfers"]) == found["model"]["nbytes"]
+    assert len(own["alone_s"]) == len(own["alone_nbytes"]) and own["alone_nbytes"] == sorted(own["alone_nbytes"])
+    assert own["all_reduces"] >= 1 and own["cycles"] >= own["all_reduces"] / 161 and own["agreement_s"] > 0
+    assert step["compute_s"] == pytest.approx(own["compute_alone_s"])
+    events = json.loads((tmp_path / "step.json").read_text())["traceEvents"]
+    sent = [event["args"] for event in events if event.get("cat") == "all-reduce" and event["pid"] == 2]
+    assert sum(one["tensors"] for one in sent) == 161 == found["model"]["tensors"]
+    assert sum(one["nbytes"] for one in sent) == found["model"]["nbytes"]
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize("ranks", [2, 3])
+@over_mpi
+def test_recorded_calls_are_replayed(python, ranks, tmp_path):
+    in_turn(ranks, python)
+    calls = tmp_path / "calls.csv"
+    calls.write_text("size,dtype,gap\n64K,float64,20ms\n8,,0\n64K,float64,10ms\n")
+    words = ("--measure", "-n", ranks, "--dtype", "float64", "--steps", 2, "-a", "ring")
+    outputs = ("-o", tmp_path / "calls.json", "-o", tmp_path / "calls.png")
+    done = bench(python, "workload", "--calls", calls, *words, *outputs, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert not undescribed("workload", done.stdout)
+    found = json.loads(done.stdout)
+    own, (step,) = found["measured"], found["steps"]
+    assert found["kind"] == "measured" and found["model"] is None and found["title"].endswith("calls.csv, 3 calls")
+    assert (own["ranks"], own["algorithm"], own["overlap"]) == (ranks, "ring", "between")
+    assert own["alone_nbytes"] == [65536, 8, 65536] and min(own["alone_s"]) > 0
+    assert own["compute_alone_s"] >= 0.02 and own["step_s"] > own["compute_beside_s"]
+    assert step["compute_s"] == pytest.approx(own["compute_alone_s"]) and step["overlap_share"] == 0
+    assert (tmp_path / "calls.png").read_bytes().startswith(b"\x89PNG")
+    text = bench(python, "workload", "--calls", calls, *words)
+    assert "128 KiB of each rank are reduced, in 3 calls of 2 lengths from 8 B to 64 KiB" in text.stdout, text.stderr
+
+
 @pytest.mark.skipif(bool(why_no_lab()) or not interpreters(), reason=why_no_lab() or "no interpreter here has an MPI")
 @over_mpi
 def test_on_virtual_hosts_communication_hides_behind_computation(python):
@@ -74,11 +119,19 @@ def test_on_virtual_hosts_communication_hides_behind_computation(python):
         (("-n", "2", "--executor", "sendrecv"), "unknown executor 'sendrecv'"),
         (("-n", "2", "-a", "ring", "--overlap", "iallreduce"), "--overlap iallreduce is the library's own"),
         (("-n", "2", "--dtype", "int32"), "gradients of int32 have no average"),
-        (("-n", "2", "--framework", "horovod"), "Horovod's cycles are modelled only"),
+        (
+            ("-n", "2", "--framework", "horovod", "--overlap", "iallreduce"),
+            "Horovod all-reduces in a thread of its own",
+        ),
+        (("-n", "2", "--framework", "horovod", "--dtype", "int64"), "gradients of int64 have no average"),
+        (
+            ("-n", "2", "--compute", "1s", "--steps", "999"),
+            "the computation alone takes 2000 s (1000 turns of 2 x 1.00 s)",
+        ),
     ],
 )
 def test_what_cannot_be_measured_is_one_line(words, said):
-    result = CliRunner().invoke(main, ["workload", "resnet50", "--compute", "10ms", "--measure", *words])
+    result = CliRunner().invoke(main, ["workload", "resnet50", "--measure", "--compute", "10ms", *words])
     assert result.exit_code == 2 and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
     assert said in result.stderr
 
@@ -87,3 +140,44 @@ def test_a_model_that_is_too_large_is_refused_with_what_to_do():
     words = ["workload", "llama2-7b", "--compute", "1s", "--measure", "-n", "2"]
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2 and "the limit is 268,435,456; add --scale 1/64" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "text, words, said",
+    [
+        ("4K,,1ms", (), "--measure needs one number of ranks"),
+        ("4K,,1ms", ("-n", "1"), "--measure needs one number of ranks"),
+        ("4K,,1ms", ("-n", "2", "--overlap", "thread"), "--overlap: recorded calls have their own sizes and gaps"),
+        ("4K,,1ms", ("-n", "2", "--blocking"), "--blocking: recorded calls have their own"),
+        ("4K,,1ms", ("-n", "2", "--scale", "1/2"), "--scale: recorded calls have their own"),
+        ("4K,,1ms", ("-n", "2", "--framework", "horovod"), "--framework: recorded calls have their own"),
+        ("4K,,1ms\n4K,int32,1ms", ("-n", "2"), "calls of several types (float32, int32) are modelled only"),
+        ("4K,,1ms\n6,,1ms", ("-n", "2"), "calls.csv: call 2: expected a positive whole number of float32 elements"),
+        (
+            "4K,,1ms\n0,,1ms",
+            ("-n", "2"),
+            "call 2: expected a positive whole number of float32 elements of 4 bytes, foun",
+        ),
+        ("4K,,1h", ("-n", "2"), "the computation alone takes 43200 s (6 turns of 2 x 3600 s), the limit is 600 s"),
+        (
+            "8G,,1ms",
+            ("-n", "2"),
+            "2,147,483,648 elements on each rank, the limit is 268,435,456; leave out the longest",
+        ),
+        ("4K,,1ms", ("-n", "2", "-a", "rung"), "unknown algorithm 'rung'"),
+        ("4K,,1ms", ("-n", "2", "-a", "ring", "--executor", "native"), "unknown executor 'native'"),
+    ],
+)
+def test_calls_that_cannot_be_measured_are_one_line(text, words, said, tmp_path):
+    calls = tmp_path / "calls.csv"
+    calls.write_text(f"size,dtype,gap\n{text}\n")
+    result = CliRunner().invoke(main, ["workload", "--calls", str(calls), "--measure", *words])
+    assert result.exit_code == 2 and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert said in result.stderr
+
+
+def test_more_calls_than_a_time_line_keeps_are_refused(tmp_path):
+    calls = tmp_path / "calls.csv"
+    calls.write_text("size,gap\n" + "8,0\n" * 100_001)
+    result = CliRunner().invoke(main, ["workload", "--calls", str(calls), "--measure", "-n", "2"])
+    assert result.exit_code == 2 and "100,001 calls, --measure takes at most 100,000; cut the file" in result.stderr

@@ -1,10 +1,8 @@
 """Measured steps, over MPI: every way to overlap, every kind of computation, right averages, times that add up."""
 
-import json
-import subprocess
-
 import pytest
 from interpreters import in_turn, interpreters
+from measured_steps import step_on_ranks
 
 pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
 ONE_PASS = [("forward", 0.01), ("backward", 0.02)]  # of two, whose second one has the all-reduces
@@ -13,12 +11,6 @@ for gap_s in (0.01, 0.01, 0.02):
     ACTIONS += [("backward", gap_s), ("bucket", 0.0)]
 REQUEST = {"counts": [1000, 50_000, 7], "actions": ACTIONS, "steps": 2}
 IN_GROUPS = [("forward", 0.005), ("tensor", 0), ("backward", 0.01), ("bucket", 0), ("tensor", 0), ("bucket", 0)]
-COMMAND = (
-    "import json, sys; from allreduce_bench.launching.find import find_launcher, mpirun_command;"
-    "from allreduce_bench.runs.start import UNASKED; program = [sys.executable, '-m', "
-    "'allreduce_bench.measuring.training_step', sys.argv[1]];"
-    "print(json.dumps(mpirun_command(find_launcher(), int(sys.argv[2]), UNASKED, program)))"
-)
 CASES = [
     ("native", "native", "thread", "sleep", "float32"),
     ("native", "native", "iallreduce", "sleep", "float64"),
@@ -27,17 +19,13 @@ CASES = [
 ]
 GROUPS = [("ring", "sendrecv", "thread"), ("native", "native", "iallreduce")]
 COMPILED = [("ring", "compiled-pipelined", "thread"), ("native", "compiled", "blocking")]
+CALLS = [("native", "native", "int32", 2), ("two_tree", "sendrecv", "float64", 3)]
+CALLS += [("ring", "pipelined", "float32", 3), ("native", "native", "float32", 3)]
 over_mpi = pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
 
 
 def measured(python, ranks: int = 2, **more) -> dict:
-    words = json.dumps({**REQUEST, **more})
-    command = json.loads(
-        subprocess.run([python, "-c", COMMAND, words, str(ranks)], capture_output=True, check=True).stdout
-    )
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return json.loads([line for line in done.stdout.splitlines() if line.startswith("{")][-1])
+    return step_on_ranks(python, {**REQUEST, **more}, ranks)
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))
@@ -49,9 +37,9 @@ def test_a_step_is_measured_with_and_without_all_reduces(python, case):
     assert len(found["steps"]) == len(found["compute_alone_s"]) == 2
     assert all(len(times) == 3 and min(times) > 0 for times in found["alone_s"])
     for step in found["steps"]:
-        ends = [end for _, _, end in step["transfers"]]
+        ends = [end for _, _, end, _ in step["transfers"]]
         assert ends == sorted(ends) and step["step_s"] >= ends[-1]
-        for (ready, start, end), (_, _, computed) in zip(step["transfers"], step["phases"][3:]):
+        for (ready, start, end, _), (_, _, computed) in zip(step["transfers"], step["phases"][3:]):
             assert computed <= ready <= start <= end
         if CASES[case][2] == "blocking":
             assert step["transfers"][0][1] >= step["phases"][-1][2]
@@ -84,6 +72,29 @@ def test_compiled_code_takes_the_steps(python, case):
     names = dict(zip(("algorithm", "executor", "overlap"), COMPILED[case]))
     found = measured(python, work="sleep", **names)
     assert len(found["steps"]) == 2 and min(map(min, found["alone_s"])) > 0, found
+
+
+@pytest.mark.parametrize("case", range(len(CALLS)))
+@over_mpi
+def test_the_computation_stops_for_recorded_calls(python, case):
+    in_turn(case, python)
+    names = dict(zip(("algorithm", "executor", "dtype", "ranks"), CALLS[case]))
+    actions = [("compute", 0.01), ("bucket", 0), ("bucket", 0), ("compute", 0.02), ("bucket", 0)]
+    found = measured(python, overlap="between", op="sum", counts=[70_000, 5, 70_000], actions=actions, **names)
+    assert "refused" not in found, found
+    assert all(len(times) == 3 and min(times) > 0 for times in found["alone_s"])
+    for step in found["steps"]:
+        assert [kind for kind, _, _ in step["phases"]] == ["compute", "compute"]
+        (_, start, end, vectors), (_, second, second_end, _), (_, third, third_end, _) = step["transfers"]
+        (_, _, computed), (_, again, later) = step["phases"]
+        assert computed <= start <= end <= second <= second_end <= again < later <= third <= third_end <= step["step_s"]
+        assert vectors == 1
+
+
+@pytest.mark.parametrize("python", interpreters()[:1], ids=lambda path: path.parent.parent.name)
+def test_a_rank_that_fails_ends_all_of_them(python):
+    with pytest.raises(AssertionError, match="Error: "):
+        measured(python, counts=[1 << 50, 1, 1])
 
 
 @pytest.mark.parametrize("python", interpreters()[:1], ids=lambda path: path.parent.parent.name)

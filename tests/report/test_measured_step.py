@@ -2,7 +2,9 @@
 
 from allreduce_bench.report.measured_step import measured_text, slowdown_sentence
 from allreduce_bench.workload.buckets import Caps
-from allreduce_bench.workload.measured import Measured, modelled_of
+from allreduce_bench.workload.fusion import Fusion
+from allreduce_bench.workload.measured import Cycles, Measured, modelled_of
+from allreduce_bench.workload.result import measured_result
 from allreduce_bench.workload.step import Setup
 from allreduce_bench.workload.tensor_parallel import TensorParallel
 from allreduce_bench.workload.tensors import Gradient, Model
@@ -13,12 +15,15 @@ LINE = TimeLine(
     (Phase("forward", 0, 0.002), Phase("backward", 0.002, 0.0066)),
     (Transfer(400, 0.003, 0.003, 0.0045), Transfer(1200, 0.0066, 0.0066, 0.0086)),
 )
-MEASURED = Measured(2, "ring", 0.0086, 0.006, 0.0066, 0.004, (0.001, 0.003), 5, LINE)
+MEASURED = Measured(2, "ring", 0.0086, 0.006, 0.0066, 0.004, (400, 1200), (0.001, 0.003), 5, LINE)
+
+
+def text_of(measured: Measured, setup: Setup = SETUP, how: tuple[str, str] = ("sleep", "thread")) -> str:
+    return measured_text(measured_result("M", modelled_of(measured, setup), setup), measured, how)
 
 
 def test_the_measured_step_stands_beside_its_model():
-    modelled = modelled_of(MEASURED, SETUP)
-    text = measured_text(SETUP, MEASURED, modelled, ("sleep", "thread"))
+    text = text_of(MEASURED)
     lines = text.splitlines()
     assert lines[0] == "M on 2 ranks, measured: medians of 5 steps"
     assert "sleeping, which takes no core" in lines[3] and "in a thread beside" in lines[3]
@@ -30,15 +35,26 @@ def test_the_measured_step_stands_beside_its_model():
 
 def test_a_step_may_be_faster_than_its_computation_alone_by_noise():
     odd = MEASURED._replace(step_s=0.0059, compute_beside_s=0.0059)
-    assert "-100 us" in measured_text(SETUP, odd, modelled_of(odd, SETUP), ("spin", "thread"))
+    assert "-100 us" in text_of(odd)
     assert slowdown_sentence(odd).endswith(": -2%.")
 
 
 def test_tensor_parallel_all_reduces_have_their_own_column_and_sentence():
     setup = SETUP._replace(tensor=TensorParallel("div:2", 2, "1 x 10 x 10 elements", 100, (0.5,), (0.5,), (0,)))
     both = MEASURED._replace(ranks=4, tensor_alone_s=0.001, tensor_beside_s=0.0015)
-    text = measured_text(setup, both, modelled_of(both, setup), ("sleep", "thread"))
+    text = text_of(both, setup)
     assert "in groups of 2 ranks (div:2), which divide the matrices: 2 all-reduces of 400 B" in text
     assert "tensor-parallel  data-parallel  of it exposed" in text
     assert "measured  8.60 ms  6.00 ms          1.00 ms        4.00 ms        1.10 ms      60%" in text
     assert "The 2 tensor-parallel all-reduces take 1.00 ms alone and 1.50 ms in the step" in text and "+50%" in text
+
+
+def test_horovods_cycles_are_told():
+    setup = SETUP._replace(packing=Fusion(1 << 20, 0.0001))
+    measured = MEASURED._replace(cycles=Cycles(2, 61.5, 0.0004, 0.00002))
+    text = text_of(measured, setup, ("spin", "blocking"))
+    assert "Horovod, fusion buffer 1 MiB, cycle 100 us: 1 bucket if all gradients are ready at once" in text
+    assert "a thread, to which gradients are handed over behind the backward pass" in text
+    assert "A step has 2 all-reduces of 2 gradients (its model 2), in 61.5 cycles." in text
+    assert "the thread takes 400 us to agree on what is ready" in text
+    assert "the wait for other ranks, and 20.0 us to bind all-reduces of new lengths" in text

@@ -3,15 +3,18 @@
 import io
 
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.image import imread
 
 from allreduce_bench.models.machine import bare_machine
 from allreduce_bench.report import step_picture as module
 from allreduce_bench.report.step_picture import step_picture
 from allreduce_bench.workload.architectures import known_model
+from allreduce_bench.workload.call_file import Call, replayed
 from allreduce_bench.workload.cost import modelled_costs
 from allreduce_bench.workload.step import Setup, outcome
 from allreduce_bench.workload.tensor_parallel import divide
+from allreduce_bench.workload.time_line import Phase, TimeLine, Transfer
 
 COSTS = modelled_costs(bare_machine(20e-6, 8e-10), ["ring"])
 
@@ -56,3 +59,32 @@ def test_it_has_axes_units_a_legend_and_a_panel_for_each_number_of_ranks(kept):
     labels = [text.get_text() for text in figure.axes[0].texts]
     assert {"forward", "backward", "1: 30.04 MiB"} <= {*labels}
     assert all(text.get_position()[0] <= figure.axes[0].get_xlim()[1] for text in figure.axes[0].texts)
+
+
+def test_a_long_step_is_told_in_seconds(kept):
+    setup = Setup(known_model("resnet50"), 1.5)
+    step_picture({"ResNet-50": outcome(setup, modelled_costs(bare_machine(20e-6, 3e-8), ["ring"]), 2).time_line})
+    (axes,) = kept[0].axes
+    title = axes.get_title(loc="left")
+    assert "e+" not in title and title == "ResNet-50: step 3.57 s, exposed 2.07 s"
+    assert axes.get_xlabel() == "time from the beginning of the step (s)" and 3.5 < axes.get_xlim()[1] < 3.7
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_computation_stops_for_recorded_calls(kept):
+    line = replayed([Call(1 << 20, 0.01), Call(1 << 20, 0.02)], lambda nbytes: 0.01)
+    step_picture({"calls.csv": line})
+    (axes,) = kept[0].axes
+    assert axes.get_title(loc="left") == "calls.csv: total 50.0 ms, exposed 20.0 ms"
+    assert {to_hex(bar.get_facecolor()[0]) for bar in axes.collections} == {module.FILLS["compute"].lower(), "#d55e00"}
+    words = [text.get_text() for text in kept[0].legends[0].get_texts()]
+    assert words == ["compute", "exposed all-reduce, for which the computation stops"]
+
+
+def test_parts_between_which_gradients_are_ready_are_one_pass(kept):
+    parts = [Phase("backward", 0.5 + 0.005 * part, 0.505 + 0.005 * part) for part in range(100)]
+    line = TimeLine((Phase("forward", 0, 0.5), *parts), (Transfer(8, 0.9, 0.9, 1.1),))
+    step_picture({"step": line})
+    (axes,) = kept[0].axes
+    assert [len(bars.get_paths()) for bars in axes.collections] == [1, 1, 1, 1]
+    assert [text.get_text() for text in axes.texts][:2] == ["forward", "backward"]

@@ -1,25 +1,13 @@
-"""Fused all-reduces, by the rules of Horovod's controller."""
+"""Fused all-reduces, in Horovod's cycles."""
 
 import pytest
 
-from allreduce_bench.workload.fusion import Fusion, fuse, fused_transfers
+from allreduce_bench.workload.fusion import Fusion, fused_buckets, fused_transfers
 
 
-def fused(tensors: list[tuple[int, str]], buffer_nbytes: int) -> list[tuple[int, ...]]:
-    return [one.gradients for one in fuse([(i, *tensor) for i, tensor in enumerate(tensors)], buffer_nbytes)]
-
-
-def test_what_fits_is_fused_in_order():
-    assert fused([(40, "f"), (60, "f"), (1, "f")], 100) == [(0, 1), (2,)]
-
-
-def test_a_tensor_longer_than_the_buffer_goes_alone():
-    assert fused([(500, "f"), (1, "f"), (1, "f")], 100) == [(0,), (1, 2)]
-
-
-def test_another_type_is_skipped_while_the_skipped_ones_would_fit():
-    assert fused([(10, "f"), (10, "h"), (10, "f"), (10, "h")], 100) == [(0, 2), (1, 3)]
-    assert fused([(10, "f"), (95, "h"), (10, "f")], 100) == [(0,), (1,), (2,)]
+def test_a_bucket_has_the_bytes_and_the_type_of_its_tensors():
+    first, second = fused_buckets([(7, 40, "f"), (5, 60, "f"), (9, 8, "h")], 100)
+    assert first == ((7, 5), 100, "f") and second == ((9,), 8, "h")
 
 
 def test_a_cycle_takes_what_is_ready_and_the_next_waits_for_its_all_reduces():

@@ -1,11 +1,18 @@
-"""Measured steps as values: what ranks are asked, and what their times say."""
+"""Measured steps as values: what the times of ranks say, and the model that they make."""
 
 import pytest
 
 from allreduce_bench.workload.architectures import known_model
 from allreduce_bench.workload.buckets import Caps
+from allreduce_bench.workload.call_file import Call
 from allreduce_bench.workload.fusion import Fusion
-from allreduce_bench.workload.measured import measured_of, modelled_of, overlap_share, rank_request
+from allreduce_bench.workload.measured import (
+    measured_calls,
+    measured_of,
+    modelled_calls,
+    modelled_of,
+    overlap_share,
+)
 from allreduce_bench.workload.step import Setup, buckets_of
 from allreduce_bench.workload.tensor_parallel import divide
 from allreduce_bench.workload.tensors import Gradient, Model
@@ -21,7 +28,7 @@ FOUND = {
             "step_s": step_s,
             "compute_s": 6.6,
             "phases": [["forward", 0, 2.2], ["backward", 2.2, 3.3], ["backward", 3.3, 6.6]],
-            "transfers": [[3.3, 3.3, 4.5], [6.6, 6.6, step_s]],
+            "transfers": [[3.3, 3.3, 4.5, 1], [6.6, 6.6, step_s, 1]],
             "stalls": [],
         }
         for step_s in (9.0, 8.0, 8.6)
@@ -29,35 +36,11 @@ FOUND = {
 }
 
 
-def test_ranks_compute_until_each_bucket_is_ready():
-    asked = rank_request(SETUP._replace(accumulate=2))
-    assert asked["counts"] == [100, 300] and asked["dtype"] == "float32"
-    one_pass = [("forward", 2.0), ("backward", 4.0)]
-    last = [("forward", 2.0), ("backward", 1.0), ("bucket", 0.0), ("backward", 3.0), ("bucket", 0.0)]
-    assert [kind for kind, _ in asked["actions"]] == [kind for kind, _ in one_pass + last]
-    assert [time_s for _, time_s in asked["actions"]] == pytest.approx([time_s for _, time_s in one_pass + last])
-    whole = rank_request(Setup(known_model("bert-base"), 0.1))
-    assert sum(whole["counts"]) == 109_482_240 and sum(time_s for _, time_s in whole["actions"]) == pytest.approx(0.1)
-
-
-def test_ranks_of_a_group_add_activations_between_computations():
-    part, tensor = divide(known_model("gpt2"), "div:4", 4, 2, "flops", 1 / 64)
-    setup = Setup(part, 0.1, Caps(400_000, 16_000), accumulate=2, tensor=tensor)
-    asked = rank_request(setup)
-    kinds = [kind for kind, _ in asked["actions"]]
-    assert kinds.count("tensor") == 2 * 48 and kinds.count("bucket") == len(asked["counts"]) == len(buckets_of(setup))
-    assert asked["groups"] == "div:4" and asked["tensor_count"] == 2 * 1024 * 768 // 64
-    assert sum(time_s for _, time_s in asked["actions"]) == pytest.approx(0.2)
-    assert kinds[-2:] == ["tensor", "bucket"]  # the embedding comes behind the last layer
-    first = kinds.index("bucket")
-    assert "tensor" in kinds[first:] and kinds[:first].count("tensor") >= 48 + 24
-
-
 def test_both_kinds_of_all_reduces_are_told_apart():
     part, tensor = divide(known_model("gpt2"), "2", 2, 1, "flops")
     setup = Setup(part, 6.0, Caps(1 << 40, 1 << 40), tensor=tensor)
     stalls = [[0.1 * number, 0.1 * number + 0.02] for number in range(48)]
-    step = {"step_s": 9.0, "compute_s": 6.2, "phases": [["forward", 0, 6.2]], "transfers": [[6, 6, 9]]}
+    step = {"step_s": 9.0, "compute_s": 6.2, "phases": [["forward", 0, 6.2]], "transfers": [[6, 6, 9, 1]]}
     found = {"compute_alone_s": [6.0], "alone_s": [[2.0]], "tensor_alone_s": [[0.01] * 20]}
     one = measured_of({**found, "steps": [{**step, "stalls": stalls}]}, setup, 4, "ring")
     assert one.tensor_alone_s == pytest.approx(0.48) and one.tensor_beside_s == pytest.approx(0.96)
@@ -87,9 +70,40 @@ def test_the_all_reduces_alone_make_a_model_of_the_step():
     assert line.communication_s == pytest.approx(4.0) and line.step_s == pytest.approx(9.0)
 
 
-def test_what_is_only_modelled_is_refused():
-    with pytest.raises(ValueError, match="Horovod's cycles are modelled only"):
-        rank_request(SETUP._replace(packing=Fusion()))
-    mixed = MODEL._replace(gradients=(*MODEL.gradients, Gradient("c", (9,), dtype="float64")))
-    with pytest.raises(ValueError, match=r"several types \(float32, float64\)"):
-        rank_request(SETUP._replace(model=mixed))
+def test_a_step_of_horovod_alone_takes_what_its_own_all_reduces_take():
+    setup = SETUP._replace(packing=Fusion(1000, 0.5))
+    found = {
+        "compute_alone_s": [6.0],
+        "alone_s": [[1.0, 3.0, 3.0]],  # of 400, 800 and 1200 bytes
+        "tensor_alone_s": [[]],
+        "steps": [
+            {**step, "transfers": [[3.3, 3.5, 4.5, 1], [6.6, 7.0, 8.0, 1]], "cycles": [17, 0.25, 0.125]}
+            for step in FOUND["steps"]
+        ],
+    }
+    one = measured_of(found, setup, 2, "ring")
+    assert one.alone_nbytes == (400, 800, 1200) and one.communication_alone_s == 4.0
+    assert one.cycles == (2, 17, 0.25, 0.125)
+    assert [(sent.nbytes, sent.tensors) for sent in one.time_line.transfers] == [(400, 1), (1200, 1)]
+    together = [{**step, "transfers": [[6.6, 7.0, 8.0, 2]]} for step in found["steps"]]
+    one = measured_of({**found, "steps": together}, setup._replace(packing=Fusion(1600, 0.5)), 2, "ring")
+    assert [(sent.nbytes, sent.tensors) for sent in one.time_line.transfers] == [(1600, 2)]
+    line = modelled_of(one._replace(alone_nbytes=(400, 1600), alone_s=(1.0, 4.0)), setup).time_line
+    assert [sent.nbytes for sent in line.transfers] == [400, 1200]
+    assert line.communication_s == pytest.approx(4.0) and line.transfers[0].start_s == 3.0
+
+
+def test_recorded_calls_stand_beside_their_model():
+    calls = [Call(400, 1.0), Call(80, 3.0), Call(400, 0.0)]
+    steps = [{"step_s": 9.0, "compute_s": 4.4, "phases": [["compute", 0, 1.1], ["compute", 2.6, 5.9]], "stalls": []}]
+    steps[0]["transfers"] = [[1.1, 1.1, 2.6, 1], [5.9, 5.9, 6.9, 1], [6.9, 6.9, 9.0, 1]]
+    found = {"compute_alone_s": [4.2], "alone_s": [[1.5, 1.0, 2.5]], "steps": steps}
+    one = measured_calls(found, calls, 3, "ring")
+    assert (one.step_s, one.compute_alone_s, one.communication_alone_s) == (9.0, 4.2, 5.0)
+    assert one.alone_nbytes == (400, 80, 400) and one.exposed_s == pytest.approx(4.8)
+    assert [sent.nbytes for sent in one.time_line.transfers] == [400, 80, 400]
+    line = modelled_calls(one, calls).time_line
+    assert line.compute_s == pytest.approx(4.2) and line.step_s == pytest.approx(9.2)
+    assert [sent.end_s - sent.start_s for sent in line.transfers] == pytest.approx([2.0, 1.0, 2.0])
+    none = measured_calls(found, [call._replace(gap_s=0.0) for call in calls], 3, "ring")
+    assert none.slowdown is None and modelled_calls(none, [Call(400, 0.0)]).time_line.step_s == 2.0

@@ -1,0 +1,54 @@
+"""What the ranks of a training step are asked for, and which of them all-reduce together."""
+
+from typing import NamedTuple
+
+from mpi4py import MPI
+
+from ..runs.groups import groups_of
+from ..runs.schema import NO_GROUPS
+
+NATIVE, AVERAGE = "native", "avg"
+BUCKET, TENSOR = "bucket", "tensor"  # actions that do not compute
+BLOCKING, THREAD, IALLREDUCE, BETWEEN = "blocking", "thread", "iallreduce", "between"  # where all-reduces run
+
+
+class Request(NamedTuple):
+    """What is measured. Seconds are those of the computation, which every rank does."""
+
+    counts: list[int]  # elements of what is handed over in turn: buckets, with Horovod gradients, or recorded calls
+    actions: list[tuple[str, float]]  # compute for so long; bucket: hand the next one over; tensor: add activations
+    dtype: str = "float32"
+    algorithm: str = NATIVE
+    executor: str = NATIVE  # of `executing.EXECUTORS`, or native
+    segment: int = 16384  # elements of a segment, where messages are cut
+    window: int = 2
+    op: str = AVERAGE  # or sum
+    work: str = "spin"  # or matmul, sleep
+    overlap: str = THREAD
+    steps: int = 5
+    groups: str = NO_GROUPS  # of tensor parallelism, as `runs.groups` has it
+    tensor_count: int = 0  # elements of its all-reduces
+    cycle_s: float = 0.0  # of Horovod; 0: what is handed over goes as it is
+    buffer_nbytes: int = 0  # Horovod's fusion buffer
+    alone: list[int] | None = None  # elements of what Horovod all-reduces alone
+
+
+class Communicators(NamedTuple):
+    """Of the ranks that average a gradient, and of those that add activations."""
+
+    data: MPI.Comm
+    tensor: MPI.Comm
+
+
+def communicators(request: Request, comm: MPI.Comm) -> Communicators:
+    """Without groups all ranks average gradients. Raises ValueError for groups that do not fit."""
+    groups = groups_of(request.groups, comm.size)
+    if len(groups) == 1:
+        return Communicators(comm, MPI.COMM_SELF)
+    number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
+    return Communicators(comm.Split(groups[number].index(comm.rank), number), comm.Split(number, comm.rank))
+
+
+def result_of_ranks(op: str, size: int) -> float:
+    """The sum or the average over `size` ranks, of which rank r contributes r + 1."""
+    return (size + 1) / 2 * (1 if op == AVERAGE else size)
