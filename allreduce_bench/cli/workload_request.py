@@ -1,7 +1,7 @@
 """From the options of `workload` to the step that is modelled: which tensors, which packing, which costs."""
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +9,7 @@ from ..runs.dtypes import DTYPES
 from ..units import unknown_word
 from .predict import MOST_RANKS
 from .types import OneLineError
+from .work_limit import MOST_TIMES, refuse_above
 from .workload_costs import SourcedCosts, costs_of
 from .workload_groups import divided_by, options_of_data, options_of_tensor
 
@@ -21,13 +22,8 @@ if TYPE_CHECKING:
 DEFAULT_RANKS = (2, 4, 8)
 LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
 PASSES = 3  # a backward pass has twice the operations of a forward pass
-MOST_TIMES = 1_000_000  # of buckets, algorithms and numbers of ranks
 DDP_ONLY, HOROVOD_ONLY = ("bucket_cap", "first_cap", "torch"), ("fusion", "cycle")
 TRANSFORMERS_ONLY = ("groups", "sequence")
-NO_CALLS = (
-    *("compute", "flop_rate", "backward", "batch", "accumulate", "scale", "optimizer", "views", *TRANSFORMERS_ONLY),
-    *("framework", "stage", "ready_by", *DDP_ONLY, *HOROVOD_ONLY, "blocking", "overlap"),
-)
 
 
 def flop_rate(text: str) -> float:
@@ -102,11 +98,10 @@ class Request(NamedTuple):
         return _of_model(self.options, setup, costs, ranks) if setup else _of_calls(self.options, costs, ranks)
 
 
-def request_of(options: dict[str, Any], only_buckets: bool, on_command_line: Container[str]) -> Request:
-    """The request; `on_command_line` are the names of options that the user gave.
+def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
+    """The request. Raises OneLineError, ModelError: what is asked for is unclear, or contradicts itself."""
+    from ..workload.tensors import DEFAULT_DTYPE
 
-    Raises OneLineError, ModelError: what is asked for is unclear, or contradicts itself.
-    """
     given = [name for name in ("model", "shapes", "calls") if options[name] is not None]
     if len(given) != 1:
         from ..workload.architectures import ARCHITECTURES
@@ -116,12 +111,16 @@ def request_of(options: dict[str, Any], only_buckets: bool, on_command_line: Con
     if options["dtype"] not in DTYPES:
         raise OneLineError(f"--dtype: {unknown_word('dtype', options['dtype'], DTYPES)}")
     if options["calls"]:
-        _refuse_for_calls(only_buckets, on_command_line)
+        if only_buckets:
+            raise OneLineError("--buckets: recorded calls have no buckets; leave out --calls")
         return Request(options, None)
     _refuse_packing(options)
     if options["shapes"] and (wrong := [name for name in TRANSFORMERS_ONLY if options[name] is not None]):
         raise OneLineError(f"--{wrong[0]}: a file of shapes does not tell its layers; leave it out, or name a MODEL")
     model = _model(options)
+    if options["dtype"] != DEFAULT_DTYPE and options["dtype"] not in model.dtypes(options["dtype"]):
+        known = f"{options['shapes']} has a type for each tensor ({', '.join(model.dtypes())})"
+        raise OneLineError(f"--dtype {options['dtype']}: {known}; leave --dtype out, or the types of the file")
     if options["compute"] is not None and options["flop_rate"] is not None:
         raise OneLineError("--compute and --flop-rate have the same meaning; use only one of them")
     if options["compute"] is None and options["flop_rate"] is None and not only_buckets:
@@ -151,15 +150,6 @@ def _refuse_packing(options: dict[str, Any]) -> None:
         raise OneLineError(f"--{wrong[0].replace('_', '-')} is not an option of --framework {options['framework']}")
     if options["cycle"] == 0:
         raise OneLineError("--cycle 0: a cycle takes time; expected such as 1ms")
-
-
-def _refuse_for_calls(only_buckets: bool, on_command_line: Container[str]) -> None:
-    """Raises OneLineError for what recorded calls do not have."""
-    if only_buckets:
-        raise OneLineError("--buckets: recorded calls have no buckets; leave out --calls")
-    if wrong := [name for name in NO_CALLS if name in on_command_line]:
-        option = f"--{wrong[0].replace('_', '-')}"
-        raise OneLineError(f"{option}: recorded calls have their own sizes and gaps, and each blocks; leave it out")
 
 
 def _packing(options: dict[str, Any]):
@@ -195,8 +185,7 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
 
     costs = sourced.costs
     work = len(buckets_of(setup)) * len(costs.algorithms) * len(ranks)
-    if work > MOST_TIMES:
-        raise OneLineError(f"{work:,} times of all-reduces, the limit is {MOST_TIMES:,}; reduce -n or --algorithms")
+    refuse_above("workload", work, MOST_TIMES, "times of all-reduces", "reduce -n or --algorithms", asked["no_limit"])
     within = costs_of(options_of_tensor(asked)).costs if setup.tensor else None
     outcomes = tuple(outcome(setup, costs, number, within=within) for number in ranks)
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup), within)) if ranks[-1] > 1 else ()
@@ -209,6 +198,7 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
     """The recorded calls on each number of ranks."""
     from ..workload.call_file import read_calls, replayed
     from ..workload.cost import choose
+    from ..workload.doubts import doubts_of
     from ..workload.result import Result
     from ..workload.step import Outcome
 
@@ -219,5 +209,7 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
         chosen = {nbytes: choose(sourced.costs, number, nbytes) for nbytes in {call.nbytes for call in calls}}
         line = replayed(calls, {nbytes: choice.time_s for nbytes, choice in chosen.items()}.__getitem__)
         names = tuple(sorted({choice.algorithm for choice in chosen.values()})) if number > 1 else ()
-        outcomes.append(Outcome(number, line, names, alone_s))
+        named = tuple(one._replace(algorithm=chosen[one.nbytes].algorithm * (number > 1)) for one in line.transfers)
+        doubts = doubts_of(sourced.costs, number, named)
+        outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts))
     return Result(f"{options['calls']}, {len(calls)} calls", sourced.source, sourced.network, tuple(outcomes))

@@ -123,6 +123,14 @@ def test_a_log_of_another_tool_answers(log, ranks):
     assert log in found["source"]
 
 
+def test_far_above_the_longest_size_of_a_log_the_answer_is_speculative():
+    words = ("resnet50", "--compute", "100ms", "--log")
+    *_, warning, _, answer = printed(*words, LOGS / "osu_v5.8_cuda_flux_16nodes.txt").splitlines()
+    assert warning.startswith("warning, 128 ranks: 5 of 5 all-reduces are more than 2 times as long as the longest")
+    assert "(1 MiB)" in warning and answer.endswith("(modelled, speculative).")
+    assert "speculative" not in printed(*words, LOGS / "nccl_cscs_alps_8xGH200_ofi_hook_good.txt")
+
+
 def test_a_run_answers_for_the_ranks_that_it_has():
     found = facts("resnet50", "--compute", "10ms", "--scale", "1/64", "--log", ROOT / "docs" / "example", "-a", "ring")
     assert [step["ranks"] for step in found["steps"]] == [2, 3, 4]
@@ -140,8 +148,19 @@ def test_shapes_and_calls_of_ones_own(tmp_path):
     calls = tmp_path / "calls.csv"
     calls.write_text("size,dtype,gap\n4M,float32,10ms\n8,,5ms\n")
     (step,) = facts("--calls", calls, *PRICES, "-n", 4)["steps"]
+    assert [one["algorithm"] for one in step["transfers"]] == ["rabenseifner", "recursive_doubling"]
     assert step["compute_s"] == pytest.approx(0.015) and len(step["transfers"]) == 2
     assert "the calls and their gaps take" in printed("--calls", calls, *PRICES, "-n", 4)
+
+
+def test_the_types_of_a_file_are_named_and_another_one_is_refused(tmp_path):
+    shapes = tmp_path / "mine.csv"
+    shapes.write_text("a,1024x1024,torch.bfloat16\nb,1024,torch.float32\n")
+    assert "2.004 MiB of bfloat16 and float32 gradients" in printed("--shapes", shapes, "--buckets")
+    said = refused("--shapes", shapes, "--buckets", "--dtype", "float16")
+    assert "--dtype float16: " in said and "has a type for each tensor (bfloat16, float32)" in said
+    shapes.write_text("a,1024x1024\nb,1024,float32\n")
+    assert "2.004 MiB of float16 and float32" in printed("--shapes", shapes, "--buckets", "--dtype", "float16")
 
 
 def test_a_trace_and_a_figure_are_written(tmp_path):
@@ -189,6 +208,10 @@ def test_a_trace_and_a_figure_are_written(tmp_path):
         (("--shapes", "nowhere.csv", "--buckets"), "nowhere.csv: no such file or directory"),
         (("--calls", "nowhere.csv", "--buckets"), "recorded calls have no buckets"),
         (("--calls", "nowhere.csv", "--compute", "1ms", *PRICES), "--compute: recorded calls have their own"),
+        ((*STEP, "--dtype", "float33"), "--dtype: unknown dtype 'float33'; did you mean float32?"),
+        (("resnet50", "--buckets", "--dtype", "fp8"), "unknown dtype 'fp8'"),
+        ((*STEP, "--gamma", "3"), "--gamma 3: 3 s, more than 0.001 s; is the unit missing, as in 1ns?"),
+        ((*STEP, "-n", "2-24000"), "workload: about 240,000 times of all-reduces, the limit is 200,000"),
         ((*STEP, "-a", "rung"), "unknown algorithm 'rung'"),
         ((*STEP, "--dtype", "float31"), "--dtype: unknown dtype 'float31'; did you mean float"),
         (("--calls", "x.csv", "--dtype", "complex", *PRICES), "--dtype: unknown dtype 'complex'; known: float16"),
