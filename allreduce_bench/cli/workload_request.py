@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..runs.dtypes import DTYPES
+from ..units import unknown_word
 from .predict import MOST_RANKS
 from .types import OneLineError
 from .workload_costs import SourcedCosts, costs_of
@@ -105,6 +107,8 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
 
         found, known = " and ".join(given) or "none", ", ".join(ARCHITECTURES)
         raise OneLineError(f"expected one of MODEL, --shapes FILE, --calls FILE, found {found}; models: {known}")
+    if options["dtype"] not in DTYPES:
+        raise OneLineError(f"--dtype: {unknown_word('dtype', options['dtype'], DTYPES)}")
     _refuse_packing(options)
     if options["calls"]:
         _refuse_for_calls(options, only_buckets)

@@ -189,6 +189,8 @@ def test_a_trace_and_a_figure_are_written(tmp_path):
         (("--shapes", "nowhere.csv", "--buckets"), "nowhere.csv: no such file or directory"),
         (("--calls", "nowhere.csv", "--buckets"), "recorded calls have no buckets"),
         (("--calls", "nowhere.csv", "--compute", "1ms", *PRICES), "--compute: recorded calls have their own"),
+        ((*STEP, "--dtype", "float33"), "--dtype: unknown dtype 'float33'; did you mean float32?"),
+        (("resnet50", "--buckets", "--dtype", "fp8"), "unknown dtype 'fp8'"),
         ((*STEP, "-a", "rung"), "unknown algorithm 'rung'"),
     ],
 )
