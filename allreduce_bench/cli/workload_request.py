@@ -204,6 +204,7 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
     """The recorded calls on each number of ranks."""
     from ..workload.call_file import read_calls, replayed
     from ..workload.cost import choose
+    from ..workload.doubts import doubts_of
     from ..workload.result import Result
     from ..workload.step import Outcome
 
@@ -214,5 +215,7 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
         chosen = {nbytes: choose(sourced.costs, number, nbytes) for nbytes in {call.nbytes for call in calls}}
         line = replayed(calls, {nbytes: choice.time_s for nbytes, choice in chosen.items()}.__getitem__)
         names = tuple(sorted({choice.algorithm for choice in chosen.values()})) if number > 1 else ()
-        outcomes.append(Outcome(number, line, names, alone_s))
+        named = tuple(one._replace(algorithm=chosen[one.nbytes].algorithm * (number > 1)) for one in line.transfers)
+        doubts = doubts_of(sourced.costs, number, named)
+        outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts))
     return Result(f"{options['calls']}, {len(calls)} calls", sourced.source, sourced.network, tuple(outcomes))

@@ -81,6 +81,7 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
         tables.append(wrapped([memory_sentence(result)], screen))
     if result.variants:
         tables.append([*wrapped([_variant_title(result)], screen), *_variant_lines(result.variants, screen)])
+    tables += [wrapped(doubts, screen)] if (doubts := doubt_sentences(result)) else []
     tables.append(wrapped([answer(result, outcome) for outcome in result.outcomes[-1:]], screen))
     return "\n".join(["\n".join(wrapped(head, screen)), *("\n" + "\n".join(table) for table in tables)])
 
@@ -131,6 +132,16 @@ def memory_sentence(result: Result) -> str:
     )
 
 
+def doubt_sentences(result: Result) -> list[str]:
+    """Which times are far beyond what was measured, and on which numbers of ranks."""
+    told = dict.fromkeys(doubt for outcome in result.outcomes for doubt in outcome.doubts)
+    where = {doubt: in_ranks([one.ranks for one in result.outcomes if doubt in one.doubts]) for doubt in told}
+    return [
+        f"warning, {ranks}: {doubt}; their times, and so that of the step, are speculative"
+        for doubt, ranks in where.items()
+    ]
+
+
 def _variant_title(result: Result) -> str:
     assert result.setup is not None
     what = "cap" if isinstance(result.setup.packing, Caps) else "fusion buffer"
@@ -156,14 +167,15 @@ def answer(result: Result, outcome: Outcome) -> str:
     line = outcome.time_line
     title = f"{result.title} on {in_ranks([outcome.ranks])} with {result.network}"
     subject = "a step takes" if result.setup else "the calls and their gaps take"
+    kind = "(modelled, speculative)" if outcome.doubts else "(modelled)"
     if not line.communication_s:
         return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
     if line.tensor_transfers:
-        return f"{title}: {subject} {format_time(line.step_s)}, {_tensor_answer(line)} (modelled)."
+        return f"{title}: {subject} {format_time(line.step_s)}, {_tensor_answer(line)} {kind}."
     waits = f"{format_time(line.exposed_s)} of it ({line.exposed_s / line.step_s:.0%}) are exposed communication"
     hidden = f"{line.overlap_share:.0%} of the communication runs beside computation"
     told = f"{title}: {subject} {format_time(line.step_s)}, {waits}; {hidden}"
-    return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%} (modelled)."
+    return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%} {kind}."
 
 
 def _tensor_answer(line: TimeLine) -> str:

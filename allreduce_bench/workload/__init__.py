@@ -3,6 +3,7 @@
 In: the name of a model or the shapes of its tensors, and what an all-reduce costs. Out: the times of a step, its
 memory, a trace. Read in this order: `tensors` (the gradients of a model), `architectures` (the models that are known),
 `shape_file` and `call_file` (those of a user), `buckets` (PyTorch's packing), `fusion` (Horovod's), `cost` (of one
-all-reduce), `time_line` (the events of a step), `tensor_parallel` (where ranks divide a model), `step` (all of it
-together), `measured` (beside what ranks measured), `memory`, `result`, `trace`, `json_schema`.
+all-reduce), `time_line` (the events of a step), `doubts` (which of its times are speculative), `tensor_parallel` (where
+ranks divide a model), `step` (all of it together), `measured` (beside what ranks measured), `memory`, `result`,
+`trace`, `json_schema`.
 """

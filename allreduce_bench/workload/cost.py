@@ -6,7 +6,9 @@ from statistics import median
 from typing import NamedTuple, Protocol
 
 from ..models.machine import Machine, MachineError
+from ..models.model import FAR
 from ..models.prediction import BEST, CompetingModels, Layout, competing_models
+from ..units import format_size
 
 FASTEST = "fastest"  # for each bucket the algorithm that is fastest at its size
 
@@ -24,6 +26,9 @@ class Costs(Protocol):
 
     def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
         """Seconds; None: the algorithm cannot run. Raises CostError, MachineError where nobody knows."""
+
+    def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
+        """Why this time is speculative, behind `are`; empty: it lies near what was measured, or nothing was."""
 
 
 class Choice(NamedTuple):
@@ -60,6 +65,15 @@ class ModelledCosts:
             return 0.0
         prediction = self.models.at(algorithm, ranks, nbytes).prediction
         return prediction.time_s if prediction else None
+
+    def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
+        """Many more or many fewer ranks than were measured, or much longer."""
+        if ranks == 1:
+            return ""
+        model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, nbytes).prediction
+        if prediction and prediction.speculative:
+            return f"on more than {FAR:g} times as many ranks as were measured, or on fewer than 1/{FAR:g} of them"
+        return _too_long(nbytes, max(model.nbytes, default=nbytes))
 
 
 def modelled_costs(
@@ -115,10 +129,9 @@ class LoggedCosts:
         """The numbers of ranks that were measured."""
         return sorted({ranks for _, ranks in self._lines})
 
-    def reach(self, ranks: int) -> tuple[int, int]:
-        """The smallest and the largest size that were measured on so many ranks, bytes."""
-        sizes = [nbytes for (_, number), line in self._lines.items() if number == ranks for nbytes, _ in line]
-        return min(sizes), max(sizes)
+    def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
+        """Much longer than what was timed."""
+        return _too_long(nbytes, self._lines[algorithm, ranks][-1][0]) if ranks > 1 else ""
 
     def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
         """Seconds; None: this algorithm was not timed on so many ranks. Raises CostError: no algorithm was."""
@@ -129,6 +142,12 @@ class LoggedCosts:
             raise CostError(f"{self.source}: contains no all-reduce of {ranks} ranks; it has {measured}")
         line = self._lines.get((algorithm, ranks))
         return interpolated(line, nbytes) if line else None
+
+
+def _too_long(nbytes: int, longest: int) -> str:
+    """The doubt about a time at `nbytes`, where the longest all-reduce that was measured had `longest`."""
+    words = f"more than {FAR:g} times as long as the longest that was measured ({format_size(longest)})"
+    return words if nbytes > FAR * longest else ""
 
 
 def interpolated(line: Sequence[tuple[int, float]], nbytes: int) -> float:

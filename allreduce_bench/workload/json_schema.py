@@ -69,6 +69,7 @@ STEP = fields(
         "overlapped_s": seconds("computation and communication at the same time"),
         "overlap_share": or_null(number("of the communication; null: there is none", 0)),
         "efficiency": number("weak scaling: the step without communication over this step", 0),
+        "doubts": items(text(), "why times of its all-reduces are speculative; empty: none is"),
         "transfers": items(TRANSFER, "the all-reduces of gradients in order"),
     },
     {

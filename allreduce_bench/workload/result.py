@@ -97,7 +97,7 @@ def step_facts(result: Result, outcome: Outcome) -> dict[str, Any]:
     facts: dict[str, Any] = {"ranks": outcome.ranks, "algorithms": list(outcome.algorithms)}
     for name in ("step_s", "compute_s", "communication_s", "exposed_s", "overlapped_s", "overlap_share"):
         facts[name] = getattr(line, name)
-    facts["efficiency"] = outcome.efficiency
+    facts |= {"efficiency": outcome.efficiency, "doubts": list(outcome.doubts)}
     setup = result.setup
     if setup:
         facts |= batch_rule(result.batch, setup.data_ranks(outcome.ranks), setup.accumulate)._asdict()

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, ddp_buckets
 from .cost import FASTEST, Choice, Costs, choose
+from .doubts import doubts_of
 from .fusion import Fusion, fuse, fused_transfers
 from .tensor_parallel import TensorParallel, stalled
 from .tensors import DEFAULT_DTYPE, Model
@@ -45,6 +46,7 @@ class Outcome(NamedTuple):
     time_line: TimeLine
     algorithms: tuple[str, ...]  # that its buckets use, the most frequent first
     compute_alone_s: float
+    doubts: tuple[str, ...] = ()  # why times of its all-reduces are speculative, beginnings of sentences
 
     @property
     def efficiency(self) -> float:
@@ -120,7 +122,9 @@ def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST, wi
     named = [one._replace(algorithm=known[one.nbytes].algorithm if number > 1 else "") for one in line.transfers]
     frequent = sorted({one.algorithm for one in named}, key=[one.algorithm for one in named].count, reverse=True)
     compute_alone_s = setup.compute_s * setup.accumulate
-    return Outcome(ranks, line._replace(transfers=tuple(named)), tuple(filter(None, frequent)), compute_alone_s)
+    doubts = doubts_of(costs, number, tuple(named))
+    doubts += doubts_of(within or costs, tensor.ranks, line.tensor_transfers) if tensor else ()
+    return Outcome(ranks, line._replace(transfers=tuple(named)), tuple(filter(None, frequent)), compute_alone_s, doubts)
 
 
 def variants(

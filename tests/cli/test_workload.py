@@ -123,6 +123,14 @@ def test_a_log_of_another_tool_answers(log, ranks):
     assert log in found["source"]
 
 
+def test_far_above_the_longest_size_of_a_log_the_answer_is_speculative():
+    words = ("resnet50", "--compute", "100ms", "--log")
+    *_, warning, _, answer = printed(*words, LOGS / "osu_v5.8_cuda_flux_16nodes.txt").splitlines()
+    assert warning.startswith("warning, 128 ranks: 5 of 5 all-reduces are more than 2 times as long as the longest")
+    assert "(1 MiB)" in warning and answer.endswith("(modelled, speculative).")
+    assert "speculative" not in printed(*words, LOGS / "nccl_cscs_alps_8xGH200_ofi_hook_good.txt")
+
+
 def test_a_run_answers_for_the_ranks_that_it_has():
     found = facts("resnet50", "--compute", "10ms", "--scale", "1/64", "--log", ROOT / "docs" / "example", "-a", "ring")
     assert [step["ranks"] for step in found["steps"]] == [2, 3, 4]
@@ -140,6 +148,7 @@ def test_shapes_and_calls_of_ones_own(tmp_path):
     calls = tmp_path / "calls.csv"
     calls.write_text("size,dtype,gap\n4M,float32,10ms\n8,,5ms\n")
     (step,) = facts("--calls", calls, *PRICES, "-n", 4)["steps"]
+    assert [one["algorithm"] for one in step["transfers"]] == ["rabenseifner", "recursive_doubling"]
     assert step["compute_s"] == pytest.approx(0.015) and len(step["transfers"]) == 2
     assert "the calls and their gaps take" in printed("--calls", calls, *PRICES, "-n", 4)
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from allreduce_bench.models.machine import MachineError, bare_machine
+from allreduce_bench.models.forms import Form
+from allreduce_bench.models.machine import Machine, MachineError, bare_machine
+from allreduce_bench.models.model import Model, ModelPart, Parameter
 from allreduce_bench.workload.cost import (
     CostError,
     LoggedCosts,
@@ -33,7 +35,7 @@ def test_the_fastest_is_chosen_by_size():
 
 def test_a_log_counts_by_the_median_and_by_straight_lines():
     costs = LoggedCosts(LOG, "x.log")
-    assert costs.algorithms == ("native", "ring") and costs.ranks == [2, 4] and costs.reach(4) == (1000, 3000)
+    assert costs.algorithms == ("native", "ring") and costs.ranks == [2, 4]
     assert costs.time_s("native", 4, 1000) == 1.5
     assert costs.time_s("native", 4, 2000) == pytest.approx(2.5)
     assert costs.time_s("native", 2, 1000) is None
@@ -43,6 +45,22 @@ def test_a_log_counts_by_the_median_and_by_straight_lines():
 def test_beyond_the_log_its_ends_count():
     line = [(1000, 1.0), (3000, 2.0)]
     assert interpolated(line, 10) == 1.0 and interpolated(line, 6000) == 4.0
+
+
+def test_far_beyond_what_was_measured_a_time_is_doubtful():
+    costs = LoggedCosts(LOG, "x.log")
+    assert not costs.doubt("native", 4, 6000) and not costs.doubt("native", 1, 1 << 30)
+    assert costs.doubt("native", 4, 6001) == "more than 2 times as long as the longest that was measured (2.93 KiB)"
+    assert not modelled_costs(BARE).doubt("ring", 1024, 1 << 30)  # nothing was measured
+
+
+def test_a_fit_is_doubtful_on_many_more_ranks():
+    prices = [Parameter(name, "", 0.0, 1e-9, None, None, True) for name in ("alpha_s", "beta_s_per_byte")]
+    ring = Model("ring", (ModelPart("ring", Form(), tuple(prices)),), ranks=(2, 4), nbytes=(8, 4096))
+    costs = modelled_costs(Machine((ring,)))
+    assert not costs.doubt("ring", 8, 8192) and not costs.doubt("ring", 1, 1 << 30)
+    assert costs.doubt("ring", 9, 8).startswith("on more than 2 times as many ranks as were measured")
+    assert costs.doubt("ring", 4, 8193).startswith("more than 2 times as long as the longest that was measured (4 KiB")
 
 
 def test_what_a_log_does_not_say_is_refused():
