@@ -19,10 +19,12 @@ from .types import (
     SIZE,
     OneLineError,
     errors_in_one_line,
+    given_options,
     no_limit,
     parsed,
 )
 from .workload_request import flop_rate, request_of, scale_of, torch_version
+from .workload_unused import refuse_unused
 
 FRAMEWORKS, STAGES, PROXIES = ("ddp", "horovod"), ("rebuilt", "first"), ("flops", "bytes")
 OPTIMIZERS, WORK, OVERLAPS = ("sgd", "momentum", "adam"), ("spin", "matmul", "sleep"), ("thread", "iallreduce")
@@ -102,6 +104,7 @@ def workload(buckets, measure, layout, outputs, **options) -> None:
         if path.suffix not in (".json", ".png"):
             raise OneLineError(f"-o {path}: expected a name that ends in .json (trace) or .png (figure)")
         refuse_given(path)
+    refuse_unused(given_options(click.get_current_context()), options, measure)
     request = request_of(options, only_buckets=buckets)
     if buckets:
         if layout == "json" or outputs:

@@ -1,0 +1,45 @@
+"""Options of `workload` that would change nothing are refused, defaults are not."""
+
+import pytest
+from click.testing import CliRunner
+
+from allreduce_bench.cli import main
+from allreduce_bench.cli.types import OneLineError
+from allreduce_bench.cli.workload_unused import refuse_unused
+
+DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "ready_by": "flops"}
+
+
+@pytest.mark.parametrize(
+    "given, options, measure, said",
+    [
+        ({"work"}, {}, False, "--work: has a meaning with --measure only"),
+        ({"executor", "machine"}, {}, False, "--executor: has a meaning"),
+        ({"alpha_within"}, {}, True, "--alpha-within: with --measure all-reduces are taken as they were measured"),
+        ({"logs", "work"}, {}, True, "--log: with --measure"),
+        ({"batch"}, {"calls": "x.csv"}, False, "--batch: recorded calls have their own"),
+        ({"framework"}, {"calls": "x.csv", "framework": "horovod"}, False, "--framework: recorded calls"),
+        ({"stage"}, {"framework": "horovod"}, False, "--stage: is not an option of --framework horovod"),
+        ({"views"}, {"framework": "horovod"}, False, "--views: is not an option of --framework horovod"),
+        ({"ready_by"}, {"shapes": "x.csv"}, False, "--ready-by: the operations of these shapes are unknown"),
+    ],
+)
+def test_what_changes_nothing_is_refused(given, options, measure, said):
+    with pytest.raises(OneLineError, match=said):
+        refuse_unused(given, {**DEFAULTS, **options}, measure)
+
+
+def test_what_counts_is_not():
+    refuse_unused({"work", "steps", "scale", "batch"}, DEFAULTS, True)
+    refuse_unused({"alpha", "logs", "stage", "views"}, DEFAULTS, False)
+    refuse_unused({"calls", "alpha"}, {**DEFAULTS, "calls": "x.csv"}, False)
+    refuse_unused({"ready_by"}, {**DEFAULTS, "shapes": "x.csv", "ready_by": "bytes"}, False)
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [(("--steps", "5"), "--steps: has a meaning"), (("--measure", "--alpha", "1us"), "--alpha: with --measure")],
+)
+def test_the_command_says_it_in_one_line_though_the_value_is_the_default(words, said):
+    found = CliRunner().invoke(main, ["workload", "resnet50", "--compute", "1ms", "-n", "2", *words])
+    assert found.exit_code == 2 and found.stderr.startswith(f"error: {said}") and found.stderr.count("\n") == 1
