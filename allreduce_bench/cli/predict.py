@@ -135,11 +135,8 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
         raise OneLineError(
             "predict needs a machine file that 'fit' wrote, or --alpha 5us --bandwidth 100Gbit (or --beta)"
         )
-    for name, price, most in (("alpha", prices["alpha"], MOST_ALPHA_S), ("beta", beta, MOST_BETA_S)):
-        if price > most:
-            raise OneLineError(
-                f"--{name} {price:g}: {price:g} s, more than {most:g} s; is the unit missing, as in 5us?"
-            )
+    alone = {name: prices[name] for name in ("alpha", "alpha_within", "gamma")}
+    _refuse_without_unit({**alone, "beta": beta, "beta_within": beta_within})
     between = Prices(prices["alpha"], beta)
     source = prices_in_words(*between)
     within = None
@@ -151,6 +148,17 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
     gamma = prices["gamma"] or 0.0
     source += f"; reductions at {1 / gamma / 1e9:.3g} GB/s" if gamma else "; reductions without cost"
     return bare_machine(*between, gamma, within), source
+
+
+def _refuse_without_unit(prices: dict) -> None:
+    """Raises OneLineError for a price that no machine has: its unit was forgotten."""
+    for name, price in prices.items():
+        most, such = (MOST_ALPHA_S, "5us") if name.startswith("alpha") else (MOST_BETA_S, "1ns")
+        if price is not None and price > most:
+            option = f"--{name.replace('_', '-')}"
+            raise OneLineError(
+                f"{option} {price:g}: {price:g} s, more than {most:g} s; is the unit missing, as in {such}?"
+            )
 
 
 def _beta(prices: dict, suffix: str) -> float | None:

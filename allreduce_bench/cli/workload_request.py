@@ -9,6 +9,7 @@ from ..runs.dtypes import DTYPES
 from ..units import unknown_word
 from .predict import MOST_RANKS
 from .types import OneLineError
+from .work_limit import MOST_TIMES, refuse_above
 from .workload_costs import SourcedCosts, costs_of
 from .workload_groups import divided_by, options_of_data, options_of_tensor
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 DEFAULT_RANKS = (2, 4, 8)
 LEAST_CAP_NBYTES = 1024  # below, a unit was probably forgotten
 PASSES = 3  # a backward pass has twice the operations of a forward pass
-MOST_TIMES = 1_000_000  # of buckets, algorithms and numbers of ranks
 DDP_ONLY, HOROVOD_ONLY = ("bucket_cap", "first_cap", "torch"), ("fusion", "cycle")
 TRANSFORMERS_ONLY = ("groups", "sequence")
 NO_CALLS = ("compute", "flop_rate", "bucket_cap", "first_cap", "torch", "fusion", "cycle", "shapes", *TRANSFORMERS_ONLY)
@@ -190,8 +190,7 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
 
     costs = sourced.costs
     work = len(buckets_of(setup)) * len(costs.algorithms) * len(ranks)
-    if work > MOST_TIMES:
-        raise OneLineError(f"{work:,} times of all-reduces, the limit is {MOST_TIMES:,}; reduce -n or --algorithms")
+    refuse_above("workload", work, MOST_TIMES, "times of all-reduces", "reduce -n or --algorithms", asked["no_limit"])
     within = costs_of(options_of_tensor(asked)).costs if setup.tensor else None
     outcomes = tuple(outcome(setup, costs, number, within=within) for number in ranks)
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup), within)) if ranks[-1] > 1 else ()

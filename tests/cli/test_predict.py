@@ -158,6 +158,8 @@ BAD = {
     "or --alpha 5us --bandwidth 100Gbit (or --beta)": ("-n", "4", "--alpha", "5us"),
     "--alpha: '-5us' is not a price; expected seconds above 0": ("-n", "4", "--alpha", "-5us", "--beta", "1e-10"),
     "--alpha 5: 5 s, more than 1 s; is the unit missing": ("-n", "4", "--alpha", "5", "--bandwidth", "100Gbit"),
+    "--gamma 3: 3 s, more than 0.001 s; is the unit missing, as in 1ns": ("-n", "4", *PRICES, "--gamma", "3"),
+    "--alpha-within 5: 5 s, more than 1 s": ("-n", "4", *PRICES, "--alpha-within", "5", "--ranks-per-node", "2"),
     "--beta 0.08: 0.08 s, more than 0.001 s": ("-n", "4", "--alpha", "5us", "--beta", "0.08"),
     "--alpha: '0us' is not a price": ("-n", "4", "--alpha", "0us", "--beta", "1e-10"),
     "--bandwidth: '0Gbit' is not a rate": ("-n", "4", "--alpha", "5us", "--bandwidth", "0Gbit"),

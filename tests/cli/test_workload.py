@@ -200,6 +200,8 @@ def test_a_trace_and_a_figure_are_written(tmp_path):
         (("--calls", "nowhere.csv", "--compute", "1ms", *PRICES), "--compute: recorded calls have their own"),
         ((*STEP, "--dtype", "float33"), "--dtype: unknown dtype 'float33'; did you mean float32?"),
         (("resnet50", "--buckets", "--dtype", "fp8"), "unknown dtype 'fp8'"),
+        ((*STEP, "--gamma", "3"), "--gamma 3: 3 s, more than 0.001 s; is the unit missing, as in 1ns?"),
+        ((*STEP, "-n", "2-24000"), "workload: about 240,000 times of all-reduces, the limit is 200,000"),
         ((*STEP, "-a", "rung"), "unknown algorithm 'rung'"),
     ],
 )
