@@ -101,6 +101,8 @@ class Request(NamedTuple):
 
 def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
     """The request. Raises OneLineError, ModelError: what is asked for is unclear, or contradicts itself."""
+    from ..workload.tensors import DEFAULT_DTYPE
+
     given = [name for name in ("model", "shapes", "calls") if options[name] is not None]
     if len(given) != 1:
         from ..workload.architectures import ARCHITECTURES
@@ -116,6 +118,9 @@ def request_of(options: dict[str, Any], only_buckets: bool) -> Request:
     if options["shapes"] and (wrong := [name for name in TRANSFORMERS_ONLY if options[name] is not None]):
         raise OneLineError(f"--{wrong[0]}: a file of shapes does not tell its layers; leave it out, or name a MODEL")
     model = _model(options)
+    if options["dtype"] != DEFAULT_DTYPE and options["dtype"] not in model.dtypes(options["dtype"]):
+        known = f"{options['shapes']} has a type for each tensor ({', '.join(model.dtypes())})"
+        raise OneLineError(f"--dtype {options['dtype']}: {known}; leave --dtype out, or the types of the file")
     if options["compute"] is not None and options["flop_rate"] is not None:
         raise OneLineError("--compute and --flop-rate have the same meaning; use only one of them")
     if options["compute"] is None and options["flop_rate"] is None and not only_buckets:

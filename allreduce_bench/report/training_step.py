@@ -32,8 +32,9 @@ def model_sentence(setup: Setup) -> str:
     """`ResNet-50: 25,557,032 parameters in 161 tensors, 97.49 MiB of float32 gradients`."""
     model = setup.model
     whose = f"{model.label}, the part of a rank" if setup.tensor else model.label
+    dtypes = " and ".join(model.dtypes(setup.dtype))
     counted = f"{model.parameters:,} parameters in {len(model.gradients)} tensors"
-    return f"{whose}: {counted}, {format_size(model.nbytes(setup.dtype))} of {setup.dtype} gradients"
+    return f"{whose}: {counted}, {format_size(model.nbytes(setup.dtype))} of {dtypes} gradients"
 
 
 def tensor_sentence(setup: Setup) -> str:

@@ -80,6 +80,14 @@ class Model(NamedTuple):
         """The indices of the gradients in the order in which the backward pass makes them."""
         return self.ready or tuple(reversed(range(len(self.gradients))))
 
+    def dtypes(self, dtype: str = DEFAULT_DTYPE) -> tuple[str, ...]:
+        """The types of the gradients in a step of `dtype`, that of most bytes first."""
+        nbytes: dict[str, int] = {}
+        for gradient in self.gradients:
+            own = gradient.dtype or dtype
+            nbytes[own] = nbytes.get(own, 0) + gradient.nbytes(dtype)
+        return tuple(sorted(nbytes, key=lambda name: -nbytes[name]))
+
     def nbytes(self, dtype: str = DEFAULT_DTYPE) -> int:
         """The length of all gradients in a step of `dtype`."""
         return sum(gradient.nbytes(dtype) for gradient in self.gradients)

@@ -153,6 +153,16 @@ def test_shapes_and_calls_of_ones_own(tmp_path):
     assert "the calls and their gaps take" in printed("--calls", calls, *PRICES, "-n", 4)
 
 
+def test_the_types_of_a_file_are_named_and_another_one_is_refused(tmp_path):
+    shapes = tmp_path / "mine.csv"
+    shapes.write_text("a,1024x1024,torch.bfloat16\nb,1024,torch.float32\n")
+    assert "2.004 MiB of bfloat16 and float32 gradients" in printed("--shapes", shapes, "--buckets")
+    said = refused("--shapes", shapes, "--buckets", "--dtype", "float16")
+    assert "--dtype float16: " in said and "has a type for each tensor (bfloat16, float32)" in said
+    shapes.write_text("a,1024x1024\nb,1024,float32\n")
+    assert "2.004 MiB of float16 and float32" in printed("--shapes", shapes, "--buckets", "--dtype", "float16")
+
+
 def test_a_trace_and_a_figure_are_written(tmp_path):
     trace, figure = tmp_path / "step.json", tmp_path / "step.png"
     printed(*STEP, "-n", "2,4", "-o", trace, "-o", figure)

@@ -9,6 +9,14 @@ def test_a_model_counts_elements_and_bytes():
     assert (MODEL.parameters, MODEL.nbytes(), MODEL.nbytes("float16"), MODEL.flops) == (13, 56, 32, 7.0)
 
 
+def test_types_of_tensors_count_before_that_of_the_step():
+    model = Model(
+        "x", "x", (Gradient("a", (2,), dtype="float16"), Gradient("b", (8,), dtype="int64"), Gradient("c", (3,)))
+    )
+    assert model.dtypes() == ("int64", "float32", "float16")
+    assert model.dtypes("float16") == ("int64", "float16")
+
+
 def test_gradients_become_ready_backwards_unless_told():
     assert MODEL.ready_order == (1, 0)
     assert MODEL._replace(ready=(0, 1)).ready_order == (0, 1)
