@@ -72,7 +72,8 @@ class ModelledCosts:
             return ""
         model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, nbytes).prediction
         if prediction and prediction.speculative:
-            return f"on more than {FAR:g} times as many ranks as were measured, or on fewer than 1/{FAR:g} of them"
+            most, least = max(model.ranks), min(model.ranks)
+            return f"on many {'more' if ranks > most else 'fewer'} ranks than were measured ({least} to {most})"
         return _too_long(nbytes, max(model.nbytes, default=nbytes))
 
 

@@ -7,7 +7,7 @@ from allreduce_bench.cli import main
 from allreduce_bench.cli.types import OneLineError
 from allreduce_bench.cli.workload_unused import refuse_unused
 
-DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "ready_by": "flops"}
+DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "blocking": False, "ready_by": "flops"}
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,7 @@ DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "ready_by": "flop
         ({"executor", "machine"}, {}, False, "--executor: has a meaning"),
         ({"alpha_within"}, {}, True, "--alpha-within: with --measure all-reduces are taken as they were measured"),
         ({"logs", "work"}, {}, True, "--log: with --measure"),
+        ({"overlap"}, {"blocking": True}, True, "--overlap: with --blocking nothing overlaps"),
         ({"batch"}, {"calls": "x.csv"}, False, "--batch: recorded calls have their own"),
         ({"framework"}, {"calls": "x.csv", "framework": "horovod"}, False, "--framework: recorded calls"),
         ({"stage"}, {"framework": "horovod"}, False, "--stage: is not an option of --framework horovod"),

@@ -1,5 +1,7 @@
 """The cost of an all-reduce: by alpha and beta, and from a log."""
 
+from dataclasses import replace
+
 import pytest
 
 from allreduce_bench.models.forms import Form
@@ -59,7 +61,9 @@ def test_a_fit_is_doubtful_on_many_more_ranks():
     ring = Model("ring", (ModelPart("ring", Form(), tuple(prices)),), ranks=(2, 4), nbytes=(8, 4096))
     costs = modelled_costs(Machine((ring,)))
     assert not costs.doubt("ring", 8, 8192) and not costs.doubt("ring", 1, 1 << 30)
-    assert costs.doubt("ring", 9, 8).startswith("on more than 2 times as many ranks as were measured")
+    assert costs.doubt("ring", 9, 8) == "on many more ranks than were measured (2 to 4)"
+    few = replace(ring, ranks=(16, 32))
+    assert modelled_costs(Machine((few,))).doubt("ring", 4, 8) == "on many fewer ranks than were measured (16 to 32)"
     assert costs.doubt("ring", 4, 8193).startswith("more than 2 times as long as the longest that was measured (4 KiB")
 
 
