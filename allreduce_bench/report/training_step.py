@@ -3,7 +3,7 @@
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks
 from ..workload.buckets import FIRST, MIB, REBUILT, Bucket, Caps, ddp_buckets
-from ..workload.memory import batch_rule, memory_of
+from ..workload.memory import batch_rule, memory_of, narrow_elements
 from ..workload.result import Result
 from ..workload.step import Outcome, Setup, Variant, buckets_of
 from ..workload.time_line import TimeLine
@@ -123,9 +123,11 @@ def _names(outcome: Outcome) -> str:
 
 def memory_sentence(result: Result) -> str:
     """What a rank holds, and what the columns of batch and rate mean."""
-    assert result.setup is not None
-    held = memory_of(result.setup.model, result.setup.dtype, result.optimizer, result.has_views)
-    parts = zip(("parameters", "gradients", f"state of {result.optimizer}", "buckets"), held)
+    assert (setup := result.setup) is not None
+    held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views, setup.buffer_nbytes)
+    copies = " and float32 copies of 16-bit parameters" if narrow_elements(setup.model, setup.dtype) else ""
+    last = "buckets" if setup.buffer_nbytes is None else "fusion buffer"
+    parts = zip(("parameters", "gradients", f"state of {result.optimizer}{copies}", last), held)
     listed = ", ".join(f"{name} {nbytes / GIB:.3g}" for name, nbytes in parts)
     return (
         f"A rank holds {held.total_nbytes / GIB:.3g} GiB without activations: {listed}. Batch is the effective batch, "

@@ -100,7 +100,12 @@ TENSOR = fields(
     meaning="with --groups: tensor parallelism; model, buckets and memory are then those of a rank",
 )
 MEMORY = fields(
-    {name: NBYTES for name in ("parameters_nbytes", "gradients_nbytes", "optimizer_nbytes", "buckets_nbytes")},
+    {
+        "parameters_nbytes": NBYTES,
+        "gradients_nbytes": NBYTES,
+        "optimizer_nbytes": whole("state of the optimizer, and float32 copies of 16-bit parameters; unit: bytes"),
+        "buckets_nbytes": whole("DDP's copies of gradients, or Horovod's fusion buffer; unit: bytes"),
+    },
     meaning="what a rank holds beside activations; null: recorded calls",
 )
 

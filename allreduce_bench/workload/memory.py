@@ -16,7 +16,7 @@ class Memory(NamedTuple):
     parameters_nbytes: int
     gradients_nbytes: int
     optimizer_nbytes: int  # the state; with 16-bit parameters their float32 copy, too
-    buckets_nbytes: int  # copies of the gradients that are sent; none where gradients are views of buckets
+    buckets_nbytes: int  # DDP's copies of gradients, none where they are views of buckets; Horovod's fusion buffer
 
     @property
     def total_nbytes(self) -> int:
@@ -24,15 +24,22 @@ class Memory(NamedTuple):
         return sum(self)
 
 
-def memory_of(model: Model, dtype: str, optimizer: str, has_views: bool = False) -> Memory:
+def memory_of(
+    model: Model, dtype: str, optimizer: str, has_views: bool = False, buffer_nbytes: int | None = None
+) -> Memory:
     """The memory of a rank; 16-bit parameters have a float32 copy with the optimizer (Rajbhandari et al., SC 2020).
 
-    `has_views`: DistributedDataParallel(gradient_as_bucket_view=True).
+    `has_views`: DistributedDataParallel(gradient_as_bucket_view=True). `buffer_nbytes`: of Horovod; None: DDP.
     """
     gradients = model.nbytes(dtype)
-    copy = sum(gradient.elements for gradient in model.gradients if DTYPES[gradient.dtype or dtype] < WIDE_NBYTES)
-    state = STATES[optimizer] * model.parameters
-    return Memory(gradients, gradients, WIDE_NBYTES * (state + copy), 0 if has_views else gradients)
+    state = STATES[optimizer] * model.parameters + narrow_elements(model, dtype)
+    buckets = 0 if has_views else gradients
+    return Memory(gradients, gradients, WIDE_NBYTES * state, buckets if buffer_nbytes is None else buffer_nbytes)
+
+
+def narrow_elements(model: Model, dtype: str) -> int:
+    """The parameters that have a float32 copy."""
+    return sum(gradient.elements for gradient in model.gradients if DTYPES[gradient.dtype or dtype] < WIDE_NBYTES)
 
 
 class BatchRule(NamedTuple):

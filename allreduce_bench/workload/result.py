@@ -32,7 +32,7 @@ def document(result: Result) -> dict[str, Any]:
     setup = result.setup
     own: dict[str, Any] = {"model": None, "packing": None, "buckets": [], "memory": None}
     if setup:
-        held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views)
+        held = memory_of(setup.model, setup.dtype, result.optimizer, result.has_views, setup.buffer_nbytes)
         own = {"model": model_facts(setup), "packing": packing_facts(setup), "memory": held._asdict()}
         own["buckets"] = [bucket_facts(setup, bucket) for bucket in buckets_of(setup)]
         own |= tensor_facts(setup)

@@ -34,6 +34,11 @@ class Setup(NamedTuple):
         return ranks // self.tensor.ranks if self.tensor else ranks
 
     @property
+    def buffer_nbytes(self) -> int | None:
+        """Horovod's fusion buffer; None: DDP has none."""
+        return self.packing.buffer_nbytes if isinstance(self.packing, Fusion) else None
+
+    @property
     def proxy_used(self) -> str:
         """The proxy of ready times: bytes where the operations of the model are unknown."""
         return self.proxy if self.model.flops else "bytes"

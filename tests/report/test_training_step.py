@@ -76,6 +76,13 @@ def test_memory_is_in_gib(dtype, total):
     assert memory_sentence(result(SETUP._replace(dtype=dtype))).startswith(f"A rank holds {total} GiB without")
 
 
+def test_the_memory_says_what_else_the_numbers_contain():
+    assert "copies" not in memory_sentence(result())
+    half = memory_sentence(result(SETUP._replace(dtype="float16")))
+    assert "state of adam and float32 copies of 16-bit parameters 0.286, buckets 0.0476" in half
+    assert "fusion buffer 0.125." in memory_sentence(result(SETUP._replace(packing=Fusion(128 * MIB))))
+
+
 def test_with_tensor_parallelism_both_kinds_stand_apart():
     part, tensor = divide(known_model("gpt2"), "div:2", 2, 8, "flops")
     found = result(Setup(part, 0.4, tensor=tensor), (4, 8))
