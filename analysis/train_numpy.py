@@ -74,6 +74,9 @@ def main() -> int:
     asked, comm = parser.parse_args(), MPI.COMM_WORLD
     if BATCH % comm.size:
         sys.exit(1 if comm.rank else f"error: {comm.size} ranks: expected a number that divides the batch of {BATCH}")
+    if asked.steps < 1 or asked.slow not in (None, *range(comm.size)):
+        what = "--steps: expected 1 or more" if asked.steps < 1 else f"--slow: expected a rank below {comm.size}"
+        sys.exit(1 if comm.rank else f"error: {what}")
     losses = train(comm, asked.steps, asked.slow)
     difference = float(np.max(np.abs(losses / train(MPI.COMM_SELF, len(losses)) - 1)))
     if comm.rank == 0:

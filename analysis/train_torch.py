@@ -84,6 +84,9 @@ def main() -> int:
     asked, comm = parser.parse_args(), MPI.COMM_WORLD
     if BATCH % comm.size:
         sys.exit(1 if comm.rank else f"error: {comm.size} ranks: expected a number that divides the batch of {BATCH}")
+    if asked.steps < 1 or asked.slow not in (None, *range(comm.size)):
+        what = "--steps: expected 1 or more" if asked.steps < 1 else f"--slow: expected a rank below {comm.size}"
+        sys.exit(1 if comm.rank else f"error: {what}")
     torch.set_num_threads(1)
     parts = comm.allgather(train_together(comm, asked.steps, asked.slow))
     losses = [sum(part) / comm.size for part in zip(*parts)]

@@ -22,6 +22,8 @@ def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: b
         _refuse(given, COSTS, "with --measure all-reduces are taken as they were measured; leave it out")
     else:
         _refuse(given, MEASURED_ONLY, "has a meaning with --measure only; add --measure, or leave it out")
+        if options["logs"]:
+            _refuse(given, ("ranks_per_node",), "the times of a log have their own placement; leave it out")
     if options["blocking"]:
         _refuse(given, ("overlap",), "with --blocking nothing overlaps; leave one of them out")
     if options["calls"]:

@@ -26,14 +26,14 @@ def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], sc
     assert setup is not None
     where = (IN_CYCLES if measured.cycles else OVERLAP)[overlap]
     head = [
-        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: medians of {measured.steps} steps",
+        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {_steps(measured.steps)}",
         model_sentence(setup),
         packing_sentence(setup),
         f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {where}",
     ]
     head += [tensor_sentence(setup)] if setup.tensor else []
-    table = fitted(columns_of(_rows(setup, measured, outcome), left={0}), screen, WHOLE)
-    told = [slowdown_sentence(measured)]
+    table = fitted(columns_of(_rows(setup, measured, outcome, overlap == "blocking"), left={0}), screen, WHOLE)
+    told = [slowdown_sentence(measured, "before" if overlap == "blocking" else "beside")]
     told += [stall_sentence(setup, measured)] if setup.tensor else []
     told += [cycles_sentence(setup, measured.cycles, outcome)] if measured.cycles else []
     told += [line_sentence(measured), difference_sentence(measured, outcome)]
@@ -41,19 +41,24 @@ def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], sc
     return "\n\n".join("\n".join(part) for part in parts)
 
 
-def _rows(setup: Setup, measured: Measured, modelled: Outcome) -> list[list[str]]:
-    """The measured step above its model; both kinds of all-reduces apart."""
+def _steps(number: int) -> str:
+    return "one step" if number == 1 else f"medians of {number} steps"
+
+
+def _rows(setup: Setup, measured: Measured, modelled: Outcome, blocks: bool) -> list[list[str]]:
+    """The measured step above its model; both kinds of all-reduces apart. Where it `blocks`, nothing overlaps."""
     line = modelled.time_line
     alone = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
     predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
     if setup.tensor:
         alone[2:] = [measured.tensor_alone_s, measured.communication_alone_s, measured.data_exposed_s]
         predicted[2:] = [line.tensor_s, line.communication_s, line.data_exposed_s]
-    modelled_share = overlap_share(line.compute_s + line.tensor_s, line.communication_s, line.step_s)
+    shares = [measured.overlap_share, overlap_share(line.compute_s + line.tensor_s, line.communication_s, line.step_s)]
+    told = [ABSENT if blocks else _share(share) for share in shares]
     return [
         ["", "step", "compute", *(TENSOR_HEADS if setup.tensor else HEADS), "overlap"],
-        ["measured", *map(signed_time, alone), _share(measured.overlap_share)],
-        ["modelled", *map(signed_time, predicted), _share(modelled_share)],
+        ["measured", *map(signed_time, alone), told[0]],
+        ["modelled", *map(signed_time, predicted), told[1]],
     ]
 
 
@@ -66,12 +71,18 @@ def _share(share: float | None) -> str:
     return ABSENT if share is None else f"{share:.0%}"
 
 
+def _signed_share(share: float) -> str:
+    return f"{round(share, 2) + 0:+.0%}"  # no -0%
+
+
 def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
-    """How much the computation is slowed by the communication beside it, or by that `between` its parts."""
+    """How much the computation is slowed by the communication beside it, or by that `between` its parts, or behind it."""
     if measured.slowdown is None:
         return "There is no computation."
     alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
-    return f"The computation takes {alone} alone and {beside} {where} the all-reduces: {measured.slowdown:+.0%}."
+    return (
+        f"The computation takes {alone} alone and {beside} {where} the all-reduces: {_signed_share(measured.slowdown)}."
+    )
 
 
 def stall_sentence(setup: Setup, measured: Measured) -> str:
@@ -82,7 +93,7 @@ def stall_sentence(setup: Setup, measured: Measured) -> str:
     calls = setup.tensor.calls * setup.accumulate
     return (
         f"The {calls} tensor-parallel all-reduces take {alone} alone and {beside} in the step, beside the "
-        f"data-parallel ones and with what ranks wait for each other: {longer:+.0%}. All of them are exposed."
+        f"data-parallel ones and with what ranks wait for each other: {_signed_share(longer)}. All of them are exposed."
     )
 
 
@@ -108,4 +119,4 @@ def line_sentence(measured: Measured) -> str:
 def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step") -> str:
     """How far the model is off."""
     off = modelled.time_line.step_s / measured.step_s - 1
-    return f"The model of this {what}, from computation and all-reduces alone, is {off:+.0%} off."
+    return f"The model of this {what}, from computation and all-reduces alone, is {_signed_share(off)} off."

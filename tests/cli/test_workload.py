@@ -214,7 +214,6 @@ def test_a_trace_and_a_figure_are_written(tmp_path):
         ((*STEP, "-n", "2-24000"), "workload: about 240,000 times of all-reduces, the limit is 200,000"),
         ((*STEP, "-a", "rung"), "unknown algorithm 'rung'"),
         ((*STEP, "--dtype", "float31"), "--dtype: unknown dtype 'float31'; did you mean float"),
-        (("--calls", "x.csv", "--dtype", "complex", *PRICES), "--dtype: unknown dtype 'complex'; known: float16"),
         (("--calls", "x.csv", "--framework", "ddp", *PRICES), "--framework: recorded calls have their own"),
         (("--calls", "x.csv", "--batch", "4", *PRICES), "--batch: recorded calls have their own"),
     ],

@@ -86,7 +86,7 @@ def test_recorded_calls_are_replayed(python, ranks, tmp_path):
     assert found["kind"] == "measured" and found["model"] is None and found["title"].endswith("calls.csv, 3 calls")
     assert (own["ranks"], own["algorithm"], own["overlap"]) == (ranks, "ring", "between")
     assert own["alone_nbytes"] == [65536, 8, 65536] and min(own["alone_s"]) > 0
-    assert own["compute_alone_s"] >= 0.02 and own["step_s"] > own["compute_beside_s"]
+    assert own["compute_alone_s"] > 0 and own["step_s"] > own["compute_beside_s"]
     assert step["compute_s"] == pytest.approx(own["compute_alone_s"]) and step["overlap_share"] == 0
     assert (tmp_path / "calls.png").read_bytes().startswith(b"\x89PNG")
     text = bench(python, "workload", "--calls", calls, *words)

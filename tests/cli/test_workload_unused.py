@@ -7,7 +7,7 @@ from allreduce_bench.cli import main
 from allreduce_bench.cli.types import OneLineError
 from allreduce_bench.cli.workload_unused import refuse_unused
 
-DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "blocking": False, "ready_by": "flops"}
+DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "blocking": False, "logs": (), "ready_by": "flops"}
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,7 @@ DEFAULTS = {"calls": None, "shapes": None, "framework": "ddp", "blocking": False
         ({"alpha_within"}, {}, True, "--alpha-within: with --measure all-reduces are taken as they were measured"),
         ({"logs", "work"}, {}, True, "--log: with --measure"),
         ({"overlap"}, {"blocking": True}, True, "--overlap: with --blocking nothing overlaps"),
+        ({"ranks_per_node"}, {"logs": ("x",)}, False, "--ranks-per-node: the times of a log"),
         ({"batch"}, {"calls": "x.csv"}, False, "--batch: recorded calls have their own"),
         ({"framework"}, {"calls": "x.csv", "framework": "horovod"}, False, "--framework: recorded calls"),
         ({"stage"}, {"framework": "horovod"}, False, "--stage: is not an option of --framework horovod"),

@@ -74,8 +74,16 @@ def test_the_slowed_rank_is_named_in_torch(python):
 
 @needs_mpi
 @over_mpi
-def test_batches_that_cannot_be_dealt_out_are_refused(python):
+@pytest.mark.parametrize(
+    "ranks, words, said",
+    [
+        ("3", (), "3 ranks: expected a number that divides the batch of 64"),
+        ("2", ("--slow", "2"), "--slow: expected a rank below 2"),
+        ("1", ("--steps", "0"), "--steps: expected 1 or more"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(python, ranks, words, said):
     in_turn(0, python)
-    command = [str(python), "-m", "allreduce_bench", "exec", "-n", "3", "--", str(python), "train_numpy.py"]
+    command = [str(python), "-m", "allreduce_bench", "exec", "-n", ranks, "--", str(python), "train_numpy.py", *words]
     done = subprocess.run(command, cwd=ANALYSIS, env=with_package(), capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "error: 3 ranks: expected a number that divides the batch of 64" in done.stderr
+    assert done.returncode == 1 and f"error: {said}" in done.stderr and "Traceback" not in done.stderr
