@@ -76,7 +76,7 @@ def _signed_share(share: float) -> str:
 
 
 def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
-    """How much the computation is slowed by the communication beside it, or by that `between` its parts, or behind it."""
+    """How much the computation is slowed by the communication beside it, `between` its parts, or behind it."""
     if measured.slowdown is None:
         return "There is no computation."
     alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
