@@ -70,7 +70,7 @@ def _together(comm: MPI.Comm, act: Callable[[], Any]) -> list[Any]:
 def _refuse_wrong(comm: MPI.Comm, wrong: int) -> None:
     """Raises Unsupported on all ranks where one of them has wrong results."""
     if wrong := comm.allreduce(wrong):
-        raise Unsupported(f"{wrong} all-reduces have wrong results")
+        raise Unsupported(f"{wrong} of the vectors of all ranks have wrong results")
 
 
 def _slowest(steps: list[Step]) -> dict[str, Any]:

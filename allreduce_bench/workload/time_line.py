@@ -6,6 +6,7 @@ gradient is ready is that of the floating-point operations until then, or that o
 Overlap is computation beside communication over communication (as HolisticTraceAnalysis defines it).
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -85,12 +86,14 @@ class TimeLine(NamedTuple):
     @property
     def overlapped_s(self) -> float:
         """How long computation and communication run at the same time."""
-        spans = [(phase.start_s, phase.end_s) for phase in self.phases]
-        return sum(
-            max(0.0, min(transfer.end_s, end) - max(transfer.start_s, start))
-            for transfer in self.transfers
-            for start, end in spans
-        )
+        ends, overlapped_s = [phase.end_s for phase in self.phases], 0.0
+        for transfer in self.transfers:
+            for number in range(bisect_right(ends, transfer.start_s), len(ends)):
+                phase = self.phases[number]
+                if phase.start_s >= transfer.end_s:
+                    break
+                overlapped_s += min(transfer.end_s, phase.end_s) - max(transfer.start_s, phase.start_s)
+        return overlapped_s
 
     @property
     def overlap_share(self) -> float | None:

@@ -7,10 +7,12 @@ from allreduce_bench.workload.tensors import Gradient, Model
 from allreduce_bench.workload.time_line import (
     BACKWARD,
     BYTES,
+    COMPUTE,
     FLOPS,
     FORWARD,
     Phase,
     TimeLine,
+    Transfer,
     in_order,
     phases_of,
     ready_shares,
@@ -45,6 +47,13 @@ def test_all_reduces_wait_for_their_gradients_and_for_each_other():
 def test_blocking_all_reduces_overlap_nothing():
     line = TimeLine(phases_of(6.0), in_order(BUCKETS, [6.0, 3.0], lambda nbytes: 1.0, earliest_s=6.0))
     assert (line.step_s, line.exposed_s, line.overlap_share) == (8, 2, 0)
+
+
+def test_overlap_counts_every_part_of_the_computation():
+    phases = tuple(Phase(COMPUTE, float(start), start + 2.0) for start in (0, 3, 6, 9))
+    line = TimeLine(phases, (Transfer(8, 0, 1, 7), Transfer(8, 0, 8, 9), Transfer(8, 0, 9.5, 20)))
+    assert line.overlapped_s == (1 + 2 + 1) + 0 + 1.5 and line.blocks
+    assert not TimeLine(phases_of(6.0), ()).blocks
 
 
 def test_a_step_without_communication_has_no_share():
