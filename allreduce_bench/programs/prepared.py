@@ -30,6 +30,9 @@ class _Call(NamedTuple):
     op: Any
     vectors: Vectors
     settling: Settling
+    sent: np.ndarray  # sendbuf; in place recvbuf
+    size: int  # elements, and type, as they were: numpy can change an array in place
+    dtype: np.dtype
 
 
 class PreparedAllreduces:
@@ -82,15 +85,19 @@ class PreparedAllreduces:
         """
         last = self._last
         if last is not None and recvbuf is last.recvbuf and sendbuf is last.sendbuf and op is last.op and self._around:
-            last.settling.call(last.vectors)
-            return
+            is_as_before = recvbuf.size == last.size == last.sent.size and recvbuf.dtype is last.dtype
+            if is_as_before and recvbuf.flags.writeable:
+                last.settling.call(last.vectors)
+                return
         vectors, operation = vectors_of(sendbuf, recvbuf), operation_of(op)
         key = vectors.recv.size, vectors.recv.dtype, operation
         settling = self._known.get(key)
         if settling is None or self.check or not self._around:
             settling = self._known[key] = self._checked(Shape(key[0], key[1].name, operation))
         is_plain = type(recvbuf) is np.ndarray and (type(sendbuf) is np.ndarray or sendbuf is MPI.IN_PLACE)
-        self._last = _Call(sendbuf, recvbuf, op, vectors, settling) if is_plain and not self.check else None
+        sent = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
+        last = _Call(sendbuf, recvbuf, op, vectors, settling, sent, *key[:2]) if is_plain and not self.check else None
+        self._last = last
         settling.call(vectors)
 
     def _checked(self, shape: Shape) -> Settling:
