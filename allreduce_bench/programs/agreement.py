@@ -68,6 +68,22 @@ def refuse_different(comm: MPI.Comm, shape: Shape, patience_s: float = PATIENCE_
     raise ValueError(f"Allreduce: the ranks call it with different lengths, types or operations: {asked}")
 
 
+def refuse_different_arguments(comm: MPI.Comm, arguments: str) -> None:
+    """Compare the arguments of all ranks, in words. Raises ValueError on all ranks where they differ, naming them."""
+    ranks_of: dict[str, list[int]] = {}
+    for rank, other in enumerate(comm.allgather(arguments)):
+        ranks_of.setdefault(other, []).append(rank)
+    if len(ranks_of) > 1:
+        asked = "; ".join(f"rank {format_ranges(ranks)}: {other:.120}" for other, ranks in ranks_of.items())
+        raise ValueError(f"Allreduce: the ranks prepare it with different arguments: {asked}")
+
+
+def refuse_together(comm: MPI.Comm, kind: type[ValueError], reason: str) -> None:
+    """Raise `kind` on all ranks where one of them has a reason to refuse; an empty one is none."""
+    if reasons := [reason for reason in comm.allgather(reason) if reason]:
+        raise kind(reasons[0])
+
+
 def _comes(request: MPI.Request, patience_s: float) -> bool:
     """Wait without taking the processor from ranks that are still at work; whether it was over in time."""
     begun = time.monotonic()

@@ -8,11 +8,11 @@ from weakref import WeakSet
 
 from mpi4py import MPI
 
-from .candidates import AUTO
-from .prepared import FREED, PreparedAllreduces
+from .candidates import AUTO, words_of
+from .prepared import PreparedAllreduces, usable
 
 _kept: "WeakSet[PreparedAllreduces]" = WeakSet()  # of all communicators
-_recent: list[Any] = []  # communicator, way to call it, and what is kept for both, of the last call
+_recent: list[Any] = [(None, None, None)]  # communicator, way to call it, what is kept for both: of the last call
 _keyval: list[int] = []  # of the attribute, once there is one
 
 
@@ -34,26 +34,25 @@ def Allreduce(
     """
     around = MPI.COMM_WORLD if comm is None else comm
     how = algorithm, executor, choice, check
-    if _recent and around is _recent[0] and how == _recent[1] and around:
-        _recent[2](sendbuf, recvbuf, op)
-        return
-    prepared = _prepared(around, how)
-    _recent[:] = around, how, prepared
+    known, known_how, prepared = _recent[0]  # at once: another thread may put another one there
+    if around is not known or how != known_how or not around:
+        prepared = _prepared(around, how)
+        own = list(algorithm) if isinstance(algorithm, list) else algorithm  # the program's list may change
+        _recent[0] = around, (own, executor, choice, check), prepared
     prepared(sendbuf, recvbuf, op)
 
 
 def _prepared(around: MPI.Comm, how: tuple) -> PreparedAllreduces:
     """What is kept for a communicator and a way to call it; made, on all ranks together, where there is nothing."""
-    if around == MPI.COMM_NULL:
-        raise ValueError(f"{FREED}; expected one that is in use")
-    prepared_of: Any = around.Get_attr(_key())
+    prepared_of: Any = usable(around).Get_attr(_key())
     if prepared_of is None:
         prepared_of = {}
         around.Set_attr(_key(), prepared_of)
     algorithm, executor, choice, check = how
-    key = (algorithm if isinstance(algorithm, str) else tuple(algorithm)), executor, choice, check
+    words = words_of(algorithm)
+    key = *words, str(executor), str(choice), check
     if key not in prepared_of:
-        prepared_of[key] = PreparedAllreduces(around, algorithm, executor, choice=choice, check=check)
+        prepared_of[key] = PreparedAllreduces(around, words, executor, choice=choice, check=check)
         _kept.add(prepared_of[key])
     return prepared_of[key]
 

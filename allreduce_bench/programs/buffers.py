@@ -78,6 +78,10 @@ def _vector(buffer: Any, name: str) -> np.ndarray:
         array = _as_type(array, datatype, name)
     if array.dtype not in PLAIN and array.dtype.name not in DTYPES:
         raise TypeError(f"Allreduce: {name} is {array.dtype.name}; expected one of {', '.join(DTYPES)}")
+    if not array.dtype.isnative:  # numpy gives it the same name, MPI would add other numbers
+        raise TypeError(
+            f"Allreduce: {name} has another byte order than this machine; pass {array.dtype.name} of its own"
+        )
     if count is None:
         return array
     if not 0 <= count <= array.size:
@@ -101,6 +105,9 @@ def _array(buffer: Any, name: str) -> np.ndarray:
         array = buffer
     elif hasattr(buffer, "__array_interface__") or hasattr(buffer, "__array__"):
         array = np.asarray(buffer)
+        if array.size and not np.may_share_memory(array, np.asarray(buffer)):  # a result would be lost with the copy
+            found = type(buffer).__name__
+            raise TypeError(f"Allreduce: {name} is of type {found}, of which numpy makes a copy; expected an array")
     else:
         try:
             array = np.asarray(memoryview(buffer))

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
-from typing import NamedTuple
+from pathlib import PurePath
+from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
@@ -36,6 +37,21 @@ class Candidate(NamedTuple):
     def name(self) -> str:
         """What readers call it: `ring pipelined`."""
         return competitor_name(self.algorithm, self.executor)
+
+
+def words_of(algorithm: Any) -> list[str]:
+    """The names and paths that a program asked for, by one or by several. Raises TypeError, ValueError."""
+    if isinstance(algorithm, (str, PurePath)):
+        return [str(algorithm)]
+    try:
+        words = list(map(str, algorithm))
+    except TypeError:
+        raise TypeError(
+            f"Allreduce: algorithm is {algorithm!r:.40}; expected a name, a path or a list of these"
+        ) from None
+    if not words:
+        raise ValueError("Allreduce: algorithm is an empty list; expected at least one name or path")
+    return words
 
 
 def algorithms_of(words: Sequence[str]) -> dict[str, Algorithm]:

@@ -11,10 +11,10 @@ from mpi4py import MPI
 from ..measuring.context import nodes_of
 from ..runs.dtypes import is_float, teach_numpy
 from ..schedule.algorithm import Algorithm, AlgorithmError
-from .agreement import PATIENCE_S, NotTogether, Shape, refuse_different
+from .agreement import PATIENCE_S, NotTogether, Shape, refuse_different, refuse_different_arguments, refuse_together
 from .bound import Bound, Site, refuse_without_compiler
 from .buffers import Vectors, operation_of, vectors_of
-from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here
+from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
 from .choices import Choice, Lookup, lookup_of, write_choices
 from .errors import end_with_errors
 from .settling import Settling
@@ -30,6 +30,26 @@ class _Call(NamedTuple):
     op: Any
     vectors: Vectors
     settling: Settling
+    sent: np.ndarray  # sendbuf; in place recvbuf
+    size: int  # elements, and type, as they were: numpy can change an array in place
+    dtype: np.dtype
+
+
+def usable(comm: Any) -> MPI.Comm:
+    """`comm`, if all-reduces can be prepared for it. Raises TypeError, ValueError."""
+    if not isinstance(comm, MPI.Comm):
+        raise TypeError(f"Allreduce: comm is of type {type(comm).__name__}; expected a communicator of mpi4py")
+    if comm == MPI.COMM_NULL:
+        raise ValueError(f"{FREED}; expected one that is in use")
+    if comm.Is_inter():
+        raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator")
+    return comm
+
+
+def _arguments(words: Sequence[str], executor: str, choice: "str | Path | None", check: bool) -> str:
+    """What all ranks have to ask for alike; of those that are not the default, too."""
+    named = f"algorithm={','.join(words)} executor={executor}"
+    return f"{named}{'' if choice is None else f' choice={choice}'}{' check=True' if check else ''}"
 
 
 class PreparedAllreduces:
@@ -54,19 +74,21 @@ class PreparedAllreduces:
         `check` compares lengths, types and operations of all ranks at every call. Raises ValueError.
         """
         end_with_errors()
-        around = MPI.COMM_WORLD if comm is None else comm
-        if around == MPI.COMM_NULL:
-            raise ValueError(f"{FREED}; expected one that is in use")
-        if around.Is_inter():
-            raise ValueError("Allreduce: an intercommunicator; expected an intracommunicator")
+        around = usable(MPI.COMM_WORLD if comm is None else comm)
         self.check, self._around, self._patience_s = check, around, patience_s
-        self._words = [algorithm] if isinstance(algorithm, str) else list(algorithm)
-        self._algorithms = algorithms_of(self._words)
+        self._words = words_of(algorithm)
         own = around.Dup()
-        self._site = Site(own, nodes_of(own))
+        try:
+            refuse_different_arguments(own, _arguments(self._words, executor, choice, check))
+            self._algorithms = dict[str, Algorithm]()
+            self._find(own, self._words)
+            self._site = Site(own, nodes_of(own))
+            self._executors = executors_here(own, executor)
+            self._lookup = None if choice is None else self._opened(Path(choice))
+        except (ValueError, TypeError):  # on all ranks
+            own.Free()
+            raise
         self._control = own.Dup()  # of comparisons alone: nothing else meets them
-        self._executors = executors_here(own, executor)
-        self._lookup = None if choice is None else self._opened(Path(choice))
         self._has_choice = choice is not None
         self._shapes: dict[Shape, Settling] = {}
         self._last: _Call | None = None
@@ -82,15 +104,19 @@ class PreparedAllreduces:
         """
         last = self._last
         if last is not None and recvbuf is last.recvbuf and sendbuf is last.sendbuf and op is last.op and self._around:
-            last.settling.call(last.vectors)
-            return
+            is_as_before = recvbuf.size == last.size == last.sent.size and recvbuf.dtype is last.dtype
+            if is_as_before and recvbuf.flags.writeable:
+                last.settling.call(last.vectors)
+                return
         vectors, operation = vectors_of(sendbuf, recvbuf), operation_of(op)
         key = vectors.recv.size, vectors.recv.dtype, operation
         settling = self._known.get(key)
         if settling is None or self.check or not self._around:
             settling = self._known[key] = self._checked(Shape(key[0], key[1].name, operation))
         is_plain = type(recvbuf) is np.ndarray and (type(sendbuf) is np.ndarray or sendbuf is MPI.IN_PLACE)
-        self._last = _Call(sendbuf, recvbuf, op, vectors, settling) if is_plain and not self.check else None
+        sent = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
+        last = _Call(sendbuf, recvbuf, op, vectors, settling, sent, *key[:2]) if is_plain and not self.check else None
+        self._last = last
         settling.call(vectors)
 
     def _checked(self, shape: Shape) -> Settling:
@@ -206,8 +232,17 @@ class PreparedAllreduces:
         if candidate.executor == "native":
             return None
         if candidate.algorithm not in self._algorithms:
-            self._algorithms |= algorithms_of([candidate.algorithm])
+            self._find(self._site.comm, [candidate.algorithm])
         return self._algorithms[candidate.algorithm]
+
+    def _find(self, comm: MPI.Comm, words: Sequence[str]) -> None:
+        """Take up the algorithms that `words` name, which may be files that some nodes do not have."""
+        reason = ""
+        try:
+            self._algorithms |= algorithms_of(words)
+        except AlgorithmError as refusal:
+            reason = str(refusal)
+        refuse_together(comm, AlgorithmError, reason)
 
     def _say(self, words: str) -> None:
         if self._site.comm.rank == 0:

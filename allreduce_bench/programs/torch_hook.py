@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from ..runs.dtypes import DTYPES, DtypeError, teach_numpy
+from ..runs.dtypes import DTYPES, DtypeError, is_float, teach_numpy
 from .candidates import AUTO
 from .errors import end_with_errors
 from .prepared import PreparedAllreduces
@@ -58,13 +58,16 @@ class MPIHook:
 
     def reduce(self, tensor: torch.Tensor) -> torch.futures.Future[torch.Tensor]:
         """Average `tensor`, 1-d, over all processes, in place and in another thread. Raises HookError."""
-        vector = _vector(tensor.div_(self.size))
+        if not self._thread.is_alive():
+            raise HookError("the hook was closed; close it after the last backward pass")
+        vector = _vector(tensor)
+        tensor.div_(self.size)
         future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
         self._buckets.put((vector, tensor, future))
         return future
 
     def close(self) -> None:
-        """End the thread, and free what MPI holds, on all processes together."""
+        """End the thread, and free what MPI holds, on all processes together. A second time does nothing."""
         self._buckets.put(None)
         self._thread.join()
         self.prepared.close()
@@ -92,6 +95,8 @@ def mpi_allreduce_hook(state: MPIHook | None, bucket: dist.GradBucket) -> torch.
         if not _default:
             _default.append(MPIHook())
         state = _default[0]
+    if not isinstance(state, MPIHook):
+        raise HookError(f"the state of the hook is of type {type(state).__name__}; register it with MPIHook() or None")
     return state.reduce(bucket.buffer())
 
 
@@ -99,10 +104,12 @@ def _refuse_other_worlds(process_group: Any, comm: MPI.Comm) -> None:
     """Raises HookError, on all processes, where MPI's ranks are not torch's, or MPI allows no thread."""
     if not dist.is_initialized():
         raise HookError("torch.distributed is not initialised; call torch.distributed.init_process_group before")
+    if comm == MPI.COMM_NULL or dist.get_rank(process_group) < 0:
+        raise HookError("this process is not in the group or communicator of the hook; make it where it is")
     size, rank = dist.get_world_size(process_group), dist.get_rank(process_group)
     if size != comm.size:
-        of_mpi = "1 process" if comm.size == 1 else f"{comm.size} processes"
-        raise HookError(f"torch has {size} processes, but MPI has {of_mpi}: {START}")
+        advice = START if process_group is None else "pass a communicator of the same processes as comm"
+        raise HookError(f"torch has {_processes(size)}, but MPI has {_processes(comm.size)}: {advice}")
     ranks = comm.allgather(rank)
     if ranks != list(range(size)):
         order = ", ".join(map(str, ranks))
@@ -111,13 +118,19 @@ def _refuse_other_worlds(process_group: Any, comm: MPI.Comm) -> None:
         raise HookError("MPI was started without threads; set mpi4py.rc.thread_level = 'serialized' before its import")
 
 
+def _processes(number: int) -> str:
+    return "1 process" if number == 1 else f"{number} processes"
+
+
 def _vector(tensor: torch.Tensor) -> np.ndarray:
     """The memory of a tensor. Raises HookError for one that is not in the memory of the processor."""
     if tensor.device.type != "cpu":
         raise HookError(f"gradients are on {tensor.device.type}; this hook reduces tensors of the CPU only")
+    if tensor.layout != torch.strided:
+        raise HookError("gradients are sparse; this hook reduces dense ones: Embedding(…, sparse=False)")
     dtype = str(tensor.dtype).removeprefix("torch.")
-    if dtype not in DTYPES:
-        raise HookError(f"gradients are {dtype}; this hook reduces {', '.join(DTYPES)}")
+    if dtype not in DTYPES or not is_float(dtype):
+        raise HookError(f"gradients are {dtype}; this hook reduces {', '.join(filter(is_float, DTYPES))}")
     if dtype != "bfloat16":
         return tensor.numpy()
     try:

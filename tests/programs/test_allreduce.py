@@ -44,3 +44,12 @@ def test_the_package_offers_it_and_nothing_unknown():
     assert allreduce_bench.Allreduce is Allreduce
     with pytest.raises(AttributeError, match="no attribute 'Allgather'"):
         allreduce_bench.Allgather  # noqa: B018
+
+
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+@pytest.mark.parametrize("ranks", RANKS if FULL else [1, 3])
+def test_rough_use_leaves_nothing_wrong_behind(python, ranks):
+    in_turn(ranks, python)
+    status, words = mpirun(python, ranks, "misused_allreduce.py")
+    number = re.search(r"^(\d+) checks, 0 failed$", words, re.MULTILINE)
+    assert status == 0 and number and int(number[1]) > 2, words

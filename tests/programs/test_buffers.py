@@ -50,6 +50,13 @@ def test_operations_have_names():
             operation_of(op)
 
 
+class CopiedByNumpy:
+    """A result in what numpy makes of it would never come back."""
+
+    def __array__(self, *arguments, **named) -> np.ndarray:
+        return np.zeros(2)
+
+
 @pytest.mark.parametrize(
     ("sendbuf", "recvbuf", "words"),
     [
@@ -62,6 +69,10 @@ def test_operations_have_names():
         ([np.zeros(3), "x y"], np.zeros(3), "its type 'x y' does not fit"),
         ([1.0, 2.0, 3.0], np.zeros(3), "expected \\[array, count, type\\]"),
         (np.zeros(6)[::2], np.zeros(3), "not contiguous"),
+        (np.zeros(3, ">f8"), np.zeros(3, ">f8"), "recvbuf has another byte order than this machine"),
+        ([np.zeros(3), ">f8"], np.zeros(3), "sendbuf has another byte order"),
+        (np.zeros(1), np.float64(0), "recvbuf is of type float64, of which numpy makes a copy"),
+        (np.zeros(2), CopiedByNumpy(), "recvbuf is of type CopiedByNumpy, of which numpy makes a copy"),
     ],
 )
 def test_what_is_none_is_refused_in_one_sentence(sendbuf, recvbuf, words):

@@ -1,0 +1,121 @@
+"""Programs that use `Allreduce` roughly, and go on afterwards. Run it with
+
+    mpirun -n 3 python misused_allreduce.py
+
+Prints `N checks, 0 failed`; a failed one ends all ranks with status 1.
+"""
+
+import os
+import tempfile
+import traceback
+from pathlib import Path
+
+import numpy as np
+from called_allreduce import COMM, PYTHON, check, refusal
+from mpi4py import MPI
+
+from allreduce_bench import Allreduce, algorithms
+from allreduce_bench.programs.prepared import PreparedAllreduces
+
+
+def changed_in_place() -> None:
+    """Arrays of the call before, of another length and then read-only."""
+    ones, total = np.ones(8000), np.zeros(8000)
+    with PreparedAllreduces(COMM, "ring", PYTHON) as allreduce:
+        allreduce(ones, total)
+        for array in (ones, total):
+            array.resize(4000, refcheck=False)
+        total[:] = 0
+        allreduce(ones, total)
+        check((total == COMM.size).all(), "shorter")
+        total.flags.writeable = False
+        refusal("read-only", lambda: allreduce(ones, total))
+        check({shape.count for shape in allreduce.calls_of_trials()} == {8000, 4000}, "lengths")
+
+
+def different_arguments() -> None:
+    """All ranks refuse what one of them asks for differently, and no communicator is left of it."""
+    is_last = COMM.rank == COMM.size - 1
+    asked = [
+        ({"algorithm": ["native", "ring"]}, "algorithm=native,ring"),
+        ({"algorithm": "rign"}, "algorithm=rign"),
+        ({"executor": "pipelined"}, "executor=pipelined"),
+        ({"choice": "/nonexistent"}, "choice=/nonexistent"),
+        ({"check": True}, "check=True"),
+    ]
+    for arguments, words in asked if COMM.size > 1 else []:
+        named = {"algorithm": "ring", "executor": PYTHON, **(arguments if is_last else {})}
+        sentence = refusal("with different arguments: rank 0", lambda named=named: PreparedAllreduces(COMM, **named))
+        check(f"rank {COMM.size - 1}: " in sentence and words in sentence, sentence)
+    for arguments in ({"algorithm": []}, {"algorithm": 3}, {"comm": "world"}, {"executor": [PYTHON]}):
+        refusal("; ", lambda arguments=arguments: Allreduce(np.ones(2), np.zeros(2), **arguments))
+
+
+def list_of_the_program() -> None:
+    """It may be changed between calls."""
+    ones, total, words = np.ones(2), np.zeros(2), ["ring"]
+    Allreduce(ones, total, algorithm=words, executor=PYTHON)
+    words[0] = "nonesuch"
+    refusal("unknown algorithm", lambda: Allreduce(ones, total, algorithm=words, executor=PYTHON))
+
+
+def file_on_one_node() -> None:
+    """A file that the last rank does not see is refused by all."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(algorithms.__file__).with_name("ring.py").read_text().replace("from ..", "from allreduce_bench.")
+        if COMM.rank < COMM.size - 1 or COMM.size == 1:
+            (Path(folder) / "mine.py").write_text(source)
+        former = Path.cwd()
+        os.chdir(folder)
+        if COMM.size > 1:
+            refusal("mine.py", lambda: PreparedAllreduces(COMM, "./mine.py", PYTHON))
+        os.chdir(former)
+
+
+class Counted(MPI.Intracomm):
+    """A communicator that counts what is made of it and not freed."""
+
+    in_use = 0
+
+    def Dup(self, info: MPI.Info | None = None) -> "Counted":
+        """As that of MPI."""
+        Counted.in_use += 1
+        return Counted(super().Dup())
+
+    def Free(self) -> None:
+        """As that of MPI."""
+        Counted.in_use -= 1
+        super().Free()
+
+
+def refused_frees_all() -> None:
+    """A library has some thousand communicators, and each takes memory."""
+    for arguments in ({"choice": "/nonexistent"}, {"executor": "fast"}, {"algorithm": "rign"}):
+        refusal("; ", lambda arguments=arguments: PreparedAllreduces(Counted(COMM), **arguments))
+        check(Counted.in_use == 0, arguments)
+    with PreparedAllreduces(Counted(COMM), "ring", PYTHON):
+        check(Counted.in_use == 2, "counted")
+    check(Counted.in_use == 0, "closed")
+
+
+def main() -> None:
+    """All of it."""
+    changed_in_place()
+    different_arguments()
+    list_of_the_program()
+    file_on_one_node()
+    refused_frees_all()
+    COMM.Barrier()
+    if COMM.rank == 0:
+        from called_allreduce import checked
+
+        print(f"{checked} checks, 0 failed", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException:
+        traceback.print_exc()
+        MPI.COMM_WORLD.Abort(1)
+        os._exit(1)
