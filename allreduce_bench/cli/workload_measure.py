@@ -4,6 +4,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..measuring.startup import under_launcher
+from ..measuring.step_request import BETWEEN, BLOCKING, IALLREDUCE, NATIVE, THREAD
 from ..runs.cell import COMPILED, EXECUTORS
 from ..units import format_time, unknown_word
 from .types import OneLineError
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_ELEMENTS = 1 << 28  # of all vectors that a rank sends: two of a GiB each
 MOST_CALLS = 100_000  # whose events are kept for the time line
-BLOCKING, THREAD, IALLREDUCE, BETWEEN, NATIVE = "blocking", "thread", "iallreduce", "between", "native"
 
 
 class Replay(NamedTuple):

@@ -10,12 +10,12 @@ from subprocess import DEVNULL
 from typing import Any
 
 from ..measuring.startup import thread_level
+from ..measuring.step_request import THREAD
 from ..runs.start import Start
 from .in_lab import with_lab
 from .types import OneLineError
 
 PATIENCE_S = 600.0
-IN_A_THREAD = "thread"  # where all-reduces run beside the computation, which MPI must be told
 
 
 def run_ranks(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def run_ranks(ranks: int, per_node: int | None, request: dict[str, Any]) -> dict
     start = with_lab(Start(ranks_per_node=per_node), os.environ)
     program = [sys.executable, "-m", "allreduce_bench.measuring.training_step"]
     auto = thread_level("auto", ranks_on_same_cores(ranks, start))
-    level = "multiple" if request["overlap"] == IN_A_THREAD else auto
+    level = "multiple" if request["overlap"] == THREAD else auto
     environ = {**os.environ, "MPI4PY_RC_THREAD_LEVEL": level}
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(request, file)

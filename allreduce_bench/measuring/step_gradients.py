@@ -79,6 +79,7 @@ class Gradients:
         """Free what MPI holds."""
         for call in [*self.ladder, *self.kept.values()]:
             call.close()
+        self.agreement.Free()
 
     def _bind(self, count: int) -> Prepared:
         return bind(self.request, self.sent[:count], self.received[:count], self.comm, AVERAGE)

@@ -1,10 +1,7 @@
-"""What the ranks of a training step are asked for, and which of them all-reduce together."""
+"""What the ranks of a training step are asked for. What asks them takes its words from here: no MPI in it."""
 
 from typing import NamedTuple
 
-from mpi4py import MPI
-
-from ..runs.groups import groups_of
 from ..runs.schema import NO_GROUPS
 
 NATIVE, AVERAGE = "native", "avg"
@@ -31,22 +28,6 @@ class Request(NamedTuple):
     cycle_s: float = 0.0  # of Horovod; 0: what is handed over goes as it is
     buffer_nbytes: int = 0  # Horovod's fusion buffer
     alone: list[int] | None = None  # elements of what Horovod all-reduces alone
-
-
-class Communicators(NamedTuple):
-    """Of the ranks that average a gradient, and of those that add activations."""
-
-    data: MPI.Comm
-    tensor: MPI.Comm
-
-
-def communicators(request: Request, comm: MPI.Comm) -> Communicators:
-    """Without groups all ranks average gradients. Raises ValueError for groups that do not fit."""
-    groups = groups_of(request.groups, comm.size)
-    if len(groups) == 1:
-        return Communicators(comm, MPI.COMM_SELF)
-    number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
-    return Communicators(comm.Split(groups[number].index(comm.rank), number), comm.Split(number, comm.rank))
 
 
 def result_of_ranks(op: str, size: int) -> float:

@@ -13,21 +13,38 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
 from ..executing import Unsupported
 from ..runs.dtypes import DtypeError, teach_numpy
+from ..runs.groups import groups_of
 from ..schedule.algorithm import AlgorithmError
 from .one_step import Step, alone, one_step
 from .step_binding import make_ready
 from .step_buckets import Bucket, Buckets
 from .step_gradients import Gradients
-from .step_request import TENSOR, Request, communicators
+from .step_request import TENSOR, Request
 from .step_work import Work
 
 MOST_ALONE = 20  # all-reduces of activations that are timed alone in each turn
+
+
+class Communicators(NamedTuple):
+    """Of the ranks that average a gradient, and of those that add activations."""
+
+    data: MPI.Comm
+    tensor: MPI.Comm
+
+
+def communicators(request: Request, comm: MPI.Comm) -> Communicators:
+    """Without groups all ranks average gradients. Raises ValueError for groups that do not fit."""
+    groups = groups_of(request.groups, comm.size)
+    if len(groups) == 1:
+        return Communicators(comm, MPI.COMM_SELF)
+    number = next(number for number, ranks in enumerate(groups) if comm.rank in ranks)
+    return Communicators(comm.Split(groups[number].index(comm.rank), number), comm.Split(number, comm.rank))
 
 
 def measured(request: Request, comm: MPI.Comm) -> dict[str, Any]:

@@ -5,15 +5,13 @@ from itertools import accumulate
 from math import inf
 from typing import Any
 
+from ..measuring.step_request import BUCKET, TENSOR
 from ..runs.dtypes import DTYPES
 from .buckets import Bucket
 from .call_file import Call, CallError
 from .fusion import Fusion
 from .step import Setup, buckets_of
 from .time_line import COMPUTE, phases_of, ready_shares
-
-BUCKET, TENSOR = "bucket", "tensor"  # what ranks do beside computing
-BETWEEN = "between"  # where the all-reduces of recorded calls run: the computation stops for them
 
 
 def handed_over(setup: Setup) -> list[Bucket]:
