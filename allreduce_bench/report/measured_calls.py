@@ -4,7 +4,7 @@ from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks
 from ..workload.measured import Measured
 from ..workload.result import Result
-from .measured_step import WORK, difference_sentence, signed_time, slowdown_sentence
+from .measured_step import WORK, difference_sentence, repetitions, signed_share, signed_time, slowdown_sentence
 from .training_step import HEADS, WHOLE
 
 
@@ -12,7 +12,7 @@ def measured_calls_text(modelled: Result, measured: Measured, how: tuple[str, st
     """The whole answer; `how` begins with the kind of computation."""
     (outcome,) = modelled.outcomes
     head = [
-        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: medians of {measured.steps} replays",
+        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'replay')}",
         sizes_sentence(measured),
         f"gaps by {WORK[how[0]]}; all-reduces by {measured.algorithm}, a sum; the computation stops for each",
     ]
@@ -41,7 +41,7 @@ def sizes_sentence(measured: Measured) -> str:
 def beside_sentence(measured: Measured) -> str:
     """What the calls take where they are replayed, beside what they take one after the other."""
     alone, replayed_s = measured.communication_alone_s, measured.time_line.communication_s
-    more = f": {replayed_s / alone - 1:+.0%}" if alone else ""
+    more = f": {signed_share(replayed_s / alone - 1)}" if alone else ""
     return (
         f"The all-reduces take {format_time(alone)} one after the other and {format_time(replayed_s)} between the gaps "
         f"of the median replay, with what ranks wait for each other there{more}."

@@ -26,7 +26,7 @@ def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], sc
     assert setup is not None
     where = (IN_CYCLES if measured.cycles else OVERLAP)[overlap]
     head = [
-        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {_steps(measured.steps)}",
+        f"{modelled.title} on {in_ranks([measured.ranks])}, measured: {repetitions(measured.steps, 'step')}",
         model_sentence(setup),
         packing_sentence(setup),
         f"computation by {WORK[work]}; all-reduces by {measured.algorithm}, {where}",
@@ -41,8 +41,9 @@ def measured_text(modelled: Result, measured: Measured, how: tuple[str, str], sc
     return "\n\n".join("\n".join(part) for part in parts)
 
 
-def _steps(number: int) -> str:
-    return "one step" if number == 1 else f"medians of {number} steps"
+def repetitions(number: int, what: str) -> str:
+    """`medians of 5 steps`."""
+    return f"one {what}" if number == 1 else f"medians of {number} {what}s"
 
 
 def _rows(setup: Setup, measured: Measured, modelled: Outcome, blocks: bool) -> list[list[str]]:
@@ -51,7 +52,7 @@ def _rows(setup: Setup, measured: Measured, modelled: Outcome, blocks: bool) -> 
     alone = [measured.step_s, measured.compute_alone_s, measured.communication_alone_s, measured.exposed_s]
     predicted = [line.step_s, line.compute_s, line.communication_s, line.exposed_s]
     if setup.tensor:
-        alone[2:] = [measured.tensor_alone_s, measured.communication_alone_s, measured.data_exposed_s]
+        alone[2:] = [measured.tensor_beside_s, measured.communication_alone_s, measured.data_exposed_s]
         predicted[2:] = [line.tensor_s, line.communication_s, line.data_exposed_s]
     shares = [measured.overlap_share, overlap_share(line.compute_s + line.tensor_s, line.communication_s, line.step_s)]
     told = [ABSENT if blocks else _share(share) for share in shares]
@@ -71,7 +72,8 @@ def _share(share: float | None) -> str:
     return ABSENT if share is None else f"{share:.0%}"
 
 
-def _signed_share(share: float) -> str:
+def signed_share(share: float) -> str:
+    """`+14%`."""
     return f"{round(share, 2) + 0:+.0%}"  # no -0%
 
 
@@ -81,7 +83,7 @@ def slowdown_sentence(measured: Measured, where: str = "beside") -> str:
         return "There is no computation."
     alone, beside = format_time(measured.compute_alone_s), format_time(measured.compute_beside_s)
     return (
-        f"The computation takes {alone} alone and {beside} {where} the all-reduces: {_signed_share(measured.slowdown)}."
+        f"The computation takes {alone} alone and {beside} {where} the all-reduces: {signed_share(measured.slowdown)}."
     )
 
 
@@ -93,7 +95,7 @@ def stall_sentence(setup: Setup, measured: Measured) -> str:
     calls = setup.tensor.calls * setup.accumulate
     return (
         f"The {calls} tensor-parallel all-reduces take {alone} alone and {beside} in the step, beside the "
-        f"data-parallel ones and with what ranks wait for each other: {_signed_share(longer)}. All of them are exposed."
+        f"data-parallel ones and with what ranks wait for each other: {signed_share(longer)}. All of them are exposed."
     )
 
 
@@ -119,4 +121,4 @@ def line_sentence(measured: Measured) -> str:
 def difference_sentence(measured: Measured, modelled: Outcome, what: str = "step") -> str:
     """How far the model is off."""
     off = modelled.time_line.step_s / measured.step_s - 1
-    return f"The model of this {what}, from computation and all-reduces alone, is {_signed_share(off)} off."
+    return f"The model of this {what}, from computation and all-reduces alone, is {signed_share(off)} off."

@@ -55,9 +55,10 @@ class Measured(NamedTuple):
     def overlap_share(self) -> float | None:
         """(computation + communication - both) / the shorter one, from 0 to 1, as Intel MPI Benchmarks define it.
 
-        The all-reduces of tensor parallelism count as computation, which they stop. None: one of them took no time.
+        The all-reduces of tensor parallelism count as computation, which they stop, with the time that they take in the
+        step, as in `data_exposed_s`. None: one of them took no time.
         """
-        return overlap_share(self.compute_alone_s + self.tensor_alone_s, self.communication_alone_s, self.step_s)
+        return overlap_share(self.compute_alone_s + self.tensor_beside_s, self.communication_alone_s, self.step_s)
 
     @property
     def slowdown(self) -> float | None:
