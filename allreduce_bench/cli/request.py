@@ -32,8 +32,17 @@ OPTION_OF = {  # where a field of the plan has another name
 }
 IN_PLAN = (
     *("dtype", "op", "launches", "iters", "precision", "warmups", "cell_time_s", "min_time_s", "seed"),
-    *("segment_nbytes", "pretend_ranks_per_node", "sync", "record", "back_to_back", "cache", "floors", "check"),
-    *("groups", "thread_level", "compute_s", "work", "inject_slowdown", "arrival", "late_by"),
+    *(
+        "segment_nbytes",
+        "pretend_ranks_per_node",
+        "sync",
+        "record",
+        "back_to_back",
+        "cache",
+        "floors",
+        "check",
+    ),
+    *("placement", "groups", "thread_level", "compute_s", "work", "inject_slowdown", "arrival", "late_by"),
 )
 IN_START = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .schema import PAGE
 from .typed_json import Natural, NotNegative, Positive
 
 EXECUTORS = (
@@ -33,19 +34,21 @@ class Cell:
     groups: str = ""  # or together, alone
     window: int | None = None  # messages posted ahead; None: the executor has no window
     arrival: str = ""  # the pattern by which ranks enter late; empty: nobody is delayed
+    placement: str = PAGE  # where its vectors lie
 
     @property
     def key(self) -> tuple[str, ...]:
         """What tells the cell from the others of its launch, as it stands in files; see `folder.key_of`."""
         segment, window = ("" if value is None else str(value) for value in (self.segment, self.window))
-        return self.algorithm, self.executor, str(self.count), segment, window, self.cache, self.groups, self.arrival
+        way = self.cache, self.groups, self.arrival, self.placement
+        return self.algorithm, self.executor, str(self.count), segment, window, *way
 
     @classmethod
     def from_key(cls, key: tuple[str, ...]) -> "Cell":
         """The cell whose `key` this is."""
-        algorithm, executor, count, *numbers, cache, groups, arrival = key
+        algorithm, executor, count, *numbers, cache, groups, arrival, placement = key
         segment, window = (int(text) if text else None for text in numbers)
-        return cls(algorithm, executor, int(count), segment, cache, groups, window, arrival)
+        return cls(algorithm, executor, int(count), segment, cache, groups, window, arrival, placement)
 
 
 class Launch(NamedTuple):

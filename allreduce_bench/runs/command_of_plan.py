@@ -8,7 +8,7 @@ from ..algorithms import builtin
 from .cell import EXECUTORS
 from .cuts import NOMINAL
 from .plan import Plan
-from .schema import FORMER_SYNCS
+from .schema import FORMER_SYNCS, PAGE, UNKNOWN_PLACEMENT
 from .start import Start
 
 
@@ -32,6 +32,7 @@ def repeat_command(plan: Plan) -> list[str]:
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
         **_definition_options(plan),
+        "--placement": ",".join(plan.placement) if plan.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)) else None,
         **_options_before_a_call(plan),
         "--link-rate": _link_rates(plan),
         **_start_options(plan.start),
