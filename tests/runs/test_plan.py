@@ -66,8 +66,8 @@ def test_cells_are_every_algorithm_at_every_size_in_elements():
         ]
     )
     assert {cell.key for cell in cells} >= {
-        ("ring", "sendrecv", "2", "", "", "warm", "", ""),
-        ("tree", "sendrecv", "256", "64", "", "warm", "", ""),
+        ("ring", "sendrecv", "2", "", "", "warm", "", "", "page"),
+        ("tree", "sendrecv", "256", "64", "", "warm", "", "", "page"),
     }
 
 
@@ -152,4 +152,4 @@ def test_executors_and_cuts_survive_json_and_plans_before_them_had_sendrecv_alon
     former = Plan(**CHOICES).to_json()
     for name in LATER_FIELDS:
         del former[name]
-    assert Plan.from_json(former) == Plan(**CHOICES)
+    assert Plan.from_json(former) == Plan(**CHOICES, placement=("",))
