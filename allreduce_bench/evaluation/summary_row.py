@@ -29,6 +29,7 @@ RealColumn = Literal[  # the columns of numbers that are not whole, for those wh
     "osu_avg_s",
     "imb_t_max_s",
     "nccl_tests_s",
+    "global_s",
     "completion_s",
     "arrival_skew_s",
     "late_by_s",
@@ -168,6 +169,7 @@ class SummaryRow(SummaryFacts, total=False):
     osu_avg_s: float | None
     imb_t_max_s: float | None
     nccl_tests_s: float | None
+    global_s: float | None
     completion_s: float | None
     arrival_skew_s: float | None
     late_by_s: float | None
