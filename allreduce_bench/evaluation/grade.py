@@ -210,6 +210,15 @@ def _throttled(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
     return (PROVISIONAL, nodes) if nodes else None
 
 
+def _size_sets(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Sets of sizes that were measured one after the other, the most of a launch; the grade may stay good.
+
+    The algorithms of a size take turns all the same: what falls upon a set falls upon all of them.
+    """
+    most = max((len(fact.get("size_sets") or ()) for fact in attempts), default=0)
+    return (GOOD, most) if most > 1 else None
+
+
 CRITERIA: dict[str, Criterion] = {  # the weightier first
     "wrong": _wrong,
     "unmeasured": _unmeasured,
@@ -226,4 +235,5 @@ CRITERIA: dict[str, Criterion] = {  # the weightier first
     "port_errors": _port_errors,
     "degraded": _degraded,
     "launches": _launches_to_spare,
+    "size_sets": _size_sets,
 }

@@ -72,7 +72,7 @@ class LaunchStates(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """One reason why times are not graded good."""
+    """One reason why times are not graded good, or are to be read with care."""
 
     code: str  # a name of `grade.CRITERIA`
     grade: str  # the best that it allows

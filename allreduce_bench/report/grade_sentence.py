@@ -110,4 +110,8 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
     "port_errors": (lambda reason: f"network port errors on {_count(reason.value, 'node')}", LOOKED_AT),
     "degraded": (lambda reason: f"a degraded link on {_count(reason.value, 'node')}", LOOKED_AT),
     "launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
+    "size_sets": (
+        lambda reason: f"sizes in {_count(reason.value, 'set')}, long ones later, not all in random order",
+        "leave --within out, or allow more time",
+    ),
 }

@@ -148,6 +148,7 @@ class _LaunchFacts:
     sync: _Sync | None = None
     clock: _Clock | None = None
     in_haste: bool | None = None
+    size_sets: tuple[tuple[Natural, ...], ...] | None = None
     cold_nbytes: Natural | None = None
     counted: tuple[_Counted, ...] | None = None
     groups: _Groups | None = None

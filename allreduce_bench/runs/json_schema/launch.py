@@ -196,7 +196,10 @@ MEASURED = {
     "startup": STARTUP,
     "stage": or_null(STAGE),
     "groups": GROUPS,
-    "in_haste": flag("whether --within bounded the launch, so that cells went size by size"),
+    "in_haste": flag("whether --within bounded the launch, so that sizes went set by set"),
+    "size_sets": items(
+        items(whole()), "with in_haste the sizes of each set, unit: bytes; absent: the launch did not end"
+    ),
     "cold_nbytes": whole("bytes that a rank touches between two uses of a buffer; 0: no cold calls; unit: bytes"),
     "sync": fields(
         {"way": text("how ranks entered calls together", *SYNCS, *FORMER_SYNCS), "why": text("why that was chosen")},
