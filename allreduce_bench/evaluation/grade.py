@@ -14,7 +14,7 @@ from ..runs.schema import common_start
 from ..stats import LEAST_FOR_INTERVAL, median
 from .agreement import broken_promise
 from .cell_times import MIN_LAUNCHES, split_values
-from .summary_row import Grade, Reason, SummaryRow
+from .summary_row import Grade, Noise, Reason, SummaryRow
 
 GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"
 GRADES = (GOOD, PROVISIONAL, NOT_RELIABLE)  # the better first
@@ -39,7 +39,16 @@ def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
     reasons = [Reason(code, *verdict) for code, criterion in CRITERIA.items() if (verdict := criterion(rows, attempts))]
     reasons.sort(key=lambda reason: -GRADES.index(reason.grade))  # stable: within a grade as in CRITERIA
     level = reasons[0].grade if reasons else GOOD
-    return Grade(level, tuple(reasons), tuple(_unknown(rows, attempts)))
+    return Grade(level, tuple(reasons), tuple(_unknown(rows, attempts)), _noise(attempts))
+
+
+def _noise(attempts: Sequence[dict]) -> Noise | None:
+    """That of all launches; launches of before, and imported ones, have none."""
+    known = [noise for fact in attempts if (noise := fact.get("noise"))]
+    if not known:
+        return None
+    middle = [median([noise[name] for noise in known]) for name in ("quantum_s", "lost")]
+    return Noise(*middle, max_s=max(noise["max_s"] for noise in known))
 
 
 def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[str]:

@@ -80,12 +80,21 @@ class Reason(NamedTuple):
     limit: float | None = None  # what it is held against, where that is not a constant: the cores of a node
 
 
+class Noise(NamedTuple):
+    """What the machine took from a fixed quantum of work, see `measuring.surroundings.noise_of`."""
+
+    quantum_s: float  # without noise
+    lost: float  # share of its time that the rank lost that lost most, median over launches
+    max_s: float  # the longest quantum of all launches
+
+
 class Grade(NamedTuple):
     """The grade of the times of one rank count."""
 
     level: str  # one of `grade.GRADES`
     reasons: tuple[Reason, ...]  # the weightiest first
     unknown: tuple[str, ...] = ()  # what the launches do not say: `load`, `ports`
+    noise: Noise | None = None  # stands beside the grade, and does not lower it; None: not measured
 
     @property
     def reasons_text(self) -> str:
