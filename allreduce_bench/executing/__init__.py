@@ -185,10 +185,11 @@ def division(recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> list[Callable[[], 
     return [partial(np.divide, recvbuf, comm.size, recvbuf)] if op == "avg" else []
 
 
-def _refuse_above_limit(count: int) -> None:
+def _refuse_above_limit(count: int, what: str = "a message of {} elements") -> None:
+    """Raises Unsupported where a count is beyond 32 bits, and the library's functions with larger ones are missing."""
     if count > LARGEST_COUNT and MPI.Get_version() < (4, 0):
-        mpi = f"{_library()} (MPI {MPI.VERSION})"
-        raise Unsupported(f"a message of {count} elements; {mpi} carries at most {LARGEST_COUNT}")
+        mpi = f"{_library()} (MPI {MPI.VERSION}.{MPI.SUBVERSION})"
+        raise Unsupported(f"{what.format(count)}; {mpi} counts to {LARGEST_COUNT}: use smaller --sizes, or an MPI 4")
 
 
 def _library() -> str:
@@ -263,6 +264,7 @@ class Binding:
         if len(view.ranges) == 1:
             array = self._array(view)
             return [MPI.buffer(array), array.size, self.datatype]
+        _refuse_above_limit(max(span.stop for span in view.ranges), "a message of ranges up to element {}")
         lengths, starts = ([len(span) for span in view.ranges], [span.start for span in view.ranges])
         self.indexed.append(self.datatype.Create_indexed(lengths, starts).Commit())
         return [MPI.buffer(self.footprint.buffers[view.buffer]), 1, self.indexed[-1]]

@@ -230,5 +230,8 @@ def _loop(call: _Call, start: kernel.Start, stamps: np.ndarray) -> np.ndarray:
 
 
 def _refuse_above_limit(rows: np.ndarray) -> None:
-    if rows.size and rows[:, [kernel.LENGTH, kernel.INTO_LENGTH]].max() > LARGEST_COUNT:
-        raise Unsupported(f"a message of more than {LARGEST_COUNT} elements, which compiled code cannot send")
+    longest = rows[:, [kernel.LENGTH, kernel.INTO_LENGTH]].max(initial=0)
+    if longest > LARGEST_COUNT:
+        raise Unsupported(
+            f"a message of {longest} elements; compiled code counts to {LARGEST_COUNT}: use --executor sendrecv"
+        )

@@ -247,3 +247,5 @@ def _bind_or_explain(bind: Bind, sendbuf: np.ndarray, recvbuf: np.ndarray) -> tu
         return bind(sendbuf, recvbuf), None
     except Unsupported as error:
         return Prepared(lambda: None, lambda: None), str(error)
+    except MemoryError as error:  # of scratch: what the vectors need was asked before
+        return Prepared(lambda: None, lambda: None), f"no memory for its scratch: {error}"

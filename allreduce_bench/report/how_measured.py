@@ -173,7 +173,13 @@ def _drift_text(clock: Mapping) -> str:
 
 
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
-    if any(fact.get("in_haste") for fact in attempts):
+    """How the cells of a launch followed each other; launches of before, and cut ones, do not say their sets."""
+    limited = [fact.get("size_sets") for fact in attempts if fact.get("in_haste")]
+    most = max((sets for sets in limited if sets), key=len, default=[])
+    if len(most) > 1:
+        sizes = "; then ".join(", ".join(map(format_size, sizes)) for sizes in most)
+        return f"set by set of sizes, as far as --within allowed: {sizes}; random within a set, seed {plan.seed}"
+    if any(sets is None for sets in limited):
         return f"size by size, as far as --within allowed; the algorithms of a size in random order, seed {plan.seed}"
     return f"random in every launch, seed {plan.seed}"
 

@@ -42,7 +42,7 @@ from .arrival_table import arrival_tables
 from .call_distributions import call_distributions
 from .caveat import gaps
 from .damage_sentence import damage_caveats, damage_report
-from .grade_sentence import grade_lines
+from .grade_sentence import grade_lines, noise_of_all
 from .grid import LEGEND, MARK
 from .native_section import native_section
 from .origin import origin
@@ -177,7 +177,8 @@ def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
 def _verdict_values(rows: Sequence[SummaryRow], of_run: Sequence[Verdict]) -> dict[str, Any]:
     """The answer, the grades and the verdicts of one run, in words."""
     lines = [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in of_run]
-    return {"answer": answer(rows, of_run), "grades": grade_lines(rows), "verdicts": lines}
+    grades = {"grades": grade_lines(rows), "noise": noise_of_all(rows)}
+    return {"answer": answer(rows, of_run), **grades, "verdicts": lines}
 
 
 def _foldings(

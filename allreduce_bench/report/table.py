@@ -37,6 +37,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
     columns = grid(rows, screen)
     above = [
         *([grade_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
+        *([grade_sentence.noise_sentence(grade.noise)] if grade and grade.noise else []),
         *_headlines(plan, rows, library),
         LEGEND + interval_legend(columns, rows, screen),
         *([note] if (note := arithmetic_note(plan.dtype)) else []),

@@ -87,6 +87,7 @@ _OTHERS = (
     Column("imb_t_max_s", "s", "real", "maximum over ranks of each rank's mean of exit - entry: t_max of the Intel MPI Benchmarks"),
     Column("nccl_tests_s", "s", "real", "mean over ranks of a loop without a common start divided by its length; see --back-to-back"),
 )
+_GLOBAL = Column("global_s", "s", "real", "last exit - first entry on the common clock, the global run time of ReproMPI: time_s and how far apart ranks leave the common start; empty: a single rank, or no common clock")
 _COMPLETION = Column("completion_s", "s", "real", "last exit - last entry on the common clock; empty: a single rank, or no common clock")
 _SKEW = Column("arrival_skew_s", "s", "real", "last entry - first entry on the common clock")
 _CHECKED = (
@@ -111,6 +112,7 @@ REPETITIONS = (
     Column("slowest_rank", "", "whole", "the rank whose exit - entry was the maximum; with an arrival pattern the rank that left last"),
     Column("shortest_s", "s", "real", "minimum over ranks of exit - entry"),
     _OTHERS[0],
+    _GLOBAL,
     _COMPLETION,
     _SKEW,
     Column("last_rank", "", "whole", "the rank that entered last on the common clock"),
@@ -183,6 +185,7 @@ SUMMARY = (
     Column("drift", "", "real", "median of the last third of a launch's calls over that of its first third, median over launches"),
     Column("first_penalty", "", "real", "first call of a launch over its median, median over launches; the warm-ups, where there are any"),
     *_OTHERS,
+    _GLOBAL,
     _COMPLETION,
     _SKEW,
     _LATE_BY,
@@ -222,7 +225,7 @@ SUMMARY = (
 CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
 # those that further files lack, which are older
 LATER = CHECKED | {"checks", "window", "run_whole", "node_nbytes", "received_nbytes", "reduced_nbytes"}
-LATER |= {"arrival", "late_by_s", "placement", "offsets", "close_moves", "unknown_moves"}
+LATER |= {"arrival", "late_by_s", "placement", "offsets", "close_moves", "unknown_moves", "global_s"}
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}

@@ -7,8 +7,10 @@ from typing import NamedTuple
 from ...runs.groups import describe
 from ...runs.plan import Plan
 from ...runs.rows import RunError
+from ...runs.schema import common_start
 from ...units import format_time, in_ranks, unknown_word
 from ..cell_label import placement_text
+from ..cell_times import split_values
 from ..competitors import competing
 from ..environment import FIELDS, PACKAGES, environment, format_values
 from ..summary_row import SummaryRow
@@ -169,6 +171,26 @@ def _usual_definition(rows: Sequence[SummaryRow]) -> str:
     """
     counts = Counter(row["time_definition"] for row in competing(rows) if row["time_s"] is not None)
     return counts.most_common(1)[0][0] if counts else ""
+
+
+def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
+    """One sentence where the runs are of several MPI libraries, and calls of some began after a barrier of their own.
+
+    A common start by time asks the library for a barrier, too, but long before the named time: see `measuring.sync`.
+    """
+    libraries = {library for run in runs if (library := _environment_conditions(run.attempts).get("mpi_library"))}
+    barriers = [run.name for run in runs if any(_begins_by_barrier(row) for row in competing(run.rows))]
+    if len(libraries) < 2 or not barriers:
+        return []
+    return [
+        f"calls of {' and '.join(barriers)} begin after the library's own MPI_Barrier: how far apart ranks leave it "
+        "is part of their times and differs between libraries; measure all runs with --sync round_time"
+    ]
+
+
+def _begins_by_barrier(row: SummaryRow) -> bool:
+    """Whether some of its launches began their calls by a barrier."""
+    return "barrier" in map(common_start, split_values(row.get("time_definition")))
 
 
 def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:

@@ -23,13 +23,21 @@ REASON = fields(
         "advice": text("what to do"),
     }
 )
+NOISE = fields(
+    {
+        "quantum_s": number("the quantum of work without noise; unit: s", 0),
+        "lost": number("share of its time that was lost; unit: 1", 0),
+        "max_s": number("the longest quantum; unit: s", 0),
+    }
+)
 GRADE = fields(
     {
         "ranks": whole("number of ranks", 1),
         "grade": text("how far times of that many ranks can be relied on", *GRADES),
         "reasons": items(REASON, "why, the weightiest first"),
         "unknown": items(text("", "load", "ports"), "what launches do not say of their nodes"),
-    }
+    },
+    {"noise": or_null(NOISE) | {"description": "noise of the machine; null: not measured"}},
 )
 RESULT = fields(
     {
