@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from ..runs.cell import MOCKUP
 from ..runs.schema import ALONE, NO_ARRIVAL
 from .summary_row import SummaryRow, competitor_of
 
@@ -13,7 +14,16 @@ def arrivals_of(rows: Iterable[SummaryRow]) -> list[str]:
 
 
 def competing(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL) -> list[SummaryRow]:
-    """The rows of one arrival pattern, except those of one group alone, which are the reference for the others."""
+    """The rows of one arrival pattern, except references for others: those of one group alone, and of mock-ups."""
+    return [row for row in _together(rows, arrival) if row.get("executor") != MOCKUP]
+
+
+def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
+    """The rows of mock-ups that are measured as those that compete without delays are."""
+    return [row for row in _together(rows, NO_ARRIVAL) if row.get("executor") == MOCKUP]
+
+
+def _together(rows: Iterable[SummaryRow], arrival: str) -> list[SummaryRow]:
     return [row for row in rows if row["groups"] != ALONE and (row.get("arrival") or NO_ARRIVAL) == arrival]
 
 

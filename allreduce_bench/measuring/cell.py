@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
-from ..runs.cell import COMPILED, splitmix64
+from ..runs.cell import COMPILED, MOCKUP, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..runs.schema import FLOOR
@@ -44,7 +45,7 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
         context = context._replace(approach=_approach(context, cell))
     except Unsupported as error:
         return CellOutcome({"state": "skipped", "reason": str(error)})
-    if cell.algorithm == "native":
+    if is_of_library(cell.algorithm):
         return _outcome_of_all_reduce(context, cell, None, {}, cells_left)
     steps, facts = proved_steps(context, cell)
     if facts.get("state") == "refused":
@@ -211,6 +212,10 @@ def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: in
 @doing("binding the schedule")
 def _bind(cell: Cell, steps, comm: MPI.Comm, op: str, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
     """The call of `cell` bound to its buffers. Raises Unsupported."""
+    if cell.executor == MOCKUP:
+        from ..executing.mockups import mockup  # late: few runs have any
+
+        return mockup(cell.algorithm, sendbuf, recvbuf, comm, op)
     if steps is None:
         return NATIVES[cell.executor](sendbuf, recvbuf, comm, op)
     window = () if cell.window is None else (cell.window,)

@@ -6,6 +6,7 @@ import pandas as pd
 
 from ..evaluation.cell_times import CellCalls, by_cell
 from ..evaluation.summary_row import SummaryRow
+from ..runs.cell import MOCKUP
 from ..runs.folder import RunFolder, key_of, run_names
 from ..runs.schema import FLOOR, NO_ARRIVAL, NO_GROUPS
 from ..stats import median
@@ -40,8 +41,8 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
 
     `time_s` is what `summarise` has in `launch_medians`, and a cell without a time there has no point here: unfinished,
     wrong in some launch, no valid call, a median of 0. Neither have cells of --groups, which are no all-reduce over all
-    ranks, or of --arrival, nor, unless `floors` asks for them, floors. Raises RunError, where a file is damaged with
-    its line.
+    ranks, of --arrival, or of mock-ups, nor, unless `floors` asks for them, floors. Raises RunError, where a file is
+    damaged with its line.
     """
     named = zip(run_names(folders), folders)
     rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
@@ -54,7 +55,8 @@ def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run:
     `calls` is missing.
     """
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
-    timed = [row for row in rows if row["time_s"] is not None and row["groups"] == NO_GROUPS and not row.get("arrival")]
+    usual = [row for row in rows if row["groups"] == NO_GROUPS and not row.get("arrival")]
+    timed = [row for row in usual if row["time_s"] is not None and row["executor"] != MOCKUP]
     records = [
         {"run": run, **row, "launch": launch, "time_s": time_s, "oversubscribed": is_oversubscribed[launch]}
         for row in timed
@@ -71,7 +73,7 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
         cell_points = [_point(calls) for calls in launches.values() if calls.time_s]
         first = next(iter(launches.values())).cell
         is_usual = first["groups"] == NO_GROUPS and first["arrival"] == NO_ARRIVAL and cell not in wrong_cells
-        is_wanted = is_usual and (floors or first["executor"] != FLOOR)
+        is_wanted = is_usual and first["executor"] != MOCKUP and (floors or first["executor"] != FLOOR)
         if is_wanted and all(point["time_s"] > 0 for point in cell_points):
             yield from ({**point, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points)
 
