@@ -28,7 +28,11 @@ MEASURED = (
         help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2].",
     ),
     click.option(
-        "-a", "--algorithms", type=NAMES, help="Names, native, or paths of your own files [default: native and all]."
+        "-a",
+        "--algorithms",
+        type=NAMES,
+        help="Names, native, or paths of your own files [default: native and all]; guidelines: native and what the "
+        "library's other operations make of an all-reduce, to hold it against them.",
     ),
     click.option("--sizes", type=SIZES, help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f."),
     click.option("-b", "--minbytes", type=SIZE, default="8", **SHOWN, help="Smallest size."),

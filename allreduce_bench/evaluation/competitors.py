@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ..runs.cell import MOCKUP
 from ..runs.schema import ALONE, NO_ARRIVAL, UNKNOWN_PLACEMENT
 from .summary_row import SummaryRow, competitor_of
 
@@ -31,10 +32,19 @@ def arrivals_of(rows: Iterable[SummaryRow]) -> list[str]:
 
 
 def competing(rows: Iterable[SummaryRow], arrival: str = NO_ARRIVAL, placement: str | None = None) -> list[SummaryRow]:
-    """The rows of one way, except those of one group alone, which are the reference for the others.
+    """The rows of one way, except references for others: those of one group alone, and of mock-ups.
 
     `placement`: where vectors lay; None: in the first of the rows, as `summarise` orders them what is judged.
     """
+    return [row for row in _together(rows, arrival, placement) if row.get("executor") != MOCKUP]
+
+
+def mockups(rows: Iterable[SummaryRow]) -> list[SummaryRow]:
+    """The rows of mock-ups that are measured as those that compete without delays are."""
+    return [row for row in _together(rows, NO_ARRIVAL) if row.get("executor") == MOCKUP]
+
+
+def _together(rows: Iterable[SummaryRow], arrival: str, placement: str | None = None) -> list[SummaryRow]:
     every = list(rows)
     way = Way(arrival, placement_of(every[0]) if every and placement is None else placement or UNKNOWN_PLACEMENT)
     return [row for row in every if row["groups"] != ALONE and ways_of([row]) == [way]]

@@ -5,7 +5,8 @@ rank does, in order, without MPI), `memory` (where vectors lie), this file (each
 library's own all-reduce); then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls);
 `closeness` (which messages and copies join places that are slow); then, loaded only for compiled executors, `table` (a
 program as integers), `symbols` and `kernel` (what runs a table without the interpreter), `sixteen_bits` (its
-arithmetic), `compiled` (a table bound to its buffers).
+arithmetic), `compiled` (a table bound to its buffers). `mockups`: the
+library's other operations.
 """
 
 from collections.abc import Callable, Sequence
@@ -108,14 +109,20 @@ def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) ->
 
     `op` is a name of OPERATIONS; `avg` is a sum and a division. Raises Unsupported.
     """
-    datatype = native_datatype(sendbuf.dtype.name)
-    if datatype is None:
-        raise Unsupported(f"mpi4py offers no {sendbuf.dtype.name} of {_library()}: native cannot be measured")
-    _refuse_above_limit(sendbuf.size)
+    datatype = library_datatype(sendbuf)
     send, recv = ([MPI.buffer(array), array.size, datatype] for array in (sendbuf, recvbuf))
     allreduce, averaging = partial(comm.Allreduce, send, recv, OPERATIONS[op]), division(recvbuf, comm, op)
-    run = _in_turn([allreduce, *averaging]) if averaging else allreduce  # at 4 bytes a loop around it would be seen
+    run = in_turn([allreduce, *averaging]) if averaging else allreduce  # at 4 bytes a loop around it would be seen
     return Prepared(run, lambda: None)
+
+
+def library_datatype(vector: np.ndarray) -> MPI.Datatype:
+    """The type with which the library itself reduces `vector`. Raises Unsupported: it has none, or it is too long."""
+    datatype = native_datatype(vector.dtype.name)
+    if datatype is None:
+        raise Unsupported(f"mpi4py offers no {vector.dtype.name} of {_library()}: native cannot be measured")
+    _refuse_above_limit(vector.size)
+    return datatype
 
 
 def sendrecv(
@@ -134,13 +141,13 @@ def sendrecv(
     program = exchanges(steps, sendbuf.size, page_of(sendbuf.dtype))
     binding = Binding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
-    return Prepared(_in_turn(calls), binding.close, footprint=binding.footprint)
+    return Prepared(in_turn(calls), binding.close, footprint=binding.footprint)
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
     """What is no all-reduce, bound as `sendrecv` binds it: see `program.floor`. Raises Unsupported."""
     binding = Binding(floor_program(name, sendbuf.size), sendbuf, recvbuf, MPI.COMM_SELF, op)
-    return Prepared(_in_turn(binding.calls()), lambda: None)
+    return Prepared(in_turn(binding.calls()), lambda: None)
 
 
 def _late(module: str, name: str) -> Callable[..., Prepared]:
@@ -161,7 +168,8 @@ EXECUTORS: dict[str, Callable[..., Prepared]] = {  # of the same steps
 NATIVES = {"native": native, "compiled": _late("compiled", "native")}  # executors of the library's own all-reduce
 
 
-def _in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
+def in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
+    """One call that makes all of them, in order; one that hangs is named by the monitor."""
     frozen = tuple(calls)
 
     @stepping("frozen", "call", _partners)

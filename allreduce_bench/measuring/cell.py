@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
 from ..executing.memory import Allocate, Memory, filled, memory_of
-from ..runs.cell import COMPILED, splitmix64
+from ..runs.cell import COMPILED, MOCKUP, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..runs.schema import FLOOR
@@ -46,7 +47,7 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
         context = context._replace(approach=_approach(context, cell))
     except Unsupported as error:
         return CellOutcome({"state": "skipped", "reason": str(error)})
-    if cell.algorithm == "native":
+    if is_of_library(cell.algorithm):
         return _outcome_of_all_reduce(context, cell, None, {}, cells_left)
     steps, facts = proved_steps(context, cell)
     if facts.get("state") == "refused":
@@ -219,6 +220,10 @@ def _bind(
     cell: Cell, steps, comm: MPI.Comm, op: str, scratch: Allocate, sendbuf: np.ndarray, recvbuf: np.ndarray
 ) -> Prepared:
     """The call of `cell` bound to its buffers. Raises Unsupported."""
+    if cell.executor == MOCKUP:
+        from ..executing.mockups import mockup  # late: few runs have any
+
+        return mockup(cell.algorithm, sendbuf, recvbuf, comm, op, scratch)
     if steps is None:
         return NATIVES[cell.executor](sendbuf, recvbuf, comm, op)
     window = () if cell.window is None else (cell.window,)

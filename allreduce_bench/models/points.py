@@ -7,6 +7,7 @@ import pandas as pd
 from ..evaluation.cell_times import CellCalls, by_cell
 from ..evaluation.competitors import Way, competing
 from ..evaluation.summary_row import SummaryRow
+from ..runs.cell import MOCKUP
 from ..runs.folder import RunFolder, key_of, run_names
 from ..runs.schema import FLOOR, NO_ARRIVAL, NO_GROUPS
 from ..stats import median
@@ -41,8 +42,8 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
 
     `time_s` is what `summarise` has in `launch_medians`, and a cell without a time there has no point here: unfinished,
     wrong in some launch, no valid call, a median of 0. Neither have cells of --groups, which are no all-reduce over all
-    ranks, of --arrival, or of placements beside the first, nor, unless `floors` asks for them, floors. Raises
-    RunError, where a file is damaged with its line.
+    ranks, of --arrival, of placements beside the first, or of mock-ups, nor, unless `floors` asks for them, floors.
+    Raises RunError, where a file is damaged with its line.
     """
     named = zip(run_names(folders), folders)
     rows = [{"run": name, **point} for name, folder in named for point in _points_of(folder, floors)]
@@ -74,7 +75,7 @@ def _points_of(folder: RunFolder, floors: bool) -> Iterator[dict]:
         first = next(iter(launches.values())).cell
         way = Way(first["arrival"], first["placement"])
         is_usual = first["groups"] == NO_GROUPS and way == judged and cell not in wrong_cells
-        is_wanted = is_usual and (floors or first["executor"] != FLOOR)
+        is_wanted = is_usual and first["executor"] != MOCKUP and (floors or first["executor"] != FLOOR)
         if is_wanted and all(point["time_s"] > 0 for point in cell_points):
             yield from ({**point, "oversubscribed": is_oversubscribed[point["launch"]]} for point in cell_points)
 

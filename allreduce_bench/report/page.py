@@ -190,6 +190,7 @@ def _foldings(
         "models": folding.of_models(models),
         "likeness": folding.of_resemblance(native["likeness"]),
         "guidelines": folding.of_guidelines(native["guidelines"], worst),
+        "rivals": folding.of_rivals(native["rivals"], worst),
     }
 
 

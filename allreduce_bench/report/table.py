@@ -5,7 +5,7 @@ from operator import itemgetter
 
 from ..evaluation import agreement
 from ..evaluation.cell_label import qualifiers
-from ..evaluation.competitors import competing
+from ..evaluation.competitors import competing, mockups
 from ..evaluation.doubt import BELOW_FLOOR
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of
@@ -29,10 +29,26 @@ def table(plan: Plan, rows: Sequence[SummaryRow], library: str, screen: Screen =
         for ranks in plan.ranks
         for cache in plan.caches
     ]
-    return "\n".join(_table_of_ranks(plan, rows_of_table, library, screen) for rows_of_table in rows_of_tables)
+    tables = [
+        _table_of_ranks(plan, rows_of_table, library, screen, _guideline_lines(rows, rows_of_table, screen))
+        for rows_of_table in rows_of_tables
+    ]
+    return "\n".join(tables)
 
 
-def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen) -> str:
+def _guideline_lines(rows: Sequence[SummaryRow], rows_of_table: Sequence[SummaryRow], screen: Screen) -> list[str]:
+    """Native against mock-ups of it, where any were measured; what is violated is asked of all rows together."""
+    if not mockups(rows_of_table):
+        return []
+    from ..models.native.guidelines import comparisons  # late, both: few runs have mock-ups
+    from .guideline_table import guideline_lines
+
+    return [*guideline_lines(rows_of_table, comparisons(rows), screen), ""]
+
+
+def _table_of_ranks(
+    plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen, guidelines: Sequence[str]
+) -> str:
     rows = competing(every)
     columns = grid(rows, screen)
     above = [
@@ -60,7 +76,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
     ]
     delayed = _arrival_lines(every, screen) if plan.arrival else []
     placed = _placement_lines(every, screen) if len(plan.placement) > 1 else []
-    table_lines = [*fitted(columns, screen, WHOLE), "", *delayed, *placed]
+    table_lines = [*fitted(columns, screen, WHOLE), "", *guidelines, *delayed, *placed]
     return "\n".join([*wrapped(above, screen), "", *table_lines, *wrapped(below, screen), ""])
 
 

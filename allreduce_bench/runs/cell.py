@@ -19,6 +19,13 @@ PIPELINED = ("pipelined", "compiled-pipelined")  # those that cut steps, and pos
 COMPILED = ("compiled", "compiled-pipelined")  # those that call MPI without the interpreter
 NATIVE = "native"  # the library's own all-reduce, and the executor that calls it from Python
 NATIVES = (NATIVE, f"{NATIVE} {COMPILED[0]}")  # as competitors: called from Python, and compiled
+MOCKUP = "mockup"  # the executor of what a library's other operations make of an all-reduce; it calls from Python:
+MOCKUPS = {  # algorithm -> the MPI functions, in order
+    "native:reduce+bcast": ("MPI_Reduce", "MPI_Bcast"),
+    "native:reduce_scatter_block+allgather": ("MPI_Reduce_scatter_block", "MPI_Allgather"),
+    "native:reduce_scatter+allgatherv": ("MPI_Reduce_scatter", "MPI_Allgatherv"),
+}
+GUIDELINES = "guidelines"  # the word for native and all of these
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
 
 

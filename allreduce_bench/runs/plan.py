@@ -7,7 +7,20 @@ from zlib import crc32
 import numpy as np
 
 from ..units import unknown_word
-from .cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Cell, Cut, CutPrices, Launch, competitor_name, splitmix64
+from .cell import (
+    COMPILED,
+    EXECUTORS,
+    MOCKUP,
+    MOCKUPS,
+    NATIVE,
+    PIPELINED,
+    Cell,
+    Cut,
+    CutPrices,
+    Launch,
+    competitor_name,
+    splitmix64,
+)
 from .dtypes import DTYPES, MOST_RANKS, is_float
 from .schema import (
     ALONE,
@@ -205,10 +218,17 @@ class Plan:
         return tuple(name for name in self.executors if name in PIPELINED)
 
     def executors_of(self, algorithm: str) -> tuple[str, ...]:
-        """What runs `algorithm`; the library's own is called from Python, compiled, or both, as the others are."""
+        """What runs `algorithm`; the library's own is called from Python, compiled, or both, as the others are.
+
+        Mock-ups are called from Python, and native is then, too, since they are compared with it.
+        """
+        if algorithm in MOCKUPS:
+            return (MOCKUP,)
         if algorithm != NATIVE:
             return self.executors
-        return tuple(dict.fromkeys(COMPILED[0] if name in COMPILED else NATIVE for name in self.executors))
+        called = [COMPILED[0] if name in COMPILED else NATIVE for name in self.executors]
+        called += [NATIVE] * any(name in MOCKUPS for name in self.algorithms)
+        return tuple(dict.fromkeys(called))
 
     @property
     def competitors(self) -> list[str]:

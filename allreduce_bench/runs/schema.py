@@ -52,8 +52,8 @@ def common_start(definition: str) -> str | None:
 _CELL = (
     Column("launch", "", "text", "the planned launch (one mpirun): ranks and number, such as 4r-2"),
     Column("attempt", "", "whole", "1, or more after --resume: each start of a launch writes files of its own"),
-    Column("algorithm", "", "text", "name of the algorithm; native is the library's MPI_Allreduce; reference times: null, copy, reduce"),
-    Column("executor", "", "text", "what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; floor, a reference time without steps; imported, another program"),
+    Column("algorithm", "", "text", "name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups of it; reference times: null, copy, reduce"),
+    Column("executor", "", "text", "what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; floor, a reference time without steps; imported, another program"),
     Column("segment", "elements", "whole", "segment of a pipelined algorithm, or at which a pipelined executor cuts the steps; empty: whole messages"),
     Column("window", "messages", "whole", "messages posted ahead by a pipelined executor; empty: other executors"),
     Column("ranks", "", "whole", "number of ranks p"),
