@@ -29,6 +29,8 @@ TYPES = {
     "calls": "Int64",  # timed and valid ones, without warm-ups; of an imported mean those that it is made of
     "time_s": "float64",  # the median of these calls, above 0
     "oversubscribed": "boolean",  # some node had more ranks than cores
+    "placement": "string",  # where vectors lie in memory; missing: not known
+    "grade": "string",  # of these ranks in this run, where it was asked for (`grades`); missing: not known
 }
 POINTS = tuple(TYPES)
 SAME = (
@@ -86,4 +88,5 @@ def _point(calls: CellCalls) -> dict:
     numbers = {name: value and int(value) for name, value in cell_values.items() if TYPES[name].lower() == "int64"}
     counted = "" not in calls.iterations
     count = sum(int(iterations) * number for iterations, number in calls.iterations.items()) if counted else None
-    return {**cell_values, **numbers, "calls": count, "time_s": median(calls.time_s)}
+    placement = calls.cell.get("placement") or None  # files of before lack it
+    return {**cell_values, **numbers, "placement": placement, "calls": count, "time_s": median(calls.time_s)}
