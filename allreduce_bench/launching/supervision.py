@@ -30,7 +30,7 @@ from .tied_process import ENDING_S, end_process, interrupts_put_off, start_tied
 GRACE_S = 1.5  # beyond its time, for the cell in progress
 # Open MPI's words; MPICH names a rank that it killed. Who calls abort may only have lost its connection to the dead one
 DEAD_PROCESS = re.compile(r"process rank \d+ with PID (\d+)(?!.* calling)")
-ENDED_BY_TERM = {"openmpi": 1, "mpich": 15, "intel": 255}  # the status of an mpirun that was asked to end, and ended its ranks
+ENDED_BY_TERM = {"openmpi": 1, "mpich": 15}  # the status of an mpirun that was asked to end, and ended its ranks
 
 
 class LaunchFailed(RuntimeError):
