@@ -19,7 +19,7 @@ from . import Unsupported
 
 HANDLE_NBYTES = {MPI._sizeof(kind) for kind in (MPI.Comm, MPI.Datatype, MPI.Op, MPI.Request)}
 KNOWN_NBYTES = ({4}, {8})  # all handles of a library are alike: integers of 32 bits, or pointers
-HANDLE = np.dtype("i4" if HANDLE_NBYTES == {4} else "i8")
+HANDLE = np.dtype("i4" if max(HANDLE_NBYTES) == 4 else "i8")
 
 _INT, _POINTER, _HANDLE = types.int32, types.uintp, types.int32 if HANDLE.itemsize == 4 else types.int64
 _END = (_POINTER, _INT, _HANDLE, _INT, _INT)  # one end of a message: buffer, count, datatype, partner, tag

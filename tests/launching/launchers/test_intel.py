@@ -39,7 +39,8 @@ def a_node_of_four_cores_without_pinning(monkeypatch):
         (
             4,
             {"hosts": ("a",), "remote_shell": "env -u A"},
-            "env 'HYDRA_LAUNCHER_EXTRA_ARGS=-u A' mpiexec -launcher ssh -launcher-exec /usr/bin/env -hosts a -ppn 4 -n 4",
+            "env 'HYDRA_LAUNCHER_EXTRA_ARGS=-u A' "
+            "mpiexec -launcher ssh -launcher-exec /usr/bin/env -hosts a -ppn 4 -n 4",
         ),
     ],
 )
