@@ -90,6 +90,7 @@ CROSSING = {  # tests that bear no name of a module -> what they hold
     "evaluation/test_several_executors.py": "one algorithm by several executors, from the summary to fit and compare",
     "launching/test_on_hosts.py": "launchers on several hosts",
     "launching/test_starting.py": "what is found, started and ended, over MPI",
+    "launching/test_third_mpi.py": "a sample of what runs, watches and ends, on Intel MPI",
     "launching/test_virtual_hosts.py": "whole runs on virtual hosts",
     "lateness/test_operating_curve.py": "a sample of studies/operating_curve.py",
     "measuring/test_floors.py": "floors, from the measurement to the report",

@@ -48,7 +48,7 @@ PLAN_MEANINGS = {
     "start": "how ranks are started, as asked for; empty: left to the launcher",
 }
 START_MEANINGS = {
-    "launcher": "auto, openmpi, mpich, srun, or a template with {ranks}",
+    "launcher": "auto, openmpi, mpich, intel, srun, or a template with {ranks}",
     "launcher_args": "further options of the launcher",
     "hosts": "hosts, each with optional :slots",
     "remote_shell": "program that starts the daemons of the MPI on other hosts",
