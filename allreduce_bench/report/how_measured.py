@@ -21,6 +21,7 @@ from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, time_definiti
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, in_ranks
 from . import traffic_sentence
+from .verdict_sentence import confidence
 
 FLOORS_MEASURED = "an empty call, a local copy and a local reduction of the vector, measured the same way on every rank"
 BEGUN = {  # how ranks enter a call -> as text
@@ -238,8 +239,11 @@ def _end_rule(plan: Plan, done: Sequence[SummaryRow]) -> str:
 
 
 def _interval_text(done: Sequence[SummaryRow]) -> str:
+    counts = sorted({row["launches"] for row in done if row.get("interval") == "launches"})
+    over_launches = dict.fromkeys(map(confidence, counts))
     kinds = {
-        "launches": "95 % over launches: mean of the launch medians, Student's t on their logarithms",
+        "launches": f"{' or '.join(over_launches)} of the median over launches, from order statistics: up to 8 launches"
+        " their range",
         "repetitions": "95 % within launches (too few launches): median over calls, from order statistics widened for"
         " the correlation between calls (self-normalised, Shao 2010); for two launches, the hull of both intervals",
         "range": f"none below {LEAST_FOR_INTERVAL} calls per launch: the range of the calls",

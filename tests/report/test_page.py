@@ -233,7 +233,7 @@ def test_models_are_described_with_intervals_and_errors(page):
 def test_captions_say_how_the_numbers_came_about(page):
     how = (
         "Times: maximum over ranks from a common start (barrier); median over calls, then over launches; 3 launches × 8"
-        " calls per cell; 95 % interval over launches (Student's t on logarithms); 2, 4 ranks, nodes: 1; "
+        " calls per cell; 75 % interval over launches; 2, 4 ranks, nodes: 1; "
         "Open MPI 5.0.11."
     )
     assert page.text.count(how) == len(FIGURES)
