@@ -169,10 +169,23 @@ def format_rate(bytes_per_s: float) -> str:
 
 def three_digits(value: float) -> str:
     """`value` with three significant digits and no exponent, whole above 100: `0.954`, `27.0`, `19598`."""
+    return significant(value, 3)
+
+
+def significant(value: float, digits: int) -> str:
+    """`value` with so many significant digits and no exponent, whole where it has more before the point."""
     if value <= 0:
         return "0"
-    rounded = float(f"{value:.2e}")  # first, since 9.996 has one digit more than it seems
-    return f"{value:.{max(0, 2 - floor(log10(rounded)))}f}"
+    rounded = float(f"{value:.{digits - 1}e}")  # first, since 9.996 has one digit more than it seems
+    return f"{value:.{max(0, digits - 1 - floor(log10(rounded)))}f}"
+
+
+def as_printed(time_s: float, digits: int = 3) -> float:
+    """A time in microseconds as tables print it, in so many digits; seconds in.
+
+    What is printed beside such times is made of them, so that whoever divides two of them gets it.
+    """
+    return float(significant(time_s * 1e6, digits))
 
 
 def algbw(nbytes: float, time_s: float) -> float:

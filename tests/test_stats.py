@@ -13,7 +13,17 @@ from scipy.stats import t as student
 
 from allreduce_bench import stats
 from allreduce_bench.measuring.budget import Budget, Sample, ahead
-from allreduce_bench.stats import geometric_mean, hull, log_interval, median, median_interval, relative_reach, t95
+from allreduce_bench.stats import (
+    geometric_mean,
+    hull,
+    launch_confidence,
+    launch_interval,
+    log_interval,
+    median,
+    median_interval,
+    relative_reach,
+    t95,
+)
 
 LUMI = DATA / "pico_lumi_series.txt"
 times = st.lists(st.floats(1e-7, 1e2), min_size=2, max_size=31)
@@ -279,3 +289,21 @@ def test_the_narrowest_interval_holds_the_median_of_independent_values():
 def _alternating(n: int) -> list[int]:
     """0 to n - 1, low and high ones taking turns."""
     return [value for pair in zip(range(n // 2), range(n - 1, n // 2 - 1, -1)) for value in pair] + [n // 2] * (n % 2)
+
+
+@pytest.mark.parametrize(
+    ("count", "left_out", "confidence"),
+    [(1, 0, 0), (2, 0, 0.5), (3, 0, 0.75), (4, 0, 0.875), (5, 0, 0.9375), (6, 0, 0.95), (8, 0, 0.95), (9, 1, 0.95)],
+)
+def test_the_interval_over_launches_leaves_out_as_few_as_it_must(count, left_out, confidence):
+    values = np.random.default_rng(1).permutation(count).tolist()
+    assert launch_interval(values) == (left_out, count - 1 - left_out)
+    assert launch_confidence(count) == confidence
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6, 9, 12, 30])
+def test_the_interval_over_launches_holds_the_median_as_often_as_it_promises(count):
+    samples = np.random.default_rng(2).lognormal(0, 1, (2000, count)).tolist()
+    held = sum(low <= 1 <= high for low, high in map(launch_interval, samples)) / 2000
+    assert held >= launch_confidence(count) - 0.02
+    assert all(low <= median(sample) <= high for sample in samples for low, high in [launch_interval(sample)])

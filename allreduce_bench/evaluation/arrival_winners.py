@@ -1,17 +1,18 @@
 """Which all-reduce suffers least from which arrival pattern: completions, and their ratios to those without delays.
 
 A completion is what is left to be done when the last rank has entered: last exit - last entry. Its ratio to the
-completion of the same algorithm where nobody is delayed is formed launch by launch, so that what slows down a whole
-launch cancels. Below 1 the algorithm has done a part before the last rank came.
+completion of the same algorithm where nobody is delayed is that of the two numbers that a table shows (`factor`). Below
+1 the algorithm has done a part before the last rank came. Who suffers least is decided from the ratios within launches,
+in which what slows down a whole launch cancels.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..runs.schema import NO_ARRIVAL
-from ..stats import geometric_mean, log_interval
-from .cell_times import MIN_LAUNCHES
+from ..stats import median
 from .competitors import arrivals_of, tables
+from .factor import Medians, factor_of
 from .standing import FASTEST
 from .summary_row import SummaryRow, competitor_of
 from .telling import NEGLIGIBLE, differences, holm
@@ -25,8 +26,9 @@ class PatternTime(NamedTuple):
     algorithm: str
     completion_s: float
     standing: str | None  # among the algorithms under this pattern, as in SUMMARY
-    ratio: float | None  # over its completion where nobody is delayed; None: that is not known
-    ratio_low: float | None  # ends of the 95 % interval over launches; None: too few of them
+    usual_s: float | None  # its completion where nobody is delayed; None: that is not known
+    ratio: float | None  # completion_s over usual_s
+    ratio_low: float | None  # ends of its interval over launches, see `factor`; None: too few of them
     ratio_high: float | None
 
 
@@ -60,42 +62,45 @@ def arrival_winners(rows: Sequence[SummaryRow]) -> list[PatternLine]:
                 known = [row for row in of_size if row["completion_s"]]
                 if arrival == NO_ARRIVAL:
                     usual |= {(ranks, cache, nbytes, competitor_of(row)): row for row in known}
-                ratios = {
-                    name: _ratios(row, usual.get((ranks, cache, nbytes, name)))
+                both = {
+                    name: _completions(row, usual.get((ranks, cache, nbytes, name)))
                     for row in known
                     for name in [competitor_of(row)]
                     if arrival != NO_ARRIVAL
                 }
                 if known:
-                    lines.append(_line(known, arrival, ratios))
-                    ratios_of_lines.append(ratios)
+                    lines.append(_line(known, arrival, both))
+                    ratios_of_lines.append({name: _ratios(*of_name) for name, of_name in both.items()})
     told = _with_least(lines, ratios_of_lines)
     return sorted(told, key=lambda line: (line.ranks, line.cache != "warm", line.nbytes))
 
 
-def _ratios(row: SummaryRow, usual: SummaryRow | None) -> Ratios:
-    """Of a cell that is not doubted, in the launches that know both completions."""
+def _completions(row: SummaryRow, usual: SummaryRow | None) -> tuple[Medians, Medians]:
+    """Of a cell under a pattern and where nobody is delayed, launch -> completion; none where either is doubted."""
     if usual is None or row.get("doubt") or usual.get("doubt"):
-        return {}
-    own, others = row["completion_medians"], usual["completion_medians"]
+        return {}, {}
+    return row["completion_medians"], usual["completion_medians"]
+
+
+def _ratios(own: Medians, others: Medians) -> Ratios:
+    """In the launches that know both completions."""
     return {launch: own[launch] / others[launch] for launch in own if others.get(launch) and own[launch]}
 
 
-def _line(rows: Sequence[SummaryRow], arrival: str, ratios: Mapping[str, Ratios]) -> PatternLine:
+def _line(rows: Sequence[SummaryRow], arrival: str, both: Mapping[str, tuple[Medians, Medians]]) -> PatternLine:
     first = rows[0]
-    times = tuple(_time(row, ratios.get(competitor_of(row), {})) for row in rows)
+    times = tuple(_time(row, *both.get(competitor_of(row), ({}, {}))) for row in rows)
     late_by = [late_by_s for row in rows if (late_by_s := row.get("late_by_s"))]
     fastest = next((time.algorithm for time in times if time.standing == FASTEST), "")
     late_by_s = max(late_by, default=None)
     return PatternLine(first["ranks"], first["cache"], first["nbytes"], arrival, late_by_s, times, fastest, "")
 
 
-def _time(row: SummaryRow, ratios: Ratios) -> PatternTime:
-    values = list(ratios.values())
-    low, high = log_interval(values) if len(values) >= MIN_LAUNCHES else (None, None)
-    ratio = geometric_mean(values) if values else None
-    completion_s = row["completion_s"] or 0.0
-    return PatternTime(competitor_of(row), completion_s, row.get("standing"), ratio, low, high)
+def _time(row: SummaryRow, own: Medians, usual: Medians) -> PatternTime:
+    is_known = bool(own and usual) and all([*own.values(), *usual.values()])
+    ratio, low, high = factor_of([(own, usual)])[:3] if is_known else (None, None, None)
+    usual_s = median(usual.values()) if is_known else None
+    return PatternTime(competitor_of(row), row["completion_s"] or 0.0, row.get("standing"), usual_s, ratio, low, high)
 
 
 def _with_least(lines: Sequence[PatternLine], ratios_of_lines: Sequence[Mapping[str, Ratios]]) -> list[PatternLine]:

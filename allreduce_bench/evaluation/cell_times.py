@@ -14,7 +14,7 @@ from ..runs.folder import CellKey, RunFolder, key_of
 from ..runs.groups import parse_group_times
 from ..runs.rows import Block, Row
 from ..runs.schema import QUANTILES
-from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, log_interval, median, median_interval, outliers, quantile
+from ..stats import LEAST_FOR_INTERVAL, drift, hull, lag1, launch_interval, median, median_interval, outliers, quantile
 from .summary_row import SummaryRow
 
 MIN_LAUNCHES = 3  # for an interval over launches; with fewer, only the spread within launches is known
@@ -155,13 +155,13 @@ def _quantile_columns(launches: dict[str, CellCalls], medians: dict[str, float])
 
 
 def _interval_columns(launches: list[CellCalls], medians: list[float]) -> SummaryRow:
-    """The 95 % interval and its source.
+    """The interval of the cell's time, and its source; `stats.launch_confidence` says how sure that of launches is.
 
     One or two launches do not show the spread between launches; the hull of their own intervals contains both medians.
     If one of them has too few calls for an interval, the result is their range, not an interval.
     """
     if len(medians) >= MIN_LAUNCHES:
-        kind, (low, high) = "launches", log_interval(medians)
+        kind, (low, high) = "launches", launch_interval(medians)
     else:
         kind = "repetitions" if min(len(calls.time_s) for calls in launches) >= LEAST_FOR_INTERVAL else "range"
         low, high = hull([median_interval(calls.time_s) for calls in launches])

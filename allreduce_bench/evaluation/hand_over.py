@@ -4,9 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import exp, log, sqrt
 from typing import NamedTuple
 
-from ..stats import geometric_mean
 from .summary_row import SummaryRow, time_of
-from .telling import launch_ratios
 
 
 class HandOver(NamedTuple):
@@ -38,16 +36,11 @@ def hand_over(
     if low is None or high is None:
         return None
     logs = {
-        nbytes: log(_mean_ratio(rows[earlier], rows[later]))
+        nbytes: log(time_of(rows[earlier]) / time_of(rows[later]))
         for nbytes, rows in sizes.items()
         if low <= nbytes <= high and earlier in rows and later in rows
     }
     return HandOver(earlier, later, low, high, _crossing(logs) if len(logs) > 1 else sqrt(low * high))
-
-
-def _mean_ratio(row: SummaryRow, other: SummaryRow) -> float:
-    ratios = list(launch_ratios(row, other).values())
-    return geometric_mean(ratios) if ratios else time_of(row) / time_of(other)
 
 
 def _crossing(logs: Mapping[int, float]) -> float:

@@ -146,6 +146,7 @@ class SummaryRow(SummaryFacts, total=False):
     cache: str
     groups: str
     arrival: str
+    placement: str  # empty: unknown
     state: str
     reason: str | None
     run_whole: str | None

@@ -13,6 +13,7 @@ from ..stats import geometric_mean, log_interval
 from .cell_times import MIN_LAUNCHES
 from .competitors import tables
 from .contest import Contest, contest_of, has_enough_calls, told_means
+from .factor import factor_of
 from .grade import NOT_RELIABLE
 from .hand_over import HandOver, hand_over
 from .standing import EQUAL, FASTEST, SLOWER, UNCLEAR
@@ -31,13 +32,18 @@ Sizes = Mapping[int, Mapping[str, SummaryRow]]  # nbytes, ascending -> algorithm
 
 
 class Advantage(NamedTuple):
-    """The time of a rival over that of the first leader of a stretch: geometric means over its sizes."""
+    """How many times longer a rival takes than the first leader of a stretch; see `factor`."""
 
     rival: str
-    factor: float  # geometric mean over launches
-    low: float  # ends of the 95 % interval over launches
+    times_s: tuple[tuple[float, float], ...]  # of the rival and of the leader, at each size at which both are ranked
+    low: float  # ends of the interval of `factor` over launches
     high: float
-    size_count: int
+    launches: int  # of which it is made
+
+    @property
+    def factor(self) -> float:
+        """The geometric mean over the sizes of the ratio of their times."""
+        return geometric_mean([rival_s / leader_s for rival_s, leader_s in self.times_s])
 
 
 class Stretch(NamedTuple):
@@ -183,12 +189,22 @@ def _advantage(names: tuple[str, ...], sizes: Sizes) -> Advantage | None:
     if not scores or native in names[1:]:
         return None
     rival = native if native in scores else min(scores, key=scores.__getitem__)
-    ratios = [launch_ratios(rows[rival], rows[first]) for rows in common[rival]]
-    launches = [launch for launch in ratios[0] if all(launch in of_size for of_size in ratios)]
-    means = [geometric_mean([of_size[launch] for of_size in ratios]) for launch in launches]
-    if len(means) < MIN_LAUNCHES or (interval := log_interval(means))[0] <= 1:
+    both = [(rows[rival], rows[first]) for rows in common[rival]]
+    factor = factor_of([(row["launch_medians"], leader["launch_medians"]) for row, leader in both])
+    if factor.low is None or factor.high is None or min(factor.low, _least_mean(both)) <= 1:
         return None
-    return Advantage(rival, geometric_mean(means), *interval, len(ratios))
+    times_s = tuple((time_of(row), time_of(leader)) for row, leader in both)
+    return Advantage(rival, times_s, factor.low, factor.high, factor.launches)
+
+
+def _least_mean(pairs: Sequence[tuple[SummaryRow, SummaryRow]]) -> float:
+    """What the ratio of the first to the second is at least, by its means over the sizes of single launches (95 %).
+
+    Of 3 launches that is more cautious than the interval of their medians. All pairs have MIN_LAUNCHES in common.
+    """
+    ratios = [launch_ratios(*pair) for pair in pairs]
+    launches = [launch for launch in ratios[0] if all(launch in of_size for of_size in ratios)]
+    return log_interval([geometric_mean([of_size[launch] for of_size in ratios]) for launch in launches])[0]
 
 
 def _together(contests: Mapping[int, Contest], leaders: Collection[str] = ()) -> Stretch | None:

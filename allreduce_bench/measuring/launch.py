@@ -53,7 +53,8 @@ def measure_cells(
         facts = _facts_before(context, cell)
         name = FLOORS[cell.algorithm] if cell.executor == FLOOR else competitor_name(cell.algorithm, cell.executor)
         label = f"{name} {format_size(facts['nbytes'])}"
-        label += "".join(f" {word}" for word in (cell.groups, cell.arrival) if word)
+        where = cell.placement if len(context.plan.placement) > 1 else ""
+        label += "".join(f" {word}" for word in (cell.groups, cell.arrival, where) if word)
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
         outcome = _outcome(context, cell, all_reduces_left)
@@ -116,6 +117,7 @@ def _facts_before(context: Context, cell: Cell) -> dict:
         "cache": cell.cache,
         "groups": cell.groups,
         "arrival": cell.arrival,
+        "placement": cell.placement,
     }
 
 

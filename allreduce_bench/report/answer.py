@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ..evaluation.grade import GOOD, GRADES
 from ..evaluation.standing import EQUAL, UNCLEAR
-from ..evaluation.summary_row import SummaryRow, competitor_of
+from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..evaluation.verdict import ALL_EQUAL, Stretch, Verdict
-from ..runs.cell import NATIVES
+from ..runs.cell import NATIVES, native_beside
 from ..units import format_size, format_time, in_ranks, three_digits
 from .grade_sentence import reason_words
 from .live_chart import Switch
@@ -21,6 +21,7 @@ from .verdict_sentence import (
     advantage_words,
     leaders_words,
     lines,
+    printed_factor,
     span_words,
 )
 
@@ -78,8 +79,12 @@ def _at_this_size(stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str
     row = next((row for row in at_size if stretch and competitor_of(row) == stretch.leaders[0]), None)
     if not (stretch and stretch.is_won and row and row["time_s"]):
         return ""
-    gain = row["speedup"] if stretch.leaders[0] not in NATIVES else None
-    return f" ({format_time(row['time_s'])}{f', {three_digits(gain)} times faster than native' if gain else ''})"
+    beside = native_beside(row["executor"])
+    native = next((other for other in at_size if competitor_of(other) == beside and other is not row), None)
+    if native is None or row["speedup"] is None:
+        return f" ({format_time(row['time_s'])})"
+    gain = printed_factor((time_of(native), row["time_s"]))
+    return f" ({format_time(row['time_s'])}, {three_digits(gain)} times faster than native)"
 
 
 def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[SummaryRow]) -> str:
@@ -89,11 +94,10 @@ def _how_much(verdict: Verdict, stretch: Stretch | None, at_size: Sequence[Summa
             return f": {REASONS.get(verdict.reason, 'the times at this size do not show a winner')}"
         is_equal = all(row.get("standing") != UNCLEAR for row in at_size)
         return f": {_names(leaders)} {_relation(is_equal)}"
-    advantage = advantage_words(stretch.advantage, verdict.grade)
-    over = f", over {span_words(stretch)}" if stretch.advantage and stretch.advantage.size_count > 1 else ""
+    advantage = advantage_words(stretch.advantage, verdict.grade, stretch.leaders[0] in NATIVES)
+    over = f", over {span_words(stretch)}" if stretch.advantage and len(stretch.advantage.times_s) > 1 else ""
     if stretch.is_won:
-        second = " (the second fastest)" if stretch.leaders[0] in NATIVES and stretch.advantage else ""
-        return f"{advantage}{second}{over}"
+        return f"{advantage}{over}"
     if len(stretch.leaders) == 1:
         return f"; {stretch.leaders[0]} is nowhere slower than another{advantage}{over}"
     return f": {_names(stretch.leaders)} {_relation(stretch.is_equal)}{advantage}{over}"

@@ -8,10 +8,11 @@ from ..runs.injected import NONE
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks, three_digits
 from .grid import MARK
+from .verdict_sentence import printed_factor
 
 LEGEND = (
-    "completion in us, last exit - last entry; x: geometric mean over launches of its ratio, within a launch, to that "
-    "of the same algorithm where nobody is delayed, below 1 where a part was done before the last rank entered"
+    "completion in us, last exit - last entry, median over launches; x: its ratio to that of the same algorithm where "
+    "nobody is delayed, below 1 where a part was done before the last rank entered"
 )
 UNCLEAR = "unclear"
 
@@ -59,5 +60,5 @@ def _time_words(time: PatternTime | None) -> str:
     """`512 x1.40`, with the mark of its standing."""
     if time is None:
         return "-"
-    ratio = f" x{time.ratio:.2f}" if time.ratio is not None else ""
+    ratio = f" x{printed_factor((time.completion_s, time.usual_s)):.2f}" if time.usual_s else ""
     return f"{three_digits(time.completion_s * 1e6)}{ratio}{MARK.get(time.standing or '', '')}".rstrip()

@@ -77,7 +77,7 @@ CALLS: dict[str, tuple[DistributionColumn, ...]] = {
         DistributionColumn("p95", _microseconds("p95_s")),
         DistributionColumn("p99", _microseconds("p99_s")),
         DistributionColumn("p99.9", _microseconds("p99_9_s")),
-        DistributionColumn("95 % interval", _interval),
+        DistributionColumn("interval", _interval),
     ),
     "within a launch": (
         DistributionColumn("outliers", _outliers),

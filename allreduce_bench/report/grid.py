@@ -8,7 +8,7 @@ from ..evaluation.summary_row import SummaryRow, competitor_of, time_of
 from ..runs.cell import parts_of
 from ..tables import Column, Field, Screen, shown
 from ..units import format_size, three_digits
-from .verdict_sentence import MARGIN
+from .verdict_sentence import MARGIN, confidence
 
 UNTRIED = ("left out", "missing")
 MARK = {FASTEST: " *", EQUAL: " =", UNCLEAR: " ?"}
@@ -19,7 +19,6 @@ LEGEND = f"* fastest   = equal to the lowest within {MARGIN}   ? cannot be disti
 WHOLE = "show RUN --format long"
 INTERVALS, LOCAL_LIMIT, WRONG, ALGBW = 1, 2, 3, 4  # the order in which they are left out
 LIMIT = "of limit"
-OVER = {"launches": "over launches", "repetitions": "over the calls of a launch"}  # what an interval covers
 
 
 def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
@@ -36,11 +35,19 @@ def grid(rows: Sequence[SummaryRow], screen: Screen) -> list[Column]:
 
 
 def interval_legend(columns: Sequence[Column], rows: Sequence[SummaryRow], screen: Screen) -> str:
-    """`   ± half of the 95 % interval over launches` if the table shows intervals, else nothing."""
+    """`   ± half of the 94 % interval over launches` if the table shows intervals, else nothing."""
     if not any(column.left_out == INTERVALS for column in shown(columns, screen)):
         return ""
-    kinds = {row["interval"] for row in rows if row["time_s"] is not None}
-    return f"   ± half of the 95 % interval {' or '.join(words for kind, words in OVER.items() if kind in kinds)}"
+    return f"   ± half of the {' or '.join(interval_words(rows))}"
+
+
+def interval_words(rows: Iterable[SummaryRow]) -> list[str]:
+    """What the intervals of the times are: `94 % interval over launches`; the least sure first."""
+    timed = [row for row in rows if row["time_s"] is not None]
+    launches = sorted({row["launches"] for row in timed if row["interval"] == "launches"})
+    over_launches = dict.fromkeys(f"{confidence(count)} interval over launches" for count in launches)
+    over_calls = any(row["interval"] == "repetitions" for row in timed)
+    return [*over_launches, *(["95 % interval over the calls of a launch"] if over_calls else [])]
 
 
 def _times(name: str, rows: Sequence[SummaryRow | None], with_intervals: bool) -> Column:
@@ -71,7 +78,7 @@ def _time_text(row: SummaryRow | None, interval: str = "") -> str:
 
 def _interval_text(row: SummaryRow | None) -> str:
     """`±3%`: half of the interval as a share of the time, `±>99%` if it is wider; empty: there is none."""
-    if row is None or row["time_s"] is None or row["interval"] not in OVER:
+    if row is None or row["time_s"] is None or row["interval"] == "range":
         return ""
     share = (row["time_high_s"] - row["time_low_s"]) / 2 / row["time_s"]
     return "±<1%" if share < 0.005 else f"±{share:.0%}" if share < 0.995 else "±>99%"

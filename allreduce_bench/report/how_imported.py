@@ -70,8 +70,8 @@ def method(
         ("launches", f"{len(attempts)}; a launch is an allocation, a file, or a table in a file"),
         (
             "interval",
-            f"95 % over launches for {len(rows_with_interval)} of {len(done)} cells ({MIN_LAUNCHES} launches or more);"
-            " within launches for the others, where the logs have single calls",
+            f"over launches for {len(rows_with_interval)} of {len(done)} cells ({MIN_LAUNCHES} launches or more), from"
+            " order statistics; within launches for the others, where the logs have single calls",
         ),
         ("checks", checks),
         *_origins(imported, attempts),

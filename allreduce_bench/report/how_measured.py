@@ -17,10 +17,11 @@ from ..measuring.vectors import CALLS, EXPONENTS, chance
 from ..runs.dtypes import is_float
 from ..runs.groups import describe
 from ..runs.plan import Plan
-from ..runs.schema import time_definition
+from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, time_definition
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, in_ranks
 from . import traffic_sentence
+from .verdict_sentence import confidence
 
 FLOORS_MEASURED = "an empty call, a local copy and a local reduction of the vector, measured the same way on every rank"
 BEGUN = {  # how ranks enter a call -> as text
@@ -46,6 +47,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("warm-ups", f"{plan.warmups} per cell and launch, kept in the raw files, excluded from all statistics"),
         ("interval", _interval_text(done)),
         ("cache", _cache_text(plan, attempts)),
+        ("vectors", _placement_text(plan)),
         *([("groups", _groups_text(plan))] if plan.groups else []),
         ("lateness of ranks", _lateness_text(plan)),
         ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-reference-times)"),
@@ -88,6 +90,17 @@ def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
         "twice its share of the node's caches",
     }
     return "; ".join(text_of[cache] for cache in plan.caches)
+
+
+def _placement_text(plan: Plan) -> str:
+    """Where vectors lay."""
+    text_of = {
+        PAGE: f"at pages, inputs, outputs and scratch {STAGGER} bytes apart",
+        NUMPY: "where numpy puts them",
+        UNKNOWN_PLACEMENT: "unknown: the run or the log does not say",
+    }
+    apart = "an output begins {} bytes behind its input, modulo a page"
+    return "; ".join(text_of.get(placement) or apart.format(placement) for placement in plan.placement)
 
 
 def _groups_text(plan: Plan) -> str:
@@ -226,8 +239,11 @@ def _end_rule(plan: Plan, done: Sequence[SummaryRow]) -> str:
 
 
 def _interval_text(done: Sequence[SummaryRow]) -> str:
+    counts = sorted({row["launches"] for row in done if row.get("interval") == "launches"})
+    over_launches = dict.fromkeys(map(confidence, counts))
     kinds = {
-        "launches": "95 % over launches: mean of the launch medians, Student's t on their logarithms",
+        "launches": f"{' or '.join(over_launches)} of the median over launches, from order statistics: up to 8 launches"
+        " their range",
         "repetitions": "95 % within launches (too few launches): median over calls, from order statistics widened for"
         " the correlation between calls (self-normalised, Shao 2010); for two launches, the hull of both intervals",
         "range": f"none below {LEAST_FOR_INTERVAL} calls per launch: the range of the calls",

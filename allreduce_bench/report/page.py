@@ -48,6 +48,7 @@ from .native_section import native_section
 from .origin import origin
 from .page_place import fingerprints, links, refuse_no_folder
 from .pictures import measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
+from .placement_table import placement_tables
 from .ratio_table import RatioLine
 from .several_runs import common_frame
 from .straggler_section import straggler_section
@@ -151,6 +152,7 @@ def _section(
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
         "arrivals": arrival_tables(rows) if plan.arrival else [],
+        "placements": placement_tables(rows) if len(plan.placement) > 1 else [],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
     }
@@ -188,6 +190,7 @@ def _foldings(
         "models": folding.of_models(models),
         "likeness": folding.of_resemblance(native["likeness"]),
         "guidelines": folding.of_guidelines(native["guidelines"], worst),
+        "rivals": folding.of_rivals(native["rivals"], worst),
     }
 
 

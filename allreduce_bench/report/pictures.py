@@ -24,6 +24,7 @@ from ..units import in_ranks
 from .drawn_bounds import bound_curves
 from .figure import MODELS, RUNS, TIMES, FigureData
 from .figures import report_figures
+from .grid import interval_words
 from .live_chart import NO_SWITCHES, LiveChart, Switch, chart_json
 
 __all__ = [
@@ -38,11 +39,6 @@ __all__ = [
 
 PNG_DPI = 120
 PIXELS_PER_INCH = 94  # of a page: letters of 8.5 points, the smallest, are 11 pixels high
-INTERVALS = {  # kind of interval -> text
-    "launches": "95 % interval over launches (Student's t on logarithms)",
-    "repetitions": "95 % interval of the median within launches",
-    "range": "too few calls for an interval",
-}
 
 
 class Picture(NamedTuple):
@@ -66,12 +62,17 @@ def measured_caption(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> st
     summary = f"median over launches; {launches} launch{'' if launches == '1' else 'es'}"
     if starts:  # our own calls; other tools give their mean or median only
         summary = f"median over calls, then over launches; {launches} launches × {calls} calls per cell"
-    kinds = [words for kind, words in INTERVALS.items() if any(row["interval"] == kind for row in done)]
+    without = ["too few calls for an interval"] if any(row["interval"] == "range" for row in done) else []
     nodes = ", ".join(map(str, sorted({nodes for row in done if (nodes := row.get("nodes"))})))
     ranks_and_nodes = in_ranks(row["ranks"] for row in done) + (f", nodes: {nodes}" if nodes else "")
     libraries = dict.fromkeys(library for fact in attempts if (library := fact.get("mpi", {}).get("library")))
     times = f"Times: {', '.join(definitions) or 'timing method unknown'}"
-    return "; ".join(filter(None, [times, summary, *kinds, ranks_and_nodes, ", ".join(libraries)])) + "."
+    return (
+        "; ".join(
+            filter(None, [times, summary, *interval_words(done), *without, ranks_and_nodes, ", ".join(libraries)])
+        )
+        + "."
+    )
 
 
 def _starts_and_definitions(done: Sequence[SummaryRow]) -> tuple[list[str], list[str]]:

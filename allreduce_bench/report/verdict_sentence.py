@@ -21,8 +21,8 @@ from ..evaluation.verdict import (
     Verdict,
 )
 from ..runs.cell import NATIVES
-from ..stats import LEAST_FOR_INTERVAL
-from ..units import format_size, format_time, three_digits
+from ..stats import LEAST_FOR_INTERVAL, geometric_mean, launch_confidence
+from ..units import as_printed, format_size, format_time, three_digits
 
 MOST_NAMED = 4  # algorithms in one sentence
 SWITCH_POINT = "switch point"
@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 
 def lines(verdict: Verdict) -> list[Line]:
-    """`8 B to 4 KiB: ring, on average 2.00 times faster than native [1.81, 2.21], 10.0 us at 4 KiB`, and so on."""
+    """`8 B: ring, 2.00 times faster than native [1.81, 2.21] (94 %), 10.0 us at 8 B`, and so on."""
     together = [_together_line(verdict.together, verdict.grade)] if verdict.together else []
     if not verdict.stretches:
         return [Line("", "no winner", f": {REASONS[verdict.reason]}"), *together]
@@ -69,9 +69,7 @@ def lines(verdict: Verdict) -> list[Line]:
 
 def _stretch_line(stretch: Stretch, grade: str) -> Line:
     first, *near = stretch.leaders
-    ratio = advantage_words(stretch.advantage, grade) + (
-        " (the second fastest)" if first in NATIVES and stretch.advantage else ""
-    )
+    ratio = advantage_words(stretch.advantage, grade, first in NATIVES)
     time = f"{format_time(stretch.time_s)} at {format_size(stretch.high)}"
     note = f" (not ranked at all of these sizes: {_few(stretch.absent)})" if stretch.absent else ""
     if stretch.is_won:
@@ -87,22 +85,38 @@ def _stretch_line(stretch: Stretch, grade: str) -> Line:
 def _together_line(stretch: Stretch, grade: str) -> Line:
     """The winner that only all sizes together show."""
     ratio = advantage_words(stretch.advantage, grade)
-    return Line(
-        span_words(stretch),
-        "",
-        f"no single size shows a winner; in the mean over all sizes {stretch.leaders[0]} is the fastest{ratio}",
-    )
+    fastest = f"in the geometric mean over all sizes {stretch.leaders[0]} is the fastest"
+    return Line(span_words(stretch), "", f"no single size shows a winner; {fastest}{ratio}")
 
 
-def advantage_words(advantage: Advantage | None, grade: str) -> str:
-    """`, on average 2.00 times faster than native [1.81, 2.21]`; empty: there is no rival."""
+def advantage_words(advantage: Advantage | None, grade: str, is_second: bool = False) -> str:
+    """`, 2.00 times faster than native [1.81, 2.21] (94 %, geometric mean of 4 sizes)`; empty: there is no rival.
+
+    `is_second`: the rival is the second fastest, and is called so.
+    """
     if advantage is None:
         return ""
+    rival = f"{advantage.rival}, the second fastest" if is_second else advantage.rival
     if advantage.factor > MOST_FACTOR and grade != GOOD:
-        return f", more than {MOST_FACTOR} times faster than {advantage.rival}"
-    interval = f"[{three_digits(advantage.low)}, {three_digits(advantage.high)}]"
-    average = "on average " if advantage.size_count > 1 else ""
-    return f", {average}{three_digits(advantage.factor)} times faster than {advantage.rival} {interval}"
+        return f", more than {MOST_FACTOR} times faster than {rival}"
+    factor = printed_factor(*advantage.times_s)
+    interval = f"[{three_digits(min(factor, advantage.low))}, {three_digits(max(factor, advantage.high))}]"
+    sizes = len(advantage.times_s)
+    mean = f", geometric mean of {sizes} sizes" if sizes > 1 else ""
+    return f", {three_digits(factor)} times faster than {rival} {interval} ({confidence(advantage.launches)}{mean})"
+
+
+def printed_factor(*times_s: tuple[float, float]) -> float:
+    """How many times longer the first of two times takes than the second; of several sizes the geometric mean.
+
+    Made of the times as tables print them, so that whoever divides those gets it to the last digit.
+    """
+    return geometric_mean([as_printed(slower_s) / as_printed(faster_s) for slower_s, faster_s in times_s])
+
+
+def confidence(launches: int) -> str:
+    """How sure an interval over launches is: `94 %` of 5."""
+    return f"{launch_confidence(launches):.0%}".replace("%", " %")
 
 
 def _hand_over_line(over: HandOver, before: Stretch, after: Stretch) -> Line:

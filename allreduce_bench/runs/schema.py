@@ -2,13 +2,13 @@
 
 History of SCHEMA_VERSION: 1, the first; 2, how the ranks were started, bytes between nodes, state hung; 3, entry and
 exit on a common clock, why a cell stopped, bits, floors, cache, groups; 4, checksums of the rows and stamps of a cell,
-of its line in CELLS, which also names the line before, and of the JSON files.
+of its line in CELLS, which also names the line before, and of the JSON files; 5, where vectors lie.
 """
 
 from typing import Literal, NamedTuple
 from zlib import crc32
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 UNCHECKED_VERSION = 3  # is read, too; its files hold no checksums
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
 FORMER_SYNCS = ("dissemination",)  # of runs that can be read, but not gone on with
@@ -20,6 +20,8 @@ STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # where ranks do something before th
 WORKS = ("spin", "sleep")  # what a phase of work does
 NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
 NO_ARRIVAL = ""  # nobody is delayed; else the pattern of --arrival
+PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
+STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
 AFTER_START, AFTER_LAST = "_max_local", "_completion"  # how names of definitions end that begin with the common start
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
 # column -> per cent of the calls that are no slower
@@ -50,8 +52,8 @@ def common_start(definition: str) -> str | None:
 _CELL = (
     Column("launch", "", "text", "the planned launch (one mpirun): ranks and number, such as 4r-2"),
     Column("attempt", "", "whole", "1, or more after --resume: each start of a launch writes files of its own"),
-    Column("algorithm", "", "text", "name of the algorithm; native is the library's MPI_Allreduce; reference times: null, copy, reduce"),
-    Column("executor", "", "text", "what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; floor, a reference time without steps; imported, another program"),
+    Column("algorithm", "", "text", "name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups of it; reference times: null, copy, reduce"),
+    Column("executor", "", "text", "what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; floor, a reference time without steps; imported, another program"),
     Column("segment", "elements", "whole", "segment of a pipelined algorithm, or at which a pipelined executor cuts the steps; empty: whole messages"),
     Column("window", "messages", "whole", "messages posted ahead by a pipelined executor; empty: other executors"),
     Column("ranks", "", "whole", "number of ranks p"),
@@ -64,6 +66,7 @@ _CELL = (
     Column("cache", "", "text", "warm: the same buffers in every call; cold: they rotate through more than the last-level cache"),
     Column("groups", "", "text", "together: all groups of --groups at the same time; alone: one group while the others wait; empty: no groups"),
     Column("arrival", "", "text", "the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a trace; empty: nobody is delayed"),
+    Column("placement", "", "text", "where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts them; a number, so many bytes apart modulo 4096; empty: unknown"),
 )
 _DEFINITION = Column("time_definition", "", "text", "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; barrier_completion, with an arrival pattern: last exit - last entry; other starts likewise; imported: see below")
 _LATE_BY = Column("late_by_s", "s", "real", "how late the pattern of --arrival lets the latest rank enter; empty: nobody is delayed")
@@ -134,6 +137,9 @@ CELLS = (
     Column("clock_error_s", "s", "real", "bound of the error of the common clock during the cell"),
     _LATE_BY,
     Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and ready come before them; empty: not kept"),
+    Column("offsets", "bytes", "text", "input/output/scratch of each rank modulo 4096, rank by rank; once where all ranks have the same"),
+    Column("close_moves", "", "whole", "messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on some processors; of native the ranks whose output lies so behind their input"),
+    Column("unknown_moves", "", "whole", "messages of a call, over all ranks, whose places the MPI library chooses, since they have several ranges"),
     _RUN_WHOLE,
     Column("proved", "", "flag", "1: the schedule was proved before it ran; 0: too many ranks; empty for native"),
     Column("steps", "", "whole", "largest number of steps of one rank"),
@@ -160,11 +166,11 @@ SUMMARY = (
     Column("invalid", "", "whole", "invalid calls over all launches, see valid in the raw times"),
     Column("stopped", "", "text", "why the timing stopped, over the launches: precision, time, iterations, calls, within"),
     Column("time_s", "s", "real", "median over launches of the median over repetitions"),
-    Column("time_low_s", "s", "real", "lower end of the 95 % interval, see interval"),
-    Column("time_high_s", "s", "real", "upper end of the 95 % interval, see interval"),
+    Column("time_low_s", "s", "real", "lower end of the interval of time_s, see interval"),
+    Column("time_high_s", "s", "real", "upper end of the interval of time_s, see interval"),
     Column("spread_low_s", "s", "real", "lowest launch median; with a single launch time_low_s"),
     Column("spread_high_s", "s", "real", "highest launch median; with a single launch time_high_s"),
-    Column("interval", "", "text", "launches: of the mean of launch medians; repetitions: of the median within launches (below 3); range: none"),
+    Column("interval", "", "text", "launches: of the median of launch medians, by order statistics: 75, 87.5 and 93.75 % with 3, 4 and 5 launches, their range, and at least 95 % with more; repetitions: 95 %, of the median within launches (below 3); range: none"),
     Column("states", "", "text", "launches in each of two states, such as low:1,high:4; time_s then represents neither state; empty: one state"),
     Column("state_low_s", "s", "real", "median of the launches in the fast state"),
     Column("state_high_s", "s", "real", "median of the launches in the slow state"),
@@ -219,7 +225,7 @@ SUMMARY = (
 CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
 # those that further files lack, which are older
 LATER = CHECKED | {"checks", "window", "run_whole", "node_nbytes", "received_nbytes", "reduced_nbytes"}
-LATER |= {"arrival", "late_by_s", "global_s"}
+LATER |= {"arrival", "late_by_s", "placement", "offsets", "close_moves", "unknown_moves", "global_s"}
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}

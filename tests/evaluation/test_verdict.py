@@ -30,7 +30,7 @@ def test_one_who_is_fastest_at_every_size_wins_them_all():
     (stretch,) = (won := verdict_of(lambda name, n: {"ring": 1.0, "native": 2.0}.get(name, 3.0))).stretches
     assert (stretch.low, stretch.high, stretch.leaders, stretch.is_won) == (8, SIZES[-1], ("ring",), True)
     advantage = stretch.advantage
-    assert (advantage.rival, advantage.size_count) == ("native", len(SIZES))
+    assert (advantage.rival, len(advantage.times_s), advantage.launches) == ("native", len(SIZES), 5)
     assert advantage.low < 2 < advantage.high and advantage.factor == pytest.approx(2, rel=0.02)
     assert (stretch.exceptions, won.hand_overs, won.unclear, won.reason) == ((), (), (), "")
 
@@ -55,7 +55,7 @@ def test_noise_makes_no_bands():
             row |= made_row("tree", SIZES[3], [0.5, 3.0, 0.7, 0.9, 2.0])
     (won,) = verdicts(rank(rows))
     assert [(s.low, s.high, s.leaders, s.exceptions) for s in won.stretches] == [(8, SIZES[-1], ("ring",), (SIZES[3],))]
-    assert won.stretches[0].advantage.size_count == len(SIZES) - 1
+    assert len(won.stretches[0].advantage.times_s) == len(SIZES) - 1
 
 
 def test_leaders_that_cannot_be_told_apart_are_named_together():

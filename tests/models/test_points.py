@@ -9,6 +9,7 @@ from rechecked import recheck
 from allreduce_bench.evaluation import frames
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summary
+from allreduce_bench.runs.cell import MOCKUPS
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
 from allreduce_bench.runs.schema import FLOOR
@@ -123,6 +124,15 @@ def test_groups_have_no_points(tmp_path):
     frame = points([folder])
     assert len(frame) == 0 and tuple(frame.columns) == POINTS
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == TYPES
+
+
+def test_mock_ups_have_no_points(tmp_path):
+    folder = build_run(tmp_path / "run", algorithms=["native", *MOCKUPS], ranks=(2,))
+    frame = points([folder])
+    assert set(frame["algorithm"]) == {"native"} and len(frame) == 3 * len(SIZES)
+    rows = summarise(folder)
+    assert set(MOCKUPS) < {row["algorithm"] for row in rows}
+    assert set(points_of_summary(rows, folder.attempts(), "run")["algorithm"]) == {"native"}
 
 
 def test_runs_are_told_apart(tmp_path):

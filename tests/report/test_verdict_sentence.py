@@ -6,19 +6,24 @@ from allreduce_bench.evaluation.hand_over import HandOver
 from allreduce_bench.evaluation.verdict import Advantage, Stretch, Verdict
 from allreduce_bench.report.verdict_sentence import REASONS, lines
 
-WON = Stretch(8, 4096, ("ring",), True, False, (), Advantage("native", 2.0, 1.5, 2.5, 4), 1e-5, ())
+TIMES_S = ((4e-6, 1e-6), (1e-6, 1e-6))  # of native and of ring, at two sizes
+WON = Stretch(8, 4096, ("ring",), True, False, (), Advantage("native", TIMES_S, 1.5, 2.5, 5), 1e-5, ())
 
 
 @pytest.mark.parametrize(
     "changed, sentence",
     [
-        ({}, "8 B to 4 KiB: ring, on average 2.00 times faster than native [1.50, 2.50], 10.0 us at 4 KiB"),
+        (
+            {},
+            "8 B to 4 KiB: ring, 2.00 times faster than native [1.50, 2.50] (94 %, geometric mean of 2 sizes),"
+            " 10.0 us at 4 KiB",
+        ),
         ({"advantage": None, "high": 8}, "8 B: ring, 10.0 us at 8 B"),
         ({"advantage": None, "exceptions": (64, 512)}, "8 B to 4 KiB except 64 B, 512 B: ring, 10.0 us at 4 KiB"),
         (
-            {"leaders": ("native",), "advantage": Advantage("tree", 1.5, 1.2, 1.8, 1), "absent": ("ring",)},
-            "8 B to 4 KiB: native, 1.50 times faster than tree [1.20, 1.80] (the second fastest), 10.0 us at 4 KiB"
-            " (not ranked at all of these sizes: ring)",
+            {"leaders": ("native",), "advantage": Advantage("tree", ((1.5, 1.0),), 1.2, 1.8, 3), "absent": ("ring",)},
+            "8 B to 4 KiB: native, 1.50 times faster than tree, the second fastest [1.20, 1.80] (75 %),"
+            " 10.0 us at 4 KiB (not ranked at all of these sizes: ring)",
         ),
         (
             {"leaders": ("ring", "tree"), "is_won": False, "is_equal": True, "advantage": None},
@@ -67,9 +72,20 @@ def test_without_a_winner_the_sentence_says_why(reason):
 
 @pytest.mark.parametrize(
     "grade, words",
-    [("good", "711 times faster than native [700, 720]"), ("provisional", "more than 10 times faster than native,")],
+    [
+        ("good", "711 times faster than native [700, 720] (95 %)"),
+        ("provisional", "more than 10 times faster than native,"),
+    ],
 )
 def test_how_many_times_is_said_only_where_it_can_be_relied_on(grade, words):
-    stretch = WON._replace(advantage=Advantage("native", 711.0, 700.0, 720.0, 1))
+    stretch = WON._replace(advantage=Advantage("native", ((711e-6, 1e-6),), 700.0, 720.0, 10))
     (line,) = lines(Verdict(4, "warm", (stretch,), (), (), grade))
     assert words in str(line)
+
+
+def test_whoever_divides_the_printed_times_gets_the_printed_factor():
+    """2.2349 over 1.0051 is 2.2236; a table shows 2.23 and 1.01, which make 2.21."""
+    advantage = Advantage("native", ((2.2349e-6, 1.0051e-6),), 2.2230, 2.2240, 5)
+    assert advantage.factor == pytest.approx(2.2349 / 1.0051)
+    (line,) = lines(Verdict(4, "warm", (WON._replace(advantage=advantage, high=8),), (), (), "good"))
+    assert ", 2.21 times faster than native [2.21, 2.22] (94 %)," in str(line)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from allreduce_bench.algorithms import builtin
+from allreduce_bench.algorithms import builtin, is_of_library
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run
@@ -157,8 +157,8 @@ def _model_s(plan: Plan, launch: Launch, cell: Cell) -> float:
 
 
 def _path(plan: Plan, launch: Launch, cell: Cell) -> tuple[int, float]:
-    """Messages and bytes on the critical path; of native as in the lower bounds."""
-    if cell.algorithm == "native":
+    """Messages and bytes on the critical path; of native and its mock-ups as in the lower bounds."""
+    if is_of_library(cell.algorithm):
         return bound_path(cell.count * plan.itemsize, launch.ranks)
     algorithm = builtin()[cell.algorithm]
     cost = algorithm.cost(launch.ranks, Topology.one_node(launch.ranks), cell.count, cell.segment or 1)

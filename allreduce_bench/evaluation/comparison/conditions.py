@@ -9,6 +9,7 @@ from ...runs.plan import Plan
 from ...runs.rows import RunError
 from ...runs.schema import common_start
 from ...units import format_time, in_ranks, unknown_word
+from ..cell_label import placement_text
 from ..cell_times import split_values
 from ..competitors import competing
 from ..environment import FIELDS, PACKAGES, environment, format_values
@@ -26,6 +27,7 @@ SAME = {  # word of --despite -> keys that must be equal
     "oversubscribed": ("oversubscribed",),
     "interface": ("interface", "link"),
     "groups": ("groups",),
+    "placement": ("placement",),
     "work": ("work", "late_by"),
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend on the library
@@ -33,6 +35,7 @@ NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "all
 LABELS = {field.key: field.label for field in FIELDS} | {
     "time_definition": "timing method",
     "groups": "groups",
+    "placement": "where vectors lie",
     "work": "work before a call",
     "late_by": "largest delay of an arrival pattern",
     "pretended": "pretended nodes",
@@ -130,6 +133,8 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
         "interface": Condition(plan.start.interface, plan.start.interface or "none"),
     }
+    if placement := plan.placement[0]:
+        conditions["placement"] = Condition(placement, placement_text(placement))
     if plan.arrival:
         conditions["late_by"] = Condition(plan.late_by, plan.late_by)
     if definition:
@@ -225,7 +230,9 @@ def _changed_conditions(
 
 def _noted_conditions(run: ComparedRun) -> dict[str, Condition]:
     conditions = _environment_conditions(run.attempts)
-    return {key: conditions[key] for key in NOTED if key in conditions}
+    where = run.plan.placement[0]
+    noted = {key: conditions[key] for key in NOTED if key in conditions}
+    return {**noted, "placement": Condition(where, placement_text(where))}
 
 
 def _variable_conditions(run: ComparedRun) -> dict[str, Condition]:

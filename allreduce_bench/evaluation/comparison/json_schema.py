@@ -20,6 +20,7 @@ KEY_MEANINGS = {
     "MatchKey.count": "length of the vector; unit: elements",
     "MatchKey.cache": "state of the cache: warm or cold",
     "MatchKey.groups": "together, alone; empty: no groups",
+    "MatchKey.placement": "where vectors lie: numpy, or bytes between them; empty: what its run judges",
     "MatchKey.arrival": "pattern by which ranks enter late; empty: nobody is delayed",
 }
 
@@ -46,7 +47,7 @@ CELL = fields(
         "name": text("the cell in words, such as ring 64 KiB, 4 ranks"),
         "verdict": text("what is decided of the cell", *KINDS),
         "reason": or_null(text("why it failed or is undecided")),
-        "baseline_s": or_null(number("geometric mean over launches, of runs where there are several; unit: s", 0)),
+        "baseline_s": or_null(number("median over launches; of several runs the geometric mean of theirs; unit: s", 0)),
         "new_s": or_null(number("the same of the new side; unit: s", 0)),
         "baseline_launches": whole("launches of the baseline"),
         "new_launches": whole("launches of the new side"),

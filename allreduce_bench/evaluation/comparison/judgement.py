@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from ...runs.rows import RunError
-from ...stats import geometric_mean
 from ...units import in_ranks
 from ..cell_times import MIN_LAUNCHES
 from ..grade import NOT_RELIABLE
@@ -13,7 +12,7 @@ from .compared_cell import VERDICTS, ComparedCell
 from .conditions import accepted_differences, changes, library_starts
 from .decision import MOST, Decision, decide, more_units, need, place
 from .matching import MatchedCell, UnjudgedCell, match_cells
-from .ratio import Estimate, Side, difference, estimates
+from .ratio import Estimate, difference, estimates, shown_time_s
 from .reading import ComparedRun
 
 UNDECIDED = ("warn", "pass", "fail")  # how the gate treats undecided cells
@@ -156,7 +155,7 @@ def _without_verdict(cell: MatchedCell, despite: Collection[str]) -> ComparedCel
     before, after = cell.medians_s
     launches = sum(map(len, before)), sum(map(len, after))
     undecided = ComparedCell(
-        cell.key, cell.name, "undecided", baseline_s=_centre_s(before), new_s=_centre_s(after), launches=launches
+        cell.key, cell.name, "undecided", baseline_s=shown_time_s(before), new_s=shown_time_s(after), launches=launches
     )
     if len(cell.definitions) > 1 and "time" not in despite:
         definitions = ", ".join(cell.definitions)
@@ -180,11 +179,6 @@ def _with_verdict(cell: ComparedCell, estimated: Estimate, decision: Decision, t
     by_itself = "" if alone == "undecided" else f"{alone} on its own, not significant among all cells; "
     reason = f"{by_itself}{_format_more(more, estimated.own.unit)} per side needed"
     return judged._replace(reason=reason, more=more)
-
-
-def _centre_s(side: Side) -> float:
-    """The geometric mean over runs of the geometric means of their launches."""
-    return geometric_mean([geometric_mean(run) for run in side])
 
 
 def _format_more(count: int | None, unit: str) -> str:

@@ -15,6 +15,11 @@ its launch adds; all independent, the last two normal. Calls within a launch are
 The cells of a comparison borrow from each other how much units spread (`..spread`): a cell's squared standard error per
 unit is drawn towards those of the others, and counts with more degrees of freedom.
 
+What is printed are the times of the sides' own tables, medians over launches, and their ratio. Medians say less of
+few launches than means (5 of them need 7 for the same), so verdicts rest on the means of logarithms, which estimate the
+same ratio where launches stray as supposed; the interval is that of the means, widened to hold the printed ratio where
+it does not, and no verdict contradicts it.
+
 Launches are not paired by their number: the i-th launches of two runs have nothing in common, and pairing would halve
 the degrees of freedom. Only launches that took turns in time could gain by it, and such runs can be given as many runs
 a side.
@@ -22,9 +27,10 @@ a side.
 
 from collections.abc import Sequence
 from math import exp, log, sqrt
-from statistics import fmean, variance
+from statistics import fmean, median, variance
 from typing import NamedTuple
 
+from ...stats import geometric_mean
 from ..spread import Prior, prior_of, shrunk, t_quantile
 
 Side = Sequence[Sequence[float]]  # its runs, each the medians of its launches in seconds
@@ -35,7 +41,8 @@ MISSED = 0.1  # share of intervals that miss their ratio, half of it on either s
 class Difference(NamedTuple):
     """The difference of the new side from the baseline for one cell alone, in natural logarithms."""
 
-    value: float  # new - baseline
+    value: float  # new - baseline, of means
+    shown: float  # new - baseline, of the times that tables show
     variance: float  # of one unit: times 1/n + 1/m units the squared standard error
     degrees: float  # of freedom of that variance
     least_variance: float  # of one unit, by the step of the clock
@@ -52,8 +59,8 @@ class Difference(NamedTuple):
 class Estimate(NamedTuple):
     """How the new side's times compare with the baseline's, ratios are new / baseline."""
 
-    ratio: float
-    low: float  # of the interval that misses the ratio in MISSED of all cells
+    ratio: float  # of the times that tables show
+    low: float  # of the interval that misses the true ratio in MISSED of all cells
     high: float
     own: Difference
     variance: float  # of one unit, moderated by what the other cells say
@@ -88,7 +95,13 @@ def difference(baseline: Side, new: Side, tick_s: float = 0.0) -> Difference:
     unbiased = 1 - 3 / (4 * (sum(units) - 2) - 1)  # Hedges, J. Educ. Stat. 6, 1981: d of small samples is too large
     hedges_g = value / sqrt(pooled) * unbiased if pooled and sum(units) > 3 else None
     per_unit, degrees = _per_unit(variances, units), _degrees_of_freedom(variances, units)
-    return Difference(value, per_unit, degrees, _per_unit(least, units), unit, units, variances, hedges_g)
+    shown = log(shown_time_s(new) / shown_time_s(baseline))
+    return Difference(value, shown, per_unit, degrees, _per_unit(least, units), unit, units, variances, hedges_g)
+
+
+def shown_time_s(side: Side) -> float:
+    """The time of a side: of a run the median over launches, as its table shows it; of runs their geometric mean."""
+    return geometric_mean([median(run) for run in side])
 
 
 def estimates(differences: Sequence[Difference]) -> list[Estimate]:
@@ -104,7 +117,8 @@ def _estimate(own: Difference, prior: Prior) -> Estimate:
     moderated, degrees = shrunk(own.variance, own.degrees, prior)
     moderated = max(moderated, own.least_variance)
     reach = float(t_quantile(1 - MISSED / 2, degrees)) * own.error(moderated)
-    return Estimate(exp(own.value), exp(own.value - reach), exp(own.value + reach), own, moderated, degrees)
+    low, high = min(own.value - reach, own.shown), max(own.value + reach, own.shown)
+    return Estimate(exp(own.shown), exp(low), exp(high), own, moderated, degrees)
 
 
 def _per_unit(variances: Sequence[float], units: tuple[int, int]) -> float:

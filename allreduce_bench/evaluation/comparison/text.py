@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from ...tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
-from ...units import three_digits
 from .compared_cell import ComparedCell
 from .decision import ERROR_SHARE
 from .judgement import Comparison
@@ -44,9 +43,16 @@ def method(comparison: Comparison) -> str:
     """The definitions of the numbers and verdicts, in one line."""
     threshold, own, together = (f"{share * 100:g} %" for share in (comparison.threshold, 1 - MISSED, 1 - ERROR_SHARE))
     return (
-        f"ratio: new / baseline, geometric means of launch medians; threshold {threshold}; "
-        f"interval: {own} for each cell; verdicts: {together} for all cells together (Holm)"
+        f"times: median over launches{_of_runs(comparison)}; ratio: new / baseline; threshold {threshold}; "
+        f"interval: {own} for each cell (Student's t on logarithms of launch medians); "
+        f"verdicts: {together} for all cells together (Holm)"
     )
+
+
+def _of_runs(comparison: Comparison) -> str:
+    """What is said of the times of a side of several runs; empty: neither side has them."""
+    several = max(len(comparison.baseline), len(comparison.new)) > 1
+    return ", geometric mean of the runs of a side" if several else ""
 
 
 def _lines_above(comparison: Comparison) -> list[str]:
@@ -63,9 +69,8 @@ def _describe_side(side: Sequence[ComparedRun]) -> str:
 
 
 def _cell_fields(cell: ComparedCell) -> list[str]:
-    times = ["-" if time_s is None else three_digits(time_s * 1e6) for time_s in (cell.baseline_s, cell.new_s)]
-    ratio = f"{cell.ratio:.3f}" if cell.ratio else "-"
-    return [cell.name, *times, ratio, cell.interval or "-", cell.verdict, cell.reason]
+    ratio = f"{cell.printed_ratio:.3f}" if cell.printed_ratio else "-"
+    return [cell.name, *cell.times, ratio, cell.interval or "-", cell.verdict, cell.reason]
 
 
 def _markdown_row(fields: Sequence[str]) -> str:

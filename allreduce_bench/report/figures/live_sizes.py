@@ -9,6 +9,7 @@ from ...evaluation.limits import LINKS
 from ...evaluation.summary_row import RealColumn
 from ...units import format_size, format_time, in_ranks, three_digits
 from ..live_chart import NO_SWITCHES, Axis, LiveChart, LiveLine, LivePanel, LiveSeries, Switch, cell_id
+from ..verdict_sentence import printed_factor
 from .looks import Style, of_one_cache, panel_title, styles
 
 SIZE = Axis("size of the vector", log=True)
@@ -128,7 +129,7 @@ def _series(label: str, name: str, line: pd.DataFrame, words: Callable[[dict], s
 
 
 def measured_words(row: dict) -> str:
-    """`12.3 us [12.0, 12.6], 5 launches of 15 calls`: a time, its 95 % interval, what it is made of."""
+    """`12.3 us [12.0, 12.6], 5 launches of 15 calls`: a time, its interval, what it is made of."""
     ends = f" [{three_digits(row['time_low_s'] * 1e6)}, {three_digits(row['time_high_s'] * 1e6)}]"
     has_interval = row["interval"] != "range" and pd.notna(row["time_low_s"])
     launches, calls = int(row["launches"]), row.get("repetitions")
@@ -147,7 +148,8 @@ def _rate_words(row: dict) -> str:
 
 
 def _speedup_words(row: dict) -> str:
-    return f"{three_digits(row['y'])} times as fast as native; {measured_words(row)}"
+    factor = printed_factor((row["y"] * row["time_s"], row["time_s"]))
+    return f"{three_digits(factor)} times as fast as native; {measured_words(row)}"
 
 
 def _thinned(curve: pd.DataFrame) -> pd.DataFrame:

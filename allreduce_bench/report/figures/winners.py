@@ -15,6 +15,7 @@ from ...models.curves import choices
 from ...runs.cell import competitor_name, native_beside, parts_of
 from ...units import format_size, three_digits
 from ..figure import MODELS, TIMES, Drawing, FigureData, ReportFigure
+from ..verdict_sentence import printed_factor
 from .looks import HATCHES, LEGEND_WIDTH, PANELS_WIDTH, of_one_cache, styles
 
 ROW_HEIGHT, MARGIN = 0.42, 1.0  # inches
@@ -72,12 +73,12 @@ def _caption_of_choices(chosen: pd.DataFrame) -> str:
 
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
     """The fastest algorithm at each rank count and size: columns ranks, nbytes, winner, lowest, standing, time_s, over,
-    speedup.
+    over_s, speedup.
 
     `rows` are those of one run from `frames.summary`. Only where two algorithms or more can be ranked; with a warm
     cache where that was measured. `lowest` has the lowest time, `time_s`; `standing` is whether it is shown to be the
-    fastest, and `winner` is empty where it is not. `speedup` is the time of `over` over the lowest: of native, or of
-    the second where native is the lowest or was not ranked.
+    fastest, and `winner` is empty where it is not. `over` is native, or the second where native is the lowest or was
+    not ranked, `over_s` its time, and `speedup` that over the lowest.
     """
     ranked = rows[rows["standing"].notna() & (rows["ranks"] > 1)]
     lines = []
@@ -89,10 +90,11 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
         lowest, beside, standing = _name_of(first), native_beside(first["executor"]), first["standing"]
         native = group.loc[names == beside, "time_s"]
         alone = native.empty or lowest == beside
-        over, time_s = (_name_of(second), second["time_s"]) if alone else (beside, native.iloc[0])
+        over, over_s = (_name_of(second), second["time_s"]) if alone else (beside, native.iloc[0])
         winner = lowest if standing == FASTEST else ""
-        lines.append((ranks, nbytes, winner, lowest, standing, first["time_s"], over, time_s / first["time_s"]))
-    columns = ["ranks", "nbytes", "winner", "lowest", "standing", "time_s", "over", "speedup"]
+        time_s = first["time_s"]
+        lines.append((ranks, nbytes, winner, lowest, standing, time_s, over, over_s, over_s / time_s))
+    columns = ["ranks", "nbytes", "winner", "lowest", "standing", "time_s", "over", "over_s", "speedup"]
     return pd.DataFrame(lines, columns=columns)
 
 
@@ -104,7 +106,8 @@ def winner_map(rows: pd.DataFrame, won: pd.DataFrame) -> Figure | None:
     """The map of `winners`; `rows` are those it was made of, whose algorithms decide the colours."""
     look = Look("measured: fastest algorithm and its speed-up", "winner", "text")
     is_won = won["winner"] != ""
-    text = won["speedup"].map(_number).where(is_won, won["standing"].map(UNTOLD))
+    factors = [printed_factor(times_s) for times_s in zip(won["over_s"], won["time_s"])]
+    text = pd.Series(map(_number, factors), won.index, dtype=str).where(is_won, won["standing"].map(UNTOLD))
     return _maps(rows, won.assign(text=text), [look])
 
 
@@ -114,7 +117,9 @@ def choice_map(rows: pd.DataFrame, chosen: pd.DataFrame) -> Figure | None:
         Look("measured: fastest", "winner", "mark"),
         Look("models: choice and its regret", "chosen", "text"),
     ]
-    winner, mark = chosen["fastest"].mask(chosen["tied"], ""), chosen["tied"].map({True: "?", False: ""})
+    winner = chosen["fastest"].mask(chosen["tied"], "")
+    standing_of = winners(rows).set_index(["ranks", "nbytes"])["standing"].to_dict()
+    mark = [UNTOLD.get(standing_of.get(cell, ""), "") for cell in zip(chosen["ranks"], chosen["nbytes"])]
     text = chosen["regret"].map(_number).where(chosen["fastest"] != chosen["chosen"], "")
     return _maps(rows, chosen.assign(winner=winner, mark=mark, text=text), looks)
 

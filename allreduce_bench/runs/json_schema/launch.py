@@ -72,6 +72,14 @@ TIMER = fields(
     },
     meaning="the clock of Python, time.perf_counter",
 )
+COPYING = fields(
+    {},
+    {
+        "libc": or_null(text("version of the C library, such as glibc 2.36")),
+        "fsrm": or_null(flag("whether the processor says that its rep movsb is fast for short lengths")),
+    },
+    meaning="what decides how memory is copied",
+)
 MACHINE = fields(
     {},
     {
@@ -86,6 +94,7 @@ MACHINE = fields(
         "memory_nbytes": or_null(whole("memory; unit: bytes")),
         "free_memory_nbytes": or_null(whole("memory that new buffers can take; unit: bytes")),
         "huge_pages": or_null(HUGE_PAGES),
+        "copying": COPYING,
         "timer": TIMER,
         "port_rates_bytes_per_s": by_name(number(), "rate of each InfiniBand port, such as mlx5_0:1; unit: bytes/s"),
         "interfaces": items(INTERFACE, "network interfaces that have an address or a device"),

@@ -20,6 +20,6 @@ def test_numbers_else_and_nothing_where_there_is_no_interval():
     usual = cell_of((1e-6, 1.01e-6, 0.99e-6), (2e-6, 2.02e-6, 1.98e-6))
     low, high = map(float, usual.interval.split(" to "))
     assert low < usual.ratio == pytest.approx(2) and high > 2
-    assert usual.outcome == f"2.000 times the baseline [{usual.interval}], 1.00 us -> 2.00 us"
+    assert usual.outcome == f"2.000 times the baseline [{usual.interval}], 1.000 -> 2.000 us"
     none = cell_of((1e-6,), (1e-6, 2e-6))
     assert none.interval == "" and none.outcome.endswith("1 and 2 launches; a verdict needs 3 per side")

@@ -88,7 +88,7 @@ def test_as_many_further_launches_as_are_named_decide_mostly(spread, launches, c
 
 def test_what_is_beyond_the_threshold_by_hand():
     found = alone([[1.0, 1.1, 0.9, 1.05]], [[1.3, 1.4, 1.2, 1.35]])
-    error, distance = sqrt(found.own.variance / 2), log(found.ratio)
+    error, distance = sqrt(found.own.variance / 2), found.own.value
     tails = [t.sf((distance - sign * log(1.05)) / error, found.degrees) for sign in (1, -1)]
     assert beyond_p(found, 0.05) == pytest.approx(sum(tails))
 

@@ -102,3 +102,24 @@ def test_a_cell_that_has_a_reason_not_to_be_compared_is_undecided_with_it():
     comparison = gated(torn, CLEAR, undecided="warn")
     assert comparison.cells[0][2:4] == ("undecided", "its times are not ranked: two states in new")
     assert comparison.sentence == "2 cells: 0 slower, 0 faster, 1 same, 1 undecided"
+
+
+def test_times_are_those_of_the_tables_whose_ratio_is_printed_in_an_interval_that_holds_it():
+    """One launch of five was disturbed: the mean of all is a time that no launch took."""
+    calm, disturbed = (501e-6, 499e-6, 502e-6, 500e-6, 503e-6), (501e-6, 499e-6, 9e-3, 500e-6, 502e-6)
+    (cell,) = judged([row(calm, time_s=501e-6)], [row(disturbed, time_s=501e-6)]).cells
+    assert (cell.baseline_s, cell.new_s, cell.ratio) == pytest.approx((501e-6, 501e-6, 1))
+    assert cell.times == ("501.0", "501.0") and cell.verdict == "undecided"
+    assert cell.estimate.low <= 1 <= cell.estimate.high
+
+
+def test_whoever_divides_the_printed_times_gets_the_printed_ratio():
+    (cell,) = judged([row((1.00049e-6,) * 3)], [row((1.09851e-6,) * 3)]).cells
+    assert cell.times == ("1.000", "1.099") and cell.printed_ratio == pytest.approx(1.099)
+    assert cell.outcome.startswith("1.099 times the baseline [1.098 to 1.099], 1.000 -> 1.099 us")
+
+
+def test_times_of_several_runs_are_the_geometric_mean_of_theirs():
+    runs = [compared_run(f"base{time_s}", row([time_s * 1e-6] * 3)) for time_s in (1, 4)]
+    (cell,) = compare(runs, [compared_run("new", row(SLOWER))], 0.05).cells
+    assert cell.baseline_s == pytest.approx(2e-6) and cell.ratio == pytest.approx(1)

@@ -17,7 +17,7 @@ def test_the_table_has_a_line_a_cell_and_ends_with_the_sentence(comparison):
     lines = table(comparison).splitlines()
     assert lines[:3] == ["baseline: base", "new: new", method(comparison)]
     (cell,) = [line for line in lines if line.startswith("my|ring")]
-    assert cell.split()[5:8] == ["1.00", "2.00", "2.000"] and cell.endswith("slower")
+    assert cell.split()[5:8] == ["1.000", "2.000", "2.000"] and cell.endswith("slower")
     assert lines[-2:] == ["only in the baseline: ring 64 B, 2 ranks (new: not planned)", comparison.sentence]
 
 
@@ -25,7 +25,7 @@ def test_markdown_escapes_names(comparison):
     lines = markdown(comparison).splitlines()
     assert lines[0] == f"**{comparison.sentence}**" and lines[2] == "Fails: slower: my\\|ring 8 B, 2 ranks"
     assert lines[5].startswith("| :-- | --: |")
-    assert lines[6].startswith("| my\\|ring 8 B, 2 ranks | 1.00 | 2.00 |")
+    assert lines[6].startswith("| my\\|ring 8 B, 2 ranks | 1.000 | 2.000 |")
 
 
 def test_what_the_gate_did_not_see_stands_in_the_last_line_and_below_the_sentence():
