@@ -5,7 +5,7 @@ SOURCES = setup.cfg pyproject.toml
 STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/evaluation/comparison .venv/bin/python
 INTERPRETERS = .venv/bin/python .venv-mpich/bin/python
 INTEL = .venv-impi/bin/python
-STUDIES = auto_choice error_rates two_states operating_curve health_power mutations damaged_runs damaged_inputs regressions \
+STUDIES = auto_choice error_rates stopping two_states operating_curve health_power mutations damaged_runs damaged_inputs regressions \
     big_run pages gloo_steps
 
 .PHONY: demo test test-full slurm-test lint studies ratios regressions big notebooks clean
@@ -37,7 +37,7 @@ lint: .venv/test.stamp
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours
 studies: .venv/test.stamp .venv-mpich/test.stamp
 	@for study in $(STUDIES) "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
-	    "costs $(INTERPRETERS)" "call_cost" "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
+	    "costs $(INTERPRETERS)" "call_cost" "in_place $(INTERPRETERS)" "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
 	    "placement $(INTERPRETERS)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
