@@ -42,7 +42,7 @@ def test_a_time_that_is_missing_has_no_ratio():
 
 def test_large_factors_are_told_only_of_good_times():
     made = [native_row(name, 1024, time_s, state="done") for name, time_s in (("native", 1.0), (REDUCE_BCAST, 0.05))]
-    assert " x2" in guideline_rows(made, [])[1][2] and ">" not in guideline_rows(made, [])[1][2]
+    assert 15 < float(guideline_rows(made, [])[1][2].split(" x")[1]) < 25
     assert guideline_rows([{**row, "grade": "provisional"} for row in made], [])[1][2].endswith(" x>10")
 
 
