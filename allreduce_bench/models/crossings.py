@@ -133,7 +133,7 @@ def at_powers_of_two(group: CompetingModels, nbytes: int, fewest: int, most: int
         winner = _winner(group, ranks, nbytes)
         between = [number for number in (ranks - group.step, ranks + group.step) if fewest <= number <= most]
         others = [_winner(group, number, nbytes) for number in between]
-        if ranks % group.step or not others or winner is None or winner in others:
+        if ranks % group.step or not any(others) or winner is None or winner in others:
             continue
         if stretches and stretches[-1].fastest == winner and stretches[-1].final == ranks // 2:
             stretches[-1] = stretches[-1]._replace(final=ranks)

@@ -283,8 +283,7 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
     prediction = replace(model, parts=tuple(parts)).predict(ranks, part_terms)
-    if _is_measured(model, ranks, nbytes):  # together with all else, what is not identified was measured there
-        prediction = prediction._replace(least_s=max(prediction.least_s, prediction.low_s or 0.0))
+    prediction = prediction._replace(least_s=_least_s(series, model, prediction, ranks, nbytes, layout))
     waits_s = _port_waits_s(model, part_terms, ranks, nodes or ranks, nbytes, layout.nic_bytes_per_s)
     prediction = prediction.changed(lambda time_s: time_s + waits_s)
     segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s else ""
@@ -307,10 +306,20 @@ def _port_waits_s(
     return waits_s if waits_s > EQUAL * port_s else 0.0
 
 
-def _is_measured(model: Model, ranks: int, nbytes: int) -> bool:
-    """Whether numbers of ranks and sizes both above and below these were measured, or these."""
-    spans = ((ranks, model.ranks), (nbytes, model.nbytes))
-    return all(measured and min(measured) <= asked <= max(measured) for asked, measured in spans)
+def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbytes: int, layout: Layout) -> float:
+    """What the time is at least, whatever the values of what is not identified.
+
+    What was measured says it there, together with all else: the lower end of the interval. With more ranks or bytes it
+    is no less, and with fewer bytes than the fewest not less by more than their share.
+    """
+    is_far_below = not model.ranks or not model.nbytes or ranks < min(model.ranks)
+    if not prediction.unidentified or is_far_below:
+        return prediction.least_s
+    nearest = min(ranks, max(model.ranks)), min(max(nbytes, min(model.nbytes)), max(model.nbytes))
+    if nearest == (ranks, nbytes):
+        return max(prediction.least_s, prediction.low_s or 0.0)
+    measured = _predicted(series, model, *nearest, layout).prediction
+    return max(prediction.least_s, measured.least_s * min(1, nbytes / nearest[1])) if measured else prediction.least_s
 
 
 def _ranks_per_node(model: Model, layout: Layout) -> int | None:

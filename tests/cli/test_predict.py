@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -229,3 +230,46 @@ def test_what_fit_said_of_its_models_stands_below_their_predictions(tmp_path):
         assert printed(*words, *more).splitlines()[-3:] == [f"fit: {note}" for note in said]
     assert json.loads(printed(*words, "--format", "json"))["fit"] == said
     assert printed(*words, "-a", "ring").splitlines()[-2:] == [f"fit: ring: {crowded}", f"fit: {said[-1]}"]
+
+
+def test_the_ranks_of_a_node_share_its_port_unless_another_rate_is_given():
+    words = ("-n", "512", "--ranks-per-node", "4", "--sizes", "540459K", "--alpha", "5us", "--bandwidth", "25Gbit")
+    within = ("--alpha-within", "1us", "--bandwidth-within", "200GB/s")
+    least_us = 2 * 127 / 128 * 540459 * 1024 / 3.125e9 * 1e6
+    text = printed(*words, *within)
+    assert "the 4 ranks of a node share its port of 25 Gbit/s" in text and "limited by a bound or port" in text
+    rows = json.loads(printed(*words, *within, "--format", "json"))["rows"]
+    assert min(row["time_s"] for row in rows) * 1e6 >= least_us
+    assert all(row["bandwidth_bound_s"] * 1e6 == pytest.approx(least_us) for row in rows)
+    assert {row["algorithm"]: row["limit"] for row in rows}["hierarchical_ring"] == "port"
+    wider = json.loads(printed(*words, *within, "--nic-bandwidth", "100Gbit", "--format", "json"))["rows"]
+    assert min(row["time_s"] for row in wider) * 1e6 < least_us / 3
+
+
+@pytest.mark.parametrize("rate", ["-25Gbit", "0Gbit", "25", "much"])
+def test_a_port_needs_a_rate(rate):
+    assert f"'{rate}' is not a rate" in refused("-n", "8", *PRICES, f"--nic-bandwidth={rate}")
+
+
+def test_what_is_not_identified_is_marked_and_never_the_fastest(tmp_path):
+    unknown = model("native", 0.0, 0.0, executor="native", nbytes=(8, 1 << 20))
+    found = (
+        Parameter("call_s", "", 0.0, 9.233e-3, 9e-3, 9.4e-3, True),
+        Parameter("alpha_s", "", 0.0, 0.0, None, 1e-4, False),
+        Parameter("beta_s_per_byte", "", 0.0, 0.0, None, 1e-8, False),
+    )
+    flat = replace(unknown, parts=(ModelPart("rabenseifner", Form(call=True), found),), grade="not reliable")
+    path = tmp_path / "machine.json"
+    write_machine(Machine((flat, model("ring", 5e-6, 4e-9))), path)
+    text = printed(str(path), "-n", "4", "--sizes", "8,16M")
+    assert "grade of the fitted times: not reliable\n" in text and "~ native: beta not identified" in text
+    small, large = (next(line for line in text.splitlines() if line.startswith(size)) for size in ("   8 B", "16 MiB"))
+    assert small.split()[2:6] == ["9233", "~", "30.1", "*"]
+    assert large.split()[2] == "-" and "*" not in large and "native: beta not identified, and its model" in text
+    rows = json.loads(printed(str(path), "-n", "4", "--sizes", "8,16M", "--format", "json"))["rows"]
+    assert [row["fastest"] for row in rows] == [False, True, False, False]
+    assert [row["grade"] for row in rows] == ["not reliable", "unknown"] * 2
+    assert rows[2]["time_s"] is None and rows[2]["limit"] == "bandwidth"
+    only = printed(str(path), "-n", "4", "--sizes", "8,64", "-a", "native,ring", "--map")
+    assert "ring" in only and "no algorithm overtakes another in this range" in only
+    assert "do not tell the fastest algorithm" in printed(str(path), "-n", "4", "--sizes", "16M,64M")

@@ -228,3 +228,24 @@ def test_what_is_no_machine_file_or_log_gets_one_line(tmp_path):
     (tmp_path / "x.txt").write_text("no log\n")
     assert "not JSON" in refused("resnet50", "--compute", "1ms", "-m", tmp_path / "x.txt")
     assert "unknown log format" in refused("resnet50", "--compute", "1ms", "--log", tmp_path / "x.txt")
+
+
+def test_no_all_reduce_is_shorter_than_the_port_of_a_node_needs():
+    """VGG-16 on 128 nodes of 4 ranks at 25 Gbit/s: 351 ms for its 553 MB, however fast the links within nodes."""
+    words = ["vgg16", "-n", "512", "--ranks-per-node", "4", "--compute", "100ms", "--alpha", "5us", "--bandwidth"]
+    words += ["25Gbit", "--alpha-within", "1us", "--bandwidth-within", "200GB/s", "--format", "json"]
+    least_s = 2 * 127 / 128 * 4 * 138_357_544 / 3.125e9
+    found = json.loads(printed(*words))
+    assert "the 4 ranks of a node share its port of 25 Gbit/s" in found["source"]
+    assert found["steps"][0]["communication_s"] >= least_s
+    wider = json.loads(printed(*words, "--nic-bandwidth", "100Gbit"))
+    assert least_s / 4 <= wider["steps"][0]["communication_s"] < least_s / 3
+
+
+def test_groups_of_a_node_share_its_port():
+    """Eight data-parallel groups with a rank on each node all-reduce at once: each has an eighth of the port."""
+    words = ["gpt2", "-n", "32", "--groups", "div:8", "--ranks-per-node", "8", "--compute", "100ms", "--alpha", "1ns"]
+    words += ["--bandwidth", "100Gbit", "-a", "ring", "--format", "json"]
+    shared, own = (json.loads(printed(*words, "--nic-bandwidth", rate)) for rate in ("100Gbit", "800Gbit"))
+    times_s = [one["steps"][0]["communication_s"] for one in (shared, own)]
+    assert times_s[0] == pytest.approx(8 * times_s[1], rel=0.01)
