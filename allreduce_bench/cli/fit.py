@@ -104,7 +104,9 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
             raise OneLineError(f"{path}: the number of ranks is not in the log; import it first: 'import -n N'")
     for warning in caught:
         talk(f"warning: {warning.message}")
-    return pd.concat([*([with_grades(points_of_runs(runs, floors=True), runs)] if runs else []), *frames], ignore_index=True)
+    if runs:
+        frames.insert(0, with_grades(points_of_runs(runs, floors=True), runs))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:

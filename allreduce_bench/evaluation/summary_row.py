@@ -149,6 +149,8 @@ class SummaryRow(SummaryFacts, total=False):
     placement: str  # empty: unknown
     state: str
     reason: str | None
+    close_moves: int | None
+    unknown_moves: int | None
     run_whole: str | None
     time_definition: str
     launches: int

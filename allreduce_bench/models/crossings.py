@@ -122,9 +122,7 @@ def over_ranks(
         powers = [power for power in _powers(change.low + 1, until or most) if power % step == 0]
         aside = any(winner(power) != change.after for power in powers)
         far = _is_speculative(group, change.after, change.before, change.low, nbytes)
-        crossings.append(
-            Crossing(change.after, change.before, "ranks", change.low, nbytes, nbytes, far, until, aside)
-        )
+        crossings.append(Crossing(change.after, change.before, "ranks", change.low, nbytes, nbytes, far, until, aside))
     return crossings
 
 

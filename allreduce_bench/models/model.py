@@ -1,6 +1,6 @@
 """A fitted model: its parameters, how far it was off where it was not fitted, and what it predicts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import exp, inf, log2
 from operator import itemgetter
@@ -55,7 +55,12 @@ class Prediction(NamedTuple):
     high_s: float | None
     speculative: bool  # beyond FAR times the measured numbers of ranks
     unidentified: str = ""  # alpha, beta, alpha and beta: this time depends on what the measured times do not tell
-    least_s: float = 0.0  # with everything at 0 that is not identified
+    least_s: float = 0.0  # what it is at least, whatever the values of what is not identified
+
+    def changed(self, change: Callable[[float], float]) -> "Prediction":
+        """The same with all its times changed."""
+        low_s, high_s = (None if end is None else change(end) for end in (self.low_s, self.high_s))
+        return self._replace(time_s=change(self.time_s), low_s=low_s, high_s=high_s, least_s=change(self.least_s))
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,14 @@ def seconds(part: ModelPart, terms: Sequence[Terms], ranks: Sequence[int]) -> np
     return _columns(part, terms, ranks) @ _values(part)
 
 
+def bytes_between_s(part: ModelPart, terms: Terms, ranks: int) -> float:
+    """Seconds of the bytes of messages between nodes, without those of the messages themselves."""
+    across = terms._replace(messages=tuple(one for one in terms.messages if one.between), reduced_nbytes=0.0)
+    row = _columns(part, [across], [ranks])[0]
+    is_beta = np.array([parameter.name == "beta_s_per_byte" for parameter in part.parameters], dtype=bool)
+    return float((row * is_beta) @ _values(part))
+
+
 def _columns(part: ModelPart, terms: Sequence[Terms], ranks: Sequence[int]) -> np.ndarray:
     """float64 [point, parameter]: what stands before each parameter, contention included."""
     return crowded(part.form, matrix(part.form, terms), np.log(np.asarray(ranks, dtype=float)), part.contention)
@@ -140,8 +153,8 @@ def _unidentified(part: ModelPart, row: np.ndarray, room_s: float) -> str:
         over = [(number, one) for number, one in priced if one.link in ("", link)]
         per_byte = [(number, one) for number, one in over if one.name == "beta_s_per_byte"]
         per_message = [(number, one) for number, one in over if one.name in ("alpha_s", "call_s")]
-        most = max(per_byte, key=itemgetter(0), default=None)
-        names["beta"] |= bool(most) and not most[1].identified and _unknown_s(per_byte) > room_s
+        most = [one for _, one in sorted(per_byte, key=itemgetter(0))[-1:]]
+        names["beta"] |= any(not one.identified for one in most) and _unknown_s(per_byte) > room_s
         told = any(one.identified for _, one in per_message)
         names["alpha"] |= bool(per_message) and not told and _unknown_s(per_message) > room_s
     return " and ".join(sorted(name for name, counts in names.items() if counts))

@@ -55,7 +55,7 @@ def points(folders: Sequence[RunFolder], floors: bool = False) -> pd.DataFrame:
 def points_of_summary(rows: Iterable[SummaryRow], attempts: Iterable[dict], run: str) -> pd.DataFrame:
     """The same of one run whose cells were read already: `rows` as `summarise` gives them, `attempts` of its folder.
 
-    `calls` is missing.
+    `calls` is missing, and each point has the `grade` of its row.
     """
     is_oversubscribed = {fact["launch"]: fact["oversubscribed"] for fact in attempts}
     timed = [row for row in competing(rows) if row["time_s"] is not None and row["groups"] == NO_GROUPS]

@@ -26,7 +26,7 @@ def port_share(algorithm: Algorithm, ranks: int, nodes: int) -> float:
     per_node = ceil(ranks / nodes)
     topology = Topology.filled(ranks, per_node)
     ranks_of = topology.nodes
-    parts = lcm(ranks, 1 << ranks.bit_length() - 1, per_node)
+    parts = lcm(ranks, 1 << ranks.bit_length() - 1, per_node, len(ranks_of[-1]) * len(ranks_of))  # all blocks are equal
     steps_of_node = per_node * max(_steps(algorithm, rank, ranks, topology, parts) for rank in {0, ranks - 1})
     if steps_of_node > ONE_NODE:
         return least

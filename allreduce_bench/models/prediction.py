@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from math import ceil, sqrt
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from ..units import unknown_word
 from .bounds import Bounds, bounds
 from .grades import UNKNOWN, worst
 from .machine import Machine, MachineError
-from .model import Model, ModelPart, Prediction, seconds
+from .model import Model, ModelPart, Prediction, bytes_between_s, seconds
 from .native.known import known_as
 from .port import port_share
 from .terms import Terms, terms
@@ -43,9 +43,9 @@ AS_MEASURED = Layout()
 class Predicted(NamedTuple):
     """One predicted time; `prediction` is None where there is none, and `cannot` says why.
 
-    `limit` is what the time was raised to, since the model alone is below: `latency` and `bandwidth`, the bounds of all
-    models together; `port`, the bytes of this algorithm through the port of a node. With `prediction` None the model is
-    below a bound, and nothing tells how far above it the time is.
+    `limit` is what makes the time longer than the model alone has it: `latency` and `bandwidth`, the bounds of all
+    models together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which
+    its ranks wait. With `prediction` None the model is below a bound, and nothing tells how far above it the time is.
     """
 
     series: str
@@ -95,7 +95,7 @@ class CompetingModels:
         if key not in self._kept:
             model = self.models[series]
             alone = _predicted(series, model, ranks, nbytes, self.layout)
-            self._kept[key] = _not_below(alone, self._bounds(ranks, alone.nodes, nbytes), self._port_s(model, alone))
+            self._kept[key] = _not_below(alone, self._bounds(ranks, alone.nodes, nbytes))
         return self._kept[key]
 
     def bounds(self, ranks: int, nbytes: int) -> Bounds:
@@ -103,22 +103,32 @@ class CompetingModels:
         per_node = _ranks_per_node(next(iter(self.models.values())), self.layout)
         return self._bounds(ranks, ceil(ranks / per_node) if per_node else None, nbytes)
 
+    @cached_property
+    def _bounding(self) -> list[Model]:
+        """The models with the prices that bound: those that are identified.
+
+        A model that says less, where it was measured, than these allow shows that its own prices are lower: then they
+        count, identified or not.
+        """
+        models = list(self.models.values())
+        return [_with_all_prices(model) if self._is_below_at_its_ends(model, models) else model for model in models]
+
+    def _is_below_at_its_ends(self, model: Model, models: list[Model]) -> bool:
+        """Whether, at its fewest or most ranks and its smallest or largest size, `model` is below the bounds."""
+        ends = [(ranks, nbytes) for ranks in _ends(model.ranks) for nbytes in _ends(model.nbytes)]
+        alone = [_predicted("", model, ranks, nbytes, self.layout) for ranks, nbytes in ends]
+        return any(
+            one.prediction.time_s < max(bounds(models, one.ranks, one.nodes, one.nbytes)) * (1 - EQUAL)
+            for one in alone
+            if one.prediction
+        )
+
     def _bounds(self, ranks: int, nodes: int | None, nbytes: int) -> Bounds:
         key = ranks, nodes
         if key not in self._bounds_of_a_byte:
-            self._bounds_of_a_byte[key] = bounds(self.models.values(), ranks, nodes, 1, self.layout.nic_bytes_per_s)
+            self._bounds_of_a_byte[key] = bounds(self._bounding, ranks, nodes, 1, self.layout.nic_bytes_per_s)
         latency_s, byte_s = self._bounds_of_a_byte[key]
         return Bounds(latency_s, byte_s * nbytes)
-
-    def _port_s(self, model: Model, predicted: Predicted) -> float:
-        """What the port of the busiest node needs for the bytes of this schedule; 0 where no port is counted.
-
-        Of a library's own algorithm nobody knows the bytes: for it the bound of all algorithms holds.
-        """
-        nodes, rate = predicted.nodes or predicted.ranks, self.layout.nic_bytes_per_s
-        if not rate or nodes == 1 or predicted.prediction is None or model.parts[0].priced_as != model.algorithm:
-            return 0.0
-        return port_share(builtin()[model.algorithm], predicted.ranks, nodes) * predicted.nbytes / rate
 
     def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
         """The least time of all series; None: none of them has one. Of equals, such as a ring and one on nodes of one
@@ -133,8 +143,8 @@ class CompetingModels:
     def winner(self, ranks: int, nbytes: int) -> Predicted | None:
         """The fastest series; None: the models do not tell.
 
-        They do not where the least time lies at a bound of all, or depends on an alpha or beta that is not identified,
-        or where another series, with what is not identified at 0, may take less.
+        They do not where the least time lies at a bound of all, where it depends on an alpha or beta that is not
+        identified, or where another series may take less for such a one.
         """
         fastest = self.fastest(ranks, nbytes)
         if fastest is None or fastest.prediction is None:
@@ -175,12 +185,13 @@ def predict(
     algorithms: Iterable[str] = (),
     itemsize: int | None = None,
     segment: int | str | None = None,
+    nic_bytes_per_s: float | None = None,
 ) -> list[Predicted]:
     """The times of all models of `machine`, or those of `algorithms`, at every of `ranks` and `sizes` (bytes).
 
     Raises what `competing_models` and `CompetingModels.at` do.
     """
-    competitors = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize))
+    competitors = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize, nic_bytes_per_s))
     return [
         group.at(series, number, nbytes)
         for group in competitors
@@ -197,22 +208,31 @@ def _may_take_less(rival: Predicted, time_s: float) -> bool:
     return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
 
 
-def _not_below(predicted: Predicted, least: Bounds, port_s: float) -> Predicted:
+def _ends(numbers: Sequence[int]) -> set[int]:
+    return {min(numbers), max(numbers)} if numbers else set()
+
+
+def _with_all_prices(model: Model) -> Model:
+    """`model` as if all its prices above 0 were identified."""
+    parts = [
+        part._replace(parameters=tuple(one._replace(identified=one.value > 0) for one in part.parameters))
+        for part in model.parts
+    ]
+    return replace(model, parts=tuple(parts))
+
+
+def _not_below(predicted: Predicted, least: Bounds) -> Predicted:
     """`predicted` at the bounds where its model is below them: raised, or without a time where it is not identified."""
     modelled, lowest_s = predicted.prediction, max(least)
     if modelled is None:
         return predicted
-    limit = ""
+    limit = predicted.limit
     if modelled.time_s < lowest_s * (1 - EQUAL):
         limit = LIMITS[least.index(lowest_s)]
         if modelled.unidentified:
             reason = f"{modelled.unidentified} not identified, and its model below the bound"
             return predicted._replace(prediction=None, cannot=f"{predicted.series}: {reason}", limit=limit)
-    if port_s > max(lowest_s, modelled.time_s) * (1 + EQUAL):
-        limit, lowest_s = PORT, port_s
-    time_s, low_s, high_s = (None if end is None else max(end, lowest_s) for end in modelled[:3])
-    raised = modelled._replace(time_s=time_s, low_s=low_s, high_s=high_s, least_s=max(modelled.least_s, lowest_s))
-    return predicted._replace(prediction=raised, limit=limit)
+    return predicted._replace(prediction=modelled.changed(lambda time_s: max(time_s, lowest_s)), limit=limit)
 
 
 def _time_s(predicted: Predicted) -> float:
@@ -263,7 +283,34 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
     prediction = replace(model, parts=tuple(parts)).predict(ranks, part_terms)
-    return Predicted(series, ranks, nodes, nbytes, segment * itemsize if segment else None, prediction)
+    if _is_measured(model, ranks, nbytes):  # together with all else, what is not identified was measured there
+        prediction = prediction._replace(least_s=max(prediction.least_s, prediction.low_s or 0.0))
+    waits_s = _port_waits_s(model, part_terms, ranks, nodes or ranks, nbytes, layout.nic_bytes_per_s)
+    prediction = prediction.changed(lambda time_s: time_s + waits_s)
+    segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s else ""
+    return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit)
+
+
+def _port_waits_s(
+    model: Model, part_terms: Sequence[Terms], ranks: int, nodes: int, nbytes: int, rate: float | None
+) -> float:
+    """By how much longer the ports need for all bytes of the busiest node than the critical path for its own.
+
+    Of a library's own algorithm nobody knows the bytes: for it the bound of all algorithms holds. `rate`: of a port, in
+    bytes per second; None: no port is counted.
+    """
+    (first, *others), (own_terms, *_) = model.parts, part_terms
+    if not rate or nodes == 1 or others or first.priced_as != model.algorithm:
+        return 0.0
+    port_s = port_share(builtin()[model.algorithm], ranks, nodes) * nbytes / rate
+    waits_s = port_s - bytes_between_s(first, own_terms, ranks)
+    return waits_s if waits_s > EQUAL * port_s else 0.0
+
+
+def _is_measured(model: Model, ranks: int, nbytes: int) -> bool:
+    """Whether numbers of ranks and sizes both above and below these were measured, or these."""
+    spans = ((ranks, model.ranks), (nbytes, model.nbytes))
+    return all(measured and min(measured) <= asked <= max(measured) for asked, measured in spans)
 
 
 def _ranks_per_node(model: Model, layout: Layout) -> int | None:

@@ -1,8 +1,9 @@
 """Points of many series -> a model of each, or a sentence that says what is lacking.
 
 A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation, segment,
-window and placement. Executors, caches and types are never pooled, nor are runs. A pipelined executor may cut the steps of every
-size in another way; that does not divide a series, since the prices are those of the steps before they are cut.
+window and placement. Executors, caches and types are never pooled, nor are runs. A pipelined executor may cut the steps
+of every size in another way; that does not divide a series, since the prices are those of the steps before they are
+cut.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -96,7 +97,7 @@ def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
     own = points["algorithm"].isin([name for name, algorithm in builtin().items() if algorithm.segmented])
     for name in ("window", "placement", "grade"):
         if name not in points:  # of a frame that somebody made
-            points = points.assign(**{name: pd.array([pd.NA] * len(points), dtype=TYPES[name])})
+            points = points.assign(**{name: pd.Series(pd.NA, index=points.index, dtype=TYPES[name])})
     return points.assign(segment=points["segment"].mask(points["executor"].isin(PIPELINED) & ~own))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from ..evaluation.competitors import competing, mockups
+from ..evaluation.grade import GOOD, MOST_FACTOR
 from ..evaluation.summary_row import SummaryRow
 from ..models.native.comparison import NativeComparison, slower_lines
 from ..models.native.guidelines import GUIDELINES, guidelines_sentence
@@ -75,7 +76,9 @@ def _time_words(native: SummaryRow | None, row: SummaryRow | None, slower: set[t
     if row is None or row["time_s"] is None or native is None or native["time_s"] is None:
         return _time_text(row)
     mark = MARK if (row["ranks"], row["cache"], row["nbytes"], row["algorithm"]) in slower else ""
-    return f"{_time_text(row)} x{native['time_s'] / row['time_s']:.2f}{mark}"
+    factor = native["time_s"] / row["time_s"]
+    is_beyond_telling = factor > MOST_FACTOR and row.get("grade", GOOD) != GOOD
+    return f"{_time_text(row)} x{f'>{MOST_FACTOR}' if is_beyond_telling else f'{factor:.2f}'}{mark}"
 
 
 def _time_text(row: SummaryRow | None) -> str:

@@ -242,13 +242,17 @@ class Plan:
     def cells(self, launch: Launch) -> list[Cell]:
         """The cells in the order in which `launch` measures them: random, but the same for the same seed.
 
-        Among them the floors; the one of no call does not depend on the size: it has one, the smallest.
+        Mock-ups are measured as what competes without delays, since they are compared with that. Among them the floors;
+        the one of no call does not depend on the size: it has one, the smallest.
         """
         cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
         ways = [(name, executor) for name in self.algorithms for executor in self.executors_of(name)]
         cuts = {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == launch.ranks}
         for cache in self.caches:
             for name, executor in ways:
+                kinds, arrivals, placements = self.group_kinds, self.arrivals, self.placement
+                if executor == MOCKUP:
+                    kinds, arrivals, placements = kinds[:1], arrivals[:1], placements[:1]
                 window = self.window if executor in PIPELINED else None
                 segments = cuts if window else {}
                 if name in self.segmented:
@@ -258,9 +262,9 @@ class Plan:
                     segment = nbytes // self.itemsize if nbytes else None
                     cells += [
                         Cell(name, executor, count, segment, cache, kind, window, arrival, placement)
-                        for kind in self.group_kinds
-                        for arrival in self.arrivals
-                        for placement in self.placement
+                        for kind in kinds
+                        for arrival in arrivals
+                        for placement in placements
                     ]
             for name in FLOORS if self.floors else ():
                 floor_counts = counts if name != "null" else [min(counts)]

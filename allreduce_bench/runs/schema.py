@@ -72,6 +72,10 @@ _DEFINITION = Column("time_definition", "", "text", "barrier_max_local: after a 
 _LATE_BY = Column("late_by_s", "s", "real", "how late the pattern of --arrival lets the latest rank enter; empty: nobody is delayed")
 _DIGEST = Column("schedule_digest", "", "text", "fingerprint of the steps of all ranks; empty for native")
 _INTERNODE = Column("internode_nbytes", "bytes", "whole", "bytes that the schedule sends between nodes in one call; empty for native")
+_MOVES = (
+    Column("close_moves", "", "whole", "messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on some processors; of native the ranks whose output lies so behind their input"),
+    Column("unknown_moves", "", "whole", "messages of a call, over all ranks, whose places the MPI library chooses, since they have several ranges"),
+)
 _RUN_WHOLE = Column("run_whole", "", "text", "why a pipelined executor ran the steps without cutting them; empty: it cut them, or had not to")
 _SAME_BITS = Column("same_bits", "", "flag", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared")
 _BITS = (
@@ -138,8 +142,7 @@ CELLS = (
     _LATE_BY,
     Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and ready come before them; empty: not kept"),
     Column("offsets", "bytes", "text", "input/output/scratch of each rank modulo 4096, rank by rank; once where all ranks have the same"),
-    Column("close_moves", "", "whole", "messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on some processors; of native the ranks whose output lies so behind their input"),
-    Column("unknown_moves", "", "whole", "messages of a call, over all ranks, whose places the MPI library chooses, since they have several ranges"),
+    *_MOVES,
     _RUN_WHOLE,
     Column("proved", "", "flag", "1: the schedule was proved before it ran; 0: too many ranks; empty for native"),
     Column("steps", "", "whole", "largest number of steps of one rank"),
@@ -159,6 +162,7 @@ SUMMARY = (
     *(column for column in _CELL if column.name not in ("launch", "attempt")),
     Column("state", "", "text", "done; else the reason why no launch finished it: wrong, refused, hung, skipped, left out or missing"),
     Column("reason", "", "text", "why a cell was refused or skipped, or which rank blocked it"),
+    *_MOVES,
     _RUN_WHOLE,
     _DEFINITION,
     Column("launches", "", "whole", "launches that finished the cell"),

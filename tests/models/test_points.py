@@ -7,7 +7,9 @@ from made_runs import SIZES, TIMED, build_run
 from rechecked import recheck
 
 from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.grade import GRADES
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.models.grades import with_grades
 from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summary
 from allreduce_bench.runs.cell import MOCKUPS
 from allreduce_bench.runs.folder import RunFolder, key_of
@@ -55,10 +57,12 @@ def test_a_summary_gives_the_same_points(tmp_path):
     told = points_of_summary(summarise(folder), folder.attempts(), "a")
     order = ["cache", "algorithm", "ranks", "nbytes", "launch"]
     sorted_ones = [
-        frame.drop(columns="calls").sort_values(order, ignore_index=True) for frame in (points([folder]), told)
+        frame.drop(columns=["calls", "grade"]).sort_values(order, ignore_index=True)
+        for frame in (points([folder]), told)
     ]
     pd.testing.assert_frame_equal(*sorted_ones)
     assert set(told["oversubscribed"]) == {False, True} and told["calls"].isna().all()
+    assert set(told["grade"]) <= set(GRADES) and with_grades(points([folder]), [folder])["grade"].notna().all()
 
 
 def test_floors_are_points_where_they_are_asked_for(tmp_path):

@@ -40,6 +40,12 @@ def test_a_time_that_is_missing_has_no_ratio():
     assert guideline_rows(made[1:3], [])[1][1] == "-"
 
 
+def test_large_factors_are_told_only_of_good_times():
+    made = [native_row(name, 1024, time_s, state="done") for name, time_s in (("native", 1.0), (REDUCE_BCAST, 0.05))]
+    assert 15 < float(guideline_rows(made, [])[1][2].split(" x")[1]) < 25
+    assert guideline_rows([{**row, "grade": "provisional"} for row in made], [])[1][2].endswith(" x>10")
+
+
 def test_lines_are_of_one_table_and_say_what_is_violated_there():
     made = rows() + rows(ranks=8, doubt="two states")
     compared = comparisons(made)

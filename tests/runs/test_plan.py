@@ -161,3 +161,6 @@ def test_mock_ups_are_called_from_python_and_native_beside_them():
     assert plan.competitors == ["native compiled", "native", *MOCKUPS, "ring compiled"]
     assert Plan(**(CHOICES | {"executors": ("compiled",)})).executors_of("native") == ("compiled",)
     assert {cell.executor for cell in plan.cells(Launch(2, 1)) if cell.algorithm in MOCKUPS} == {"mockup"}
+    delayed = Plan(**(CHOICES | {"algorithms": names, "arrival": ("one-late",)}))
+    counts = Counter(cell.algorithm for cell in delayed.cells(Launch(2, 1)))
+    assert counts["native"] == counts["ring"] == 2 * counts[names[1]]
