@@ -47,8 +47,8 @@ def _noise(attempts: Sequence[dict]) -> Noise | None:
     known = [noise for fact in attempts if (noise := fact.get("noise"))]
     if not known:
         return None
-    middle = [median([noise[name] for noise in known]) for name in ("quantum_s", "lost")]
-    return Noise(*middle, max_s=max(noise["max_s"] for noise in known))
+    quantum_s, lost = (median([noise[name] for noise in known]) for name in ("quantum_s", "lost"))
+    return Noise(quantum_s, lost, max(noise["max_s"] for noise in known))
 
 
 def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[str]:

@@ -32,7 +32,8 @@ def next_set(waiting: Sequence[int], spent_s: Mapping[int, float], left_s: float
     `spent_s` holds the seconds that each size before took, all its algorithms together; `left_s` are left. Where no
     size is worth its time, the smallest comes alone.
     """
-    chosen, expected_s = [], 0.0
+    chosen: list[int] = []
+    expected_s = 0.0
     for size in waiting:
         size_s = _expected_s(size, spent_s)
         if not spent_s:

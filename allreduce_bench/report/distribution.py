@@ -45,9 +45,10 @@ def _first_call(row: SummaryRow) -> str:
 
 def _beyond_local(row: SummaryRow) -> str:
     """By how much the global run time is above `time_s`; of completions there is no such difference."""
-    if (global_s := row.get("global_s")) is None or row.get("arrival"):
+    global_s, time_s = row.get("global_s"), row["time_s"]
+    if global_s is None or time_s is None or row.get("arrival"):
         return ""
-    return three_digits((global_s - row["time_s"]) * 1e6)
+    return three_digits((global_s - time_s) * 1e6)
 
 
 def _interval(row: SummaryRow) -> str:

@@ -176,7 +176,7 @@ def _drift_text(clock: Mapping) -> str:
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
     """How the cells of a launch followed each other; launches of before, and cut ones, do not say their sets."""
     limited = [fact.get("size_sets") for fact in attempts if fact.get("in_haste")]
-    most = max((sets for sets in limited if sets), key=len, default=[])
+    most: list[list[int]] = max((sets for sets in limited if sets), key=len, default=[])
     if len(most) > 1:
         sizes = "; then ".join(", ".join(map(format_size, sizes)) for sizes in most)
         return f"set by set of sizes, as far as --within allowed: {sizes}; random within a set, seed {plan.seed}"
