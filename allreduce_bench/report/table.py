@@ -6,7 +6,7 @@ from operator import itemgetter
 from ..evaluation import agreement
 from ..evaluation.competitors import competing
 from ..evaluation.doubt import BELOW_FLOOR
-from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit
+from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
@@ -96,7 +96,8 @@ def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
         LOCAL: "(p-1)/p of the reference times of copy and reduction",
     }
     kinds = {row.get("limit_by") for row in rows}
-    return [f"limit: {'; or '.join(made_of[kind] for kind in LIMITS if kind in kinds)}"]
+    of_network = f" ({NETWORK_BOUND})" if kinds & {LINKS, LATENCY} else ""
+    return [f"limit: {'; or '.join(made_of[kind] for kind in LIMITS if kind in kinds)}{of_network}"]
 
 
 def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:
