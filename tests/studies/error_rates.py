@@ -7,7 +7,7 @@ a quarter of the cells by 10, 20 and 30 %, and the share called the same of thos
 how launches differ and how many there are. Exit status 1 where a promise is not kept: false alarms in at most 5 % of
 comparisons; with 5 launches a side that differ by 5 % or less, alike in all cells or nearly so, at most 30 % of
 equal cells undecided and 90 % found of those that are 30 % slower. Part 3: the share of intervals of factors, as
-verdicts print them, that hold the true factor, for launches that differ in several ways; at most OFF less than promised.
+verdicts print them, that hold the true factor, for launches that differ in several ways: at most OFF below the promise.
 """
 
 import argparse
