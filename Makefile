@@ -4,7 +4,8 @@ PYTHON ?= python3
 SOURCES = setup.cfg pyproject.toml
 STUDY = PYTHONPATH=tests/support:tests/ranks:tests:tests/schedule:tests/watching:tests/evaluation/comparison .venv/bin/python
 INTERPRETERS = .venv/bin/python .venv-mpich/bin/python
-STUDIES = auto_choice error_rates two_states operating_curve health_power mutations damaged_runs damaged_inputs regressions \
+INTEL = .venv-impi/bin/python
+STUDIES = auto_choice error_rates stopping two_states operating_curve health_power mutations damaged_runs damaged_inputs regressions \
     big_run pages gloo_steps
 
 .PHONY: demo test test-full slurm-test lint studies ratios regressions big notebooks clean
@@ -13,11 +14,13 @@ demo: .venv/demo.stamp
 	.venv/bin/allreduce-bench demo
 
 # Two workers: tests over MPI take turns, see tests/conftest.py
-test: .venv/test.stamp .venv-mpich/test.stamp .axe/stamp
-	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2
+test: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp .axe/stamp
+	ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python ALLREDUCE_BENCH_SAMPLED_PYTHON=$(CURDIR)/$(INTEL) \
+	    .venv/bin/python -m pytest -n 2
 
-test-full: .venv/test.stamp .venv-mpich/test.stamp .axe/stamp
-	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python .venv/bin/python -m pytest -n 2
+test-full: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp .axe/stamp
+	ALLREDUCE_BENCH_FULL=1 ALLREDUCE_BENCH_PYTHONS=$(CURDIR)/.venv-mpich/bin/python \
+	    ALLREDUCE_BENCH_SAMPLED_PYTHON=$(CURDIR)/$(INTEL) .venv/bin/python -m pytest -n 2
 
 # On a Slurm cluster of four virtual hosts that lives as long as the tests; skipped by name where none can be started
 slurm-test: .venv/test.stamp .venv-mpich/test.stamp
@@ -34,8 +37,8 @@ lint: .venv/test.stamp
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours
 studies: .venv/test.stamp .venv-mpich/test.stamp
 	@for study in $(STUDIES) "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
-	    "costs $(INTERPRETERS)" "call_cost" "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
-	    "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
+	    "costs $(INTERPRETERS)" "call_cost" "in_place $(INTERPRETERS)" "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
+	    "placement $(INTERPRETERS)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
 	done; [ -z "$$failed" ] || { echo "not as promised:$$failed"; exit 1; }
@@ -74,6 +77,12 @@ notebooks: .venv/test.stamp
 	.venv-mpich/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[mpich,bfloat16,compiled]'
 	touch $@
 
+# Intel MPI is there for x86-64 only; where it cannot be installed its tests are skipped by name
+.venv-impi/test.stamp: $(SOURCES)
+	$(PYTHON) -m venv .venv-impi
+	-.venv-impi/bin/pip install --quiet --config-settings editable_mode=compat --editable '.[impi,bfloat16,compiled]'
+	touch $@
+
 # axe-core finds in a browser what people cannot read or reach; without npm its tests are skipped by name
 .axe/stamp: Makefile
 	mkdir -p .axe
@@ -81,4 +90,4 @@ notebooks: .venv/test.stamp
 	touch $@
 
 clean:
-	rm -rf .venv .venv-mpich .axe
+	rm -rf .venv .venv-mpich .venv-impi .axe

@@ -26,6 +26,7 @@ __all__ = [
     "digest_of",
     "find",
     "find_planned",
+    "is_of_library",
 ]
 LONGEST_FILE = 16 * 2**20  # bytes: of a user's own algorithms
 RESERVED = ("null", "copy", "reduce")  # names of what is measured beside the all-reduces, and is none
@@ -46,7 +47,7 @@ def builtin() -> dict[str, Algorithm]:
     return {own.name: own for module in modules for own in _algorithms_of(module)}
 
 
-def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
+def find(words: list[str], also: Sequence[str] = ()) -> dict[str, Algorithm]:
     """Look up algorithms by name or by the path of a user's own file (a word that ends in `.py`).
 
     Raises AlgorithmError for an unknown name (the message says which of the known ones or `also` was meant, or lists
@@ -61,7 +62,7 @@ def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
                     raise AlgorithmError(
                         f"{word}: '{name}' is the name of a reference measurement; rename the algorithm"
                     )
-                if name in (*builtin(), *algorithms, "native"):
+                if name in (*builtin(), *algorithms) or is_of_library(name):
                     raise AlgorithmError(f"{word}: another algorithm is named '{name}'; rename it")
                 algorithms[name] = of_user
         elif of_package := _from_module_of_its_name(word) or builtin().get(word):
@@ -71,12 +72,12 @@ def find(words: list[str], also: str = "") -> dict[str, Algorithm]:
     return algorithms
 
 
-def _unknown(word: str, also: str) -> str:
+def _unknown(word: str, also: Sequence[str]) -> str:
     """What is said of the name of no algorithm."""
     from ..units import unknown_word  # late: only a mistake needs it
 
     own = ", or the path of your own .py file"
-    sentence = unknown_word("algorithm", word, [*builtin(), *filter(None, [also])], "'allreduce-bench list' shows all")
+    sentence = unknown_word("algorithm", word, [*builtin(), *also], "'allreduce-bench list' shows all")
     return sentence + own * ("; known: " in sentence)
 
 
@@ -90,7 +91,7 @@ def digest_of(path: str) -> str:
 
 
 def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[str]) -> dict[str, Algorithm]:
-    """The algorithms of a plan by name, native left out: the built-in ones of `names`, and those of users' `files`.
+    """The algorithms of a plan by name: the built-in ones of `names`, and those of users' `files`; not the library's.
 
     `digests` are the fingerprints of the files when the plan was made. Raises AlgorithmError for a file that is gone
     or has changed.
@@ -99,7 +100,12 @@ def find_planned(names: Iterable[str], files: Sequence[str], digests: Sequence[s
         if digest_of(path) != digest:
             raise AlgorithmError(f"{path}: has changed since the run began; begin a new run, or restore the file")
     of_users = find([*files])
-    return of_users | find([name for name in names if name not in of_users and name != "native"])
+    return of_users | find([name for name in names if name not in of_users and not is_of_library(name)])
+
+
+def is_of_library(name: str) -> bool:
+    """Whether it is the library's own all-reduce, or a mock-up of it: `native`, `native:reduce+bcast`."""
+    return name.split(":")[0] == "native"
 
 
 def _from_module_of_its_name(name: str) -> Algorithm | None:

@@ -89,6 +89,7 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
     """The points of runs and of logs, in the columns of POINTS."""
     from ..importers import LogWarning
     from ..importers import points as points_of_log
+    from ..models.grades import with_grades
     from ..models.points import points as points_of_runs
     from ..runs.folder import RunFolder
 
@@ -103,7 +104,9 @@ def _points(paths: tuple[Path, ...]) -> pd.DataFrame:
             raise OneLineError(f"{path}: the number of ranks is not in the log; import it first: 'import -n N'")
     for warning in caught:
         talk(f"warning: {warning.message}")
-    return pd.concat([*([points_of_runs(runs, floors=True)] if runs else []), *frames], ignore_index=True)
+    if runs:
+        frames.insert(0, with_grades(points_of_runs(runs, floors=True), runs))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _points_of(points: pd.DataFrame, names: tuple[str, ...] | None) -> pd.DataFrame:
@@ -153,12 +156,13 @@ def _reason_for_no_fit(unfit) -> str:
 
 def _write_machine_file(path: Path, points: pd.DataFrame, listing) -> list[str]:
     """Write the machine file; return the sentences about it."""
+    from ..models.grades import UNKNOWN, worst
     from ..models.machine import Machine, write_machine
 
     runs = []
     for run, rows in points.groupby("run", sort=False, dropna=False):
         counts = {name: sorted({int(value) for value in rows[name].dropna()}) for name in ("ranks", "nodes")}
-        runs.append({"run": str(run), **counts})
+        runs.append({"run": str(run), **counts, "grade": worst(rows["grade"].fillna(UNKNOWN))})
     notes = [f"not fitted: {one.competitor}: {one.reason}" for one in listing.unfit]
     notes += [f"no gamma: {reason}" for reason in listing.refused]
     for joint in listing.joint:

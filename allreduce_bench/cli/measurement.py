@@ -12,6 +12,13 @@ from .types import DTYPE, DURATION, EXECUTOR_NAMES, GROUPS, NAMES, OP, RANKS, SH
 
 SHOWN: dict[str, Any] = {"show_default": True}
 
+
+def _parse_placements(text: str) -> tuple[str, ...]:
+    from ..runs.placement import parse_placements  # late: a rank that was started by us is given a plan
+
+    return parse_placements(text)
+
+
 MEASURED = (
     click.option(
         "-n",
@@ -21,7 +28,11 @@ MEASURED = (
         help="Ranks to start, e.g. 4, 2,4,8 or 1-8 [default: the cores, at least 2].",
     ),
     click.option(
-        "-a", "--algorithms", type=NAMES, help="Names, native, or paths of your own files [default: native and all]."
+        "-a",
+        "--algorithms",
+        type=NAMES,
+        help="Names, native, or paths of your own files [default: native and all]; guidelines: native and what the "
+        "library's other operations make of an all-reduce, to hold it against them.",
     ),
     click.option("--sizes", type=SIZES, help="Sizes in bytes, e.g. 8,4K,16M; instead of -b, -e and -f."),
     click.option("-b", "--minbytes", type=SIZE, default="8", **SHOWN, help="Smallest size."),
@@ -155,6 +166,15 @@ DEFINED = (
         default=Plan.cache,
         **SHOWN,
         help="warm: the same buffers in every call; cold: other buffers in every call; both: each cell both ways.",
+    ),
+    click.option(
+        "--placement",
+        type=parsed("placements", _parse_placements),
+        default=",".join(Plan.placement),
+        metavar="page|numpy|DELTA,...",
+        **SHOWN,
+        help="Where vectors lie, one way or a list: page, at pages and staggered; numpy, where numpy puts them, as "
+        "most programs do; a number, so many bytes apart modulo 4096. The first is judged, the others beside it.",
     ),
     click.option(
         "--reference-times/--no-reference-times",

@@ -20,7 +20,7 @@ STARTED = (
         default=Start.launcher,
         metavar="NAME",
         **SHOWN,
-        help="auto, openmpi, mpich, srun, or a template such as 'flux run -n {ranks} -N {nodes}'.",
+        help="auto, openmpi, mpich, intel, srun, or a template such as 'flux run -n {ranks} -N {nodes}'.",
     ),
     click.option(
         "--launcher-args",

@@ -44,18 +44,35 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
 @click.option("--alpha-within", type=PRICE, help="Seconds per message within a node.")
 @click.option("--bandwidth-within", type=RATE, help="Rate within a node, e.g. 100GB/s.")
 @click.option("--beta-within", type=PRICE, help="Instead of --bandwidth-within.")
+@click.option(
+    "--nic-bandwidth", type=RATE, help="Rate of the port that the ranks of a node share [default: see docs/models.md]."
+)
 @click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), help="[default: table]")
 @click.option("--map", "as_map", is_flag=True, help="Only the fastest algorithms, ranks down and sizes across.")
 @no_limit
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this .txt, .csv or .json file.")
 @errors_in_one_line
 def predict(
-    machine, ranks, sizes, ranks_per_node, algorithms, segment, layout, as_map, no_limit, output, **prices
+    machine,
+    ranks,
+    sizes,
+    ranks_per_node,
+    algorithms,
+    segment,
+    nic_bandwidth,
+    layout,
+    as_map,
+    no_limit,
+    output,
+    **prices,
 ) -> None:
     """Predict the times of all-reduces from MACHINE, a file that 'fit' wrote, or from --alpha and --bandwidth.
 
     The lines below the times give the sizes and rank counts at which one algorithm overtakes another. Predictions
-    beyond twice the measured numbers of ranks are marked as speculative.
+    beyond twice the measured numbers of ranks are marked as speculative. No time is below a bound, and no algorithm is
+    named the fastest by a parameter that is not identified.
+
+    The ranks of a node share its port: with prices its rate is that of --bandwidth unless --nic-bandwidth says another.
     """
     from ..models.prediction import BEST, Layout, competing_models
     from ..report import forecast
@@ -66,7 +83,8 @@ def predict(
     layout = _format(layout, as_map, output)
     priced, source = machine_of_file(machine, prices) if machine else machine_of_prices(prices, ranks_per_node)
     segment = segment or (BEST if priced.bare else None)
-    competing = competing_models(priced, algorithms, Layout(ranks_per_node, segment))
+    nic = nic_bandwidth or shared_port(prices, ranks_per_node)
+    competing = competing_models(priced, algorithms, Layout(ranks_per_node, segment, nic_bytes_per_s=nic))
     refuse_many_times(ranks, len(sizes), sum(len(group.models) for group in competing), no_limit)
     requested = forecast.Forecast(priced, source, competing, ranks, sizes)
     target = UNBOUNDED if output else screen()
@@ -148,6 +166,15 @@ def machine_of_prices(prices: dict, ranks_per_node: int | None):
     gamma = prices["gamma"] or 0.0
     source += f"; reductions at {1 / gamma / 1e9:.3g} GB/s" if gamma else "; reductions without cost"
     return bare_machine(*between, gamma, within), source
+
+
+def shared_port(prices: dict, ranks_per_node: int | None) -> float | None:
+    """Bytes per second of the port of a node where nothing says another: that of the link between nodes.
+
+    None: with a machine file, whose times were measured with the ports that were there, and with one rank a node.
+    """
+    beta = _beta(prices, "")
+    return 1 / beta if beta and (ranks_per_node or 1) > 1 else None
 
 
 def _refuse_without_unit(prices: dict) -> None:

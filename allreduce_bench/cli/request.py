@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..algorithms import builtin, digest_of, find
 from ..launching.layout import ranks_of_job
 from ..machine.node import cores
+from ..runs.cell import GUIDELINES, MOCKUPS, NATIVE
 from ..runs.dtypes import DTYPES
 from ..runs.hosts import read_hostfile
 from ..runs.plan import Plan, PlanError
@@ -32,8 +33,17 @@ OPTION_OF = {  # where a field of the plan has another name
 }
 IN_PLAN = (
     *("dtype", "op", "launches", "iters", "precision", "warmups", "cell_time_s", "min_time_s", "seed"),
-    *("segment_nbytes", "pretend_ranks_per_node", "sync", "record", "back_to_back", "cache", "floors", "check"),
-    *("groups", "thread_level", "compute_s", "work", "inject_slowdown", "arrival", "late_by"),
+    *(
+        "segment_nbytes",
+        "pretend_ranks_per_node",
+        "sync",
+        "record",
+        "back_to_back",
+        "cache",
+        "floors",
+        "check",
+    ),
+    *("placement", "groups", "thread_level", "compute_s", "work", "inject_slowdown", "arrival", "late_by"),
 )
 IN_START = ("launcher", "launcher_args", "remote_shell", "ranks_per_node", "map_by", "bind_to", "interface")
 
@@ -133,14 +143,16 @@ def _arrival_digests(arrival: Sequence[str]) -> tuple[str, ...]:
 def algorithm_fields(names: tuple[str, ...] | None = None) -> dict[str, Any]:
     """The fields of a plan for `names`: of algorithms, native, paths of own files; None: native and all built-in.
 
-    Raises AlgorithmError.
+    Mock-ups bring native with them. Raises AlgorithmError.
     """
-    requested = names or ("native", *builtin())
-    algorithms = find([name for name in requested if name != "native"], also="native")
+    requested = names or (NATIVE, *builtin())
+    library = (NATIVE, *MOCKUPS)
+    algorithms = find([name for name in requested if name not in (*library, GUIDELINES)], [*library, GUIDELINES])
     files = [str(Path(name).resolve()) for name in requested if name.endswith(".py")]
-    native = ["native"] if "native" in requested else []
+    mockups = [name for name in MOCKUPS if name in requested or GUIDELINES in requested]
+    native = [NATIVE] if NATIVE in requested or mockups else []
     return {
-        "algorithms": tuple(native + list(algorithms)),
+        "algorithms": (*native, *mockups, *algorithms),
         "files": tuple(files),
         "file_digests": tuple(map(digest_of, files)),
         "segmented": tuple(name for name, algorithm in algorithms.items() if algorithm.segmented),

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from ..algorithms import builtin, find
+from ..algorithms import builtin, find, is_of_library
 from ..pages.names import STYLES
 from ..runs.atomic_write import is_stream, refuse_given, write_atomically, write_given
-from ..runs.cell import EXECUTORS
+from ..runs.cell import EXECUTORS, MOCKUPS
 from ..runs.schema import FLOORS
 from ..schedule.rendezvous import Refusal
 from .endings import ENDINGS, Asked
@@ -33,6 +33,8 @@ def list_() -> None:
             lines.append(f"    elsewhere: {algorithm.known_as}")
         echo_wrapped(lines)
     echo_wrapped(["native", "    The MPI library's own MPI_Allreduce, measured beside them"])
+    made = "    What the library's other operations make of it; -a guidelines measures native and all of them"
+    echo_wrapped([", ".join(MOCKUPS), made])
     floors = "    Reference times, measured with every run: an empty call, a local copy, a local reduction"
     echo_wrapped([", ".join(FLOORS), floors])
     echo_wrapped(
@@ -100,8 +102,9 @@ def explain(algorithms, ranks, compare, every, output, **others) -> None:
         raise OneLineError("--compare makes a page; add -o and a name that ends in .html")
     if output:
         refuse_given(output)
-    if "native" in algorithms:
-        raise OneLineError("native: the steps of a library are not known; 'report' says which algorithm it resembles")
+    if library := next(filter(is_of_library, algorithms), None):
+        words = "the steps of a library are not known; 'report' says which algorithm it resembles"
+        raise OneLineError(f"{library}: {words}")
     try:
         made = ENDINGS[ending](Asked(algorithms, size, **others))
     except Refusal as refusal:

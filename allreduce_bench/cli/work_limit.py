@@ -41,7 +41,7 @@ def refuse_above(
 def refuse_long_run(plan: Plan, no_limit: bool) -> None:
     """Raises OneLineError where the launches, cells or calls of a plan are very many."""
     launches = plan.launches * len(plan.ranks)
-    kinds = len(plan.caches) * len(plan.group_kinds) * len(plan.arrivals)
+    kinds = len(plan.caches) * len(plan.group_kinds) * len(plan.arrivals) * len(plan.placement)
     ways = sum(len(plan.executors_of(name)) for name in plan.algorithms)
     cells = launches * kinds * len(plan.sizes) * (ways + 2 * plan.floors)
     calls = cells * ((plan.iters or 0) + plan.warmups + plan.back_to_back)

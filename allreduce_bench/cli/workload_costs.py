@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..runs.dtypes import DTYPES
 from ..units import format_rate, format_size
-from .predict import machine_of_file, machine_of_prices
+from .predict import machine_of_file, machine_of_prices, shared_port
 from .types import OneLineError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class SourcedCosts(NamedTuple):
 
 def costs_of(options: dict[str, Any]) -> SourcedCosts:
     """The costs. Raises OneLineError for no source and for several, and what reading them raises."""
+    from ..report.forecast import port_in_words
     from ..workload.cost import modelled_costs
 
     prices = {name: options[name] for name in ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within")}
@@ -43,7 +44,12 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
         machine_of_file(options["machine"], every) if options["machine"] else machine_of_prices(every, per_node)
     )
     itemsize = DTYPES[options["dtype"]]
-    costs = modelled_costs(machine, options["algorithms"], per_node, itemsize)
+    groups = options.get("groups_of_node", 1)  # of which each has its part of the port
+    of_node = round(per_node * groups) if per_node else None
+    port = options["nic_bandwidth"] or shared_port(every, of_node)
+    if port:
+        source += f"; {port_in_words(port, of_node or 1)}"
+    costs = modelled_costs(machine, options["algorithms"], per_node, itemsize, port and port / groups)
     network = f"the models of {options['machine']}" if options["machine"] else format_rate(prices["bandwidth"])
     return SourcedCosts(costs, source, network)
 

@@ -45,9 +45,13 @@ def options_of_data(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _on_nodes(options: dict[str, Any], groups: Groups) -> dict[str, Any]:
-    """A log that does not state its number of ranks is refused, since there are two numbers."""
+    """A log that does not state its number of ranks is refused, since there are two numbers.
+
+    `groups_of_node`: how many groups all-reduce at the same time through the port of a node.
+    """
     per_node, first = options["ranks_per_node"], groups[0]
     if per_node is None:
         return {**options, "ranks": None}
     nodes = [rank // per_node for rank in first]
-    return {**options, "ranks": None, "ranks_per_node": max(map(nodes.count, nodes))}
+    own = max(map(nodes.count, nodes))
+    return {**options, "ranks": None, "ranks_per_node": own, "groups_of_node": per_node / own}

@@ -6,7 +6,7 @@ from typing import Any
 from .types import OneLineError
 
 MEASURED_ONLY = ("work", "overlap", "executor", "steps")
-COSTS = ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within", "machine", "logs")
+COSTS = ("alpha", "bandwidth", "gamma", "alpha_within", "bandwidth_within", "machine", "logs", "nic_bandwidth")
 OF_A_MODEL = (
     *("compute", "flop_rate", "backward", "ready_by", "batch", "accumulate", "scale", "sequence", "groups"),
     *("optimizer", "views", "blocking", "overlap"),
@@ -23,7 +23,9 @@ def refuse_unused(given: Collection[str], options: Mapping[str, Any], measure: b
     else:
         _refuse(given, MEASURED_ONLY, "has a meaning with --measure only; add --measure, or leave it out")
         if options["logs"]:
-            _refuse(given, ("ranks_per_node",), "the times of a log have their own placement; leave it out")
+            _refuse(
+                given, ("ranks_per_node", "nic_bandwidth"), "the times of a log have their own placement; leave it out"
+            )
     if options["blocking"]:
         _refuse(given, ("overlap",), "with --blocking nothing overlaps; leave one of them out")
     if options["calls"]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..runs.plan import Plan, PlanError
 from ..units import format_size, parse_duration, parse_rate, parse_size, three_digits
-from .competitors import competing
+from .competitors import competing, mockups
 from .doubt import STATES
 from .grade import NOT_RELIABLE
 from .limits import passes_link
@@ -99,12 +99,14 @@ def judge(limits: Iterable[AcceptanceLimit], plan: Plan, rows: Sequence[SummaryR
     A limit without a measured time fails.
     """
     counts = [ranks for ranks in plan.ranks if ranks > 1]
-    rows = [row for row in competing(rows) if row["cache"] == plan.caches[0]]
+    rows = [row for row in (*competing(rows), *mockups(rows)) if row["cache"] == plan.caches[0]]
     return [_judge(limit, ranks, rows) for limit in limits for ranks in counts]
 
 
 def _judge(limit: AcceptanceLimit, ranks: int, rows: Sequence[SummaryRow]) -> Judgement:
     cells = [row for row in rows if (row["ranks"], row["nbytes"]) == (ranks, limit.nbytes)]
+    if limit.algorithm is None:
+        cells = competing(cells)  # a mock-up is judged only where it is named
     cells = [row for row in cells if limit.algorithm in (None, row["algorithm"], competitor_of(row))]
     measured = [row for row in cells if row["time_s"] is not None]
     trusted = [row for row in measured if row.get("doubt") in (None, STATES)]  # two states: judged by the slow one

@@ -19,9 +19,10 @@ from .summary_row import SummaryRow
 
 MIN_LAUNCHES = 3  # for an interval over launches; with fewer, only the spread within launches is known
 AND = " + "  # between values that differ from launch to launch
-Other = Literal["osu_avg_s", "completion_s", "arrival_skew_s"]
+Other = Literal["osu_avg_s", "global_s", "completion_s", "arrival_skew_s"]
 OTHERS: dict[Other, Callable[[Sequence[float]], float]] = {  # raw columns, and how a launch combines its calls
     "osu_avg_s": fmean,  # as osu_allreduce prints it
+    "global_s": median,
     "completion_s": median,
     "arrival_skew_s": median,
 }

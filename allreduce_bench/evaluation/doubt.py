@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from .cell_times import split_values
-from .competitors import arrivals_of, by_size
+from .competitors import by_size, ways_of
 from .summary_row import SummaryRow, time_of
 
 INVALID = "invalid calls"  # a rank was late in many calls, or its clock was wrong: the rest may be too fast
@@ -24,7 +24,7 @@ def add_doubts(rows: Sequence[SummaryRow]) -> None:
     """Set `doubt` of every row: one of DOUBTS; None: no doubt, or no time."""
     for row in rows:
         row["doubt"] = None if row["time_s"] is None else doubt_of(row)
-    sizes = [rows_of_size for arrival in arrivals_of(rows) for rows_of_size in by_size(rows, arrival).values()]
+    sizes = [rows_of_size for way in ways_of(rows) for rows_of_size in by_size(rows, *way).values()]
     for rows_of_size in sizes:
         rankable = [row for row in rows_of_size if row["doubt"] is None]
         usual = _usual_definition(rankable)

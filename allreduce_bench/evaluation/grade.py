@@ -14,7 +14,7 @@ from ..runs.schema import common_start
 from ..stats import LEAST_FOR_INTERVAL, median
 from .agreement import broken_promise
 from .cell_times import MIN_LAUNCHES, split_values
-from .summary_row import Grade, Reason, SummaryRow
+from .summary_row import Grade, Noise, Reason, SummaryRow
 
 GOOD, PROVISIONAL, NOT_RELIABLE = "good", "provisional", "not reliable"
 GRADES = (GOOD, PROVISIONAL, NOT_RELIABLE)  # the better first
@@ -25,7 +25,7 @@ GRADES = (GOOD, PROVISIONAL, NOT_RELIABLE)  # the better first
 LOADED, OVERLOADED = DISTURBED, OVERRUN
 ENOUGH_LAUNCHES = 5  # `run` takes as many: with fewer the interval over launches is that of a few numbers
 ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
-# Upper over lower end of the 95 % interval of a cell's time, median over the cells: above it, times alone do not show
+# Upper over lower end of the interval of a cell's time, median over the cells: above it, times alone do not show
 # an advantage of 10 %. Never worse than provisional, since ratios of one launch hold where launches differ.
 WIDE = 1.2
 MOST_FACTOR = 10  # larger factors are printed only if the grade is good
@@ -39,7 +39,16 @@ def grade_of(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Grade:
     reasons = [Reason(code, *verdict) for code, criterion in CRITERIA.items() if (verdict := criterion(rows, attempts))]
     reasons.sort(key=lambda reason: -GRADES.index(reason.grade))  # stable: within a grade as in CRITERIA
     level = reasons[0].grade if reasons else GOOD
-    return Grade(level, tuple(reasons), tuple(_unknown(rows, attempts)))
+    return Grade(level, tuple(reasons), tuple(_unknown(rows, attempts)), _noise(attempts))
+
+
+def _noise(attempts: Sequence[dict]) -> Noise | None:
+    """That of all launches; launches of before, and imported ones, have none."""
+    known = [noise for fact in attempts if (noise := fact.get("noise"))]
+    if not known:
+        return None
+    middle = [median([noise[name] for noise in known]) for name in ("quantum_s", "lost")]
+    return Noise(*middle, max_s=max(noise["max_s"] for noise in known))
 
 
 def _unknown(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Iterator[str]:
@@ -210,6 +219,15 @@ def _throttled(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
     return (PROVISIONAL, nodes) if nodes else None
 
 
+def _size_sets(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
+    """Sets of sizes that were measured one after the other, the most of a launch; the grade may stay good.
+
+    The algorithms of a size take turns all the same: what falls upon a set falls upon all of them.
+    """
+    most = max((len(fact.get("size_sets") or ()) for fact in attempts), default=0)
+    return (GOOD, most) if most > 1 else None
+
+
 CRITERIA: dict[str, Criterion] = {  # the weightier first
     "wrong": _wrong,
     "unmeasured": _unmeasured,
@@ -226,4 +244,5 @@ CRITERIA: dict[str, Criterion] = {  # the weightier first
     "port_errors": _port_errors,
     "degraded": _degraded,
     "launches": _launches_to_spare,
+    "size_sets": _size_sets,
 }

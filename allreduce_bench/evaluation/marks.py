@@ -29,6 +29,7 @@ def outcome(marks: Sequence[Row]) -> SummaryRow:
     checks = [int(mark["checks"]) for mark in marks if mark["checks"]]
     row |= {"wire": _median_wire(marks), "wrong": sum(wrong) if wrong else None}
     row["checks"] = sum(checks) if checks else None
+    row |= _moves_columns(marks)
     row |= _checked_columns(marks)
     row |= _bit_columns(marks)
     if failed := _marks_in_state(marks, *FAILED):
@@ -71,6 +72,15 @@ def _described_columns(mark: Row) -> SummaryRow:
     if nbytes := _whole_or_none(mark["nbytes"]):  # an imported type may have a size that we do not know
         row["nbytes"] = nbytes
     return row
+
+
+def _moves_columns(marks: Sequence[Row]) -> SummaryRow:
+    """The most messages and copies of a launch whose places are slow on some processors, or unknown."""
+    close, unknown = (
+        max((int(mark[name]) for mark in marks if mark[name]), default=None)
+        for name in ("close_moves", "unknown_moves")
+    )
+    return {"close_moves": close, "unknown_moves": unknown}
 
 
 def _checked_columns(marks: Sequence[Row]) -> SummaryRow:

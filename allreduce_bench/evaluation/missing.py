@@ -100,7 +100,9 @@ def _describe_cells(plan: Plan, cells: set[Cell]) -> str:
     sizes_of: dict[tuple[str, str], list[int]] = {}
     for cell in planned:
         if cell in cells:
-            qualifier = "".join(f" {word}" for word in qualifiers(cell.cache, cell.groups, cell.arrival))
+            qualifier = "".join(
+                f" {word}" for word in qualifiers(cell.cache, cell.groups, cell.arrival, cell.placement)
+            )
             name = competitor_name(cell.algorithm, cell.executor)
             sizes_of.setdefault((name, qualifier), []).append(sizes.index(cell.count))
     order = (*plan.competitors, *FLOORS)

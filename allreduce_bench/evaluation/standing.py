@@ -21,7 +21,7 @@ pairs of the table, each p-value times half the number of algorithms, since whoe
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from .competitors import arrivals_of, tables
+from .competitors import tables, ways_of
 from .contest import Contest, Pair, contest_of, told_means, told_pairs
 from .summary_row import SummaryRow
 from .telling import NEGLIGIBLE, Difference, holm, launch_ratios
@@ -39,7 +39,7 @@ def add_standings(rows: Sequence[SummaryRow]) -> None:
     """Set `standing` of all rows, which have a `doubt` and a `grade`; None: not ranked, or no rival is."""
     for row in rows:
         row["standing"] = None
-    for sizes in (sizes for arrival in arrivals_of(rows) for sizes in tables(rows, arrival).values()):
+    for sizes in (sizes for way in ways_of(rows) for sizes in tables(rows, *way).values()):
         contests = {nbytes: contest for nbytes, of_size in sizes.items() if nbytes and (contest := contest_of(of_size))}
         _add_standings_of_table(contests)
 

@@ -13,7 +13,7 @@ from ..stats import median
 from ..units import algbw, busbw
 from . import cell_times, marks
 from .cell_times import CellCalls
-from .competitors import arrivals_of, by_size
+from .competitors import by_size, ways_of
 from .doubt import add_doubts
 from .grade import add_grades
 from .limits import add_limits
@@ -49,8 +49,8 @@ def summarise(folder: RunFolder) -> list[SummaryRow]:
     add_doubts(rows)
     add_grades(rows, attempts)
     add_standings(rows)
-    for arrival in arrivals_of(rows):
-        for rows_of_size in by_size(rows, arrival).values():
+    for way in ways_of(rows):
+        for rows_of_size in by_size(rows, *way).values():
             _add_speedups(rows_of_size)
     add_limits(plan, rows, attempts)
     return rows
@@ -96,6 +96,7 @@ def _in_order(plan: Plan, cells: Iterable[Cell]) -> list[Cell]:
             CACHES.index(cell.cache),
             plan.group_kinds.index(cell.groups),
             plan.arrivals.index(cell.arrival),
+            plan.placement.index(cell.placement),
         ),
     )
 
@@ -105,7 +106,7 @@ def _floors(plan: Plan, ranks: int, cell: Cell, timed: dict[tuple, dict[str, Cel
     smallest = min(plan.sizes) // plan.itemsize
 
     def time_s(name: str, count: int, of_launch: Callable[[Sequence[float]], float]) -> float | None:
-        floor = Cell(name, FLOOR, count, None, cell.cache, plan.group_kinds[0])
+        floor = plan.floor(name, count, cell.cache)
         return cell_times.floor_time_s(timed.get((ranks, floor.key), {}), of_launch)
 
     null, copy, reduce = FLOORS
@@ -125,6 +126,7 @@ def _cell_row(plan: Plan, ranks: int, cell: Cell, ended: list[Row], timed: dict[
         "cache": cell.cache,
         "groups": cell.groups,
         "arrival": cell.arrival,
+        "placement": cell.placement,
         "ranks": ranks,
         "dtype": plan.dtype or None,
         "op": plan.op or None,

@@ -29,6 +29,7 @@ RealColumn = Literal[  # the columns of numbers that are not whole, for those wh
     "osu_avg_s",
     "imb_t_max_s",
     "nccl_tests_s",
+    "global_s",
     "completion_s",
     "arrival_skew_s",
     "late_by_s",
@@ -71,12 +72,20 @@ class LaunchStates(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """One reason why times are not graded good."""
+    """One reason why times are not graded good, or are to be read with care."""
 
     code: str  # a name of `grade.CRITERIA`
     grade: str  # the best that it allows
     value: float  # a share, a factor or a number, as its criterion says
     limit: float | None = None  # what it is held against, where that is not a constant: the cores of a node
+
+
+class Noise(NamedTuple):
+    """What the machine took from a fixed quantum of work, see `measuring.surroundings.noise_of`."""
+
+    quantum_s: float  # without noise
+    lost: float  # share of its time that the rank lost that lost most, median over launches
+    max_s: float  # the longest quantum of all launches
 
 
 class Grade(NamedTuple):
@@ -85,6 +94,7 @@ class Grade(NamedTuple):
     level: str  # one of `grade.GRADES`
     reasons: tuple[Reason, ...]  # the weightiest first
     unknown: tuple[str, ...] = ()  # what the launches do not say: `load`, `ports`
+    noise: Noise | None = None  # stands beside the grade, and does not lower it; None: not measured
 
     @property
     def reasons_text(self) -> str:
@@ -136,8 +146,11 @@ class SummaryRow(SummaryFacts, total=False):
     cache: str
     groups: str
     arrival: str
+    placement: str  # empty: unknown
     state: str
     reason: str | None
+    close_moves: int | None
+    unknown_moves: int | None
     run_whole: str | None
     time_definition: str
     launches: int
@@ -168,6 +181,7 @@ class SummaryRow(SummaryFacts, total=False):
     osu_avg_s: float | None
     imb_t_max_s: float | None
     nccl_tests_s: float | None
+    global_s: float | None
     completion_s: float | None
     arrival_skew_s: float | None
     late_by_s: float | None

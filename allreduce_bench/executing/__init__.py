@@ -1,10 +1,12 @@
 """How steps become MPI calls: a schedule is bound to memory and a communicator once, and called many times.
 
 In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (what a
-rank does, in order, without MPI), this file (each operation a call from Python, and the library's own all-reduce);
-then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls); then, loaded only for compiled
-executors, `table` (a program as integers), `symbols` and `kernel` (what runs a table without the interpreter),
-`sixteen_bits` (its arithmetic), `compiled` (a table bound to its buffers).
+rank does, in order, without MPI), `memory` (where vectors lie), this file (each operation a call from Python, and the
+library's own all-reduce); then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls);
+`closeness` (which messages and copies join places that are slow); then, loaded only for compiled executors, `table` (a
+program as integers), `symbols` and `kernel` (what runs a table without the interpreter), `sixteen_bits` (its
+arithmetic), `compiled` (a table bound to its buffers). `mockups`: the
+library's other operations.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,6 +21,7 @@ from mpi4py import MPI
 from ..machine.mpi import library_name
 from ..schedule import Step, elements
 from ..watching.whereabouts import Partners, stepping
+from .memory import PAGES, Allocate, page_of
 from .program import Copy, Exchange, Operation, Program, Reduce, View, exchanges
 from .program import floor as floor_program
 
@@ -76,12 +79,21 @@ class Prepared(NamedTuple):
 
     `timed_calls` makes so many calls without the interpreter, each after a common start, and gives back float64 [3,
     call]: entry and exit, as perf_counter reads them, and whether it was on time. Without a start only the first entry
-    and the last exit are taken. None: the loop is Python's.
+    and the last exit are taken. None: the loop is Python's. `footprint`: what a call does to which memory; None: the
+    library knows.
     """
 
     run: Callable[[], object]
     close: Callable[[], None]
     timed_calls: Callable[[int, CommonStart | None], np.ndarray] | None = None
+    footprint: "Footprint | None" = None
+
+
+class Footprint(NamedTuple):
+    """A program and its buffers: INPUT, OUTPUT, SCRATCH."""
+
+    program: Program
+    buffers: tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Place(NamedTuple):
@@ -97,38 +109,52 @@ def native(sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) ->
 
     `op` is a name of OPERATIONS; `avg` is a sum and a division. Raises Unsupported.
     """
-    datatype = native_datatype(sendbuf.dtype.name)
-    if datatype is None:
-        raise Unsupported(f"mpi4py offers no {sendbuf.dtype.name} of {_library()}: native cannot be measured")
-    _refuse_above_limit(sendbuf.size)
+    datatype = library_datatype(sendbuf)
     send, recv = ([MPI.buffer(array), array.size, datatype] for array in (sendbuf, recvbuf))
     allreduce, averaging = partial(comm.Allreduce, send, recv, OPERATIONS[op]), division(recvbuf, comm, op)
-    run = _in_turn([allreduce, *averaging]) if averaging else allreduce  # at 4 bytes a loop around it would be seen
+    run = in_turn([allreduce, *averaging]) if averaging else allreduce  # at 4 bytes a loop around it would be seen
     return Prepared(run, lambda: None)
 
 
-def sendrecv(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
+def library_datatype(vector: np.ndarray) -> MPI.Datatype:
+    """The type with which the library itself reduces `vector`. Raises Unsupported: it has none, or it is too long."""
+    datatype = native_datatype(vector.dtype.name)
+    if datatype is None:
+        raise Unsupported(f"mpi4py offers no {vector.dtype.name} of {_library()}: native cannot be measured")
+    _refuse_above_limit(vector.size)
+    return datatype
+
+
+def sendrecv(
+    steps: Sequence[Step],
+    sendbuf: np.ndarray,
+    recvbuf: np.ndarray,
+    comm: MPI.Comm,
+    op: str,
+    scratch: Allocate = PAGES.scratch,
+) -> Prepared:
     """Run this rank's `steps` as exactly one blocking `MPI_Sendrecv` each.
 
-    `sendbuf` and `recvbuf` are 1-d arrays of one dtype of DATATYPES or CARRIERS, `op` is a name of OPERATIONS.
-    Raises Unsupported.
+    `sendbuf` and `recvbuf` are 1-d arrays of one dtype of DATATYPES or CARRIERS, `op` is a name of OPERATIONS;
+    `scratch` allocates what else it needs. Raises Unsupported.
     """
-    binding = Binding(exchanges(steps, sendbuf.size), sendbuf, recvbuf, comm, op)
+    program = exchanges(steps, sendbuf.size, page_of(sendbuf.dtype))
+    binding = Binding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
-    return Prepared(_in_turn(calls), binding.close)
+    return Prepared(in_turn(calls), binding.close, footprint=binding.footprint)
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
     """What is no all-reduce, bound as `sendrecv` binds it: see `program.floor`. Raises Unsupported."""
     binding = Binding(floor_program(name, sendbuf.size), sendbuf, recvbuf, MPI.COMM_SELF, op)
-    return Prepared(_in_turn(binding.calls()), lambda: None)
+    return Prepared(in_turn(binding.calls()), lambda: None)
 
 
 def _late(module: str, name: str) -> Callable[..., Prepared]:
     """A function of a module of this room that is loaded at its first use: few ranks run it."""
 
-    def bind(*bound) -> Prepared:
-        return getattr(import_module(f"{__name__}.{module}"), name)(*bound)
+    def bind(*bound, **scratch) -> Prepared:
+        return getattr(import_module(f"{__name__}.{module}"), name)(*bound, **scratch)
 
     return bind
 
@@ -142,7 +168,8 @@ EXECUTORS: dict[str, Callable[..., Prepared]] = {  # of the same steps
 NATIVES = {"native": native, "compiled": _late("compiled", "native")}  # executors of the library's own all-reduce
 
 
-def _in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
+def in_turn(calls: Sequence[Callable[[], object]]) -> Callable[[], None]:
+    """One call that makes all of them, in order; one that hangs is named by the monitor."""
     frozen = tuple(calls)
 
     @stepping("frozen", "call", _partners)
@@ -166,10 +193,11 @@ def division(recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> list[Callable[[], 
     return [partial(np.divide, recvbuf, comm.size, recvbuf)] if op == "avg" else []
 
 
-def _refuse_above_limit(count: int) -> None:
+def _refuse_above_limit(count: int, what: str = "a message of {} elements") -> None:
+    """Raises Unsupported where a count is beyond 32 bits, and the library's functions with larger ones are missing."""
     if count > LARGEST_COUNT and MPI.Get_version() < (4, 0):
-        mpi = f"{_library()} (MPI {MPI.VERSION})"
-        raise Unsupported(f"a message of {count} elements; {mpi} carries at most {LARGEST_COUNT}")
+        mpi = f"{_library()} (MPI {MPI.VERSION}.{MPI.SUBVERSION})"
+        raise Unsupported(f"{what.format(count)}; {mpi} counts to {LARGEST_COUNT}: use smaller --sizes, or an MPI 4")
 
 
 def _library() -> str:
@@ -179,10 +207,18 @@ def _library() -> str:
 class Binding:
     """Turns the operations of a program into bound calls."""
 
-    def __init__(self, program: Program, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str):
+    def __init__(
+        self,
+        program: Program,
+        sendbuf: np.ndarray,
+        recvbuf: np.ndarray,
+        comm: MPI.Comm,
+        op: str,
+        scratch: Allocate = PAGES.scratch,
+    ):
         carrier = CARRIERS.get(sendbuf.dtype.name)
-        self.program, self.comm = program, comm
-        self.buffers = sendbuf, recvbuf, np.empty(program.scratch, sendbuf.dtype)  # INPUT, OUTPUT, SCRATCH
+        self.footprint = Footprint(program, (sendbuf, recvbuf, scratch(program.scratch, sendbuf.dtype)))
+        self.comm = comm
         self.datatype = carrier or DATATYPES[sendbuf.dtype.name]
         self.op, self.ufunc = OPERATIONS[op], UFUNCS[op]
         self.numpy_from = 0 if carrier else inf if op in ("max", "min") else NUMPY_FROM  # elements
@@ -190,7 +226,7 @@ class Binding:
 
     def calls(self) -> list[Callable[[], object]]:
         """One call for each operation, in order."""
-        return [self.call_of(operation) for operation in self.program.operations]
+        return [self.call_of(operation) for operation in self.footprint.program.operations]
 
     def close(self) -> None:
         """Free what MPI holds for the calls."""
@@ -228,7 +264,7 @@ class Binding:
 
     def _array(self, view: View) -> np.ndarray:
         (span,) = view.ranges
-        return self.buffers[view.buffer][span.start : span.stop]
+        return self.footprint.buffers[view.buffer][span.start : span.stop]
 
     def message(self, view: View) -> list:
         """The elements of `view`, in the order of its ranges, as mpi4py takes them: buffer, count, type."""
@@ -236,6 +272,7 @@ class Binding:
         if len(view.ranges) == 1:
             array = self._array(view)
             return [MPI.buffer(array), array.size, self.datatype]
+        _refuse_above_limit(max(span.stop for span in view.ranges), "a message of ranges up to element {}")
         lengths, starts = ([len(span) for span in view.ranges], [span.start for span in view.ranges])
         self.indexed.append(self.datatype.Create_indexed(lengths, starts).Commit())
-        return [MPI.buffer(self.buffers[view.buffer]), 1, self.indexed[-1]]
+        return [MPI.buffer(self.footprint.buffers[view.buffer]), 1, self.indexed[-1]]

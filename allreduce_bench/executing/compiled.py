@@ -29,6 +29,7 @@ from . import (
     LARGEST_COUNT,
     OPERATIONS,
     CommonStart,
+    Footprint,
     Prepared,
     Unsupported,
     kernel,
@@ -37,6 +38,7 @@ from . import (
     symbols,
     table,
 )
+from .memory import PAGES, Allocate, page_of
 from .pipeline import pipelined
 from .program import Program, exchanges
 from .program import floor as floor_program
@@ -53,30 +55,53 @@ class _Call(NamedTuple):
     bound: kernel.Bound
     rows: np.ndarray  # int64 [row, column]
     counters: np.ndarray  # int64 [2]
+    buffers: tuple[np.ndarray, np.ndarray, np.ndarray]  # INPUT, OUTPUT, SCRATCH
     kept: tuple[np.ndarray, ...]
 
 
-def compiled(steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
+def compiled(
+    steps: Sequence[Step],
+    sendbuf: np.ndarray,
+    recvbuf: np.ndarray,
+    comm: MPI.Comm,
+    op: str,
+    scratch: Allocate = PAGES.scratch,
+) -> Prepared:
     """Run this rank's `steps` as one blocking `MPI_Sendrecv` each, from compiled code. The rest is as of `sendrecv`.
 
     Raises Unsupported.
     """
-    return prepare(exchanges(steps, sendbuf.size), sendbuf, recvbuf, comm, op)
+    return prepare(exchanges(steps, sendbuf.size, page_of(sendbuf.dtype)), sendbuf, recvbuf, comm, op, scratch)
 
 
 def compiled_pipelined(
-    steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, window: int
+    steps: Sequence[Step],
+    sendbuf: np.ndarray,
+    recvbuf: np.ndarray,
+    comm: MPI.Comm,
+    op: str,
+    window: int,
+    scratch: Allocate = PAGES.scratch,
 ) -> Prepared:
     """Run this rank's `steps`, cut already, with up to `window` messages posted ahead, from compiled code.
 
     The rest is as of `pipelined`. Raises Unsupported.
     """
-    return prepare(pipelined(steps, sendbuf.size, window), sendbuf, recvbuf, comm, op)
+    program = pipelined(steps, sendbuf.size, window, page_of(sendbuf.dtype))
+    return prepare(program, sendbuf, recvbuf, comm, op, scratch)
 
 
-def prepare(program: Program, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str) -> Prepared:
-    """Bind any program of this rank. Raises Unsupported."""
-    return _prepared(_bind(table.table_of(program), sendbuf, recvbuf, comm, op))
+def prepare(
+    program: Program,
+    sendbuf: np.ndarray,
+    recvbuf: np.ndarray,
+    comm: MPI.Comm,
+    op: str,
+    scratch: Allocate = PAGES.scratch,
+) -> Prepared:
+    """Bind any program of this rank; `scratch` allocates what it needs beside its vectors. Raises Unsupported."""
+    call = _bind(table.table_of(program, page_of(sendbuf.dtype)), sendbuf, recvbuf, comm, op, scratch=scratch)
+    return _prepared(call)._replace(footprint=Footprint(program, call.buffers))
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:
@@ -146,12 +171,20 @@ def _own_folder(folder: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"{CACHE}-"))
 
 
-def _bind(made: table.Table, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, datatype=None) -> _Call:
+def _bind(
+    made: table.Table,
+    sendbuf: np.ndarray,
+    recvbuf: np.ndarray,
+    comm: MPI.Comm,
+    op: str,
+    datatype=None,
+    scratch: Allocate = PAGES.scratch,
+) -> _Call:
     """`datatype`: what carries the elements; None: that of `sendrecv`."""
     _refuse_above_limit(made.rows)
     made = table.with_division(made, sendbuf.size) if op == "avg" else made
     dtype, name = sendbuf.dtype, sendbuf.dtype.name
-    buffers = sendbuf, recvbuf, np.empty(made.scratch, dtype)
+    buffers = sendbuf, recvbuf, scratch(made.scratch, dtype)
     requests = np.full(made.requests, symbols.handle_of(MPI.REQUEST_NULL), symbols.HANDLE)
     status, timespec = np.zeros(MPI._sizeof(MPI.Status), np.uint8), np.zeros(2, np.int64)
     rows, counters, addresses = made.with_nobody(MPI.PROC_NULL), np.array([0, kernel.OUTSIDE]), _addresses(*buffers)
@@ -161,7 +194,7 @@ def _bind(made: table.Table, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI
     reduction = divisor, kernel.BY_LIBRARY if by_library else HOW[op], name == "float16"
     places = _addresses(rows, addresses, counters, requests, status, timespec).tolist()
     bound = kernel.Bound._make([*places, *map(_handle, handles), len(rows), dtype.itemsize, *reduction])
-    return _Call(bound, rows, counters, (*buffers, addresses, requests, status, timespec))
+    return _Call(bound, rows, counters, buffers, (addresses, requests, status, timespec))
 
 
 def _handle(of: Any) -> np.integer:
@@ -197,5 +230,8 @@ def _loop(call: _Call, start: kernel.Start, stamps: np.ndarray) -> np.ndarray:
 
 
 def _refuse_above_limit(rows: np.ndarray) -> None:
-    if rows.size and rows[:, [kernel.LENGTH, kernel.INTO_LENGTH]].max() > LARGEST_COUNT:
-        raise Unsupported(f"a message of more than {LARGEST_COUNT} elements, which compiled code cannot send")
+    longest = rows[:, [kernel.LENGTH, kernel.INTO_LENGTH]].max(initial=0)
+    if longest > LARGEST_COUNT:
+        raise Unsupported(
+            f"a message of {longest} elements; compiled code counts to {LARGEST_COUNT}: use --executor sendrecv"
+        )

@@ -7,15 +7,16 @@ differences, within a rank or between two.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-PAGE = 4096  # bytes
-STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch
+from ..machine import PAGE_NBYTES
+from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT
+
 CLOSE = range(1, 32)  # differences in bytes, modulo a page, that are slow on some processors
 
-Allocate = Callable[[int, object], np.ndarray]  # elements, dtype -> an array, not initialised
+Allocate = Callable[[int, Any], np.ndarray]  # elements, dtype -> an array, not initialised
 
 
 class Memory(NamedTuple):
@@ -31,15 +32,24 @@ def at_offset(offset: int) -> Allocate:
 
     def allocate(count: int, dtype) -> np.ndarray:
         itemsize = np.dtype(dtype).itemsize
-        block = np.empty(count * itemsize + 2 * PAGE, np.uint8)  # large ones with huge pages, as numpy's own have
-        first = (offset - block.ctypes.data) % PAGE
+        block = np.empty(
+            count * itemsize + 2 * PAGE_NBYTES, np.uint8
+        )  # large ones with huge pages, as numpy's own have
+        first = (offset - block.ctypes.data) % PAGE_NBYTES
         return block[first : first + count * itemsize].view(dtype)
 
     return allocate
 
 
 PAGES = Memory(at_offset(0), at_offset(STAGGER), at_offset(2 * STAGGER))
-NUMPY = Memory(np.empty, np.empty, np.empty)
+BY_NUMPY = Memory(np.empty, np.empty, np.empty)
+
+
+def memory_of(placement: str) -> Memory:
+    """How buffers of a placement, as `--placement` names it, are allocated; of runs that knew of none by numpy."""
+    if placement == PAGE:
+        return PAGES
+    return BY_NUMPY if placement in (NUMPY, UNKNOWN_PLACEMENT) else shifted(int(placement))
 
 
 def shifted(delta: int) -> Memory:
@@ -47,6 +57,18 @@ def shifted(delta: int) -> Memory:
     return Memory(at_offset(0), at_offset(delta), at_offset(2 * delta))
 
 
+def filled(allocate: Allocate, count: int, dtype, value: object) -> np.ndarray:
+    """A vector that holds `value` everywhere, so that all of its memory is there."""
+    vector = allocate(count, dtype)
+    vector[:] = value
+    return vector
+
+
 def offset_of(array: np.ndarray) -> int:
     """Bytes from the beginning of its page to that of `array`."""
-    return array.ctypes.data % PAGE
+    return array.ctypes.data % PAGE_NBYTES
+
+
+def page_of(dtype: np.dtype) -> int:
+    """How many elements of `dtype` a page has."""
+    return PAGE_NBYTES // dtype.itemsize

@@ -17,7 +17,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..schedule import Step, elements
-from .program import OUTPUT, SCRATCH, LocalPart, Operation, Output, PostReceive, PostSend, Program, Wait, local_part
+from .program import (
+    OUTPUT,
+    SCRATCH,
+    LocalPart,
+    Operation,
+    Output,
+    PostReceive,
+    PostSend,
+    Program,
+    Wait,
+    landing,
+    local_part,
+)
 
 NONE = -1  # no step
 
@@ -30,16 +42,18 @@ class _Order(NamedTuple):
     readers: list[int]  # the sends, up to its own, that read what its receive overwrites
 
 
-def pipelined(steps: Sequence[Step], count: int, window: int) -> Program:
+def pipelined(steps: Sequence[Step], count: int, window: int, page: int = 1) -> Program:
     """`steps` of a vector of `count` elements with up to `window` messages of each direction posted ahead.
 
-    `steps` are cut already. The scratch holds at most `window` messages.
+    `steps` are cut already. The scratch holds at most `window` messages, each in a slot of whole pages; `page` as of
+    `program.landing`.
     """
-    slot = max((elements(step.recv) for step in steps if step.reduce), default=0)
+    longest = max((landing(step.recv, page) + elements(step.recv) for step in steps if step.reduce), default=0)
+    slot = -(-longest // page) * page
     output, slots = Output(steps, count), 0
     locals_: list[LocalPart] = []
     for step in steps:
-        locals_.append(local_part(step, output, slots % window * slot))
+        locals_.append(local_part(step, output, slots % window * slot + landing(step.recv, page)))
         slots += _lands_in_scratch(locals_[-1])
     pipeline = _Pipeline(steps, locals_, _orders(steps, locals_, output), window)
     for turn in range(len(steps)):

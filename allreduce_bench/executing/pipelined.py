@@ -12,6 +12,7 @@ from mpi4py import MPI
 from ..schedule import Step
 from ..watching.whereabouts import Partners, stepping
 from . import TAG, Binding, Prepared, division
+from .memory import PAGES, Allocate, page_of
 from .pipeline import pipelined as pipelined_program
 from .program import Operation, PostReceive, PostSend, Wait
 
@@ -19,15 +20,22 @@ Call = Callable[[], object]
 
 
 def pipelined(
-    steps: Sequence[Step], sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, window: int
+    steps: Sequence[Step],
+    sendbuf: np.ndarray,
+    recvbuf: np.ndarray,
+    comm: MPI.Comm,
+    op: str,
+    window: int,
+    scratch: Allocate = PAGES.scratch,
 ) -> Prepared:
     """Run this rank's `steps`, cut already, with up to `window` messages of each direction posted ahead.
 
     The rest is as of `sendrecv`. Raises Unsupported.
     """
-    binding = _PipelinedBinding(pipelined_program(steps, sendbuf.size, window), sendbuf, recvbuf, comm, op)
+    program = pipelined_program(steps, sendbuf.size, window, page_of(sendbuf.dtype))
+    binding = _PipelinedBinding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
-    return Prepared(_in_turn(calls, binding.partners), binding.close)
+    return Prepared(_in_turn(calls, binding.partners), binding.close, footprint=binding.footprint)
 
 
 def _in_turn(calls: Sequence[Call], partners: Sequence[Partners | None]) -> Callable[[], None]:

@@ -87,15 +87,25 @@ def floor(name: str, count: int) -> Program:
     return Program(operations[name], 0)
 
 
-def exchanges(steps: Sequence[Step], count: int) -> Program:
-    """`steps` of a vector of `count` elements as exactly one blocking exchange each."""
-    scratch = max((elements(step.recv) for step in steps if step.reduce), default=0)
+def exchanges(steps: Sequence[Step], count: int, page: int = 1) -> Program:
+    """`steps` of a vector of `count` elements as exactly one blocking exchange each; `page` as of `landing`."""
+    scratch = max((landing(step.recv, page) + elements(step.recv) for step in steps if step.reduce), default=0)
     output, operations = Output(steps, count), list[Operation]()
     for step in steps:
-        local = local_part(step, output)
+        local = local_part(step, output, landing(step.recv, page))
         exchange = Exchange(step.dest, local.send, step.source, local.recv)
         operations += [*local.before_send, *local.before_reduce, exchange, *local.after]
     return Program(operations + output.copies(output.everything), scratch)
+
+
+def landing(ranges: Ranges, page: int) -> int:
+    """The first element of the scratch at which these ranges land: as far behind the beginning of a page of `page`
+    elements as they lie in the vector.
+
+    So the difference of a message's two places, modulo a page, is that of the two buffers, wherever in the vector it
+    is: see `memory`.
+    """
+    return ranges[0].start % page if ranges else 0
 
 
 class LocalPart(NamedTuple):

@@ -2,7 +2,7 @@
 
 Their addresses are those that mpi4py uses itself, found through its own module, whatever library that was linked with.
 Compiled code that is kept names functions, not addresses, so that a later process may use it. Handles are pointers in
-Open MPI and integers in MPICH: the type of the array of them is part of what numba keys its cache by.
+Open MPI and integers in MPICH and Intel MPI: the type of the array of them is part of what numba keys its cache by.
 """
 
 import ctypes
@@ -17,7 +17,9 @@ from numba.core.typing import signature
 
 from . import Unsupported
 
-HANDLE = np.dtype(f"i{MPI._sizeof(MPI.Comm)}")
+HANDLE_NBYTES = {MPI._sizeof(kind) for kind in (MPI.Comm, MPI.Datatype, MPI.Op, MPI.Request)}
+KNOWN_NBYTES = ({4}, {8})  # all handles of a library are alike: integers of 32 bits, or pointers
+HANDLE = np.dtype("i4" if max(HANDLE_NBYTES) == 4 else "i8")
 
 _INT, _POINTER, _HANDLE = types.int32, types.uintp, types.int32 if HANDLE.itemsize == 4 else types.int64
 _END = (_POINTER, _INT, _HANDLE, _INT, _INT)  # one end of a message: buffer, count, datatype, partner, tag
@@ -38,6 +40,9 @@ def load_symbols(**instead: str) -> None:
 
     `instead` names functions that take the place of others, as MPI_Isend="MPI_Issend".
     """
+    if HANDLE_NBYTES not in KNOWN_NBYTES:
+        found = ", ".join(map(str, sorted(HANDLE_NBYTES)))
+        raise Unsupported(f"compiled code cannot call this MPI library: handles of {found} bytes, expected 4 or 8")
     module = ctypes.CDLL(MPI.__file__)  # loaded already; the search goes on in what it was linked with
     for name in SIGNATURES:
         try:

@@ -12,7 +12,20 @@ import numpy as np
 
 from ..schedule import Ranges, elements
 from ..watching.whereabouts import Partners
-from .program import INPUT, OUTPUT, SCRATCH, Copy, Exchange, Operation, PostReceive, PostSend, Program, Reduce, View
+from .program import (
+    INPUT,
+    OUTPUT,
+    SCRATCH,
+    Copy,
+    Exchange,
+    Operation,
+    PostReceive,
+    PostSend,
+    Program,
+    Reduce,
+    View,
+    landing,
+)
 
 EXCHANGE, COPY, REDUCE, POST_RECEIVE, POST_SEND, WAIT, ALL_REDUCE, DIVIDE = range(8)  # kinds of rows
 KIND, DEST, SOURCE, REQUEST, STEP = 0, 1, 5, 9, 10  # columns of Row
@@ -56,9 +69,12 @@ class Table(NamedTuple):
         return rows
 
 
-def table_of(program: Program) -> Table:
-    """The operations of `program` as rows, in their order; each message of several ranges has copies beside it."""
-    maker = _Rows(program)
+def table_of(program: Program, page: int = 1) -> Table:
+    """The operations of `program` as rows, in their order; each message of several ranges has copies beside it.
+
+    `page` as of `program.landing`: such a message begins in the scratch as its first range does in the vector.
+    """
+    maker = _Rows(program, page)
     rows = [row for operation in program.operations for row in maker.rows_of(operation)]
     return Table(_array(rows), maker.scratch, program.requests)
 
@@ -95,12 +111,12 @@ def _array(rows: list[Row]) -> np.ndarray:
 class _Rows:
     """Makes rows, and remembers what an open request still has to do when it is waited for."""
 
-    def __init__(self, program: Program):
-        self.scratch = program.scratch
+    def __init__(self, program: Program, page: int):
+        self.scratch, self._page = program.scratch, page
         self._packed: dict[object, int] = {}  # where the ranges of a message are put together: slot -> its start
-        for slot, most in _longest_in_ranges(program).items():
-            self._packed[slot] = self.scratch
-            self.scratch += most
+        for slot, most in _longest_in_ranges(program, page).items():
+            self._packed[slot] = -(-self.scratch // page) * page
+            self.scratch = self._packed[slot] + most
         self._after: dict[int, list[Row]] = {}  # request -> copies out of what it received
 
     def rows_of(self, operation: Operation) -> list[Row]:
@@ -130,7 +146,7 @@ class _Rows:
         """The copies before a message goes out, and the buffer, offset and length of what is sent."""
         if view is None or len(view.ranges) <= 1:
             return [], _whole(view, INPUT)
-        start = self._packed[slot]
+        start = self._packed[slot] + landing(view.ranges, self._page)
         copies = [
             Row(COPY, NOBODY, view.buffer, span.start, len(span), NOBODY, SCRATCH, place, len(span))
             for span, place in _side_by_side(view.ranges, start)
@@ -141,7 +157,7 @@ class _Rows:
         """The buffer, offset and length of what arrives, and the copies after that."""
         if view is None or len(view.ranges) <= 1:
             return _whole(view, OUTPUT), []
-        start = self._packed[slot]
+        start = self._packed[slot] + landing(view.ranges, self._page)
         copies = [
             Row(COPY, NOBODY, SCRATCH, place, len(span), NOBODY, view.buffer, span.start, len(span))
             for span, place in _side_by_side(view.ranges, start)
@@ -162,8 +178,8 @@ def _side_by_side(ranges: Ranges, start: int) -> Iterator[tuple[range, int]]:
         start += len(span)
 
 
-def _longest_in_ranges(program: Program) -> dict[object, int]:
-    """The longest message of several ranges, in elements, of each slot: "send", "recv" or the number of a request."""
+def _longest_in_ranges(program: Program, page: int) -> dict[object, int]:
+    """The room of messages of several ranges, in elements, of each slot: "send", "recv" or the number of a request."""
     most: dict[object, int] = {}
     for operation in program.operations:
         views: list[tuple[object, View | None]] = []
@@ -175,5 +191,5 @@ def _longest_in_ranges(program: Program) -> dict[object, int]:
             views = [(operation.request, operation.recv)]
         for slot, view in views:
             if view is not None and len(view.ranges) > 1:
-                most[slot] = max(most.get(slot, 0), elements(view.ranges))
+                most[slot] = max(most.get(slot, 0), landing(view.ranges, page) + elements(view.ranges))
     return most

@@ -14,7 +14,7 @@ from ..runs.careful_reading import read_given
 from ..runs.folder import RunFolder
 from ..runs.plan import ImportedPlan, Launch
 from ..runs.recorder import Recorder, create_run, discard_run
-from ..runs.schema import CACHES
+from ..runs.schema import CACHES, UNKNOWN_PLACEMENT
 from .row import Imported, LogError
 from .values import listed
 
@@ -94,6 +94,7 @@ def _imported_plan(rows: Sequence[Imported], launches: Iterable[Launch]) -> Impo
         op=rows[0].op or "",
         warmups=0,
         cache=caches[0] if len(caches) == 1 else "both",
+        placement=(UNKNOWN_PLACEMENT,),
         floors=False,
     )
 
@@ -160,6 +161,7 @@ def _cell(launch: Launch, rows: Sequence[Imported]) -> tuple[dict[str, Any], lis
         "nbytes": row.nbytes,
         "cache": row.cache,
         "groups": "",
+        "placement": UNKNOWN_PLACEMENT,
         "state": row.state,
         "reason": row.reason,
         "repetitions": sum(not call["warmup"] for call in calls),

@@ -11,6 +11,7 @@ from .reading import read
 from .row import NOTHING, Asked, Imported, LogWarning
 
 KINDS: dict[str, Any] = {**TYPES, "ranks": "Int64", "nbytes": "Int64"}  # a log may not say its ranks
+UNKNOWN = ("oversubscribed", "placement", "grade")  # what no log says
 
 
 def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
@@ -27,9 +28,9 @@ def points(path: Path, asked: Asked = NOTHING) -> pd.DataFrame:
         words = f"{len(every) - len(rows)} of {len(every)} rows have no time (first: line {first.line}); left out"
         warnings.warn(f"{path}: {words}", LogWarning, stacklevel=2)
     several = len({each for row in rows if (each := _each(row))}) > 1
-    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", "oversubscribed")}
+    data = {name: [getattr(row, name) for row in rows] for name in KINDS if name not in ("run", *UNKNOWN)}
     data["run"] = [_run(path, row, several) for row in rows]
-    data["oversubscribed"] = [None] * len(rows)
+    data |= {name: [None] * len(rows) for name in UNKNOWN}
     return pd.DataFrame({name: pd.Series(data[name], dtype=object).astype(kind) for name, kind in KINDS.items()})
 
 

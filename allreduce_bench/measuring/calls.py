@@ -206,13 +206,15 @@ def durations(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def arrivals(entry: np.ndarray, exit: np.ndarray) -> dict[str, np.ndarray]:
-    """Of every call, from stamps on a common clock: completion_s, last exit - last entry; arrival_skew_s, last entry -
-    first entry; and last_rank, who entered last.
+    """Of every call, from stamps on a common clock: global_s, last exit - first entry, the global run time of ReproMPI
+    (Hunold and Carpen-Amarie, TPDS 2016); completion_s, last exit - last entry; arrival_skew_s, last entry - first
+    entry; and last_rank, who entered last.
     """
-    last = entry.max(axis=1)
+    first, last, end = entry.min(axis=1), entry.max(axis=1), exit.max(axis=1)
     return {
-        "completion_s": exit.max(axis=1) - last,
-        "arrival_skew_s": last - entry.min(axis=1),
+        "global_s": end - first,
+        "completion_s": end - last,
+        "arrival_skew_s": last - first,
         "last_rank": entry.argmax(axis=1),
     }
 

@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from mpi4py import MPI
 
+from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
-from ..runs.cell import COMPILED, splitmix64
+from ..executing.memory import Allocate, Memory, filled, memory_of
+from ..runs.cell import COMPILED, MOCKUP, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
 from ..runs.schema import FLOOR
@@ -22,6 +24,7 @@ from . import repeat, same_bits
 from .budget import share
 from .calls import Approach, CellTimes, TimedLoop, Turn
 from .context import Context, after_first_call, reason_to_skip
+from .places import places_of
 from .schedules import proved_steps
 
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]
@@ -44,7 +47,7 @@ def outcome_of(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
         context = context._replace(approach=_approach(context, cell))
     except Unsupported as error:
         return CellOutcome({"state": "skipped", "reason": str(error)})
-    if cell.algorithm == "native":
+    if is_of_library(cell.algorithm):
         return _outcome_of_all_reduce(context, cell, None, {}, cells_left)
     steps, facts = proved_steps(context, cell)
     if facts.get("state") == "refused":
@@ -59,13 +62,15 @@ def _outcome_of_all_reduce(
 ) -> CellOutcome:
     """Bind, check, time and check again; `steps` of this rank, None: the library's own all-reduce."""
     comm, party, plan = context.comm, context.party.comm, context.plan
-    sendbuf, recvbuf = np.empty(cell.count, plan.dtype), np.empty(cell.count, plan.dtype)
+    memory = memory_of(cell.placement)
+    sendbuf, recvbuf = memory.sendbuf(cell.count, plan.dtype), memory.recvbuf(cell.count, plan.dtype)
     if cell.executor in COMPILED and (reason := _compiled(context)):
         return CellOutcome({**facts, "state": "skipped", "reason": reason})
-    bind = partial(_bind, cell, steps, party, plan.op)
+    bind = partial(_bind, cell, steps, party, plan.op, memory.scratch)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
+    facts |= places_of(call, sendbuf, recvbuf, party)
     checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf))
     try:
         first_s = checks.call()
@@ -76,7 +81,7 @@ def _outcome_of_all_reduce(
         facts |= _checked_further(context, checks, call, sendbuf, recvbuf, facts.get("promised_depth", party.size - 1))
         if facts.get("wrong"):
             return CellOutcome({**facts, "state": "wrong"})
-        with _rotation(context, cell, bind, sendbuf, len(steps or ())) as rotation:
+        with _rotation(context, cell, bind, memory, sendbuf, len(steps or ())) as rotation:
             checked, turn = checks.calls, rotation.turn if rotation else lambda: call.run
             checks.rotate(rotation)
             checks.renew()
@@ -99,13 +104,15 @@ def _outcome_of_all_reduce(
 def _outcome_of_floor(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     """Measure a floor like any cell; it has no schedule to be proved, and no result to be checked."""
     comm, plan = context.comm, context.plan
-    sendbuf, recvbuf = np.ones(cell.count, plan.dtype), np.ones(cell.count, plan.dtype)  # no product outgrows its type
+    memory = memory_of(cell.placement)
+    vectors = memory.sendbuf, memory.recvbuf
+    sendbuf, recvbuf = (filled(allocate, cell.count, plan.dtype, 1) for allocate in vectors)  # products stay 1
     is_compiled = not {*COMPILED}.isdisjoint(plan.executors) and not _compiled(context)  # the lowest
     bind = partial(_bind_floor, cell.algorithm, plan.op, is_compiled)
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({"state": "skipped", "reason": reasons[0]})
-    with _rotation(context, cell, bind, sendbuf, 1) as rotation:
+    with _rotation(context, cell, bind, memory, sendbuf, 1) as rotation:
         turn, loop = (rotation.turn, rotation.loop) if rotation else (lambda: call.run, call.timed_calls)
         times = _repeated_calls(context, cell, turn, cells_left, loop=loop)
     return _done_or_skipped({}, times)
@@ -162,14 +169,14 @@ def _done_or_skipped(facts: dict, times: CellTimes) -> CellOutcome:
     return CellOutcome({**facts, "state": "done"}, times)
 
 
-def _rotation(context: Context, cell: Cell, bind: Bind, vector: np.ndarray, steps: int):
+def _rotation(context: Context, cell: Cell, bind: Bind, memory: Memory, vector: np.ndarray, steps: int):
     """A context manager of the buffers through which a cold cell of `steps` on this rank rotates; of None if warm."""
     if cell.cache == "warm":
         return nullcontext()
     from .cold_calls import Rotation, places_for  # late: few runs are cold
 
     places = context.comm.allreduce(places_for(vector.nbytes, context.cold_nbytes, steps), MPI.MIN)
-    return closing(Rotation(bind, vector, context.cold_nbytes, places))
+    return closing(Rotation(bind, memory, vector, context.cold_nbytes, places))
 
 
 def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: int) -> dict:
@@ -209,12 +216,18 @@ def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: in
 
 
 @doing("binding the schedule")
-def _bind(cell: Cell, steps, comm: MPI.Comm, op: str, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
+def _bind(
+    cell: Cell, steps, comm: MPI.Comm, op: str, scratch: Allocate, sendbuf: np.ndarray, recvbuf: np.ndarray
+) -> Prepared:
     """The call of `cell` bound to its buffers. Raises Unsupported."""
+    if cell.executor == MOCKUP:
+        from ..executing.mockups import mockup  # late: few runs have any
+
+        return mockup(cell.algorithm, sendbuf, recvbuf, comm, op, scratch)
     if steps is None:
         return NATIVES[cell.executor](sendbuf, recvbuf, comm, op)
     window = () if cell.window is None else (cell.window,)
-    return EXECUTORS[cell.executor](steps, sendbuf, recvbuf, comm, op, *window)
+    return EXECUTORS[cell.executor](steps, sendbuf, recvbuf, comm, op, *window, scratch=scratch)
 
 
 def _bind_floor(name: str, op: str, is_compiled: bool, sendbuf: np.ndarray, recvbuf: np.ndarray) -> Prepared:
@@ -239,3 +252,5 @@ def _bind_or_explain(bind: Bind, sendbuf: np.ndarray, recvbuf: np.ndarray) -> tu
         return bind(sendbuf, recvbuf), None
     except Unsupported as error:
         return Prepared(lambda: None, lambda: None), str(error)
+    except MemoryError as error:  # of scratch: what the vectors need was asked before
+        return Prepared(lambda: None, lambda: None), f"no memory for its scratch: {error}"

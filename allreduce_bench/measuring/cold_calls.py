@@ -13,12 +13,13 @@ from types import CodeType, ModuleType
 import numpy as np
 
 from ..executing import CommonStart, Place, Prepared
+from ..executing.memory import Allocate, Memory, page_of
+from ..machine import PAGE_NBYTES
 from ..watching.whereabouts import doing
 
 MOST_PLACES = 64
 MOST_STEPS = 100_000  # bound over all places of a rank: beyond, binding takes longer than measuring
 SHARED_TYPES = (type, dict, ModuleType, CodeType)  # objects of these belong to no single call
-PAGE = 4096
 VECTORS_OF_A_PLACE = 3  # at most: input, output, and the scratch of a schedule
 
 
@@ -28,6 +29,7 @@ class Rotation:
     def __init__(
         self,
         bind: Callable[[np.ndarray, np.ndarray], Prepared],
+        memory: Memory,
         vector: np.ndarray,
         region_nbytes: int,
         places: int,
@@ -39,7 +41,7 @@ class Rotation:
         """
         self.places = []
         for _ in range(places):
-            sendbuf, recvbuf = _copy(vector), _copy(vector)
+            sendbuf, recvbuf = _copy(vector, memory.sendbuf), _copy(vector, memory.recvbuf)
             self.places.append(Place(bind(sendbuf, recvbuf), sendbuf, recvbuf))
         self._objects = [_objects_read_by(place.call.run) for place in self.places]
         self._scratch = np.ones(region_nbytes // 8) if _needs_scratch(vector.nbytes, region_nbytes, places) else None
@@ -99,16 +101,16 @@ def places_for(nbytes: int, region_nbytes: int, steps: int) -> int:
 def memory_for(nbytes: int, region_nbytes: int) -> int:
     """Bytes that the rotation of a rank takes at most."""
     places = places_for(nbytes, region_nbytes, 1)
-    return places * VECTORS_OF_A_PLACE * max(nbytes, PAGE) + region_nbytes
+    return places * VECTORS_OF_A_PLACE * (max(nbytes, PAGE_NBYTES) + 2 * PAGE_NBYTES) + region_nbytes
 
 
-def _copy(vector: np.ndarray) -> np.ndarray:
+def _copy(vector: np.ndarray, allocate: Allocate) -> np.ndarray:
     """A copy that shares no page's beginning with another one.
 
     Allocated one by one as the buffers of warm calls are: numpy asks for huge pages for a large block, with which some
     MPIs exchange several times as fast.
     """
-    copy = np.empty(max(vector.size, PAGE // vector.itemsize), vector.dtype)[: vector.size]
+    copy = allocate(max(vector.size, page_of(vector.dtype)), vector.dtype)[: vector.size]
     copy[:] = vector
     return copy
 

@@ -10,6 +10,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import Unsupported, native
+from ..executing.memory import PAGES, filled
 from ..runs.arrival_trace import TraceError, trace_for, traces_of
 from ..runs.cell import Cell, splitmix64
 from ..runs.injected import HALF_LATE, ONE_LATE, RAMP, RANDOM, TRACE, late_by_of
@@ -103,8 +104,9 @@ def pattern_delays_s(pattern: str, late_by_s: float, size: int, seed: int) -> np
 def _median_of_native_s(comm: MPI.Comm, nbytes: int) -> float:
     """The median over MEDIAN_OF calls of the maximum over ranks, seconds; of float32, which every library has."""
     if nbytes not in _native_s:
-        vector = np.zeros(max(1, nbytes // 4), np.float32)
-        run, spent_s = native(vector, np.empty_like(vector), comm, "sum").run, np.empty(MEDIAN_OF)
+        count = max(1, nbytes // 4)
+        send, recv = filled(PAGES.sendbuf, count, np.float32, 0), PAGES.recvbuf(count, np.float32)
+        run, spent_s = native(send, recv, comm, "sum").run, np.empty(MEDIAN_OF)
         for call in range(-1, MEDIAN_OF):  # the first one is not timed
             comm.Barrier()
             begun = perf_counter()

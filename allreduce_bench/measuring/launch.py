@@ -46,13 +46,15 @@ def measure_cells(
     cells = context.comm.bcast([cell for cell in context.plan.cells(context.launch) if cell.key not in finished])
     failed: list[bool] = []
     all_reduces_left = sum(cell.executor != FLOOR for cell in cells)
-    for number, cell in enumerate(_in_order(context, cells), start=1):
+    size_sets: list[list[int]] = []
+    for number, cell in enumerate(_in_order(context, cells, size_sets), start=1):
         if context.comm.bcast(listener.is_warned()):
             break
         facts = _facts_before(context, cell)
         name = FLOORS[cell.algorithm] if cell.executor == FLOOR else competitor_name(cell.algorithm, cell.executor)
         label = f"{name} {format_size(facts['nbytes'])}"
-        label += "".join(f" {word}" for word in (cell.groups, cell.arrival) if word)
+        where = cell.placement if len(context.plan.placement) > 1 else ""
+        label += "".join(f" {word}" for word in (cell.groups, cell.arrival, where) if word)
         if recorder is not None:
             listener.begin(label, {**facts, "attempt": recorder.attempt})
         outcome = _outcome(context, cell, all_reduces_left)
@@ -61,6 +63,8 @@ def measure_cells(
         if recorder is not None:
             _record(context, recorder, facts | outcome.facts, outcome.times)
             listener.end(number, len(cells), label + _format_result(outcome), failed[-1])
+    if recorder is not None and size_sets:
+        recorder.keep(size_sets=size_sets)
     return sum(failed)
 
 
@@ -72,21 +76,27 @@ def _outcome(context: Context, cell: Cell, cells_left: int) -> CellOutcome:
     return outcome_alone(context, cell, cells_left)
 
 
-def _in_order(context: Context, cells: list[Cell]) -> Iterator[Cell]:
-    """The cells as they come; with a deadline size by size, as rank 0's clock allows."""
+def _in_order(context: Context, cells: list[Cell], size_sets: list[list[int]]) -> Iterator[Cell]:
+    """The cells in their random order; with a deadline set by set of sizes, as rank 0's clock allows.
+
+    The sizes of each set, bytes, are added to `size_sets`.
+    """
     if context.deadline is None:
         yield from cells
         return
-    from .size_order import next_size, spread_sizes  # late: few runs have a limited time
+    from .size_order import next_set, spread_sizes  # late: few runs have a limited time
 
     itemsize, spent_s = context.plan.itemsize, dict[int, float]()
     waiting = spread_sizes(sorted({cell.count * itemsize for cell in cells}))
     while waiting:
-        begun = time.time()
-        size = context.comm.bcast(next_size(waiting, spent_s, context.deadline - begun))
-        yield from (cell for cell in cells if cell.count * itemsize == size)
-        waiting.remove(size)
-        spent_s[size] = time.time() - begun
+        chosen = context.comm.bcast(next_set(waiting, spent_s, context.deadline - time.time()))
+        size_sets.append(sorted(chosen))
+        waiting = [size for size in waiting if size not in chosen]
+        for cell in cells:
+            if (size := cell.count * itemsize) in chosen:
+                begun = time.time()
+                yield cell
+                spent_s[size] = spent_s.get(size, 0.0) + time.time() - begun
 
 
 def _facts_before(context: Context, cell: Cell) -> dict:
@@ -107,6 +117,7 @@ def _facts_before(context: Context, cell: Cell) -> dict:
         "cache": cell.cache,
         "groups": cell.groups,
         "arrival": cell.arrival,
+        "placement": cell.placement,
     }
 
 

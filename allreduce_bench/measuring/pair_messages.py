@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 from mpi4py import MPI
 
+from ..executing.memory import PAGES, filled
 from ..runs.pair_file import Asked
 from .pair_rounds import ROUND_TRIPS, WARM_UPS
 
@@ -52,7 +53,7 @@ def measure_pair(partner: Partner, is_source: bool, asked: Asked) -> tuple[list[
     Both ranks must call it. Raises SilentPartner.
     """
     small_s = ping_pong(partner, is_source, asked, asked.small_repetitions // 2)
-    message, sent_s = np.zeros(asked.large_nbytes, np.uint8), list[float]()
+    message, sent_s = filled(PAGES.sendbuf, asked.large_nbytes, np.uint8, 0), list[float]()
     for sends in (is_source, not is_source):
         for _ in range(WARM_UPS + asked.large_repetitions):
             if sends:
@@ -66,7 +67,7 @@ def measure_pair(partner: Partner, is_source: bool, asked: Asked) -> tuple[list[
 
 def ping_pong(partner: Partner, is_source: bool, asked: Asked, repetitions: int) -> list[float]:
     """Half of a round trip of the small message in each repetition; empty on the other rank."""
-    message, times_s = np.zeros(asked.small_nbytes, np.uint8), []
+    message, times_s = filled(PAGES.sendbuf, asked.small_nbytes, np.uint8, 0), []
     for _ in range(WARM_UPS + repetitions):
         begun = perf_counter()
         for _ in range(ROUND_TRIPS):

@@ -13,6 +13,8 @@ from time import perf_counter
 import numpy as np
 from mpi4py import MPI
 
+from ..executing.memory import PAGES, filled
+
 SHORT, LONG = 8, 1 << 20  # bytes
 REPETITIONS = {SHORT: 1000, LONG: 3}
 WARM_UP = 3  # repetitions
@@ -20,7 +22,7 @@ WARM_UP = 3  # repetitions
 
 def half_round_trip(comm: MPI.Comm, nbytes: int) -> float:
     """The median time of a message of `nbytes` between ranks 0 and 1, seconds; both must call it."""
-    message = [np.zeros(nbytes, np.uint8), MPI.BYTE]
+    message = [filled(PAGES.sendbuf, nbytes, np.uint8, 0), MPI.BYTE]
     here, there = (comm.Send, comm.Recv) if comm.rank == 0 else (comm.Recv, comm.Send)
 
     def round_trip() -> None:
@@ -32,7 +34,8 @@ def half_round_trip(comm: MPI.Comm, nbytes: int) -> float:
 
 def exchange(comm: MPI.Comm, nbytes: int) -> float:
     """The median time of `MPI_Sendrecv` of `nbytes` both ways between ranks 0 and 1, seconds; both must call it."""
-    sent, received, other = np.zeros(nbytes, np.uint8), np.zeros(nbytes, np.uint8), 1 - comm.rank
+    sent, received = filled(PAGES.sendbuf, nbytes, np.uint8, 0), filled(PAGES.recvbuf, nbytes, np.uint8, 0)
+    other = 1 - comm.rank
     return _median_time(
         lambda: comm.Sendrecv([sent, MPI.BYTE], other, 0, [received, MPI.BYTE], other), REPETITIONS[nbytes]
     )

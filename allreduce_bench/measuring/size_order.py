@@ -1,13 +1,17 @@
-"""Which size comes next where time may not suffice, so that what is left out in the end hurts least.
+"""Which sizes come next where time may not suffice, so that what is left out in the end hurts least.
 
-Whole sizes are measured one after the other: only then can algorithms be compared. Each new size lies in the widest
-gap between those before it, but one that would take too much of the time that is left waits for cheaper ones.
+Sizes are measured in sets, one set after the other, and the cells of a set in random order: so a slow drift of the
+machine does not fall upon one size or one algorithm, and time that runs out cuts the sizes of one set only. Whole sizes
+must be complete, for only then can algorithms be compared. The sizes of a set lie in the widest gaps between those
+before them, but one that would take too much of the time that is left waits for cheaper ones.
 """
 
 from collections.abc import Mapping, Sequence
 
 LARGEST_SHARE = 1 / 3  # of the time left: a size that is expected to take more has to wait
+SHARE_OF_SET = 1 / 2  # of the time left: what the sizes of a set are expected to take together, at most
 SCALES_FROM = 4 * 1024  # bytes: from here on the cost of a size grows at most as its bytes do
+ALIKE, FIRST = 64 * 1024, 3  # the first set: so many sizes of at most so many bytes, whose cells cost about the same
 
 
 def spread_sizes(sizes: Sequence[int]) -> list[int]:
@@ -22,12 +26,23 @@ def spread_sizes(sizes: Sequence[int]) -> list[int]:
     return [sizes[i] for i in dict.fromkeys(order)]
 
 
-def next_size(waiting: Sequence[int], spent_s: Mapping[int, float], left_s: float) -> int:
-    """The first of the `waiting` sizes (bytes) that is worth its time, else the smallest.
+def next_set(waiting: Sequence[int], spent_s: Mapping[int, float], left_s: float) -> list[int]:
+    """Those of the `waiting` sizes (bytes, as `spread_sizes` has them) that come next: never none.
 
-    `spent_s` holds the seconds that each size before took, all its algorithms together.
+    `spent_s` holds the seconds that each size before took, all its algorithms together; `left_s` are left. Where no
+    size is worth its time, the smallest comes alone.
     """
-    return next((size for size in waiting if _expected_s(size, spent_s) <= LARGEST_SHARE * left_s), min(waiting))
+    chosen, expected_s = [], 0.0
+    for size in waiting:
+        size_s = _expected_s(size, spent_s)
+        if not spent_s:
+            fits = size <= ALIKE and len(chosen) < FIRST
+        else:
+            fits = size_s <= LARGEST_SHARE * left_s and expected_s + size_s <= SHARE_OF_SET * left_s
+        if fits:
+            chosen.append(size)
+            expected_s += size_s
+    return chosen or [min(waiting)]
 
 
 def _expected_s(size: int, spent_s: Mapping[int, float]) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import Prepared, division, native_datatype
+from ..executing.memory import PAGES, filled
 from .step_binding import bind
 from .step_request import BETWEEN, NATIVE, Request, result_of_ranks
 from .step_streams import STREAMS, Bound, Stream
@@ -16,8 +17,8 @@ class Bucket:
 
     def __init__(self, request: Request, count: int, comm: MPI.Comm, op: str):
         """Raises Unsupported, AlgorithmError."""
-        self.recvbuf, self.expected = np.zeros(count, request.dtype), result_of_ranks(op, comm.size)
-        sendbuf = np.full(count, comm.rank + 1, request.dtype)
+        self.recvbuf, self.expected = filled(PAGES.recvbuf, count, request.dtype, 0), result_of_ranks(op, comm.size)
+        sendbuf = filled(PAGES.sendbuf, count, request.dtype, comm.rank + 1)
         self.bound = Bound(bind(request, sendbuf, self.recvbuf, comm, op), None)
         if request.algorithm == NATIVE:
             datatype = native_datatype(request.dtype)

@@ -12,6 +12,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import Prepared, Unsupported
+from ..executing.memory import PAGES, filled
 from .step_binding import bind
 from .step_cycles import CycleStream
 from .step_request import AVERAGE, Request, result_of_ranks
@@ -32,7 +33,9 @@ class Gradients:
         rungs, itemsize = request.alone or request.counts, self.gradients[0].itemsize
         self.sizes = [(i, count * itemsize, request.dtype) for i, count in enumerate(request.counts)]
         fitting = min(sum(request.counts), request.buffer_nbytes // itemsize)
-        self.sent, self.received = np.zeros((2, max(*request.counts, *rungs, fitting)), request.dtype)
+        longest = max(*request.counts, *rungs, fitting)
+        self.sent = filled(PAGES.sendbuf, longest, request.dtype, 0)
+        self.received = filled(PAGES.recvbuf, longest, request.dtype, 0)
         self.pattern = (np.arange(max(request.counts) + PATTERN) % PATTERN).astype(request.dtype)
         self.kept: dict[int, Prepared] = {}  # by elements, the one used last at the end
         self.ladder = [self._bind(count) for count in rungs]

@@ -8,7 +8,8 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from time import process_time
+from math import ceil
+from time import perf_counter, process_time
 
 from mpi4py import MPI
 
@@ -22,12 +23,15 @@ from ..runs.rows import RunError
 from ..schedule.topology import Topology
 from ..units import format_ranges
 from ..watching.lifeline import STAGE_VARIABLE, SWITCHES_VARIABLE
+from ..watching.whereabouts import doing
 from .clock import Clock
 from .context import Context, nodes_of
 from .startup import STARTUP, slowest
 from .sync import Barrier, EarlierSync, choose, make
 
 MOST_NAMED = 8  # hosts in one sentence
+QUANTUM_S, QUANTA, NOISE_S = 50e-6, 1000, 50e-3  # the fixed work of `noise_of`; so many at most, and for so long
+TRIED_ADDITIONS, TRIALS = 2000, 20  # to know how many additions fill a quantum
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Context:
@@ -146,16 +150,70 @@ def _facts_of_groups(context: Context) -> dict:
     return {"groups": {"ranks": context.groups, "alone": alone_for(context)}}
 
 
+def noise_of(comm: MPI.Comm) -> dict | None:
+    """The noise of the machine, by a fixed quantum of work (FWQ: Sottile and Minnich, CLUSTER 2004; Hoefler, Schneider
+    and Lumsdaine, SC 2010): all ranks do the same additions again and again at the same time, and nothing else.
+
+    What a quantum takes beyond the shortest of its rank was taken by others: interrupts, other processes, the machine
+    below a virtual one, a lower clock. {"quantum_s": the shortest quantum, median over ranks; "quanta": fewest of a
+    rank; "median_s", "p99_s", "p99_9_s", "max_s" of the quanta of a rank, each of the rank where it is largest; "lost":
+    the share of the time of its quanta that the rank lost that lost most, "rank": which that was; "lost_median": that
+    of the median rank}; None on all but rank 0. All ranks must ask; it takes about 50 ms.
+    """
+    additions = comm.bcast(_additions() if comm.rank == 0 else 0)
+    comm.Barrier()
+    quanta_s = sorted(_quanta(range(additions)))
+    number, shortest_s = len(quanta_s), quanta_s[0]
+    quantiles = [quanta_s[ceil(share * number) - 1] for share in (0.5, 0.99, 0.999, 1.0)]
+    of_ranks = comm.gather((shortest_s, number, 1 - number * shortest_s / sum(quanta_s), *quantiles))
+    if of_ranks is None:
+        return None
+    shortest, numbers, lost, *slowest_quantiles = zip(*of_ranks)
+    return {
+        "quantum_s": sorted(shortest)[comm.size // 2],
+        "quanta": min(numbers),
+        **dict(zip(("median_s", "p99_s", "p99_9_s", "max_s"), map(max, slowest_quantiles))),
+        "lost": max(lost),
+        "rank": lost.index(max(lost)),
+        "lost_median": sorted(lost)[comm.size // 2],
+    }
+
+
+def _additions() -> int:
+    """How many fill a quantum on this rank."""
+    shortest_s = min(_timed_sum(range(TRIED_ADDITIONS)) for _ in range(TRIALS))
+    return max(1, round(TRIED_ADDITIONS * QUANTUM_S / shortest_s)) if shortest_s > 0 else TRIED_ADDITIONS
+
+
+def _timed_sum(numbers: range) -> float:
+    begun = perf_counter()
+    sum(numbers)
+    return perf_counter() - begun
+
+
+@doing("measuring the noise of the machine")
+def _quanta(numbers: range) -> list[float]:
+    """The time of each quantum, one right behind the other, so that nothing falls between them; seconds, above 0."""
+    stamps = [perf_counter()]
+    end = stamps[0] + NOISE_S
+    while len(stamps) <= QUANTA and stamps[-1] < end:
+        sum(numbers)
+        stamps.append(perf_counter())
+    return [max(after - before, 1e-9) for before, after in zip(stamps, stamps[1:])]
+
+
 def start_together(context: Context, facts: dict | None, earlier: EarlierSync | None) -> Context:
-    """Choose how ranks enter a call together; rank 0 adds `sync`, `clock` and a finding, if any, to its `facts`.
+    """Choose how ranks enter a call together; rank 0 adds `noise`, `sync`, `clock` and a finding, if any, to its
+    `facts`.
 
     `earlier` is known on rank 0 only.
     """
     comm, clock = context.comm, context.clock
     crowded, earlier = comm.bcast(None if facts is None else (_is_crowded(context, facts), earlier))
     chosen = choose(context.plan.sync, comm, clock, crowded, earlier)
-    clock_facts = clock.facts()
+    clock_facts, noise = clock.facts(), noise_of(comm)
     if facts is not None and clock_facts is not None:
+        facts["noise"] = noise
         facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}
         facts["clock"] = {"method": clock_facts["method"], "error_start_s": clock_facts["error_s"]}
         if chosen.unexpected:

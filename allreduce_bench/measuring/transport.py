@@ -10,14 +10,15 @@ from time import perf_counter
 from .startup import rank_of, size_of
 
 MOST_RANKS = 512  # Open MPI connects all pairs of nodes for its answer: beyond, that takes longer than it is worth
-# To Open MPI from 5.0 on, and to MPICH; each passes over the other's. Open MPI 4 has no answer.
-QUESTIONS = {"OMPI_MCA_ompi_display_comm": "mpi_init", "MPIR_CVAR_DEBUG_SUMMARY": "1"}
+# To Open MPI from 5.0 on, MPICH and Intel MPI; each passes over the others'. Open MPI 4 has no answer.
+QUESTIONS = {"OMPI_MCA_ompi_display_comm": "mpi_init", "MPIR_CVAR_DEBUG_SUMMARY": "1", "I_MPI_DEBUG": "2"}
 OPEN_MPI = re.compile(
     r"^Host 0 \[.*?^Connection summary:[^\n]*\n  on-host: +(?P<on>[^\n]*)\n  off-host: +(?P<off>[^\n]*)\n"
     r"(?:Exceptions:\n(?:  host \d+:[^\n]*\n)*)?\n?",
     re.MULTILINE | re.DOTALL,
 )
 MPICH = re.compile(r"^==== [^\n]* ====\n.*?^==== data structure summary ====\n.*?^=+\n", re.MULTILINE | re.DOTALL)
+INTEL = re.compile(r"(?:^\[\d+\] MPI startup\(\): [^\n]*\n)+", re.MULTILINE)
 
 
 class TransportAnswer:
@@ -59,6 +60,8 @@ def split_answer(text: str) -> tuple[str | None, str]:
         return _transport_of_open_mpi(match["on"], match["off"]), text[: match.start()] + text[match.end() :]
     if match := MPICH.search(text):
         return _transport_of_mpich(match[0]), text[: match.start()] + text[match.end() :]
+    if match := INTEL.search(text):
+        return _transport_of_intel(match[0]), text[: match.start()] + text[match.end() :]
     return None, text
 
 
@@ -86,6 +89,12 @@ def _transport_of_mpich(block: str) -> str | None:
         return f"libfabric {provider[1]}"
     netmod = re.search(r"^==== (\w+) netmod ", block, re.MULTILINE)
     return f"{netmod[1]} netmod" if netmod else None
+
+
+def _transport_of_intel(block: str) -> str:
+    """Without a network it has loaded no provider: its ranks share memory."""
+    provider = re.search(r"libfabric provider: (\S+)", block)
+    return f"libfabric {provider[1]}" if provider else "shm"
 
 
 class _CapturedStdout:

@@ -15,11 +15,15 @@ class Bounds(NamedTuple):
     bandwidth_s: float
 
 
-def bounds(models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int) -> Bounds:
+def bounds(
+    models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int, nic_bytes_per_s: float | None = None
+) -> Bounds:
     """ceil(log2 p) alpha, and 2(p-1)/p n beta or what the ports of a node need for 2(N-1)/N n, if that is more.
 
-    At the least alpha and beta that some model found; 0 where all of them found none. One port a rank sends and
-    receives at the same time (Chan et al., Concurrency and Computation 19(13), 2007).
+    At the least alpha that some model found, and the least beta that is identified; 0 where none has such. One port a
+    rank sends and receives at the same time, and nothing is reduced in the network (Chan et al., Concurrency and
+    Computation 19(13), 2007). `nic_bytes_per_s`: the rate of the one port that all ranks of a node share; None: a port
+    a rank.
     """
     candidates, links = list(models), _links(ranks, nodes)
     nodes = nodes or ranks
@@ -27,6 +31,8 @@ def bounds(models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int) 
     beta = {link: _least(candidates, "beta_s_per_byte", link)[0] for link in links}
     messages, moved = bound_path(nbytes, ranks)
     crossing = 2 * (nodes - 1) / ranks * nbytes * beta.get("between", 0.0)  # 2(N-1)/N n over p/N ports of a node
+    if nic_bytes_per_s:
+        crossing = max(crossing, 2 * (nodes - 1) / nodes * nbytes / nic_bytes_per_s)
     cheapest = min(alpha.values(), default=0.0), min(beta.values(), default=0.0)
     return Bounds(messages * cheapest[0], max(moved * cheapest[1], crossing))
 
@@ -49,7 +55,8 @@ def _links(ranks: int, nodes: int | None) -> list[str]:
 def _least(models: list[Model], name: str, link: str) -> tuple[float, Model | None]:
     """The least price over links of one kind, and its model; 0 where there is none.
 
-    Jumps at knots only make messages dearer, slopes may become cheaper.
+    Jumps at knots only make messages dearer, slopes may become cheaper. A beta must be identified; an alpha need not:
+    beside the seconds of a call it rarely is, and the alpha of another model might be no bound.
     """
     prices = [
         (parameter.value, model)
@@ -57,5 +64,6 @@ def _least(models: list[Model], name: str, link: str) -> tuple[float, Model | No
         for part in model.parts
         for parameter in part.parameters
         if parameter.name == name and parameter.link in ("", link) and (name != "alpha_s" or not parameter.above)
+        if parameter.identified or name == "alpha_s"
     ]
     return min((price for price in prices if price[0] > 0), key=itemgetter(0), default=(0.0, None))

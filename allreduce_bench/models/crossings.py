@@ -2,9 +2,14 @@
 
 Numbers of ranks that are a power of two are looked at by themselves: algorithms that fold, or need one, are faster
 there than beside it, and would else win and lose with every power.
+
+What is said never contradicts itself, nor `CompetingModels.winner` at the sizes and ranks that a table shows: each
+crossing says up to where it holds, and whether it does at powers of two. Where the models do not tell the fastest,
+nothing is said.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from ..units import format_size
@@ -14,7 +19,7 @@ FINEST = 1000  # a size at which two curves cross is known to one part in so man
 
 
 class Crossing(NamedTuple):
-    """`faster` is the fastest from just above `above` on, up to where `slower` was."""
+    """`faster` is the fastest from just above `above` up to `until`; at `above` `slower` was."""
 
     faster: str
     slower: str
@@ -23,15 +28,18 @@ class Crossing(NamedTuple):
     at: int  # ranks, or bytes: what was kept fixed
     last: int  # from `at` up to which it is so
     speculative: bool
+    until: int | None = None  # bytes, or ranks; None: to the end of what was looked at
+    no_powers: bool = False  # of ranks: at powers of two in between it is not, or not always, the fastest
 
     @property
     def sentence(self) -> str:
-        """`two_tree overtakes ring above 240 ranks at 64 MiB`."""
-        phrase = f"{self.faster} overtakes {self.slower} above "
-        if self.over == "sizes":
-            phrase += f"{_size(self.above)} on {self.at} ranks"
-        else:
-            phrase += f"{self.above} ranks at {_sizes(self.at, self.last)}"
+        """`two_tree overtakes ring above 240 ranks at 64 MiB`, `a overtakes b from 79 B to 343 B on 64 ranks`."""
+        write, unit = (_size, "") if self.over == "sizes" else (str, " ranks")
+        above = f"above {write(self.above)}"
+        span = above if self.until is None else f"from {write(self.above)} to {write(self.until)}"
+        where = f"on {self.at} ranks" if self.over == "sizes" else f"at {_sizes(self.at, self.last)}"
+        aside = ", powers of two aside" if self.no_powers else ""
+        phrase = f"{self.faster} overtakes {self.slower} {span}{unit} {where}{aside}"
         return phrase + (" (speculative)" if self.speculative else "")
 
 
@@ -73,41 +81,58 @@ def winner_map(group: CompetingModels, ranks: Sequence[int], sizes: Sequence[int
     return [[_winner(group, number, nbytes) for nbytes in sizes] for number in ranks]
 
 
-def over_sizes(group: CompetingModels, ranks: int, smallest: int, largest: int) -> list[Crossing]:
-    """Where the fastest series changes on `ranks` between two sizes in bytes."""
-    grid = {smallest, *(1 << power for power in range(smallest.bit_length(), largest.bit_length())), largest}
+def over_sizes(
+    group: CompetingModels, ranks: int, smallest: int, largest: int, shown: Iterable[int] = ()
+) -> list[Crossing]:
+    """Where the fastest series changes on `ranks` between two sizes in bytes; those `shown` are looked at, too."""
+    grid = {smallest, *(1 << power for power in range(smallest.bit_length(), largest.bit_length())), largest, *shown}
     changes = _changes(lambda nbytes: _winner(group, ranks, nbytes), sorted(grid), _between_sizes)
     return [
-        Crossing(faster, slower, "sizes", above, ranks, ranks, _is_speculative(group, faster, slower, ranks, above))
-        for above, slower, faster in changes
-    ]
+        Crossing(
+            one.after, one.before, "sizes", one.low, ranks, ranks,
+            _is_speculative(group, one.after, one.before, ranks, one.low), until,
+        )
+        for one, until in _told(changes)
+    ]  # fmt: skip
 
 
-def over_ranks(group: CompetingModels, nbytes: int, fewest: int, most: int) -> list[Crossing]:
-    """Where the fastest series changes at `nbytes` between two numbers of ranks.
+def over_ranks(
+    group: CompetingModels, nbytes: int, fewest: int, most: int, shown: Iterable[int] = ()
+) -> list[Crossing]:
+    """Where the fastest series changes at `nbytes` between two numbers of ranks; those `shown` are looked at, too.
 
-    Powers of two are passed over, and where nodes have several ranks all numbers that leave one of them half empty.
+    Powers of two are passed over, and where nodes have several ranks all numbers that leave one of them half empty. A
+    power of two just where it changes belongs to the series that is the fastest there.
     """
     step = group.step
     first, last = -(-fewest // step), most // step
     grid = {3 << power for power in range(last.bit_length())} | {first, first + 1, last - 1, last}
-    numbers = sorted(nodes * step for nodes in grid if first <= nodes <= last and not _is_power(nodes * step))
-    changes = _changes(
-        lambda ranks: _winner(group, ranks, nbytes), numbers, lambda low, high: _between_ranks(low, high, step)
-    )
-    return [
-        Crossing(faster, slower, "ranks", above, nbytes, nbytes, _is_speculative(group, faster, slower, above, nbytes))
-        for above, slower, faster in changes
+    filled = {nodes * step for nodes in grid if first <= nodes <= last}
+    numbers = sorted(number for number in filled | {*shown} if fewest <= number <= most and not _is_power(number))
+
+    def winner(ranks: int) -> str | None:
+        return _winner(group, ranks, nbytes)
+
+    changes = [
+        _at_its_power(change, winner, step)
+        for change in _changes(winner, numbers, lambda low, high: _between_ranks(low, high, step))
     ]
+    crossings = []
+    for change, until in _told(changes):
+        powers = [power for power in _powers(change.low + 1, until or most) if power % step == 0]
+        aside = any(winner(power) != change.after for power in powers)
+        far = _is_speculative(group, change.after, change.before, change.low, nbytes)
+        crossings.append(Crossing(change.after, change.before, "ranks", change.low, nbytes, nbytes, far, until, aside))
+    return crossings
 
 
 def at_powers_of_two(group: CompetingModels, nbytes: int, fewest: int, most: int) -> list[Stretch]:
-    """Powers of two of ranks at which the fastest series is another than half-way to the powers below and above."""
+    """Powers of two of ranks at which the fastest series is another than at the numbers just below and above."""
     stretches: list[Stretch] = []
-    for ranks in (1 << power for power in range(2, most.bit_length()) if fewest <= 1 << power <= most):
+    for ranks in _powers(max(4, fewest), most):
         winner = _winner(group, ranks, nbytes)
-        between = [number for number in (ranks * 3 // 4, ranks * 3 // 2) if fewest <= number <= most]
-        others = [_winner(group, number, nbytes) for number in between if number % group.step == 0]
+        between = [number for number in (ranks - group.step, ranks + group.step) if fewest <= number <= most]
+        others = [_winner(group, number, nbytes) for number in between]
         if ranks % group.step or not others or winner is None or winner in others:
             continue
         if stretches and stretches[-1].fastest == winner and stretches[-1].final == ranks // 2:
@@ -118,7 +143,7 @@ def at_powers_of_two(group: CompetingModels, nbytes: int, fewest: int, most: int
 
 
 def _winner(group: CompetingModels, ranks: int, nbytes: int) -> str | None:
-    fastest = group.fastest(ranks, nbytes)
+    fastest = group.winner(ranks, nbytes)
     return fastest.series if fastest else None
 
 
@@ -127,24 +152,62 @@ def _is_speculative(group: CompetingModels, faster: str, slower: str, ranks: int
     return any(prediction.speculative for prediction in predictions if prediction)
 
 
-Change = tuple[int, str, str]  # above which, from, to
+Winner = Callable[[int], str | None]
 
 
-def _changes(winner: Callable[[int], str | None], grid: Sequence[int], middle: Callable) -> list[Change]:
+class Change(NamedTuple):
+    """Between `low` and `high` the fastest becomes another; None: the models do not tell it there."""
+
+    low: int
+    high: int
+    before: str | None
+    after: str | None
+
+
+class ToldChange(NamedTuple):
+    """A change where the models tell the fastest on both sides."""
+
+    low: int
+    before: str
+    after: str
+
+
+def _changes(winner: Winner, grid: Sequence[int], middle: Callable) -> list[Change]:
     """Every change between neighbours of `grid`, bisected until `middle` finds nothing between two numbers."""
     return [change for low, high in zip(grid, grid[1:]) for change in _bisected(winner, low, high, middle)]
 
 
-def _bisected(winner: Callable[[int], str | None], low: int, high: int, middle: Callable) -> Iterator[Change]:
+def _bisected(winner: Winner, low: int, high: int, middle: Callable) -> Iterator[Change]:
     before, after = winner(low), winner(high)
-    if before == after or before is None or after is None:
+    if before == after:
         return
     between = middle(low, high)
     if between is None:
-        yield low, before, after
+        yield Change(low, high, before, after)
         return
     yield from _bisected(winner, low, between, middle)
     yield from _bisected(winner, between, high, middle)
+
+
+def _told(changes: Sequence[Change]) -> Iterator[tuple[ToldChange, int | None]]:
+    """The changes whose both sides are told, and up to where each holds; None: to the end."""
+    ends = [change.low for change in changes[1:]]
+    for change, until in zip_longest(changes, ends):
+        if change.before is not None and change.after is not None:
+            yield ToldChange(change.low, change.before, change.after), until
+
+
+def _at_its_power(change: Change, winner: Winner, step: int) -> Change:
+    """`change` at the power of two between its ends, where that one belongs to the series before."""
+    for power in _powers(change.low + 1, change.high - 1):
+        if power % step == 0 and winner(power) == change.before:
+            return change._replace(low=power)
+    return change
+
+
+def _powers(fewest: int, most: int) -> Iterator[int]:
+    """The powers of two from `fewest` to `most`."""
+    return (1 << power for power in range((max(fewest, 1) - 1).bit_length(), most.bit_length()))
 
 
 def _between_sizes(low: int, high: int) -> int | None:

@@ -84,7 +84,7 @@ def over_ranks(models: Iterable[Model], sizes: Sequence[int], own: Mapping[str, 
             for ranks in sorted({*map(int, model.ranks), *doubled}):
                 nodes = ceil(ranks / model.ranks_per_node) if model.ranks_per_node else None
                 if predicted := predicted_at(model, ranks, nodes, nbytes, own=own):
-                    time_s, low_s, high_s, speculative = predicted
+                    time_s, low_s, high_s, speculative = predicted[:4]
                     key = (model.algorithm, model.executor, model.cache, nbytes, ranks)
                     points.append((*key, time_s, low_s, high_s, ranks in model.ranks, speculative))
     curves = pd.DataFrame(points, columns=CURVE)

@@ -54,7 +54,8 @@ def joints(fitted: Sequence[FittedSeries]) -> tuple[list[Joint], list[str]]:
     for member in fitted:
         if not member.observed.switches:
             model = member.model
-            members_of.setdefault((model.run, model.executor, model.cache, model.dtype, model.op), []).append(member)
+            alike = (model.run, model.executor, model.cache, model.dtype, model.op, model.placement)
+            members_of.setdefault(alike, []).append(member)
     joint_fits, refusals = [], []
     for members in members_of.values():
         try:

@@ -2,6 +2,7 @@
 
 from ..runs.json_schema.build import Format, Schema, by_name, fields, fields_of, items, of_type, schema_id, text
 from .forms import LINKS
+from .grades import LEVELS
 from .joint import Joint, LocalGamma
 from .listing import SCHEMA
 from .machine import KIND, MACHINE_VERSION, Machine
@@ -35,6 +36,8 @@ MEANINGS = {
     "Model.errors": f"relative errors of the model, by {', '.join(KINDS)}",
     "Model.plain_errors": "the same of the plain alpha-beta fit",
     "Model.notes": "what to know of the fit, in sentences",
+    "Model.grade": f"grade of the times that were fitted, the worst of their ranks: {', '.join(LEVELS)}",
+    "Model.placement": "where vectors lay in memory: page, numpy, differences in bytes, or unknown",
     "ModelPart.priced_as": "algorithm whose messages and bytes are priced",
     "ModelPart.form": "which terms the model has",
     "ModelPart.parameters": "the fitted parameters",
@@ -74,6 +77,7 @@ FITTED_RUN = fields(
     {
         "ranks": items({"type": "integer"}, "numbers of ranks"),
         "nodes": items({"type": "integer"}, "numbers of nodes; empty: not known"),
+        "grade": text("the worst grade of the times that were fitted", *LEVELS),
     },
 )
 

@@ -12,6 +12,7 @@ from ..tables import fitted as fitted_lines
 from ..units import format_size, in_ranks, three_digits
 from .caches import cache_label
 from .description import SYMBOLS
+from .grades import UNKNOWN, worst
 from .joint import Joint, LocalGamma
 from .model import Errors, Model, Parameter
 from .notes import joined_notes
@@ -42,7 +43,7 @@ class Listing(NamedTuple):
             columns_of(rows, left=range(len(rows[0])), left_out=left_out)
             for rows, left_out in ((parameters, SECONDARY), (errors, ()))
         ]
-        sentences = [self._joint_lines(), self._notes(), self._unfit_lines(), self._pooled_lines()]
+        sentences = [self._grade_lines(), self._joint_lines(), self._notes(), self._unfit_lines(), self._pooled_lines()]
         parts = [fitted_lines(columns, screen, WHOLE) for columns in tables]
         parts += [wrapped(lines, screen) for lines in sentences if lines]
         return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
@@ -75,6 +76,19 @@ class Listing(NamedTuple):
             "unfit": [series._asdict() for series in self.unfit],
         }
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+    def _grade_lines(self) -> list[str]:
+        """The grades of the runs, and where their vectors lay, where that is known."""
+        facts: dict[str, tuple[list[str], set[str]]] = {}
+        for model in (series.model for series in self.fitted):
+            grades, placements = facts.setdefault(model.run, ([], set()))
+            grades.append(model.grade)
+            placements |= {model.placement} - {UNKNOWN}
+        return [
+            f"{f'{run}: ' if run else ''}grade of the times: {worst(grades)}"
+            + (f"; placement of vectors: {' and '.join(sorted(placements))}" if placements else "")
+            for run, (grades, placements) in facts.items()
+        ]
 
     def _joint_lines(self) -> list[str]:
         lines = []

@@ -12,9 +12,11 @@ from ..runs.cell import EXECUTORS, CutPrices
 from ..runs.cuts import NOMINAL
 from ..runs.typed_json import read_as
 from .forms import Form, meanings
+from .grades import UNKNOWN
 from .model import Model, ModelPart, Parameter
 
-KIND, MACHINE_VERSION = "allreduce-bench machine", 1
+KIND, MACHINE_VERSION = "allreduce-bench machine", 2
+READ_VERSIONS = (1, 2)  # 1: without grade and placement, and before that without window
 LONGEST_FILE = 16 * 2**20  # bytes: of hundreds of series
 
 
@@ -29,7 +31,7 @@ class Machine:
     models: tuple[Model, ...]
     program: str = ""
     created: str = ""
-    runs: tuple[dict[str, Any], ...] = ()  # run, mpi, hosts, ranks, nodes: what was fitted
+    runs: tuple[dict[str, Any], ...] = ()  # run, ranks, nodes, grade: what was fitted
     bare: bool = False  # nothing was measured: alpha and beta were given
     notes: tuple[str, ...] = field(default=())
 
@@ -77,15 +79,13 @@ def read_machine(path: Path) -> Machine:
         raise MachineError(f"{path}: not JSON: {error}; expected a machine file, as 'fit' writes it") from error
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise MachineError(f"{path}: not a machine file; expected the output of 'allreduce-bench fit'")
-    if content.get("schema_version") != MACHINE_VERSION:
-        version = content.get("schema_version")
-        raise MachineError(
-            f"{path}: of schema {version!r:.40}; this program reads {MACHINE_VERSION}: fit the runs again"
-        )
+    if (version := content.get("schema_version")) not in READ_VERSIONS:
+        readable = " and ".join(map(str, READ_VERSIONS))
+        raise MachineError(f"{path}: of schema {version!r:.40}; this program reads {readable}: fit the runs again")
     try:
         fields = {name: value for name, value in content.items() if name not in ("kind", "schema_version")}
         if isinstance(models := fields.get("models"), list):
-            fields["models"] = [_with_later_fields(model) for model in models]
+            fields["models"] = [_with_later_fields(model) if version == 1 else model for model in models]
         machine = read_as(Machine, fields, exact=True)
         for model in machine.models:
             for part in model.parts:
@@ -113,8 +113,8 @@ def cut_prices(machine: Machine, source: str) -> CutPrices:
 
 
 def _with_later_fields(model: Any) -> Any:
-    """The JSON of a model with the fields that files of former versions lack."""
-    return {"window": None, **model} if isinstance(model, dict) else model
+    """The JSON of a model with the fields that files of the former version lack."""
+    return {"window": None, "grade": UNKNOWN, "placement": UNKNOWN, **model} if isinstance(model, dict) else model
 
 
 def _refuse_odd(part: ModelPart) -> None:

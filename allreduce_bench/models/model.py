@@ -1,15 +1,16 @@
 """A fitted model: its parameters, how far it was off where it was not fitted, and what it predicts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import exp, log2
+from math import exp, inf, log2
+from operator import itemgetter
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from ..runs.cell import competitor_name
 from ..runs.typed_json import NotNegative, Positive, not_empty
-from .forms import Form, crowded, matrix
+from .forms import LINKS, Form, crowded, matrix
 from .terms import Terms
 
 FAR = 2.0  # times the measured numbers of ranks, up or down: what lies beyond is speculative
@@ -53,6 +54,13 @@ class Prediction(NamedTuple):
     low_s: float | None
     high_s: float | None
     speculative: bool  # beyond FAR times the measured numbers of ranks
+    unidentified: str = ""  # alpha, beta, alpha and beta: this time depends on what the measured times do not tell
+    least_s: float = 0.0  # what it is at least, whatever the values of what is not identified
+
+    def changed(self, change: Callable[[float], float]) -> "Prediction":
+        """The same with all its times changed."""
+        low_s, high_s = (None if end is None else change(end) for end in (self.low_s, self.high_s))
+        return self._replace(time_s=change(self.time_s), low_s=low_s, high_s=high_s, least_s=change(self.least_s))
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,8 @@ class Model:
     errors: dict[str, Errors] = field(default_factory=dict)  # in_sample, leave_one_p_out, leave_largest_p_out
     plain_errors: dict[str, Errors] = field(default_factory=dict)  # the same of the plain alpha-beta fit
     notes: tuple[str, ...] = ()  # what a reader must know of the fit, sentences
+    grade: str = "unknown"  # of the times that were fitted, the worst of its numbers of ranks: see `grades`
+    placement: str = "unknown"  # where vectors lay in memory: page, numpy, differences in bytes
 
     @property
     def competitor(self) -> str:
@@ -86,19 +96,72 @@ class Model:
 
     def predict(self, ranks: int, terms_of: Sequence[Terms]) -> Prediction:
         """The time at `ranks`, from the terms of each part at these ranks and this size."""
-        time_s = min(seconds(part, [terms], [ranks])[0] for part, terms in zip(self.parts, terms_of))
+        columns = [_columns(part, [terms], [ranks])[0] for part, terms in zip(self.parts, terms_of)]
+        times_s = [float(row @ _values(part)) for part, row in zip(self.parts, columns)]
+        time_s = min(times_s)
+        least_s = min(_least_s(part, row) for part, row in zip(self.parts, columns))
+        fastest = times_s.index(time_s)
+        part, row = self.parts[fastest], columns[fastest]
         beyond = max(0.0, log2(ranks / max(self.ranks))) if self.ranks else 0.0
         below = max(0.0, log2(min(self.ranks) / ranks)) if self.ranks else 0.0
         speculative = bool(self.ranks) and not min(self.ranks) / FAR <= ranks <= FAR * max(self.ranks)
         if self.reach_log is None:
-            return Prediction(float(time_s), None, None, speculative)
+            return Prediction(time_s, None, None, speculative, _unidentified(part, row, 0.0), least_s)
         factor = exp(self.reach_log + self.reach_log_per_doubling * (beyond + below))
-        return Prediction(float(time_s), float(time_s / factor), float(time_s * factor), speculative)
+        unidentified = _unidentified(part, row, time_s * (factor - 1))
+        return Prediction(time_s, time_s / factor, time_s * factor, speculative, unidentified, least_s)
 
 
 def seconds(part: ModelPart, terms: Sequence[Terms], ranks: Sequence[int]) -> np.ndarray:
     """float64 [point]: the times of a part."""
-    values = np.array([parameter.value for parameter in part.parameters], dtype=float)
-    return (
-        crowded(part.form, matrix(part.form, terms), np.log(np.asarray(ranks, dtype=float)), part.contention) @ values
+    return _columns(part, terms, ranks) @ _values(part)
+
+
+def bytes_between_s(part: ModelPart, terms: Terms, ranks: int) -> float:
+    """Seconds of the bytes of messages between nodes, without those of the messages themselves."""
+    across = terms._replace(messages=tuple(one for one in terms.messages if one.between), reduced_nbytes=0.0)
+    row = _columns(part, [across], [ranks])[0]
+    is_beta = np.array([parameter.name == "beta_s_per_byte" for parameter in part.parameters], dtype=bool)
+    return float((row * is_beta) @ _values(part))
+
+
+def _columns(part: ModelPart, terms: Sequence[Terms], ranks: Sequence[int]) -> np.ndarray:
+    """float64 [point, parameter]: what stands before each parameter, contention included."""
+    return crowded(part.form, matrix(part.form, terms), np.log(np.asarray(ranks, dtype=float)), part.contention)
+
+
+def _values(part: ModelPart) -> np.ndarray:
+    return np.array([parameter.value for parameter in part.parameters], dtype=float)
+
+
+def _least_s(part: ModelPart, row: np.ndarray) -> float:
+    """The time with everything at 0 that is not identified; `row` as of `_columns`."""
+    known = np.array([parameter.identified for parameter in part.parameters], dtype=bool)
+    return float((row * known) @ _values(part))
+
+
+def _unidentified(part: ModelPart, row: np.ndarray, room_s: float) -> str:
+    """`alpha`, `beta`, `alpha and beta`: what is not identified and may add more than `room_s` to the time; or empty.
+
+    Of messages over one kind of link alpha is identified where a call, an alpha or a jump is; beta where that of most
+    of the bytes is. A part without any identified beta says of no size how long it takes: its beta always counts.
+    """
+    priced = [(number, one) for number, one in zip(row.tolist(), part.parameters) if number > 0]
+    betas = [one for one in part.parameters if one.name == "beta_s_per_byte"]
+    names = {"beta": bool(betas) and not any(one.identified for one in betas), "alpha": False}
+    for link in LINKS:
+        over = [(number, one) for number, one in priced if one.link in ("", link)]
+        per_byte = [(number, one) for number, one in over if one.name == "beta_s_per_byte"]
+        per_message = [(number, one) for number, one in over if one.name in ("alpha_s", "call_s")]
+        most = [one for _, one in sorted(per_byte, key=itemgetter(0))[-1:]]
+        names["beta"] |= any(not one.identified for one in most) and _unknown_s(per_byte) > room_s
+        told = any(one.identified for _, one in per_message)
+        names["alpha"] |= bool(per_message) and not told and _unknown_s(per_message) > room_s
+    return " and ".join(sorted(name for name, counts in names.items() if counts))
+
+
+def _unknown_s(priced: Sequence[tuple[float, Parameter]]) -> float:
+    """By how much a time grows at most where all of these that are not identified have their upper bounds."""
+    return sum(
+        number * (inf if one.high is None else one.high - one.value) for number, one in priced if not one.identified
     )

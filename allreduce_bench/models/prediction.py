@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from math import ceil, sqrt
 from typing import NamedTuple
 
@@ -11,11 +11,16 @@ from ..runs.plan import DEFAULT_SEGMENT_NBYTES
 from ..schedule.algorithm import AlgorithmError
 from ..schedule.topology import Topology
 from ..units import unknown_word
+from .bounds import Bounds, bounds
+from .grades import UNKNOWN, worst
 from .machine import Machine, MachineError
-from .model import Model, ModelPart, Prediction, seconds
+from .model import Model, ModelPart, Prediction, bytes_between_s, seconds
 from .native.known import known_as
+from .port import port_share
 from .terms import Terms, terms
 
+LIMITS = "latency", "bandwidth"  # the bounds, in the order of `Bounds`
+PORT = "port"
 BEST = "best"  # the segment with which the model is fastest
 EQUAL = 1e-9  # relative: sums of the same terms in another order
 FINE = 1.03  # between two numbers of pieces so near each other a pipeline's time hardly differs
@@ -29,13 +34,19 @@ class Layout(NamedTuple):
     ranks_per_node: int | None = None  # None: as where it was measured
     segment: int | str | None = None  # bytes, or BEST; None: as where it was measured, else the default
     itemsize: int | None = None  # bytes of an element; None: as where it was measured
+    nic_bytes_per_s: float | None = None  # of the one port that all ranks of a node share; None: no port is counted
 
 
 AS_MEASURED = Layout()
 
 
 class Predicted(NamedTuple):
-    """One predicted time; `prediction` is None where the algorithm cannot run, and `cannot` says why."""
+    """One predicted time; `prediction` is None where there is none, and `cannot` says why.
+
+    `limit` is what makes the time longer than the model alone has it: `latency` and `bandwidth`, the bounds of all
+    models together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which
+    its ranks wait. With `prediction` None the model is below a bound, and nothing tells how far above it the time is.
+    """
 
     series: str
     ranks: int
@@ -44,22 +55,31 @@ class Predicted(NamedTuple):
     segment_nbytes: int | None
     prediction: Prediction | None
     cannot: str = ""
+    limit: str = ""
 
 
 class CompetingModels:
-    """Models that compete: of one run, cache, dtype and op. Predictions are kept."""
+    """Models that compete: of one run, cache, dtype, op and placement. Predictions are kept."""
 
     def __init__(self, models: Sequence[Model], layout: Layout = AS_MEASURED):
         self.models = dict(zip(_labels(models), models))
         self.layout = layout
         self._kept: dict[tuple[str, int, int], Predicted] = {}
+        self._bounds_of_a_byte: dict[tuple[int, int | None], Bounds] = {}
 
     @property
     def where(self) -> str:
         """What its series share: `monday, float32 sum, warm cache`; empty where nothing was measured."""
         first = next(iter(self.models.values()))
         cache = f"{first.cache} cache" if first.run else ""
-        return ", ".join(filter(None, [first.run, f"{first.dtype} {first.op}".strip(), cache]))
+        placement = "" if first.placement == UNKNOWN else f"placement {first.placement}"
+        return ", ".join(filter(None, [first.run, f"{first.dtype} {first.op}".strip(), cache, placement]))
+
+    @property
+    def grade(self) -> str:
+        """The worst of the times that were fitted; empty where nothing was measured."""
+        measured = [model.grade for model in self.models.values() if model.ranks]
+        return worst(measured) if measured else ""
 
     @property
     def step(self) -> int:
@@ -67,24 +87,72 @@ class CompetingModels:
         return max(_ranks_per_node(model, self.layout) or 1 for model in self.models.values())
 
     def at(self, series: str, ranks: int, nbytes: int) -> Predicted:
-        """The time of `series` on `ranks` for a vector of `nbytes`.
+        """The time of `series` on `ranks` for a vector of `nbytes`, never below a bound.
 
         Raises MachineError where the model tells links within nodes from those between and nobody says which is which.
         """
         key = series, ranks, nbytes
         if key not in self._kept:
-            self._kept[key] = _predicted(series, self.models[series], ranks, nbytes, self.layout)
+            model = self.models[series]
+            alone = _predicted(series, model, ranks, nbytes, self.layout)
+            self._kept[key] = _not_below(alone, self._bounds(ranks, alone.nodes, nbytes))
         return self._kept[key]
 
+    def bounds(self, ranks: int, nbytes: int) -> Bounds:
+        """What no all-reduce can beat there, by the parameters of all these models and the port of a node."""
+        per_node = _ranks_per_node(next(iter(self.models.values())), self.layout)
+        return self._bounds(ranks, ceil(ranks / per_node) if per_node else None, nbytes)
+
+    @cached_property
+    def _bounding(self) -> list[Model]:
+        """The models with the prices that bound: those that are identified.
+
+        A model that says less, where it was measured, than these allow shows that its own prices are lower: then they
+        count, identified or not.
+        """
+        models = list(self.models.values())
+        return [_with_all_prices(model) if self._is_below_at_its_ends(model, models) else model for model in models]
+
+    def _is_below_at_its_ends(self, model: Model, models: list[Model]) -> bool:
+        """Whether, at its fewest or most ranks and its smallest or largest size, `model` is below the bounds."""
+        ends = [(ranks, nbytes) for ranks in _ends(model.ranks) for nbytes in _ends(model.nbytes)]
+        alone = [_predicted("", model, ranks, nbytes, self.layout) for ranks, nbytes in ends]
+        return any(
+            one.prediction.time_s < max(bounds(models, one.ranks, one.nodes, one.nbytes)) * (1 - EQUAL)
+            for one in alone
+            if one.prediction
+        )
+
+    def _bounds(self, ranks: int, nodes: int | None, nbytes: int) -> Bounds:
+        key = ranks, nodes
+        if key not in self._bounds_of_a_byte:
+            self._bounds_of_a_byte[key] = bounds(self._bounding, ranks, nodes, 1, self.layout.nic_bytes_per_s)
+        latency_s, byte_s = self._bounds_of_a_byte[key]
+        return Bounds(latency_s, byte_s * nbytes)
+
     def fastest(self, ranks: int, nbytes: int) -> Predicted | None:
-        """The least time of all series; None: none of them can run. Of equals, such as a ring and one on nodes of one
-        rank, the one with the shortest name.
+        """The least time of all series; None: none of them has one. Of equals, such as a ring and one on nodes of one
+        rank, the one with the shortest name. See `winner` for whether it is known to be the fastest.
         """
         every = [self.at(series, ranks, nbytes) for series in self.models]
         possible = [predicted for predicted in every if predicted.prediction]
         least = min(map(_time_s, possible), default=0.0)
         equal = [predicted for predicted in possible if _time_s(predicted) <= least * (1 + EQUAL)]
         return min(equal, key=lambda predicted: len(predicted.series), default=None)
+
+    def winner(self, ranks: int, nbytes: int) -> Predicted | None:
+        """The fastest series; None: the models do not tell.
+
+        They do not where the least time lies at a bound of all, where it depends on an alpha or beta that is not
+        identified, or where another series may take less for such a one.
+        """
+        fastest = self.fastest(ranks, nbytes)
+        if fastest is None or fastest.prediction is None:
+            return None
+        if fastest.prediction.unidentified or fastest.limit in LIMITS:
+            return None
+        rivals = [self.at(series, ranks, nbytes) for series in self.models if series != fastest.series]
+        return None if any(_may_take_less(rival, fastest.prediction.time_s) for rival in rivals) else fastest
 
 
 def competing_models(
@@ -102,7 +170,8 @@ def competing_models(
     competitors: dict[tuple, list[Model]] = {}
     for model in machine.models:
         if not names or any(_is_named(model, name) for name in names):
-            competitors.setdefault((model.run, model.cache, model.dtype, model.op), []).append(model)
+            alike = (model.run, model.cache, model.dtype, model.op, model.placement)
+            competitors.setdefault(alike, []).append(model)
     if not competitors:
         raise MachineError("the machine file holds no model; fit runs with more sizes and ranks")
     return [CompetingModels(models, layout) for models in competitors.values()]
@@ -116,12 +185,13 @@ def predict(
     algorithms: Iterable[str] = (),
     itemsize: int | None = None,
     segment: int | str | None = None,
+    nic_bytes_per_s: float | None = None,
 ) -> list[Predicted]:
     """The times of all models of `machine`, or those of `algorithms`, at every of `ranks` and `sizes` (bytes).
 
     Raises what `competing_models` and `CompetingModels.at` do.
     """
-    competitors = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize))
+    competitors = competing_models(machine, algorithms, Layout(ranks_per_node, segment, itemsize, nic_bytes_per_s))
     return [
         group.at(series, number, nbytes)
         for group in competitors
@@ -129,6 +199,40 @@ def predict(
         for nbytes in sizes
         for series in group.models
     ]
+
+
+def _may_take_less(rival: Predicted, time_s: float) -> bool:
+    """Whether `rival` may be below `time_s` for what is not identified of its model."""
+    if rival.prediction is None:
+        return bool(rival.limit)
+    return bool(rival.prediction.unidentified) and rival.prediction.least_s < time_s
+
+
+def _ends(numbers: Sequence[int]) -> set[int]:
+    return {min(numbers), max(numbers)} if numbers else set()
+
+
+def _with_all_prices(model: Model) -> Model:
+    """`model` as if all its prices above 0 were identified."""
+    parts = [
+        part._replace(parameters=tuple(one._replace(identified=one.value > 0) for one in part.parameters))
+        for part in model.parts
+    ]
+    return replace(model, parts=tuple(parts))
+
+
+def _not_below(predicted: Predicted, least: Bounds) -> Predicted:
+    """`predicted` at the bounds where its model is below them: raised, or without a time where it is not identified."""
+    modelled, lowest_s = predicted.prediction, max(least)
+    if modelled is None:
+        return predicted
+    limit = predicted.limit
+    if modelled.time_s < lowest_s * (1 - EQUAL):
+        limit = LIMITS[least.index(lowest_s)]
+        if modelled.unidentified:
+            reason = f"{modelled.unidentified} not identified, and its model below the bound"
+            return predicted._replace(prediction=None, cannot=f"{predicted.series}: {reason}", limit=limit)
+    return predicted._replace(prediction=modelled.changed(lambda time_s: max(time_s, lowest_s)), limit=limit)
 
 
 def _time_s(predicted: Predicted) -> float:
@@ -179,7 +283,34 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     segment = _segment_elements(model, parts, ranks, nodes, nbytes, layout, itemsize)
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
     prediction = replace(model, parts=tuple(parts)).predict(ranks, part_terms)
-    return Predicted(series, ranks, nodes, nbytes, segment * itemsize if segment else None, prediction)
+    if _is_measured(model, ranks, nbytes):  # together with all else, what is not identified was measured there
+        prediction = prediction._replace(least_s=max(prediction.least_s, prediction.low_s or 0.0))
+    waits_s = _port_waits_s(model, part_terms, ranks, nodes or ranks, nbytes, layout.nic_bytes_per_s)
+    prediction = prediction.changed(lambda time_s: time_s + waits_s)
+    segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s else ""
+    return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit)
+
+
+def _port_waits_s(
+    model: Model, part_terms: Sequence[Terms], ranks: int, nodes: int, nbytes: int, rate: float | None
+) -> float:
+    """By how much longer the ports need for all bytes of the busiest node than the critical path for its own.
+
+    Of a library's own algorithm nobody knows the bytes: for it the bound of all algorithms holds. `rate`: of a port, in
+    bytes per second; None: no port is counted.
+    """
+    (first, *others), (own_terms, *_) = model.parts, part_terms
+    if not rate or nodes == 1 or others or first.priced_as != model.algorithm:
+        return 0.0
+    port_s = port_share(builtin()[model.algorithm], ranks, nodes) * nbytes / rate
+    waits_s = port_s - bytes_between_s(first, own_terms, ranks)
+    return waits_s if waits_s > EQUAL * port_s else 0.0
+
+
+def _is_measured(model: Model, ranks: int, nbytes: int) -> bool:
+    """Whether numbers of ranks and sizes both above and below these were measured, or these."""
+    spans = ((ranks, model.ranks), (nbytes, model.nbytes))
+    return all(measured and min(measured) <= asked <= max(measured) for asked, measured in spans)
 
 
 def _ranks_per_node(model: Model, layout: Layout) -> int | None:

@@ -1,8 +1,9 @@
 """Points of many series -> a model of each, or a sentence that says what is lacking.
 
-A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation, segment
-and window. Executors, caches and types are never pooled, nor are runs. A pipelined executor may cut the steps of every
-size in another way; that does not divide a series, since the prices are those of the steps before they are cut.
+A series is what may be fitted together: the points of one run, algorithm, executor, cache, dtype, operation, segment,
+window and placement. Executors, caches and types are never pooled, nor are runs. A pipelined executor may cut the steps
+of every size in another way; that does not divide a series, since the prices are those of the steps before they are
+cut.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,16 +23,18 @@ from ..units import format_size, in_ranks
 from .choice import choose, ranked, simpler_rivals
 from .diagnosis import diagnose
 from .fitting import Fit, plain
+from .grades import UNKNOWN, worst
 from .intervals import estimates
 from .model import Model
 from .native.known import is_library, readings
 from .observations import Observations, TermColumns
+from .points import TYPES
 from .scores import Scores, score
 from .states_of_points import in_two_states
 from .terms import terms
 from .usable_points import TooFewPoints, float_column, itemsize_of, refuse_too_little, usable_points
 
-KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment", "window")
+KEYS = ("run", "algorithm", "executor", "cache", "dtype", "op", "segment", "window", "placement")
 LIBRARY = ("recursive_doubling", "rabenseifner", "ring", "two_tree", "tree")  # what a library switches between
 
 
@@ -92,8 +95,9 @@ def fit_series(
 def _without_cuts(points: pd.DataFrame) -> pd.DataFrame:
     """The points without the segments at which executors cut steps; algorithms keep their own."""
     own = points["algorithm"].isin([name for name, algorithm in builtin().items() if algorithm.segmented])
-    if "window" not in points:  # of a frame that somebody made
-        points = points.assign(window=pd.array([pd.NA] * len(points), dtype="Int64"))
+    for name in ("window", "placement", "grade"):
+        if name not in points:  # of a frame that somebody made
+            points = points.assign(**{name: pd.Series(pd.NA, index=points.index, dtype=TYPES[name])})
     return points.assign(segment=points["segment"].mask(points["executor"].isin(PIPELINED) & ~own))
 
 
@@ -146,6 +150,8 @@ def _fit(values: dict, points: pd.DataFrame, given: str | None, algorithms: Mapp
         errors=scores.errors,
         plain_errors=plain_scores.errors,
         notes=(*notes, *diagnose(observed, chosen, estimated)),
+        grade=worst(usable["grade"].fillna(UNKNOWN)),
+        placement=str(values["placement"] or UNKNOWN),
     )
     return FittedSeries(model, scores, plain_scores, observed)
 

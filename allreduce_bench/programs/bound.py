@@ -13,6 +13,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..executing import EXECUTORS, Place, Prepared, Unsupported, native
+from ..executing.memory import PAGES
 from ..runs.cell import COMPILED, NATIVE
 from ..runs.dtypes import is_float
 from ..schedule import Step
@@ -56,7 +57,7 @@ class Bound:
         self._places: OrderedDict[tuple[int, int], Prepared] = OrderedDict()
         reason = ""
         try:
-            self._bind(np.empty(shape.count, shape.dtype), np.empty(shape.count, shape.dtype)).close()
+            self._bind(*self._own_vectors()).close()
         except Unsupported as error:
             reason = str(error)
         if reasons := [reason for reason in site.comm.allgather(reason) if reason]:
@@ -72,7 +73,7 @@ class Bound:
             return
         send, recv = vectors
         if send is recv:
-            self._input = np.empty_like(recv) if self._input is None else self._input
+            self._input = PAGES.sendbuf(recv.size, recv.dtype) if self._input is None else self._input
             self._input[:] = recv
             send = self._input
         self._place_of(send, recv).run()
@@ -85,9 +86,13 @@ class Bound:
         self._own = self._input = None
 
     def _own_place(self) -> Place:
-        send, recv = np.empty(self._shape.count, self._shape.dtype), np.empty(self._shape.count, self._shape.dtype)
+        send, recv = self._own_vectors()
         self._own = Place(self._bind(send, recv), send, recv)
         return self._own
+
+    def _own_vectors(self) -> tuple[np.ndarray, np.ndarray]:
+        shape = self._shape.count, self._shape.dtype
+        return PAGES.sendbuf(*shape), PAGES.recvbuf(*shape)
 
     def _place_of(self, send: np.ndarray, recv: np.ndarray) -> Prepared:
         key = MPI.Get_address(send), MPI.Get_address(recv)

@@ -61,7 +61,7 @@ def algorithms_of(words: Sequence[str]) -> dict[str, Algorithm]:
     """
     if list(words) == [AUTO]:
         return {name: algorithm for name, algorithm in builtin().items() if not algorithm.bounded}
-    return find([word for word in words if word != NATIVE], also=NATIVE)
+    return find([word for word in words if word != NATIVE], also=[NATIVE])
 
 
 def executors_here(comm: MPI.Comm, wanted: str) -> tuple[str, ...]:

@@ -18,7 +18,9 @@ from ..schedule.topology import Topology
 from .agreement import Shape
 from .candidates import Candidate
 
-KIND, VERSION = "allreduce-bench choices", 1
+KIND, VERSION = "allreduce-bench choices", 2
+READ_VERSIONS = (1, 2)  # 1: without placement
+UNKNOWN = "unknown"
 LONGEST_FILE = 16 * 2**20  # bytes
 Lookup = Callable[[Shape, Topology], Candidate | None]  # None: nothing is known of so many ranks
 
@@ -40,6 +42,7 @@ class Choice:
     executor: str
     segment: Positive | None = None  # elements
     window: Positive | None = None
+    placement: str = UNKNOWN  # where vectors lay in memory when it was chosen: page, numpy, differences in bytes
 
     @property
     def nbytes(self) -> int:
@@ -83,10 +86,14 @@ def lookup_of(path: Path) -> Lookup:
 
 
 def _read_choices(path: Path, content: dict[str, Any]) -> list[Choice]:
-    if content.get("schema_version") != VERSION:
-        raise ChoiceError(f"{path}: of schema {content.get('schema_version')!r:.40}; this program reads {VERSION}")
+    if (version := content.get("schema_version")) not in READ_VERSIONS:
+        readable = " and ".join(map(str, READ_VERSIONS))
+        raise ChoiceError(f"{path}: of schema {version!r:.40}; this program reads {readable}")
+    found = content.get("choices")
+    if version == 1 and isinstance(found, list):
+        found = [{"placement": UNKNOWN, **one} if isinstance(one, dict) else one for one in found]
     try:
-        choices = list(read_as(Choices, {"choices": content.get("choices")}, exact=True).choices)
+        choices = list(read_as(Choices, {"choices": found}, exact=True).choices)
     except ValueError as error:
         raise ChoiceError(f"{path}: damaged: {error}") from error
     for choice in choices:
@@ -117,6 +124,7 @@ def _choices_of_run(path: Path) -> list[Choice]:
             executor=row["executor"],
             segment=row["segment"],
             window=row["window"],
+            placement=str(row.get("placement") or UNKNOWN),
         )
         for row in best
     ]

@@ -52,7 +52,8 @@ def gaps(rows: Sequence[SummaryRow]) -> list[Gap]:
 
 def cell_size(row: SummaryRow) -> str:
     """`8 B`, or `8 B cold`, `8 B alone`, `8 B one-late`."""
-    return " ".join([format_size(row["nbytes"]), *qualifiers(row["cache"], row["groups"], row.get("arrival"))])
+    unusual = qualifiers(row["cache"], row["groups"], row.get("arrival"), row.get("placement"))
+    return " ".join([format_size(row["nbytes"]), *unusual])
 
 
 def cells_text(rows: Sequence[SummaryRow]) -> str:

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from ..evaluation.cell_label import qualifiers
 from ..runs.cell import competitor_name
 from ..runs.folder import RunFolder
 from ..runs.kept import Damage
@@ -88,9 +89,9 @@ def _cell_text(mark: Row) -> str:
     words = (
         name,
         format_size(int(mark["nbytes"])),
-        mark["cache"] if mark["cache"] == "cold" else "",
+        *qualifiers(mark["cache"], "", mark["arrival"], mark["placement"]),
     )
-    return " ".join(filter(None, (*words, mark["groups"], mark["arrival"])))
+    return " ".join(filter(None, (*words, mark["groups"])))
 
 
 def _advice(folder: RunFolder, damage: Damage, missing: Mapping[Launch, int]) -> str:

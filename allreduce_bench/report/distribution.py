@@ -43,6 +43,13 @@ def _first_call(row: SummaryRow) -> str:
     return "" if (first := row.get("first_penalty")) is None else f"{three_digits(first)} x"
 
 
+def _beyond_local(row: SummaryRow) -> str:
+    """By how much the global run time is above `time_s`; of completions there is no such difference."""
+    if (global_s := row.get("global_s")) is None or row.get("arrival"):
+        return ""
+    return three_digits((global_s - row["time_s"]) * 1e6)
+
+
 def _interval(row: SummaryRow) -> str:
     return (
         ""
@@ -83,6 +90,8 @@ DEFINITIONS: dict[str, tuple[DistributionColumn, ...]] = {
     "": CELL,
     "time in us": (
         DistributionColumn("time_s", _microseconds("time_s")),
+        DistributionColumn("global", _microseconds("global_s")),
+        DistributionColumn("global - time_s", _beyond_local),
         DistributionColumn("completion", _microseconds("completion_s")),
         DistributionColumn("OSU avg", _microseconds("osu_avg_s")),
         DistributionColumn("IMB t_max", _microseconds("imb_t_max_s")),

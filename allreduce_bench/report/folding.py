@@ -46,7 +46,19 @@ def of_guidelines(guidelines: dict[str, Any], level: str) -> Folding:
     if not guidelines["compared"]:
         return Folding(False, "none could be checked")
     lines = len(guidelines["lines"])
-    words = f"{lines or 'none'} of the guidelines violated"
+    return _of_lines(lines, f"{lines or 'none'} of the guidelines violated", level)
+
+
+def of_rivals(rivals: dict[str, Any], level: str) -> Folding:
+    """Folded where nothing was compared, where native is nowhere slower, or where the times are not reliable."""
+    if not rivals["compared"]:
+        return Folding(False, "none could be compared")
+    lines = len(rivals["lines"])
+    faster = len({line["against"] for line in rivals["lines"]})
+    return _of_lines(lines, f"{faster or 'none'} of the rivals faster than native somewhere", level)
+
+
+def _of_lines(lines: int, words: str, level: str) -> Folding:
     if level == NOT_RELIABLE:
         return Folding(False, f"{words}; the times are not reliable, so folded")
     return Folding(bool(lines), words)

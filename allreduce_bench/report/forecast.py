@@ -3,28 +3,29 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..evaluation.limits import NETWORK_BOUND
-from ..models.bounds import Bounds, bounds
+from ..models.bounds import Bounds
 from ..models.crossings import Finding, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
 from ..models.machine import Machine
 from ..models.model import COVERAGE, FAR
 from ..models.notes import joined_notes
-from ..models.prediction import BEST, CompetingModels, Predicted
+from ..models.prediction import BEST, LIMITS, PORT, CompetingModels, Predicted
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_ranges, format_rate, format_size, format_time, three_digits
 from .grid import in_two_lines
 
 MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
 FEWEST = 2  # ranks from which crossings are searched if one rank count is given
-BOUNDS = f"{NETWORK_BOUND}, from the smallest alpha (latency) and beta (bandwidth) of these models"
-SCHEMA = "urn:allreduce-bench:predict:1"  # of `as_json`, described in `formats.json_schema`
+BOUNDS = f"{NETWORK_BOUND}, from the smallest alpha (latency) and identified beta (bandwidth) of these models"
+SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`, described in `formats.json_schema`
 WHOLE = "--format csv"  # what shows all of a table
 COLUMNS = (
     *("group", "algorithm", "ranks", "nodes", "nbytes", "segment_nbytes", "time_s", "low_s", "high_s"),
-    *("speculative", "fastest", "latency_bound_s", "bandwidth_bound_s", "cannot"),
+    *("speculative", "fastest", "latency_bound_s", "bandwidth_bound_s", "cannot", "limit", "unidentified"),
+    *("grade", "placement"),
 )
 
 
@@ -41,7 +42,7 @@ class Forecast(NamedTuple):
 def rows(forecast: Forecast) -> list[dict[str, Any]]:
     """One for every series, number of ranks and size, with the COLUMNS; missing is None."""
     return [
-        _row_of_cell(group, predicted, group.fastest(ranks, nbytes), _bounds(group, ranks, nbytes))
+        _row_of_cell(group, predicted, group.winner(ranks, nbytes), group.bounds(ranks, nbytes))
         for group in forecast.groups
         for ranks in forecast.ranks
         for nbytes in forecast.sizes
@@ -50,14 +51,17 @@ def rows(forecast: Forecast) -> list[dict[str, Any]]:
 
 
 def _row_of_cell(
-    group: CompetingModels, predicted: Predicted, fastest: Predicted | None, least: Bounds
+    group: CompetingModels, predicted: Predicted, winner: Predicted | None, least: Bounds
 ) -> dict[str, Any]:
+    model = group.models[predicted.series]
     modelled = predicted.prediction._asdict() if predicted.prediction else {}
     values = {**predicted._asdict(), **modelled, "group": group.where, "algorithm": predicted.series}
     values |= {
-        "fastest": predicted == fastest,
+        "fastest": predicted == winner,
         "latency_bound_s": least.latency_s,
         "bandwidth_bound_s": least.bandwidth_s,
+        "grade": model.grade if model.ranks else None,
+        "placement": model.placement if model.ranks else None,
     }
     return {name: values.get(name) for name in COLUMNS}
 
@@ -105,9 +109,11 @@ def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Finding]:
     rank_counts = ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
     fewest = ranks[0] if len(ranks) > 1 else min(FEWEST, ranks[0])
     changing: list[Finding] = [
-        crossing for count in rank_counts for crossing in over_sizes(group, count, sizes[0], sizes[-1])
+        crossing for count in rank_counts for crossing in over_sizes(group, count, sizes[0], sizes[-1], sizes)
     ]
-    growing: list[Finding] = [crossing for nbytes in sizes for crossing in over_ranks(group, nbytes, fewest, ranks[-1])]
+    growing: list[Finding] = [
+        crossing for nbytes in sizes for crossing in over_ranks(group, nbytes, fewest, ranks[-1], ranks)
+    ]
     powers: list[Finding] = [
         crossing for nbytes in sizes for crossing in at_powers_of_two(group, nbytes, fewest, ranks[-1])
     ]
@@ -119,16 +125,26 @@ def _text(forecast: Forecast, lines_of: Callable[..., list[str]], screen: Screen
     for group in forecast.groups:
         sentences = [crossing.sentence for crossing in crossings_of(forecast, group)]
         if not sentences and len(group.models) > 1:
-            sentences = ["no algorithm overtakes another in this range"]
+            sentences = [_without_crossings(forecast, group)]
         notes = [*_reader_notes(forecast, group), *(f"fit: {note}" for note in _fit_notes(group))]
-        lines += [f"allreduce, model prediction, not measured: {forecast.source}", *filter(None, [group.where])]
+        grade = f"grade of the fitted times: {group.grade}" if group.grade else ""
+        lines += [f"allreduce, model prediction, not measured: {forecast.source}", *filter(None, [group.where, grade])]
         lines += [*lines_of(forecast, group, screen), "", *sentences, *notes, ""]
     lines[-1:] = [f"fit: {note}" for note in forecast.machine.notes]
     return "\n".join(wrapped(lines, screen))
 
 
+def _without_crossings(forecast: Forecast, group: CompetingModels) -> str:
+    if any(group.winner(ranks, nbytes) for ranks in forecast.ranks for nbytes in forecast.sizes):
+        return "no algorithm overtakes another in this range"
+    return "the models do not tell the fastest algorithm in this range"
+
+
 def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> list[str]:
-    marks = ["* fastest", *["? speculative"] * bool(_speculative_ranks(_all_predicted(forecast, group)))]
+    cells = _all_predicted(forecast, group)
+    marks = ["* fastest", *["? speculative"] * bool(_speculative_ranks(cells))]
+    marks += ["^ limited by a bound or port"] * any(cell.prediction and cell.limit for cell in cells)
+    marks += ["~ not identified"] * any(cell.prediction and cell.prediction.unidentified for cell in cells)
     marks += [f"{COVERAGE:.0%}: interval of the fastest"] * _has_intervals(group)
     lines = [f"time in us;  {'  '.join(marks)}  bounds: {BOUNDS}"]
     for ranks in forecast.ranks:
@@ -163,19 +179,20 @@ def _size_lines(forecast: Forecast, group: CompetingModels, ranks: int, screen: 
     lower = ["size", *(f"{second}  " for _, second in heads), "fastest", *["90 %"] * interval, "bound", "bound"]
     lines = [upper, lower]
     for nbytes in forecast.sizes:
-        fastest, least = group.fastest(ranks, nbytes), _bounds(group, ranks, nbytes)
-        cells = [_time_text(group.at(series, ranks, nbytes), fastest) for series in group.models]
-        ends = [_interval_text(fastest)] if interval else []
+        winner, least = group.winner(ranks, nbytes), group.bounds(ranks, nbytes)
+        cells = [_time_text(group.at(series, ranks, nbytes), winner) for series in group.models]
+        ends = [_interval_text(winner)] if interval else []
         limits = [three_digits(bound * 1e6) if bound else "-" for bound in least]
-        lines.append([format_size(nbytes), *cells, fastest.series if fastest else "-", *ends, *limits])
+        lines.append([format_size(nbytes), *cells, winner.series if winner else "-", *ends, *limits])
     secondary = range(len(lower) - 1, len(lower) - 3, -1)  # the bounds
     return fitted(columns_of(lines, left_out=secondary, heads=2), screen, WHOLE)
 
 
-def _time_text(predicted: Predicted, fastest: Predicted | None) -> str:
+def _time_text(predicted: Predicted, winner: Predicted | None) -> str:
     if predicted.prediction is None:
         return "-  "
-    mark = ("*" if predicted == fastest else "") + ("?" if predicted.prediction.speculative else "")
+    mark = ("*" if predicted == winner else "") + ("?" if predicted.prediction.speculative else "")
+    mark += ("^" if predicted.limit else "") + ("~" if predicted.prediction.unidentified else "")
     return three_digits(predicted.prediction.time_s * 1e6) + f" {mark}".ljust(2)
 
 
@@ -193,21 +210,60 @@ def _map_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> li
     return ["the fastest algorithm, ranks down and sizes across", "", *fitted(columns_of(lines), screen)]
 
 
-def _bounds(group: CompetingModels, ranks: int, nbytes: int) -> Bounds:
-    nodes = group.at(next(iter(group.models)), ranks, nbytes).nodes
-    return bounds(group.models.values(), ranks, nodes, nbytes)
-
-
 def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
-    """Notes on these numbers: extrapolation, algorithms that cannot run, and segments."""
+    """Notes on these numbers: bounds, extrapolation, algorithms that cannot run, and segments."""
     cells = _all_predicted(forecast, group)
-    notes = _distance_notes(cells, group) + _size_notes(forecast, group)
+    notes = [*_port_notes(group), *_limit_notes(cells), *_identification_notes(cells)]
+    notes += _distance_notes(cells, group) + _size_notes(forecast, group)
     segmented = sorted({cell.series for cell in cells if cell.segment_nbytes})
     if segmented:
         notes.append(
             f"{' and '.join(segmented)}: {_segments_text(group, [cell for cell in cells if cell.segment_nbytes])}"
         )
     return notes + list(dict.fromkeys(cell.cannot for cell in cells if cell.cannot))
+
+
+def _port_notes(group: CompetingModels) -> list[str]:
+    """Whether the ranks of a node share its port, where a node has several."""
+    rate, per_node = group.layout.nic_bytes_per_s, group.step
+    if rate:
+        return [f"{port_in_words(rate, per_node)} (one port, full duplex, no reduction in the network)"]
+    if per_node == 1:
+        return []
+    return [
+        f"whether the {per_node} ranks of a node share its port is counted only as far as it was measured; "
+        "--nic-bandwidth sets the rate of the port"
+    ]
+
+
+def _limit_notes(cells: Sequence[Predicted]) -> list[str]:
+    """Whose times were raised, and to what."""
+    raised = [cell for cell in cells if cell.prediction and cell.limit]
+    notes = []
+    if names := _series_of(cell for cell in raised if cell.limit == PORT):
+        notes.append(f"^ {names}: the port of the busiest node needs longer for its bytes than the critical path")
+    for limit in LIMITS:
+        if names := _series_of(cell for cell in raised if cell.limit == limit):
+            notes.append(f"^ {names}: the {limit} bound; the model alone is below it, so the time is this or more")
+    return notes
+
+
+def _identification_notes(cells: Sequence[Predicted]) -> list[str]:
+    """Whose times depend on a parameter that is not identified, and what follows."""
+    modelled = [cell for cell in cells if cell.prediction]
+    names = dict.fromkeys(cell.prediction.unidentified for cell in modelled if cell.prediction)
+    notes = [
+        f"~ {_series_of(cell for cell in modelled if cell.prediction and cell.prediction.unidentified == name)}: "
+        f"{name} not identified, and these times depend on it"
+        for name in filter(None, names)
+    ]
+    if notes or any(cell.limit and not cell.prediction for cell in cells):
+        notes.append("no fastest algorithm is named where one of these times may decide")
+    return notes
+
+
+def _series_of(cells: Iterable[Predicted]) -> str:
+    return ", ".join(dict.fromkeys(cell.series for cell in cells))
 
 
 def _distance_notes(cells: Sequence[Predicted], group: CompetingModels) -> list[str]:
@@ -244,6 +300,12 @@ def _segments_text(group: CompetingModels, cells: Sequence[Predicted]) -> str:
 def source_of(machine: Machine, name: str) -> str:
     """The source of the models of a machine file, as text."""
     return f"{name}, fitted to {', '.join(str(run.get('run', '?')) for run in machine.runs) or 'unnamed runs'}"
+
+
+def port_in_words(nic_bytes_per_s: float, ranks_per_node: int) -> str:
+    """`the 4 ranks of a node share its port of 25 Gbit/s`."""
+    whose = f"the {ranks_per_node} ranks of a node share its port" if ranks_per_node > 1 else "each node has one port"
+    return f"{whose} of {format_rate(nic_bytes_per_s)}"
 
 
 def prices_in_words(alpha_s: float, beta_s_per_byte: float) -> str:

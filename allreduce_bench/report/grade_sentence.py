@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ..evaluation.grade import ENOUGH_LAUNCHES, Grade, Reason
-from ..evaluation.summary_row import SummaryRow
-from ..units import in_ranks, three_digits
+from ..evaluation.summary_row import Noise, SummaryRow
+from ..units import format_time, in_ranks, three_digits
 
 MOST_REASONS = 2
 TAKE_MORE = f"use {ENOUGH_LAUNCHES} launches or more"
@@ -25,6 +25,21 @@ def reasons_words(grade: Grade) -> str:
         parts.append(f"and {_count(more, 'further reason')}")
     parts += [UNKNOWN[name] for name in grade.unknown]
     return f": {'; '.join(parts)}" if parts else ""
+
+
+def noise_sentence(noise: Noise) -> str:
+    """`noise: 1.2 % of the time of a fixed quantum of work of 50.1 us; longest 3.10 ms`."""
+    quantum, longest = format_time(noise.quantum_s), format_time(noise.max_s)
+    return f"noise: {100 * noise.lost:.2g} % of the time of a fixed quantum of work of {quantum}; longest {longest}"
+
+
+def noise_of_all(rows: Iterable[SummaryRow]) -> str:
+    """The same of the rank count that lost most, with that: for a page; empty: none was measured."""
+    noises = {row["ranks"]: noise for row in rows if (noise := row["grading"].noise)}
+    if not noises:
+        return ""
+    ranks = max(noises, key=lambda ranks: noises[ranks].lost)
+    return f"{noise_sentence(noises[ranks])} ({in_ranks([ranks])})"
 
 
 class GradeLine(NamedTuple):
@@ -110,4 +125,8 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
     "port_errors": (lambda reason: f"network port errors on {_count(reason.value, 'node')}", LOOKED_AT),
     "degraded": (lambda reason: f"a degraded link on {_count(reason.value, 'node')}", LOOKED_AT),
     "launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
+    "size_sets": (
+        lambda reason: f"sizes in {_count(reason.value, 'set')}, long ones later, not all in random order",
+        "leave --within out, or allow more time",
+    ),
 }

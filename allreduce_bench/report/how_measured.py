@@ -17,7 +17,7 @@ from ..measuring.vectors import CALLS, EXPONENTS, chance
 from ..runs.dtypes import is_float
 from ..runs.groups import describe
 from ..runs.plan import Plan
-from ..runs.schema import time_definition
+from ..runs.schema import NUMPY, PAGE, STAGGER, UNKNOWN_PLACEMENT, time_definition
 from ..stats import LEAST_FOR_INTERVAL
 from ..units import format_size, format_time, in_ranks
 from . import traffic_sentence
@@ -47,6 +47,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("warm-ups", f"{plan.warmups} per cell and launch, kept in the raw files, excluded from all statistics"),
         ("interval", _interval_text(done)),
         ("cache", _cache_text(plan, attempts)),
+        ("vectors", _placement_text(plan)),
         *([("groups", _groups_text(plan))] if plan.groups else []),
         ("lateness of ranks", _lateness_text(plan)),
         ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-reference-times)"),
@@ -89,6 +90,17 @@ def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:
         "twice its share of the node's caches",
     }
     return "; ".join(text_of[cache] for cache in plan.caches)
+
+
+def _placement_text(plan: Plan) -> str:
+    """Where vectors lay."""
+    text_of = {
+        PAGE: f"at pages, inputs, outputs and scratch {STAGGER} bytes apart",
+        NUMPY: "where numpy puts them",
+        UNKNOWN_PLACEMENT: "unknown: the run or the log does not say",
+    }
+    apart = "an output begins {} bytes behind its input, modulo a page"
+    return "; ".join(text_of.get(placement) or apart.format(placement) for placement in plan.placement)
 
 
 def _groups_text(plan: Plan) -> str:
@@ -162,7 +174,13 @@ def _drift_text(clock: Mapping) -> str:
 
 
 def _order_text(plan: Plan, attempts: Sequence[dict]) -> str:
-    if any(fact.get("in_haste") for fact in attempts):
+    """How the cells of a launch followed each other; launches of before, and cut ones, do not say their sets."""
+    limited = [fact.get("size_sets") for fact in attempts if fact.get("in_haste")]
+    most = max((sets for sets in limited if sets), key=len, default=[])
+    if len(most) > 1:
+        sizes = "; then ".join(", ".join(map(format_size, sizes)) for sizes in most)
+        return f"set by set of sizes, as far as --within allowed: {sizes}; random within a set, seed {plan.seed}"
+    if any(sets is None for sets in limited):
         return f"size by size, as far as --within allowed; the algorithms of a size in random order, seed {plan.seed}"
     return f"random in every launch, seed {plan.seed}"
 

@@ -1,4 +1,4 @@
-"""What a page says of native: which algorithm it resembles, and which guidelines it violates."""
+"""What a page says of native: which algorithm it resembles, which guidelines it violates, who is faster."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,13 +6,16 @@ from typing import Any
 import pandas as pd
 
 from ..evaluation.summary_row import SummaryRow
-from ..models.native.guidelines import broken_guidelines, comparisons, guidelines_sentence
+from ..models.native.comparison import slower_lines
+from ..models.native.guidelines import GUIDELINES, comparisons, guidelines_sentence
 from ..models.native.resemblance import NoResemblance, resemblance_frame, resemblance_sentences, resemblances_of
+from ..models.native.rivals import RIVAL, rival_comparisons, rivals_sentence
 from ..runs.plan import Plan
+from .guideline_table import LEGEND, guideline_tables
 
 
 def native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
-    """The page's values about native: what it resembles, and which guidelines it violates."""
+    """The page's values about native: what it resembles, which guidelines it violates, and which rivals are faster."""
     files: dict[str, pd.DataFrame] = {}
     likeness: dict[str, Any] = {"why": "", "sentences": [], "lines": {}, "ranks": {}}
     try:
@@ -28,7 +31,19 @@ def native_section(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
         files["resemblance"] = resemblance_frame(guesses)
     except NoResemblance as reason:
         likeness["why"] = str(reason)
-    compared = comparisons(rows)
-    guidelines = {"compared": compared, "lines": broken_guidelines(compared), "sentence": guidelines_sentence(compared)}
+    compared, rivals = comparisons(rows), rival_comparisons(rows)
+    guidelines = {
+        "compared": compared,
+        "lines": slower_lines(compared, GUIDELINES),
+        "sentence": guidelines_sentence(compared),
+        "tables": guideline_tables(rows, compared),
+        "legend": LEGEND,
+    }
+    against_rivals = {
+        "compared": rivals,
+        "lines": slower_lines(rivals, [RIVAL]),
+        "sentence": rivals_sentence(rivals),
+    }
     files |= {"guidelines": pd.DataFrame(compared)} if compared else {}
-    return {"likeness": likeness, "guidelines": guidelines, "files": files}
+    files |= {"rivals": pd.DataFrame(rivals)} if rivals else {}
+    return {"likeness": likeness, "guidelines": guidelines, "rivals": against_rivals, "files": files}

@@ -42,12 +42,13 @@ from .arrival_table import arrival_tables
 from .call_distributions import call_distributions
 from .caveat import gaps
 from .damage_sentence import damage_caveats, damage_report
-from .grade_sentence import grade_lines
+from .grade_sentence import grade_lines, noise_of_all
 from .grid import LEGEND, MARK
 from .native_section import native_section
 from .origin import origin
 from .page_place import fingerprints, links, refuse_no_folder
 from .pictures import measured_caption, model_pictures, run_pictures, time_pictures, write_pictures
+from .placement_table import placement_tables
 from .ratio_table import RatioLine
 from .several_runs import common_frame
 from .straggler_section import straggler_section
@@ -151,6 +152,7 @@ def _section(
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
         "arrivals": arrival_tables(rows) if plan.arrival else [],
+        "placements": placement_tables(rows) if len(plan.placement) > 1 else [],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},
         "legend": LEGEND,
     }
@@ -175,7 +177,8 @@ def _bits(plan: Plan, rows: Sequence[SummaryRow]) -> dict[str, Any]:
 def _verdict_values(rows: Sequence[SummaryRow], of_run: Sequence[Verdict]) -> dict[str, Any]:
     """The answer, the grades and the verdicts of one run, in words."""
     lines = [(verdict.ranks, verdict.cache, verdict_sentence.lines(verdict)) for verdict in of_run]
-    return {"answer": answer(rows, of_run), "grades": grade_lines(rows), "verdicts": lines}
+    grades = {"grades": grade_lines(rows), "noise": noise_of_all(rows)}
+    return {"answer": answer(rows, of_run), **grades, "verdicts": lines}
 
 
 def _foldings(
@@ -187,6 +190,7 @@ def _foldings(
         "models": folding.of_models(models),
         "likeness": folding.of_resemblance(native["likeness"]),
         "guidelines": folding.of_guidelines(native["guidelines"], worst),
+        "rivals": folding.of_rivals(native["rivals"], worst),
     }
 
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from operator import itemgetter
 
 from ..evaluation import agreement
-from ..evaluation.competitors import competing
+from ..evaluation.cell_label import qualifiers
+from ..evaluation.competitors import competing, mockups
 from ..evaluation.doubt import BELOW_FLOOR
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
 from ..runs.plan import ImportedPlan, Plan
-from ..runs.schema import ALONE
 from ..tables import UNBOUNDED, Screen, fitted, shown, wrapped
 from ..units import format_size, format_time
 from . import grade_sentence, launch_states_sentence, traffic_sentence, verdict_sentence, wrong_clusters_sentence
@@ -29,14 +29,31 @@ def table(plan: Plan, rows: Sequence[SummaryRow], library: str, screen: Screen =
         for ranks in plan.ranks
         for cache in plan.caches
     ]
-    return "\n".join(_table_of_ranks(plan, rows_of_table, library, screen) for rows_of_table in rows_of_tables)
+    tables = [
+        _table_of_ranks(plan, rows_of_table, library, screen, _guideline_lines(rows, rows_of_table, screen))
+        for rows_of_table in rows_of_tables
+    ]
+    return "\n".join(tables)
 
 
-def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen) -> str:
+def _guideline_lines(rows: Sequence[SummaryRow], rows_of_table: Sequence[SummaryRow], screen: Screen) -> list[str]:
+    """Native against mock-ups of it, where any were measured; what is violated is asked of all rows together."""
+    if not mockups(rows_of_table):
+        return []
+    from ..models.native.guidelines import comparisons  # late, both: few runs have mock-ups
+    from .guideline_table import guideline_lines
+
+    return [*guideline_lines(rows_of_table, comparisons(rows), screen), ""]
+
+
+def _table_of_ranks(
+    plan: Plan, every: Sequence[SummaryRow], library: str, screen: Screen, guidelines: Sequence[str]
+) -> str:
     rows = competing(every)
     columns = grid(rows, screen)
     above = [
         *([grade_sentence.sentence(grade)] if (grade := rows[0].get("grading")) else []),
+        *([grade_sentence.noise_sentence(grade.noise)] if grade and grade.noise else []),
         *_headlines(plan, rows, library),
         LEGEND + interval_legend(columns, rows, screen),
         *([note] if (note := arithmetic_note(plan.dtype)) else []),
@@ -45,6 +62,7 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
     below = [
         _counts_line(every),
         *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
+        *(_placement_sentences(every) if len(plan.placement) > 1 else ()),
         *_unranked_note(rows),
         *_limit_notes(rows),
         *wrong_clusters_sentence.cluster_sentences(every),
@@ -57,7 +75,8 @@ def _table_of_ranks(plan: Plan, every: Sequence[SummaryRow], library: str, scree
         *([carried] if (carried := traffic_sentence.sentence(rows)) else []),
     ]
     delayed = _arrival_lines(every, screen) if plan.arrival else []
-    table_lines = [*fitted(columns, screen, WHOLE), "", *delayed]
+    placed = _placement_lines(every, screen) if len(plan.placement) > 1 else []
+    table_lines = [*fitted(columns, screen, WHOLE), "", *guidelines, *delayed, *placed]
     return "\n".join([*wrapped(above, screen), "", *table_lines, *wrapped(below, screen), ""])
 
 
@@ -65,6 +84,18 @@ def _arrival_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
     from .arrival_table import arrival_lines  # late: few runs delay ranks
 
     return arrival_lines(rows, screen)
+
+
+def _placement_lines(rows: Sequence[SummaryRow], screen: Screen) -> list[str]:
+    from .placement_table import placement_lines  # late: few runs have several placements
+
+    return placement_lines(rows, screen)
+
+
+def _placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
+    from .placement_table import placement_sentences  # late, too
+
+    return placement_sentences(rows)
 
 
 def _headlines(plan: Plan, rows: Sequence[SummaryRow], library: str) -> list[str]:
@@ -171,9 +202,9 @@ def _cell_name(row: SummaryRow) -> str:
 
 
 def _algorithm_of(row: SummaryRow) -> str:
-    """`ring`, or `ring alone`, or `ring one-late`."""
-    unusual = [ALONE] if row["groups"] == ALONE else []
-    return " ".join([competitor_of(row), *unusual, *([row["arrival"]] if row.get("arrival") else [])])
+    """`ring`, or `ring alone`, `ring one-late`, `ring numpy`."""
+    unusual = qualifiers("", row["groups"], row.get("arrival"), row.get("placement"))
+    return " ".join([competitor_of(row), *unusual])
 
 
 def _cells_text(sizes: dict[int, list[str]], algorithms: int) -> str:

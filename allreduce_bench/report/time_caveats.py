@@ -132,6 +132,22 @@ REMARKS = (
     ),
     Remark(
         "info",
+        "vectors a few bytes apart",
+        lambda row: bool(row.get("close_moves")),
+        "cells copied between places that are 1 to 31 bytes apart modulo a page",
+        "some processors take several times as long for such copies (docs/placement.md)",
+        "measure with --placement page beside it; doctor says whether this processor does",
+    ),
+    Remark(
+        "info",
+        "messages of several ranges",
+        lambda row: bool(row.get("unknown_moves")),
+        "cells have messages of several ranges, which the MPI library packs where it likes",
+        "whether these copies join places that are slow on some processors is unknown",
+        "see docs/placement.md",
+    ),
+    Remark(
+        "info",
         "times drift slightly",
         _drifts_slightly,
         f"cells drifted within a launch, by more than {SLIGHT_DRIFT - 1:.0%} and by more than their interval",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..evaluation import group_losses
-from ..evaluation.competitors import competing
+from ..evaluation.competitors import competing, ways_of
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..models.bounds import Bounds
 from ..runs.plan import Plan
@@ -31,6 +31,6 @@ def time_table(plan: Plan, ranks: int, cache: str, rows: Sequence[SummaryRow], l
     groups = {"groups": rows[0].get("groups_in_words"), "losses": group_losses.loss_rows(rows) if plan.groups else []}
     tables = {
         "limits": limit_lines(rows, least),
-        "statistics": distribution.tables([row for row in rows if not row.get("arrival")]),
+        "statistics": distribution.tables([row for row in rows if ways_of([row]) == ways_of(rows)[:1]]),
     }
     return {"ranks": ranks, "cache": cache, "lines": lines, **tables, **marks, **groups}

@@ -11,7 +11,8 @@ LARGE = 1024**2  # bytes of a vector: below, other traffic distorts the counters
 def sentence(rows: Iterable[Mapping]) -> str | None:
     """Which networks carried the schedules' bytes, from summary rows of one rank count; None where not counted.
 
-    Only rows of known schedules and of at least LARGE bytes count.
+    Only rows of known schedules and of at least LARGE bytes count. What bypasses the kernel has no counter here: bytes
+    that no interface carried are said to be not counted, not to be 0.
     """
     counted = [
         row for row in rows if row.get("wire") and row.get("internode_nbytes") is not None and row["nbytes"] >= LARGE
@@ -22,6 +23,9 @@ def sentence(rows: Iterable[Mapping]) -> str | None:
     )
     if not counted:
         return None
+    if required and _ratio_text(sum(counts.values()) / required) == "0":
+        names = ", ".join(name for name, _ in _busiest(counts))
+        return f"network traffic at {format_size(LARGE)} and above: not counted by {names}, which carried none of it"
     if required:
         shares = ", ".join(f"{_ratio_text(nbytes / required)} on {name}" for name, nbytes in _busiest(counts))
         return (

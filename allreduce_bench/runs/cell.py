@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .schema import PAGE
 from .typed_json import Natural, NotNegative, Positive
 
 EXECUTORS = (
@@ -18,6 +19,13 @@ PIPELINED = ("pipelined", "compiled-pipelined")  # those that cut steps, and pos
 COMPILED = ("compiled", "compiled-pipelined")  # those that call MPI without the interpreter
 NATIVE = "native"  # the library's own all-reduce, and the executor that calls it from Python
 NATIVES = (NATIVE, f"{NATIVE} {COMPILED[0]}")  # as competitors: called from Python, and compiled
+MOCKUP = "mockup"  # the executor of what a library's other operations make of an all-reduce; it calls from Python:
+MOCKUPS = {  # algorithm -> the MPI functions, in order
+    "native:reduce+bcast": ("MPI_Reduce", "MPI_Bcast"),
+    "native:reduce_scatter_block+allgather": ("MPI_Reduce_scatter_block", "MPI_Allgather"),
+    "native:reduce_scatter+allgatherv": ("MPI_Reduce_scatter", "MPI_Allgatherv"),
+}
+GUIDELINES = "guidelines"  # the word for native and all of these
 LAUNCH_NAME = re.compile(r"([1-9]\d{0,8})r-([1-9]\d{0,8})")
 
 
@@ -33,19 +41,21 @@ class Cell:
     groups: str = ""  # or together, alone
     window: int | None = None  # messages posted ahead; None: the executor has no window
     arrival: str = ""  # the pattern by which ranks enter late; empty: nobody is delayed
+    placement: str = PAGE  # where its vectors lie
 
     @property
     def key(self) -> tuple[str, ...]:
         """What tells the cell from the others of its launch, as it stands in files; see `folder.key_of`."""
         segment, window = ("" if value is None else str(value) for value in (self.segment, self.window))
-        return self.algorithm, self.executor, str(self.count), segment, window, self.cache, self.groups, self.arrival
+        way = self.cache, self.groups, self.arrival, self.placement
+        return self.algorithm, self.executor, str(self.count), segment, window, *way
 
     @classmethod
     def from_key(cls, key: tuple[str, ...]) -> "Cell":
         """The cell whose `key` this is."""
-        algorithm, executor, count, *numbers, cache, groups, arrival = key
+        algorithm, executor, count, *numbers, cache, groups, arrival, placement = key
         segment, window = (int(text) if text else None for text in numbers)
-        return cls(algorithm, executor, int(count), segment, cache, groups, window, arrival)
+        return cls(algorithm, executor, int(count), segment, cache, groups, window, arrival, placement)
 
 
 class Launch(NamedTuple):

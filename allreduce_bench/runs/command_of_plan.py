@@ -5,17 +5,17 @@ from decimal import Decimal
 from itertools import chain, starmap
 
 from ..algorithms import builtin
-from .cell import EXECUTORS
+from .cell import EXECUTORS, MOCKUPS, NATIVE
 from .cuts import NOMINAL
 from .plan import Plan
-from .schema import FORMER_SYNCS
+from .schema import FORMER_SYNCS, PAGE, UNKNOWN_PLACEMENT
 from .start import Start
 
 
 def repeat_command(plan: Plan) -> list[str]:
     """The command that measures this plan again, with all options; it starts mpirun itself."""
-    names = [name for name in plan.algorithms if name == "native" or name in builtin()]
-    by_default = plan.bounded and set(names) == {"native", *builtin()}  # to name them would lift their bound
+    names = [name for name in plan.algorithms if name in (NATIVE, *MOCKUPS) or name in builtin()]
+    by_default = plan.bounded and set(names) == {NATIVE, *builtin()}  # to name them would lift their bound
     options: dict[str, object] = {
         "--ranks": ",".join(map(str, plan.ranks)),
         "--algorithms": None if by_default else ",".join([*names, *plan.files]),
@@ -32,6 +32,7 @@ def repeat_command(plan: Plan) -> list[str]:
         "--pretend-ranks-per-node": plan.pretend_ranks_per_node,
         "--thread-level": plan.thread_level,
         **_definition_options(plan),
+        "--placement": ",".join(plan.placement) if plan.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)) else None,
         **_options_before_a_call(plan),
         "--link-rate": _link_rates(plan),
         **_start_options(plan.start),

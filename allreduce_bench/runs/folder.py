@@ -26,6 +26,7 @@ KEY = (
     "cache",
     "groups",
     "arrival",
+    "placement",
 )  # what tells a cell from the others of its launch
 KEPT = (*UNFINISHED, "wrong")  # states that count in every attempt
 FILE_NAME = re.compile(r"([^.]+)\.([1-9][0-9]{0,8})(?:\.json|\.csv|\.cells\.csv)")  # launch and attempt

@@ -104,6 +104,13 @@ class _Clock:
 
 
 @dataclass(frozen=True)
+class _Noise:
+    quantum_s: Seconds
+    lost: NotNegative
+    max_s: Seconds
+
+
+@dataclass(frozen=True)
 class _Groups:
     alone: tuple[Natural | None, ...]
 
@@ -147,7 +154,9 @@ class _LaunchFacts:
     startup: _Startup = _Startup()
     sync: _Sync | None = None
     clock: _Clock | None = None
+    noise: _Noise | None = None
     in_haste: bool | None = None
+    size_sets: tuple[tuple[Natural, ...], ...] | None = None
     cold_nbytes: Natural | None = None
     counted: tuple[_Counted, ...] | None = None
     groups: _Groups | None = None

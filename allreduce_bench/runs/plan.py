@@ -7,9 +7,35 @@ from zlib import crc32
 import numpy as np
 
 from ..units import unknown_word
-from .cell import COMPILED, EXECUTORS, NATIVE, PIPELINED, Cell, Cut, CutPrices, Launch, competitor_name, splitmix64
+from .cell import (
+    COMPILED,
+    EXECUTORS,
+    MOCKUP,
+    MOCKUPS,
+    NATIVE,
+    PIPELINED,
+    Cell,
+    Cut,
+    CutPrices,
+    Launch,
+    competitor_name,
+    splitmix64,
+)
 from .dtypes import DTYPES, MOST_RANKS, is_float
-from .schema import ALONE, CACHES, FLOOR, FLOORS, FORMER_SYNCS, NO_ARRIVAL, NO_GROUPS, SYNCS, TOGETHER, WORKS
+from .schema import (
+    ALONE,
+    CACHES,
+    FLOOR,
+    FLOORS,
+    FORMER_SYNCS,
+    NO_ARRIVAL,
+    NO_GROUPS,
+    PAGE,
+    SYNCS,
+    TOGETHER,
+    UNKNOWN_PLACEMENT,
+    WORKS,
+)
 from .start import Start
 from .typed_json import JsonError, Natural, NotNegative, Positive, at_least, not_empty, one_of, read_as
 
@@ -22,6 +48,7 @@ LATER_FIELDS = {  # plans may lack them
     **{"executors": [EXECUTORS[0]], "window": None, "cuts": [], "cut_prices": None},
     **{"compute_s": 0.0, "work": "spin", "inject_slowdown": []},
     **{"arrival": [], "arrival_digests": [], "late_by": "1x"},
+    "placement": [UNKNOWN_PLACEMENT],
 }
 TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
 
@@ -64,6 +91,7 @@ class Plan:
     record: Annotated[str, one_of("summary", "all")] = "summary"
     back_to_back: Natural = 0  # calls of a loop without a common start; 0: none
     cache: Annotated[str, one_of(*CACHES, "both")] = "warm"
+    placement: Annotated[tuple[str, ...], not_empty] = (PAGE,)  # where vectors lie; the first is what is judged
     floors: bool = True
     check: Annotated[str, one_of("exact", "bits")] = "exact"
     groups: str = ""  # as parsed by `groups`; empty: none
@@ -87,6 +115,8 @@ class Plan:
         self._refuse_executors()
         if self.compute_s or self.inject_slowdown or self.arrival or self.late_by != Plan.late_by:
             self._refuse_injected()
+        if self.placement not in ((PAGE,), (UNKNOWN_PLACEMENT,)):
+            self._refuse_placement()
         if self.work in WORKS[1:] and not self.compute_s:
             raise PlanError(f"--work {self.work} is a kind of --compute; add a phase of work, such as --compute 10ms")
 
@@ -145,6 +175,15 @@ class Plan:
         except ValueError as error:
             raise PlanError(str(error)) from error
 
+    def _refuse_placement(self) -> None:
+        from .placement import parse_placements, refuse_odd_differences  # late: few runs ask
+
+        try:
+            parse_placements(",".join(self.placement))
+            refuse_odd_differences(self.placement, self.itemsize)
+        except ValueError as error:
+            raise PlanError(str(error)) from error
+
     def group_size(self, ranks: int) -> int:
         """How many of `ranks` ranks all-reduce together."""
         if not self.groups:
@@ -179,10 +218,17 @@ class Plan:
         return tuple(name for name in self.executors if name in PIPELINED)
 
     def executors_of(self, algorithm: str) -> tuple[str, ...]:
-        """What runs `algorithm`; the library's own is called from Python, compiled, or both, as the others are."""
+        """What runs `algorithm`; the library's own is called from Python, compiled, or both, as the others are.
+
+        Mock-ups are called from Python, and native is then, too, since they are compared with it.
+        """
+        if algorithm in MOCKUPS:
+            return (MOCKUP,)
         if algorithm != NATIVE:
             return self.executors
-        return tuple(dict.fromkeys(COMPILED[0] if name in COMPILED else NATIVE for name in self.executors))
+        called = [COMPILED[0] if name in COMPILED else NATIVE for name in self.executors]
+        called += [NATIVE] * any(name in MOCKUPS for name in self.algorithms)
+        return tuple(dict.fromkeys(called))
 
     @property
     def competitors(self) -> list[str]:
@@ -196,13 +242,17 @@ class Plan:
     def cells(self, launch: Launch) -> list[Cell]:
         """The cells in the order in which `launch` measures them: random, but the same for the same seed.
 
-        Among them the floors; the one of no call does not depend on the size: it has one, the smallest.
+        Mock-ups are measured as what competes without delays, since they are compared with that. Among them the floors;
+        the one of no call does not depend on the size: it has one, the smallest.
         """
         cells, counts = [], [nbytes // self.itemsize for nbytes in self.sizes]
         ways = [(name, executor) for name in self.algorithms for executor in self.executors_of(name)]
         cuts = {cut.nbytes: cut.segment_nbytes for cut in self.cuts if cut.ranks == launch.ranks}
         for cache in self.caches:
             for name, executor in ways:
+                kinds, arrivals, placements = self.group_kinds, self.arrivals, self.placement
+                if executor == MOCKUP:
+                    kinds, arrivals, placements = kinds[:1], arrivals[:1], placements[:1]
                 window = self.window if executor in PIPELINED else None
                 segments = cuts if window else {}
                 if name in self.segmented:
@@ -211,15 +261,21 @@ class Plan:
                     nbytes = segments.get(count * self.itemsize)
                     segment = nbytes // self.itemsize if nbytes else None
                     cells += [
-                        Cell(name, executor, count, segment, cache, kind, window, arrival)
-                        for kind in self.group_kinds
-                        for arrival in self.arrivals
+                        Cell(name, executor, count, segment, cache, kind, window, arrival, placement)
+                        for kind in kinds
+                        for arrival in arrivals
+                        for placement in placements
                     ]
             for name in FLOORS if self.floors else ():
                 floor_counts = counts if name != "null" else [min(counts)]
-                cells += [Cell(name, FLOOR, count, None, cache, self.group_kinds[0]) for count in floor_counts]
+                cells += [self.floor(name, count, cache) for count in floor_counts]
         random_numbers = splitmix64(crc32(f"{self.seed} {launch.name}".encode()), np.arange(len(cells)))
         return [cells[index] for index in random_numbers.argsort()]
+
+    def floor(self, name: str, count: int, cache: str) -> Cell:
+        """The cell of a reference time; its vectors lie at pages, since a slow copy would be none to hold against."""
+        placement = UNKNOWN_PLACEMENT if self.placement == (UNKNOWN_PLACEMENT,) else PAGE
+        return Cell(name, FLOOR, count, None, cache, self.group_kinds[0], placement=placement)
 
     def to_json(self) -> dict:
         """The plan as JSON values."""

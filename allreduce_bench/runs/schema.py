@@ -2,13 +2,13 @@
 
 History of SCHEMA_VERSION: 1, the first; 2, how the ranks were started, bytes between nodes, state hung; 3, entry and
 exit on a common clock, why a cell stopped, bits, floors, cache, groups; 4, checksums of the rows and stamps of a cell,
-of its line in CELLS, which also names the line before, and of the JSON files.
+of its line in CELLS, which also names the line before, and of the JSON files; 5, where vectors lie.
 """
 
 from typing import Literal, NamedTuple
 from zlib import crc32
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 UNCHECKED_VERSION = 3  # is read, too; its files hold no checksums
 SYNCS = ("barrier", "round_time")  # how ranks enter a call together
 FORMER_SYNCS = ("dissemination",)  # of runs that can be read, but not gone on with
@@ -20,6 +20,8 @@ STAMPS = ("begin", "ready", *PLAIN_STAMPS)  # where ranks do something before th
 WORKS = ("spin", "sleep")  # what a phase of work does
 NO_GROUPS, TOGETHER, ALONE = "", "together", "alone"  # all groups at the same time; one of them, the others wait
 NO_ARRIVAL = ""  # nobody is delayed; else the pattern of --arrival
+PAGE, NUMPY, UNKNOWN_PLACEMENT = "page", "numpy", ""  # where vectors lie; else a difference in bytes, in digits
+STAGGER = 1024  # bytes between the offsets of inputs, outputs and scratch at pages
 AFTER_START, AFTER_LAST = "_max_local", "_completion"  # how names of definitions end that begin with the common start
 Quantile = Literal["p5_s", "p25_s", "p75_s", "p95_s", "p99_s", "p99_9_s"]
 # column -> per cent of the calls that are no slower
@@ -50,8 +52,8 @@ def common_start(definition: str) -> str | None:
 _CELL = (
     Column("launch", "", "text", "the planned launch (one mpirun): ranks and number, such as 4r-2"),
     Column("attempt", "", "whole", "1, or more after --resume: each start of a launch writes files of its own"),
-    Column("algorithm", "", "text", "name of the algorithm; native is the library's MPI_Allreduce; reference times: null, copy, reduce"),
-    Column("executor", "", "text", "what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; floor, a reference time without steps; imported, another program"),
+    Column("algorithm", "", "text", "name of the algorithm; native is the library's MPI_Allreduce, native:reduce+bcast and the like are mock-ups of it; reference times: null, copy, reduce"),
+    Column("executor", "", "text", "what runs the steps: sendrecv, one blocking MPI_Sendrecv per step; pipelined, the steps cut into segments, messages posted ahead; compiled and compiled-pipelined, the same without the interpreter; native, the library; mockup, other operations of the library that together are an all-reduce; floor, a reference time without steps; imported, another program"),
     Column("segment", "elements", "whole", "segment of a pipelined algorithm, or at which a pipelined executor cuts the steps; empty: whole messages"),
     Column("window", "messages", "whole", "messages posted ahead by a pipelined executor; empty: other executors"),
     Column("ranks", "", "whole", "number of ranks p"),
@@ -64,11 +66,16 @@ _CELL = (
     Column("cache", "", "text", "warm: the same buffers in every call; cold: they rotate through more than the last-level cache"),
     Column("groups", "", "text", "together: all groups of --groups at the same time; alone: one group while the others wait; empty: no groups"),
     Column("arrival", "", "text", "the pattern of --arrival by which ranks enter late: one-late, ramp, random, half-late, or the file of a trace; empty: nobody is delayed"),
+    Column("placement", "", "text", "where vectors lie: page, at pages, inputs, outputs and scratch 1024 bytes apart; numpy, where numpy puts them; a number, so many bytes apart modulo 4096; empty: unknown"),
 )
 _DEFINITION = Column("time_definition", "", "text", "barrier_max_local: after a barrier, the maximum over ranks of exit - entry; barrier_completion, with an arrival pattern: last exit - last entry; other starts likewise; imported: see below")
 _LATE_BY = Column("late_by_s", "s", "real", "how late the pattern of --arrival lets the latest rank enter; empty: nobody is delayed")
 _DIGEST = Column("schedule_digest", "", "text", "fingerprint of the steps of all ranks; empty for native")
 _INTERNODE = Column("internode_nbytes", "bytes", "whole", "bytes that the schedule sends between nodes in one call; empty for native")
+_MOVES = (
+    Column("close_moves", "", "whole", "messages and copies of a call, over all ranks, whose two places differ by 1 to 31 bytes modulo 4096: slow on some processors; of native the ranks whose output lies so behind their input"),
+    Column("unknown_moves", "", "whole", "messages of a call, over all ranks, whose places the MPI library chooses, since they have several ranges"),
+)
 _RUN_WHOLE = Column("run_whole", "", "text", "why a pipelined executor ran the steps without cutting them; empty: it cut them, or had not to")
 _SAME_BITS = Column("same_bits", "", "flag", "1: on random floats all ranks got the same bits; 0: they did not; empty: not compared")
 _BITS = (
@@ -84,6 +91,7 @@ _OTHERS = (
     Column("imb_t_max_s", "s", "real", "maximum over ranks of each rank's mean of exit - entry: t_max of the Intel MPI Benchmarks"),
     Column("nccl_tests_s", "s", "real", "mean over ranks of a loop without a common start divided by its length; see --back-to-back"),
 )
+_GLOBAL = Column("global_s", "s", "real", "last exit - first entry on the common clock, the global run time of ReproMPI: time_s and how far apart ranks leave the common start; empty: a single rank, or no common clock")
 _COMPLETION = Column("completion_s", "s", "real", "last exit - last entry on the common clock; empty: a single rank, or no common clock")
 _SKEW = Column("arrival_skew_s", "s", "real", "last entry - first entry on the common clock")
 _CHECKED = (
@@ -108,6 +116,7 @@ REPETITIONS = (
     Column("slowest_rank", "", "whole", "the rank whose exit - entry was the maximum; with an arrival pattern the rank that left last"),
     Column("shortest_s", "s", "real", "minimum over ranks of exit - entry"),
     _OTHERS[0],
+    _GLOBAL,
     _COMPLETION,
     _SKEW,
     Column("last_rank", "", "whole", "the rank that entered last on the common clock"),
@@ -132,6 +141,8 @@ CELLS = (
     Column("clock_error_s", "s", "real", "bound of the error of the common clock during the cell"),
     _LATE_BY,
     Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and ready come before them; empty: not kept"),
+    Column("offsets", "bytes", "text", "input/output/scratch of each rank modulo 4096, rank by rank; once where all ranks have the same"),
+    *_MOVES,
     _RUN_WHOLE,
     Column("proved", "", "flag", "1: the schedule was verified by symbolic execution for this p and count before it ran, rendezvous assumed; 0: too many ranks; empty for native"),
     Column("steps", "", "whole", "largest number of steps of one rank"),
@@ -151,6 +162,7 @@ SUMMARY = (
     *(column for column in _CELL if column.name not in ("launch", "attempt")),
     Column("state", "", "text", "done; else the reason why no launch finished it: wrong, refused, hung, skipped, left out or missing"),
     Column("reason", "", "text", "why a cell was refused or skipped, or which rank blocked it"),
+    *_MOVES,
     _RUN_WHOLE,
     _DEFINITION,
     Column("launches", "", "whole", "launches that finished the cell"),
@@ -177,6 +189,7 @@ SUMMARY = (
     Column("drift", "", "real", "median of the last third of a launch's calls over that of its first third, median over launches"),
     Column("first_penalty", "", "real", "first call of a launch over its median, median over launches; the warm-ups, where there are any"),
     *_OTHERS,
+    _GLOBAL,
     _COMPLETION,
     _SKEW,
     _LATE_BY,
@@ -216,7 +229,7 @@ SUMMARY = (
 CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
 # those that further files lack, which are older
 LATER = CHECKED | {"checks", "window", "run_whole", "node_nbytes", "received_nbytes", "reduced_nbytes"}
-LATER |= {"arrival", "late_by_s"}
+LATER |= {"arrival", "late_by_s", "placement", "offsets", "close_moves", "unknown_moves", "global_s"}
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}

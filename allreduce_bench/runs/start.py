@@ -8,7 +8,7 @@ from ..units import unknown_word
 from .typed_json import LATER, Positive, at_least
 
 AUTO = "auto"
-LAUNCHERS = (AUTO, "openmpi", "mpich", "srun")
+LAUNCHERS = (AUTO, "openmpi", "mpich", "intel", "srun")
 FIELDS = ("{ranks}", "{nodes}")  # of a template
 SSH = "ssh"
 HOST = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?::(\d{1,6}))?")  # and slots

@@ -25,7 +25,10 @@ class Costs(Protocol):
         """Their names."""
 
     def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
-        """Seconds; None: the algorithm cannot run. Raises CostError, MachineError where nobody knows."""
+        """Seconds; None: see `cannot`. Raises CostError, MachineError where nobody knows."""
+
+    def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
+        """Why there is no time, with the name of the algorithm before it."""
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """Why this time is speculative, behind `are`; empty: it lies near what was measured, or nothing was."""
@@ -39,12 +42,12 @@ class Choice(NamedTuple):
 
 
 def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> Choice:
-    """The time of `algorithm`, or the fastest of all. Raises CostError: none can run."""
+    """The time of `algorithm`, or the fastest of all. Raises CostError: none has a time."""
     names = costs.algorithms if algorithm == FASTEST else (algorithm,)
     timed = [(costs.time_s(name, ranks, nbytes), name) for name in names]
     possible = [Choice(name, time_s) for time_s, name in timed if time_s is not None]
     if not possible:
-        raise CostError(f"{', '.join(names)}: cannot run on {ranks} ranks")
+        raise CostError("; ".join(dict.fromkeys(costs.cannot(name, ranks, nbytes) for name in names)))
     return min(possible, key=lambda choice: choice.time_s)
 
 
@@ -60,31 +63,42 @@ class ModelledCosts:
         return tuple(self.models.models)
 
     def time_s(self, algorithm: str, ranks: int, nbytes: int) -> float | None:
-        """Seconds; None: the algorithm cannot run on so many ranks. Raises MachineError."""
+        """Seconds; None: the algorithm cannot run on so many ranks, or its model does not tell. Raises MachineError."""
         if ranks == 1:
             return 0.0
         prediction = self.models.at(algorithm, ranks, nbytes).prediction
         return prediction.time_s if prediction else None
 
+    def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
+        """What the algorithm needs, or what its model does not tell."""
+        return self.models.at(algorithm, ranks, nbytes).cannot
+
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
-        """Many more or many fewer ranks than were measured, or much longer."""
+        """Many more or many fewer ranks than were measured, or much longer; a model that does not tell its price."""
         if ranks == 1:
             return ""
         model, prediction = self.models.models[algorithm], self.models.at(algorithm, ranks, nbytes).prediction
         if prediction and prediction.speculative:
             most, least = max(model.ranks), min(model.ranks)
             return f"on many {'more' if ranks > most else 'fewer'} ranks than were measured ({least} to {most})"
+        if prediction and prediction.unidentified:
+            return f"by a model whose {prediction.unidentified} is not identified"
         return _too_long(nbytes, max(model.nbytes, default=nbytes))
 
 
 def modelled_costs(
-    machine: Machine, algorithms: Iterable[str] = (), ranks_per_node: int | None = None, itemsize: int = 4
+    machine: Machine,
+    algorithms: Iterable[str] = (),
+    ranks_per_node: int | None = None,
+    itemsize: int = 4,
+    nic_bytes_per_s: float | None = None,
 ) -> ModelledCosts:
     """The first of the competing models of `machine`; segments are best where nothing was measured.
 
+    `nic_bytes_per_s`: of the port that the ranks of a node share; None: no port is counted.
     Raises AlgorithmError, MachineError.
     """
-    layout = Layout(ranks_per_node, BEST if machine.bare else None, itemsize)
+    layout = Layout(ranks_per_node, BEST if machine.bare else None, itemsize, nic_bytes_per_s)
     groups = competing_models(machine, algorithms, layout)
     if len(groups) > 1:
         named = "; ".join(group.where for group in groups)
@@ -129,6 +143,10 @@ class LoggedCosts:
     def ranks(self) -> list[int]:
         """The numbers of ranks that were measured."""
         return sorted({ranks for _, ranks in self._lines})
+
+    def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
+        """It was not timed on so many ranks."""
+        return f"{algorithm}: not timed on {ranks} ranks"
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """Much longer than what was timed."""

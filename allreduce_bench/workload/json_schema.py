@@ -86,7 +86,11 @@ VARIANT = fields(
         "algorithm": text("of all buckets; fastest: for each bucket the one that is fastest at its size"),
         "cap_nbytes": whole("cap of a bucket, or length of the fusion buffer; unit: bytes", 1),
         "buckets": whole("all-reduces of a step", 1),
-        "step_s": or_null(seconds("the step on the largest number of ranks; null: the algorithm cannot run")),
+        "step_s": or_null(
+            seconds(
+                "the step on the largest number of ranks; null: the algorithm cannot run, or nothing tells its time"
+            )
+        ),
     }
 )
 TENSOR = fields(

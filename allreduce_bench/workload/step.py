@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, ddp_buckets
-from .cost import FASTEST, Choice, Costs, choose
+from .cost import FASTEST, Choice, CostError, Costs, choose
 from .doubts import doubts_of
 from .fusion import Fusion, fused_buckets, fused_transfers
 from .tensor_parallel import TensorParallel, stalled
@@ -148,14 +148,11 @@ def variants(
 
 
 def _line_of(setup: Setup, costs: Costs, ranks: int, algorithm: str, within: Costs) -> TimeLine | None:
-    """None: the algorithm cannot run."""
-    nbytes, number, tensor = setup.model.nbytes(setup.dtype), setup.data_ranks(ranks), setup.tensor
-    if algorithm != FASTEST:
-        times_s = [costs.time_s(algorithm, number, nbytes)]
-        times_s += [within.time_s(algorithm, tensor.ranks, tensor.nbytes(setup.dtype))] if tensor else []
-        if None in times_s:
-            return None
-    return outcome(setup, costs, ranks, algorithm, within).time_line
+    """None: the algorithm cannot run, or nothing tells its time."""
+    try:
+        return outcome(setup, costs, ranks, algorithm, within).time_line
+    except CostError:
+        return None
 
 
 def _with_cap(setup: Setup, cap_nbytes: int) -> Caps | Fusion:

@@ -253,11 +253,34 @@ def test_two_libraries_are_compared_with_what_is_their_own(tmp_path):
     assert result.exit_code == 0 and result.stdout.count("accepted: ") == 4
 
 
+def by_time(folder) -> Path:
+    """The same run, its calls begun at a time of the common clock."""
+    for path in folder.launches.glob("*r-?.1.csv"):
+        path.write_text(path.read_text().replace("barrier_max_local", "round_time_max_local"))
+    recheck(folder)
+    return folder.path
+
+
+def test_a_start_by_the_library_s_own_barrier_is_said_where_libraries_differ(tmp_path):
+    mpich = facts(mpi={"library": "MPICH 5.0.2"})
+    base, new = run_of(tmp_path / "base", 1, facts=facts()), run_of(tmp_path / "new", 2, facts=mpich)
+    words = "begin after the library's own MPI_Barrier"
+
+    def said(*sides) -> list[str]:
+        return [note for note in judged(*sides, "--despite", "library,time")["notes"] if words in note]
+
+    (both,) = said(base.path, new.path)
+    assert both.startswith(f"calls of {base.path} and {new.path} begin") and both.endswith("--sync round_time")
+    same = run_of(tmp_path / "same", 3, facts=facts())
+    assert said(base.path, same.path) == []
+    (one,) = said(base.path, by_time(new))
+    assert one.startswith(f"calls of {base.path} begin")
+    assert said(by_time(base), new.path) == []
+
+
 def test_other_definitions_of_time_interfaces_and_pretended_nodes_are_refused(base, tmp_path):
     raw = run_of(tmp_path / "raw", 2)
-    for path in raw.launches.glob("2r-?.1.csv"):
-        path.write_text(path.read_text().replace("barrier_max_local", "round_time_max_local"))
-    recheck(raw)
+    by_time(raw)
     assert "timing method: barrier_max_local" in refusal(base, raw.path)
     assert compare(base, raw.path, "--despite", "time").exit_code == 0
     change = {"start": {**json.loads(raw.run_json.read_text())["plan"]["start"], "interface": "hsn0"}}

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from allreduce_bench.algorithms import AlgorithmError
 from allreduce_bench.cli.request import Control, Request, algorithm_fields, request_of
 from allreduce_bench.cli.run import run
+from allreduce_bench.runs.cell import MOCKUPS
 from allreduce_bench.runs.plan import LARGEST_SEED, Plan, PlanError
 from allreduce_bench.runs.sizes import geometric_sizes
 from allreduce_bench.runs.start import Start
@@ -77,3 +79,12 @@ def test_what_is_decided_meanwhile_replaces_what_was_said():
 def test_a_plan_draws_its_own_seed():
     seeds = {Plan(("ring",), (8,), (2,)).seed for _ in range(5)}
     assert len(seeds) > 1 and all(0 <= seed < LARGEST_SEED for seed in seeds)
+
+
+def test_guidelines_are_native_and_all_mock_ups_and_one_mock_up_brings_native():
+    assert algorithm_fields(("guidelines",))["algorithms"] == ("native", *MOCKUPS)
+    assert algorithm_fields(("ring", "native", "guidelines"))["algorithms"] == ("native", *MOCKUPS, "ring")
+    assert algorithm_fields(("native:reduce+bcast",))["algorithms"] == ("native", "native:reduce+bcast")
+    assert not {*MOCKUPS} & {*algorithm_fields()["algorithms"]}
+    with pytest.raises(AlgorithmError, match="did you mean native:reduce.bcast"):
+        algorithm_fields(("native:reduce-bcast",))

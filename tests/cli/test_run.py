@@ -367,18 +367,44 @@ def test_a_shell_keeps_its_standard_input(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2"]
 
 
+COUNTS = """
+import numpy
+from mpi4py import MPI
+from allreduce_bench.executing import EXECUTORS, NATIVES, Unsupported
+from allreduce_bench.schedule import Step
+vector = numpy.empty(2**31 + 9, "float16")  # never touched, so it takes no memory
+ends = (range(4), range(2**31, 2**31 + 4))  # a short message, of ranges far apart
+steps = {"whole": Step(0, (range(vector.size),), 0, (range(vector.size),), True), "ends": Step(0, ends, 0, ends, True)}
+ways = {("native", kind): (bind,) for kind, bind in NATIVES.items()}
+ways |= {(name, kind): (EXECUTORS[kind], [step]) for name, step in steps.items() for kind in ("sendrecv", "compiled")}
+for (name, kind), (bind, *words) in ways.items():
+    try:
+        bind(*words, vector, vector, MPI.COMM_SELF, "sum").close()
+        print(name, kind, MPI.Get_version() >= (4, 0), "bound", sep="|")
+    except Unsupported as error:
+        print(name, kind, MPI.Get_version() >= (4, 0), error, sep="|")
+"""
+
+
 def test_more_elements_than_the_library_can_count_are_refused_in_words(python):
-    program = (
-        "import numpy; from mpi4py import MPI; from allreduce_bench.executing import Unsupported, native\n"
-        "vector = numpy.empty(2**31, 'f')  # never touched, so it takes no memory\n"
-        "try: native(vector, vector, MPI.COMM_SELF, 'sum'); print(MPI.Get_version() >= (4, 0))\n"
-        "except Unsupported as error: print(MPI.Get_version() < (4, 0), error)\n"
-    )
-    asked = subprocess.run([str(python), "-c", program], capture_output=True, text=True, timeout=60)
+    asked = subprocess.run([str(python), "-c", COUNTS], capture_output=True, text=True, timeout=120)
     if "MemoryError" in asked.stderr:
-        pytest.skip("this machine does not let us reserve 8 GiB")
-    assert asked.stdout.startswith("True"), asked.stdout + asked.stderr
-    assert asked.stdout == "True\n" or "a message of 2147483648 elements" in asked.stdout
+        pytest.skip("this machine does not let us reserve 4 GiB")
+    assert asked.returncode == 0, asked.stderr
+    found = {tuple(line.split("|")[:2]): line.split("|")[2:] for line in asked.stdout.splitlines()}
+    assert len(found) == 6
+    for (name, kind), (is_large, words) in found.items():
+        if name == "ends" and kind == "compiled":
+            assert words == "bound"  # it copies the ranges together
+        elif kind == "compiled":
+            assert (
+                words == "a message of 2147483657 elements; compiled code counts to 2147483647: use --executor sendrecv"
+            )
+        elif is_large == "True":
+            assert words == "bound"
+        else:
+            what = "ranges up to element 2147483652" if name == "ends" else "2147483657 elements"
+            assert words.startswith(f"a message of {what}; ") and "counts to 2147483647" in words
 
 
 @pytest.mark.parametrize(
@@ -393,3 +419,48 @@ def test_ranks_that_are_alone_say_why(tmp_path, variables, advice):
     result = subprocess.run(words, capture_output=True, text=True, timeout=60, env=os.environ | variables)
     assert result.returncode == 2 and "4 ranks were started, but MPI sees 1: " in result.stderr
     assert advice in result.stderr and not (tmp_path / "run").exists()
+
+
+def test_where_vectors_lie_is_chosen_recorded_and_counted(python, tmp_path):
+    folder = tmp_path / "run"
+    words = ["-a", "native,ring,rabenseifner", "--launches", 1, "--iters", 2, "--placement", "page,numpy,16"]
+    result = bench(python, "run", "-n", 4, "--sizes", "20368,64K", *words, "-o", folder)
+    assert result.returncode == 0, result.stderr
+    assert "placements: time in us where vectors lie in another way" in result.stdout
+    with open(folder / "launches" / "4r-1.1.cells.csv", newline="") as file:
+        cells = [row for row in csv.DictReader(file) if row["executor"] != "floor"]
+    assert len(cells) == 3 * 2 * 3 and {cell["wrong"] for cell in cells} == {"0"}
+    at_pages = [cell for cell in cells if cell["placement"] == "page"]
+    assert {cell["close_moves"] for cell in at_pages} == {"0"} == {cell["unknown_moves"] for cell in cells}
+    assert {cell["offsets"] for cell in at_pages} == {"0/1024", "0/1024/2048"}
+    apart = {cell["algorithm"]: int(cell["close_moves"]) for cell in cells if cell["placement"] == "16"}
+    assert apart["native"] == 4 and apart["ring"] > 0
+    launch = json.loads((folder / "launches" / "4r-1.1.json").read_text())
+    assert launch["machines"][0]["copying"].keys() == {"libc", "fsrm"}
+    with open(folder / "summary.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["placement"], row["copy_floor_s"] != "") for row in rows} == {
+        (placement, True) for placement in ("page", "numpy", "16")
+    }
+
+
+def test_a_cold_run_lies_at_pages_and_runs_compiled(python, tmp_path):
+    if not has_numba(python):
+        pytest.skip("this interpreter has no numba")
+    folder, words = tmp_path / "run", ["--cache", "cold", "--executor", "compiled", "--launches", 1, "--iters", 2]
+    result = bench(python, "run", "-n", 2, "--sizes", "6004", "-a", "native,ring", *words, "-o", folder)
+    assert result.returncode == 0, result.stderr
+    with open(folder / "launches" / "2r-1.1.cells.csv", newline="") as file:
+        cells = [row for row in csv.DictReader(file) if row["executor"] != "floor"]
+    assert {cell["close_moves"] for cell in cells} == {"0"} and {cell["wrong"] for cell in cells} == {"0"}
+
+
+def has_numba(python: Path) -> bool:
+    return subprocess.run([str(python), "-c", "import numba"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("text", ["nowhere", "4096", "-1", "6"])
+def test_a_placement_that_is_none_is_refused_in_one_line(tmp_path, text):
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", f"--placement={text}", "-o", tmp_path / "run"]
+    assert "placement" in one_line_error(bench(interpreters()[0], "run", *words))
+    assert not (tmp_path / "run").exists()

@@ -24,6 +24,11 @@ def refused(*words: str) -> str:
     return result.stderr
 
 
+def test_the_steps_of_a_mock_up_are_not_known():
+    result = CliRunner().invoke(main, ["explain", "native:reduce+bcast", "-n", "4"])
+    assert result.exit_code == 2 and "native:reduce+bcast: the steps of a library are not known" in result.output
+
+
 def test_list_names_every_algorithm_and_its_cost():
     result = bench("list")
     assert result.exit_code == 0 and not result.stderr

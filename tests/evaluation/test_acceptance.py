@@ -11,7 +11,7 @@ from allreduce_bench.evaluation.acceptance import AcceptanceLimit, judge, parse_
 from allreduce_bench.evaluation.summary import summarise
 from allreduce_bench.runs.plan import Plan, PlanError
 
-MIB = 1 << 20
+MIB, REDUCE_BCAST = 1 << 20, "native:reduce+bcast"
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,20 @@ def test_what_is_no_limit_of_busbw_is_said_with_an_example(text):
 def test_what_is_no_limit_of_time_is_said_with_an_example(text):
     with pytest.raises(ValueError, match="is not a limit: .*; expected SIZE:TIME with its unit, such as 8:15us"):
         parse_limits("time", text)
+
+
+def test_a_mock_up_is_judged_only_where_it_is_named(tmp_path):
+    def factor(launch, cell):
+        return 0.5 if cell.algorithm == REDUCE_BCAST else 1.0
+
+    folder = build_run(tmp_path / "run", algorithms=["native", REDUCE_BCAST], ranks=(2,), factor=factor)
+    native_s, made_s = (
+        next(row["time_s"] for row in summarise(folder) if (row["algorithm"], row["nbytes"]) == (name, 8))
+        for name in ("native", REDUCE_BCAST)
+    )
+    limits = [AcceptanceLimit("time", 8, (native_s + made_s) / 2, name) for name in (None, REDUCE_BCAST)]
+    refuse_unplanned(limits, folder.plan())
+    assert [judged.met for judged in judge(limits, folder.plan(), summarise(folder))] == [False, True]
 
 
 def plan(**changes) -> Plan:

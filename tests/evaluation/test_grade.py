@@ -12,6 +12,7 @@ from allreduce_bench.evaluation.grade import (
     add_grades,
     grade_of,
 )
+from allreduce_bench.evaluation.summary_row import Noise
 
 
 def row(**facts) -> dict:
@@ -92,10 +93,24 @@ def test_each_criterion_of_the_nodes_alone(counted, expected):
     assert kinds([row()], [launch(counted)]) == ([expected] if expected else [])
 
 
+def test_sizes_in_sets_are_named_and_lower_no_grade():
+    sets = [launch(size_sets=[[8, 64], [1024]]), launch(size_sets=[[8, 64, 1024]])]
+    grade = grade_of([row()], sets)
+    assert (grade.level, [(reason.code, reason.value) for reason in grade.reasons]) == (GOOD, [("size_sets", 2)])
+    assert kinds([row()], sets[1:]) == [] == kinds([row()], [launch(in_haste=True)])
+
+
+def test_the_noise_of_all_launches_stands_beside_the_grade_and_does_not_lower_it():
+    noises = [{"quantum_s": 50e-6, "lost": lost, "max_s": 1e-3 * number} for number, lost in enumerate((0.5, 0.1, 0.2))]
+    grade = grade_of([row()], [*(launch(noise=noise) for noise in noises), launch(noise=None)])
+    assert grade == Grade(GOOD, (), noise=Noise(50e-6, 0.2, 2e-3))
+    assert grade_of([row()], QUIET).noise is None
+
+
 def test_every_criterion_is_reached_by_some_case():
     marks = [*test_each_criterion_of_the_rows_alone.pytestmark, *test_each_criterion_of_the_nodes_alone.pytestmark]
     reached = {case[1][0] for mark in marks for case in mark.args[1] if case[1]}
-    assert reached | {"unmeasured"} == {*CRITERIA}
+    assert reached | {"unmeasured", "size_sets"} == {*CRITERIA}
 
 
 def test_load_is_the_median_over_launches_of_the_worst_node():

@@ -19,7 +19,7 @@ needs_mpi = pytest.mark.skipif(not interpreters(), reason="no interpreter here h
         ("mpirun (Open MPI) 4.1.6", "Open MPI"),
         ("prterun (PRRTE) 3.0.11", "Open MPI"),
         ("HYDRA build details:\n    Version: 5.0.2", "MPICH"),
-        ("Intel(R) MPI Library, HYDRA build", None),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 1", "Intel MPI"),
         ("OpenRTE of somebody", None),
     ],
 )

@@ -63,7 +63,10 @@ def test_a_run_by_a_template_carries_the_interface(tmp_path):
 @pytest.mark.parametrize(
     "words, says",
     [
-        (["--launcher", "flux run"], "unknown launcher 'flux run'; known: auto, openmpi, mpich, srun, or a template"),
+        (
+            ["--launcher", "flux run"],
+            "unknown launcher 'flux run'; known: auto, openmpi, mpich, intel, srun, or a template",
+        ),
         (["--launcher", "flux -N {nodes}"], "or a template with {ranks} such as 'flux run -n {ranks}'"),
         (["--launcher", "x -n {ranks} {cores}"], "unknown field {cores}; known: {ranks}, {nodes}"),
         (["--launcher", "x -n {ranks"], "expected '}' before end of string; write a literal brace twice"),

@@ -42,7 +42,8 @@ def test_without_a_map_of_the_process_the_place_of_the_mpi_is_unknown(root):
     [
         ("Open MPI v5.0.11, package: Open MPI conda@host, ident: 5.0.11", "Open MPI 5.0.11"),
         ("MPICH Version:      5.0.2\nMPICH Release date: today", "MPICH 5.0.2"),
-        ("Intel(R) MPI Library 2021.11 for Linux* OS\n\0", "Intel(R) MPI Library 2021.11 for Linux* OS"),
+        ("Intel(R) MPI Library 2021.11 for Linux* OS\n\0", "Intel MPI 2021.11"),
+        ("HAL MPI 3\nbuilt today", "HAL MPI 3"),
     ],
 )
 def test_a_library_is_named_with_its_version(version_text, name):

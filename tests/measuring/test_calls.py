@@ -25,6 +25,7 @@ def test_two_calls_of_three_ranks():
         "osu_avg_s": [pytest.approx(10 / 3), 2.0],
     }
     assert lists(arrivals(ENTRY, EXIT)) == {
+        "global_s": [4.5, 3.0],
         "completion_s": [3.5, 3.0],
         "arrival_skew_s": [1.0, 0.0],
         "last_rank": [1, 0],
@@ -54,5 +55,7 @@ def test_the_columns_of_any_call_fit_together(calls):
     assert (columns["shortest_s"] <= columns["osu_avg_s"] + 1e-12).all()
     assert (columns["osu_avg_s"] <= columns["time_s"] + 1e-12).all()
     assert (columns["completion_s"] <= columns["time_s"] + 1e-12).all()
+    assert (columns["global_s"] >= columns["time_s"] - 1e-12).all()
+    assert np.allclose(columns["global_s"], columns["completion_s"] + columns["arrival_skew_s"], atol=1e-12)
     assert (columns["completion_s"] >= columns["time_s"] - columns["arrival_skew_s"] - 1e-12).all()
     assert longest_mean(entry, exit) <= columns["time_s"].max() + 1e-12

@@ -1,5 +1,6 @@
 """What is refused before a launch measures anything."""
 
+import json
 import subprocess
 
 import pytest
@@ -80,3 +81,33 @@ def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, tm
     assert "launch 2r-1: expected 2 nodes of 1 rank (--ranks-per-node), found 1 node: " in errors[0]
     assert result.stderr.splitlines()[-1] == errors[0] and "finished cells are kept" not in result.stderr
     assert not (tmp_path / "run").exists()
+
+
+NOISE = """
+from time import perf_counter
+from mpi4py import MPI
+from allreduce_bench.measuring.surroundings import NOISE_S, QUANTA, noise_of
+begun = perf_counter()
+noise = noise_of(MPI.COMM_WORLD)
+assert 0 < noise["quantum_s"] <= noise["median_s"] <= noise["p99_s"] <= noise["p99_9_s"] <= noise["max_s"]
+assert 0 < noise["quanta"] <= QUANTA and noise["rank"] == 0 and 0 <= noise["lost_median"] <= noise["lost"] < 1
+print(perf_counter() - begun - NOISE_S - noise["max_s"])
+"""
+
+
+@needs_mpi
+@pytest.mark.parametrize("python", interpreters(), ids=str)
+def test_the_noise_of_the_machine_is_measured_in_a_short_time(python):
+    asked = subprocess.run([str(python), "-c", NOISE], capture_output=True, text=True, timeout=60)
+    assert asked.returncode == 0, asked.stderr
+    assert float(asked.stdout) < 1.0  # even on a busy machine
+
+
+@needs_mpi
+def test_a_launch_keeps_its_noise_and_the_table_says_it(tmp_path):
+    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 1, "--launches", 1, "-o", tmp_path / "run"]
+    ran = bench(interpreters()[0], "run", *words)
+    assert ran.returncode == 0
+    noise = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())["noise"]
+    assert noise["rank"] in (0, 1) and noise["max_s"] >= noise["quantum_s"] > 0
+    assert " of the time of a fixed quantum of work of " in ran.stdout

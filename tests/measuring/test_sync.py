@@ -84,9 +84,10 @@ def check_call(row: dict, ranks: int, error_s: float) -> None:
     assert 0 < shortest <= mean + 1e-12 and mean <= longest + 1e-12
     assert 0 <= int(row["slowest_rank"]) < ranks
     if ranks == 1:
-        assert row["completion_s"] == row["arrival_skew_s"] == row["last_rank"] == ""
+        assert row["global_s"] == row["completion_s"] == row["arrival_skew_s"] == row["last_rank"] == ""
         return
     completion, skew, slack = float(row["completion_s"]), float(row["arrival_skew_s"]), error_s + 1e-3 * longest
+    assert longest - slack <= float(row["global_s"]) == pytest.approx(completion + skew, rel=1e-6)
     assert skew >= 0 and longest - skew - slack <= completion <= longest + slack
     assert 0 <= int(row["last_rank"]) < ranks
 

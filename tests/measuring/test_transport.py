@@ -89,6 +89,14 @@ MPICH_OFI = MPICH.replace("UCX netmod Capability", "Capability set configuration
     "MPIDI_UCX_CONTEXT_ID_BITS: 16", "libfabric provider: tcp;ofi_rxm - 10.0.0.0/24\nMPIDI_OFI_ENABLE_DATA: 1"
 )
 
+INTEL = """[0] MPI startup(): Intel(R) MPI Library, Version 2021.18.1  Build 20260626 (id: b44796a)
+[0] MPI startup(): library kind: release
+[0] MPI startup(): Load tuning file: "/a/etc/tuning_generic_shm.dat"
+"""
+INTEL_OFI = INTEL.replace(
+    "[0] MPI startup(): Load", "[0] MPI startup(): libfabric provider: tcp\n[0] MPI startup(): Load"
+)
+
 
 @pytest.mark.parametrize(
     ("answer", "words"),
@@ -101,6 +109,8 @@ MPICH_OFI = MPICH.replace("UCX netmod Capability", "Capability set configuration
         (TWO_NODES.replace("are sm or self", "are ofi").replace("are tcp", "are ofi"), "ofi"),
         (MPICH, "UCX netmod"),
         (MPICH_OFI, "libfabric tcp;ofi_rxm"),
+        (INTEL, "shm"),
+        (INTEL_OFI, "libfabric tcp"),
     ],
 )
 def test_answers_are_understood_and_taken_out(answer, words):
@@ -144,18 +154,18 @@ def program(size: int | None, rank: int = 0, answer: str = ONE_NODE, **variables
 
 def test_rank_0_takes_the_answer_out_and_loses_nothing_else():
     result = program(2)
-    assert result.stdout == b"before\npython\nlibrary \xff\nafter sm True 2 0\n"
+    assert result.stdout == b"before\npython\nlibrary \xff\nafter sm True 3 0\n"
     assert result.stderr == b"complaint\n"
 
 
 def test_when_starting_fails_what_was_said_is_passed_on():
     result = program(2, answer="a warning\n", FAILS="1")
-    assert result.stdout == b"before\npython\nlibrary \xff\na warning\nfailed: no fabric\nafter None True 2 0\n"
+    assert result.stdout == b"before\npython\nlibrary \xff\na warning\nfailed: no fabric\nafter None True 3 0\n"
 
 
 def test_other_ranks_ask_with_it_and_hold_nothing_back():
     result = program(2, rank=1)
-    assert ONE_NODE in result.stdout.decode(errors="replace") and b"after None True 2 0" in result.stdout
+    assert ONE_NODE in result.stdout.decode(errors="replace") and b"after None True 3 0" in result.stdout
 
 
 @pytest.mark.parametrize("size", [None, 1, MOST_RANKS + 1])
@@ -165,7 +175,7 @@ def test_one_rank_or_too_many_do_not_ask(size):
 
 def test_a_user_who_asked_gets_the_answer_and_keeps_the_variable():
     result = program(2, OMPI_MCA_ompi_display_comm="mpi_init,mpi_finalize")
-    assert ONE_NODE in result.stdout.decode(errors="replace") and b"after sm True 2 1" in result.stdout
+    assert ONE_NODE in result.stdout.decode(errors="replace") and b"after sm True 3 1" in result.stdout
 
 
 def test_without_standard_output_there_is_nothing_to_hold_back():

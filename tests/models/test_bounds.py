@@ -1,5 +1,7 @@
 """What the figures draw as a bound comes from the models of the run, and not at all where they do not hold."""
 
+from dataclasses import replace
+
 import pytest
 from hand_models import hand_model
 from made_runs import ALPHA_S, BETA_S_PER_BYTE
@@ -24,3 +26,19 @@ def test_the_bounds_are_those_of_the_formulas():
     one_node, several = bounds(machine.models, 8, 1, nbytes), bounds(machine.models, 32, 4, nbytes)
     assert one_node == pytest.approx((3e-6, 2 * 7 / 8 * nbytes * 1e-12))
     assert several == pytest.approx((5e-6, 2 * 3 / 4 / 8 * nbytes * BETA_S_PER_BYTE))
+
+
+def test_the_ranks_of_a_node_share_its_port():
+    machine, nbytes = bare_machine(5e-6, 1 / 3.125e9, within=Prices(1e-6, 1e-12)), 553_430_176
+    own, shared = (bounds(machine.models, 512, 128, nbytes, rate).bandwidth_s for rate in (None, 3.125e9))
+    assert shared == pytest.approx(2 * 127 / 128 * nbytes / 3.125e9) and shared == pytest.approx(4 * own)
+    assert bounds(machine.models, 512, 1, nbytes, 3.125e9).bandwidth_s < own  # one node: nothing crosses a port
+
+
+def test_a_beta_that_is_not_identified_bounds_nothing():
+    cheap = hand_model("two_tree", factor=0.5)
+    (part,) = cheap.parts
+    unknown = tuple(one._replace(identified=one.name == "alpha_s") for one in part.parameters)
+    models = [hand_model("ring"), replace(cheap, parts=(part._replace(parameters=unknown),))]
+    assert bounds(models, 4, None, 1 << 20) == pytest.approx((ALPHA_S, 1.5 * BETA_S_PER_BYTE * (1 << 20)))
+    assert sources(models, 4, None)["beta_s_per_byte"] == models[:1]

@@ -141,3 +141,77 @@ def test_the_map_has_ranks_down_and_sizes_across():
         [doubling, doubling, halving],
         [doubling, halving, halving],
     ]
+
+
+def wobbling(ranks, n):
+    return n * (0.9 if 100 <= n < 1000 or n >= 20_000 else 1.1)
+
+
+def test_crossings_of_one_pair_do_not_contradict_each_other():
+    curves = Drawn(a=lambda ranks, n: n, b=wobbling)
+    found = over_sizes(curves, 4, 8, 65536)
+    assert [(one.faster, one.above, one.until) for one in found] == [
+        ("b", 99, 999),
+        ("a", 999, 19999),
+        ("b", 19999, None),
+    ]
+    assert [one.sentence for one in found] == [
+        "b overtakes a from 99 B to 999 B on 4 ranks",
+        "a overtakes b from 999 B to 19.5 KiB on 4 ranks",
+        "b overtakes a above 19.5 KiB on 4 ranks",
+    ]
+
+
+def test_a_power_of_two_where_it_changes_belongs_to_whom_it_is_the_fastest():
+    curves = Drawn(a=lambda ranks, n: ranks, b=lambda ranks, n: 4.5)
+    assert [(one.faster, one.above, one.no_powers) for one in over_ranks(curves, 8, 2, 64)] == [("b", 4, False)]
+    assert at_powers_of_two(curves, 8, 2, 64) == []
+
+
+def test_powers_of_two_that_others_win_are_set_aside():
+    curves = Drawn(a=lambda ranks, n: ranks, b=lambda ranks, n: 6.5, c=lambda ranks, n: 1 if ranks == 16 else None)
+    (one,) = over_ranks(curves, 8, 2, 64)
+    assert one.no_powers and one.sentence == "b overtakes a above 6 ranks at 8 B, powers of two aside"
+    assert at_powers_of_two(curves, 8, 2, 64) == [Stretch("c", 16, 16, 8, 8)]
+
+
+def test_the_sizes_and_ranks_that_are_shown_are_looked_at():
+    """An island between two powers of two is found where a table has a row on it."""
+    curves = Drawn(a=lambda ranks, n: 2, b=lambda ranks, n: 1 if 1400 < n < 1600 else 3)
+    assert over_sizes(curves, 4, 8, 4096) == []
+    assert [(one.faster, one.above, one.until) for one in over_sizes(curves, 4, 8, 4096, [1500])] == [
+        ("b", 1400, 1599),
+        ("a", 1599, None),
+    ]
+    curves = Drawn(a=lambda ranks, n: 2, b=lambda ranks, n: 1 if ranks == 37 else 3)
+    assert [one.faster for one in over_ranks(curves, 8, 2, 100, [37])] == ["b", "a"]
+
+
+def test_where_the_models_do_not_tell_nothing_overtakes():
+    class Untold(Drawn):
+        def winner(self, ranks, nbytes):
+            return None if 200 <= nbytes < 2000 else super().winner(ranks, nbytes)
+
+    curves = Untold(a=lambda ranks, n: n, b=lambda ranks, n: 100.5, c=lambda ranks, n: 50 + n / 100)
+    assert [(one.faster, one.above, one.until) for one in over_sizes(curves, 4, 8, 65536)] == [("c", 50, 199)]
+    assert winner_map(curves, [4], [8, 256, 4096]) == [["a", None, "c" if 50 + 40.96 < 100.5 else "b"]]
+
+
+@pytest.mark.parametrize("machine", ["bare", "nodes"])
+def test_crossings_agree_with_every_star_of_the_table(machine):
+    """At every size and number of ranks that is shown, the last crossing below it has the winner, or it is said."""
+    layout = Layout(4, BEST, nic_bytes_per_s=3e9) if machine == "nodes" else Layout(segment=BEST)
+    (group,) = competing_models(
+        bare_machine(5e-6, 3.2e-10, within=Prices(1e-6, 1e-11)) if machine == "nodes" else BARE, layout=layout
+    )
+    ranks, sizes = [4, 12, 16, 20, 48, 64, 100], [8, 3000, 20 * K, 300 * K, 5 * M, 64 * M]
+    for number in ranks:
+        for one in over_sizes(group, number, sizes[0], sizes[-1], sizes):
+            inside = [n for n in sizes if one.above < n <= (one.until or sizes[-1])]
+            assert all(group.winner(number, n).series == one.faster for n in inside)
+            assert group.winner(number, one.above).series == one.slower
+    for nbytes in sizes:
+        for one in over_ranks(group, nbytes, ranks[0], ranks[-1], ranks):
+            inside = [p for p in ranks if one.above < p <= (one.until or ranks[-1])]
+            kept = [p for p in inside if p & (p - 1) or not one.no_powers]
+            assert all(group.winner(p, nbytes).series == one.faster for p in kept)

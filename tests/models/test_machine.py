@@ -4,11 +4,13 @@ import json
 from dataclasses import asdict, replace
 
 import pytest
+from places import ROOT
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.models.forms import Form
 from allreduce_bench.models.machine import MachineError, bare_machine, cut_prices, read_machine, write_machine
 from allreduce_bench.models.model import Errors, Model, ModelPart, Parameter
+from allreduce_bench.models.prediction import competing_models
 from allreduce_bench.models.terms import terms
 from allreduce_bench.runs.cell import CutPrices
 from allreduce_bench.runs.cuts import NOMINAL
@@ -32,9 +34,20 @@ def test_what_is_written_is_read_again(tmp_path):
 def test_a_file_of_before_windows_is_read(tmp_path):
     machine = bare_machine(1e-6, 1e-10)
     content = machine.to_json()
-    content["models"] = [{name: value for name, value in vars(m).items() if name != "window"} for m in machine.models]
+    later = ("window", "grade", "placement")
+    content["models"] = [{name: value for name, value in vars(m).items() if name not in later} for m in machine.models]
+    content["schema_version"] = 1
     (tmp_path / "machine.json").write_text(json.dumps(content, default=asdict))
     assert read_machine(tmp_path / "machine.json") == machine
+
+
+def test_a_file_of_the_former_version_is_read_and_its_grade_is_unknown():
+    machine = read_machine(ROOT / "tests" / "data" / "former" / "machine_1.json")
+    assert [model.competitor for model in machine.models] == ["ring pipelined", "native", "two_tree pipelined"]
+    assert {(model.grade, model.placement) for model in machine.models} == {("unknown", "unknown")}
+    (group,) = competing_models(machine)
+    assert group.grade == "unknown" and group.where == "example, float32 sum, warm cache"
+    assert group.at("ring pipelined", 4, 1 << 20).prediction.time_s == pytest.approx(0.124649, rel=1e-4)
 
 
 def test_the_prices_of_cuts_are_those_of_long_messages(tmp_path):
@@ -58,7 +71,7 @@ DAMAGED = {
     "not JSON": "{",
     "not a machine file": json.dumps({"kind": "run"}),
     "of schema 99": json.dumps({"kind": "allreduce-bench machine", "schema_version": 99}),
-    "damaged": json.dumps({"kind": "allreduce-bench machine", "schema_version": 1, "models": [{}]}),
+    "damaged": json.dumps({"kind": "allreduce-bench machine", "schema_version": 2, "models": [{}]}),
 }
 
 

@@ -7,8 +7,11 @@ from made_runs import SIZES, TIMED, build_run
 from rechecked import recheck
 
 from allreduce_bench.evaluation import frames
+from allreduce_bench.evaluation.grade import GRADES
 from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.models.grades import with_grades
 from allreduce_bench.models.points import POINTS, TYPES, points, points_of_summary
+from allreduce_bench.runs.cell import MOCKUPS
 from allreduce_bench.runs.folder import RunFolder, key_of
 from allreduce_bench.runs.rows import BLOCK_ROWS, RunError
 from allreduce_bench.runs.schema import FLOOR
@@ -54,10 +57,12 @@ def test_a_summary_gives_the_same_points(tmp_path):
     told = points_of_summary(summarise(folder), folder.attempts(), "a")
     order = ["cache", "algorithm", "ranks", "nbytes", "launch"]
     sorted_ones = [
-        frame.drop(columns="calls").sort_values(order, ignore_index=True) for frame in (points([folder]), told)
+        frame.drop(columns=["calls", "grade"]).sort_values(order, ignore_index=True)
+        for frame in (points([folder]), told)
     ]
     pd.testing.assert_frame_equal(*sorted_ones)
     assert set(told["oversubscribed"]) == {False, True} and told["calls"].isna().all()
+    assert set(told["grade"]) <= set(GRADES) and with_grades(points([folder]), [folder])["grade"].notna().all()
 
 
 def test_floors_are_points_where_they_are_asked_for(tmp_path):
@@ -123,6 +128,15 @@ def test_groups_have_no_points(tmp_path):
     frame = points([folder])
     assert len(frame) == 0 and tuple(frame.columns) == POINTS
     assert {name: str(kind) for name, kind in frame.dtypes.items()} == TYPES
+
+
+def test_mock_ups_have_no_points(tmp_path):
+    folder = build_run(tmp_path / "run", algorithms=["native", *MOCKUPS], ranks=(2,))
+    frame = points([folder])
+    assert set(frame["algorithm"]) == {"native"} and len(frame) == 3 * len(SIZES)
+    rows = summarise(folder)
+    assert set(MOCKUPS) < {row["algorithm"] for row in rows}
+    assert set(points_of_summary(rows, folder.attempts(), "run")["algorithm"]) == {"native"}
 
 
 def test_runs_are_told_apart(tmp_path):

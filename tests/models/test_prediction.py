@@ -4,13 +4,14 @@ from dataclasses import replace
 from math import sqrt
 
 import pytest
+from places import ROOT
 
 from allreduce_bench.algorithms import AlgorithmError, builtin
 from allreduce_bench.models.bounds import bounds
 from allreduce_bench.models.forms import Form
-from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine
+from allreduce_bench.models.machine import Machine, MachineError, Prices, bare_machine, read_machine
 from allreduce_bench.models.model import Model, ModelPart, Parameter
-from allreduce_bench.models.prediction import BEST, CompetingModels, competing_models, predict
+from allreduce_bench.models.prediction import BEST, CompetingModels, Layout, competing_models, predict
 
 ALPHA_S, BETA_S_PER_BYTE = 5e-6, 8e-11
 BARE = bare_machine(ALPHA_S, BETA_S_PER_BYTE)
@@ -201,3 +202,79 @@ def test_no_prediction_is_below_the_bounds():
         for one in predict(machine, [2, 3, 8, 24, 64, 100], [8, 64 * K, 16 * M], 8, segment=BEST):
             least = bounds(machine.models, one.ranks, one.nodes, one.nbytes)
             assert one.prediction.time_s >= max(least) * (1 - 1e-12), one
+
+
+def flat(measured: int = M, beta: float = 0.0) -> Model:
+    """A library whose times do not depend on the size, as far as that was measured: 9.2 ms."""
+    found = (
+        Parameter("call_s", "", 0.0, 9.233e-3, 9e-3, 9.4e-3, True),
+        Parameter("alpha_s", "", 0.0, 0.0, None, 1e-4, False),
+        Parameter("beta_s_per_byte", "", 0.0, beta, None, 9.233e-3 / measured, False),
+    )
+    fields = {"ranks": (2, 4), "nbytes": (8, measured), "reach_log": 0.05, "executor": "native"}
+    return Model("native", (ModelPart("rabenseifner", Form(call=True), found),), **fields)
+
+
+def measured_ring() -> Model:
+    ring = next(model for model in bare_machine(5e-6, 4e-9).models if model.algorithm == "ring")
+    return replace(ring, executor="native", ranks=(2, 4), nbytes=(8, M), reach_log=0.05)
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.6e-10])
+def test_a_model_that_knows_no_bytes_has_no_time_below_the_bound_and_is_never_the_fastest(beta):
+    group = CompetingModels([flat(beta=beta), measured_ring()])
+    small, large = group.at("native", 4, 8), group.at("native", 4, 16 * M)
+    assert small.prediction.unidentified == "beta" and group.winner(4, 8).series == "ring"
+    assert group.bounds(4, 16 * M).bandwidth_s == pytest.approx(1.5 * 16 * M * 4e-9)
+    assert (large.prediction, large.limit) == (None, "bandwidth") and "beta not identified" in large.cannot
+    assert group.fastest(4, 16 * M).series == "ring" and group.winner(4, 16 * M) is None
+    alone = CompetingModels([flat(beta=beta)])
+    assert alone.winner(4, 8) is None
+
+
+def test_a_time_that_was_measured_shows_that_a_bound_is_none():
+    """Native took less for 16 MiB than the ring's beta allows any algorithm: then its own beta counts, too."""
+    group = CompetingModels([flat(16 * M, 1.6e-10), measured_ring()])
+    native = group.at("native", 4, 16 * M)
+    assert native.prediction and native.prediction.unidentified == "beta" and group.winner(4, 16 * M) is None
+    assert group.bounds(4, 16 * M).bandwidth_s == pytest.approx(1.5 * 16 * M * 1.6e-10)
+
+
+def test_an_identified_model_is_raised_to_the_bound_of_the_others():
+    two = part("ring")
+    parameters = (two.parameters[0]._replace(value=0.0), *two.parameters[1:])
+    lean = replace(RING, parts=(two._replace(parameters=parameters),))
+    group = CompetingModels([lean, replace(RING, algorithm="two_tree", parts=(part("two_tree"),))])
+    raised = group.at("ring", 8, 8)
+    assert raised.limit == "latency" and raised.prediction.time_s == pytest.approx(group.bounds(8, 8).latency_s)
+    assert raised.prediction.time_s <= raised.prediction.high_s and group.winner(8, 8) is None
+
+
+def test_nothing_is_below_the_bounds():
+    machines = [read_machine(ROOT / "tests" / "data" / "former" / "machine_1.json")]
+    machines += [bare_machine(5e-6, 3.2e-10, within=Prices(1e-6, 5e-12))]
+    machines += [Machine((flat(), measured_ring())), Machine((flat(16 * M), measured_ring()))]
+    for machine in machines:
+        layouts = [Layout(4), Layout(4, nic_bytes_per_s=3.125e9)]
+        for group in [group for layout in layouts for group in competing_models(machine, layout=layout)]:
+            for ranks, nbytes in ((4, 8), (8, 64 * K), (12, 16 * M), (64, 1024 * M)):
+                least = max(group.bounds(ranks, nbytes)) * (1 - 1e-9)
+                for one in (group.at(series, ranks, nbytes) for series in group.models):
+                    if one.prediction:
+                        assert one.prediction.time_s >= least and (one.prediction.low_s or least) >= least
+
+
+def test_the_ranks_of_a_node_wait_for_their_port():
+    """VGG-16 on 512 ranks of 128 nodes: 2 127/128 n bytes leave a node at 25 Gbit/s."""
+    nbytes, rate = 553_430_176, 3.125e9
+    machine = bare_machine(5e-6, 1 / rate, within=Prices(1e-6, 5e-12))
+    own, shared = (
+        {one.series: one for one in predict(machine, [512], [nbytes], 4, nic_bytes_per_s=port)} for port in (None, rate)
+    )
+    least_s = 2 * 127 / 128 * nbytes / rate
+    assert own["rabenseifner"].prediction.time_s < 0.3 * least_s
+    assert all(one.prediction.time_s >= least_s for one in shared.values())
+    ring, flat_ring = shared["hierarchical_ring"], shared["ring"]
+    assert ring.limit == "port" and ring.prediction.time_s == pytest.approx(least_s, rel=0.03)
+    assert flat_ring.limit == "" and flat_ring.prediction == own["ring"].prediction
+    assert shared["recursive_doubling"].prediction.time_s > 4 * 7 * nbytes / rate

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from places import ROOT
 
 from allreduce_bench.models.machine import bare_machine, write_machine
 from allreduce_bench.programs.agreement import Shape
@@ -39,6 +40,21 @@ def test_saved_choices_come_back_and_the_nearest_size_counts(saved):
     assert lookup(shape(8), Topology.filled(4, 2)) is None
 
 
+def test_choices_carry_where_vectors_lay_and_those_of_before_do_not_know(tmp_path):
+    path = tmp_path / "choices.json"
+    write_choices(path, [Choice(4, "1x4", 2, "float32", "sum", "ring", "sendrecv", placement="page")])
+    content = json.loads(path.read_text())
+    assert (content["schema_version"], content["choices"][0]["placement"]) == (2, "page")
+    assert lookup_of(path)(shape(8), FOUR).name == "ring"
+    del content["choices"][0]["placement"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(ChoiceError, match="damaged: .*placement"):
+        lookup_of(path)
+    former = lookup_of(ROOT / "tests" / "data" / "former" / "choices_1.json")
+    assert former(shape(8), FOUR).name == "recursive_doubling"
+    assert former(shape(2**24), FOUR).segment == 4096
+
+
 def test_a_machine_file_predicts(tmp_path):
     path = tmp_path / "machine.json"
     write_machine(bare_machine(1e-6, 1e-10), path)
@@ -48,8 +64,6 @@ def test_a_machine_file_predicts(tmp_path):
 
 
 def test_the_example_run_says_who_was_the_fastest():
-    from places import ROOT
-
     lookup = lookup_of(ROOT / "docs" / "example")
     found = lookup(shape(8 * 2**20), Topology.filled(4, 1))
     assert found is not None and found.algorithm

@@ -7,7 +7,7 @@ import pytest
 from hand_models import hand_models
 
 from allreduce_bench.models.model import Errors
-from allreduce_bench.report.folding import of_guidelines, of_models, of_resemblance
+from allreduce_bench.report.folding import of_guidelines, of_models, of_resemblance, of_rivals
 
 
 class Guess(NamedTuple):
@@ -47,3 +47,14 @@ def test_violated_guidelines_are_open_where_times_are_reliable():
     assert not of_guidelines(broken, "not reliable").is_open
     assert not of_guidelines({**broken, "lines": []}, "good").is_open
     assert of_guidelines({"compared": [], "lines": []}, "good").line == "none could be checked"
+
+
+def test_faster_rivals_are_counted_once_and_open_where_times_are_reliable():
+    rivals = {"compared": [1, 2, 3], "lines": [{"against": "ring"}, {"against": "ring"}, {"against": "tree"}]}
+    assert of_rivals(rivals, "good") == (True, "2 of the rivals faster than native somewhere")
+    assert not of_rivals(rivals, "not reliable").is_open
+    assert of_rivals({"compared": [1], "lines": []}, "good") == (
+        False,
+        "none of the rivals faster than native somewhere",
+    )
+    assert of_rivals({"compared": [], "lines": []}, "good").line == "none could be compared"

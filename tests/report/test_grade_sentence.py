@@ -3,7 +3,15 @@
 import pytest
 
 from allreduce_bench.evaluation.grade import CRITERIA, GOOD, NOT_RELIABLE, PROVISIONAL, Grade, Reason
-from allreduce_bench.report.grade_sentence import WORDS, grade_lines, reason_words, sentence
+from allreduce_bench.evaluation.summary_row import Noise
+from allreduce_bench.report.grade_sentence import (
+    WORDS,
+    grade_lines,
+    noise_of_all,
+    noise_sentence,
+    reason_words,
+    sentence,
+)
 
 OTHERS = Reason("others", NOT_RELIABLE, 0.38)
 CROWDED = Reason("oversubscribed", PROVISIONAL, 4, 2)
@@ -36,6 +44,15 @@ def test_a_good_grade_is_short_and_what_is_not_known_is_said():
     assert sentence(Grade(GOOD, ())) == "grade: good"
     assert sentence(Grade(GOOD, (), ("load",))) == "grade: good: load unknown"
     assert sentence(Grade(GOOD, (), ("ports",))) == "grade: good: port counters unknown"
+
+
+def test_noise_is_said_with_its_quantum_and_its_longest():
+    noise = Noise(50e-6, 0.012, 3.1e-3)
+    assert noise_sentence(noise) == "noise: 1.2 % of the time of a fixed quantum of work of 50.0 us; longest 3.10 ms"
+    rows = [{"ranks": 2, "grading": Grade(GOOD, ())}]
+    assert noise_of_all(rows) == ""
+    rows += [{"ranks": n, "grading": Grade(GOOD, (), noise=noise._replace(lost=n / 100))} for n in (4, 16, 8)]
+    assert noise_of_all(rows).startswith("noise: 16 %") and noise_of_all(rows).endswith("; longest 3.10 ms (16 ranks)")
 
 
 def test_small_shares_are_no_zero():

@@ -59,3 +59,13 @@ def test_what_checks_show_is_told_of_runs_that_counted_them():
     assert _checks_text(many, rows).endswith("are detected with a probability of at least 5%")
     former = [{"wrong": 0, "time_s": None}]
     assert _checks_text(few, former) == ("exact vectors before and after the timed calls of 1 cells, 0 wrong elements")
+
+
+def test_the_order_of_sizes_is_told_where_time_was_limited(tmp_path):
+    sets = {"in_haste": True, "size_sets": [[8, 4096], [1 << 20]]}
+    assert told(tmp_path / "sets", sets)["order of cells"].startswith(
+        "set by set of sizes, as far as --within allowed: 8 B, 4 KiB; then 1 MiB; random within a set, seed "
+    )
+    one = {"in_haste": True, "size_sets": [[8, 4096]]}
+    assert told(tmp_path / "one", one)["order of cells"].startswith("random in every launch, seed ")
+    assert told(tmp_path / "former", {"in_haste": True})["order of cells"].startswith("size by size")

@@ -112,7 +112,7 @@ def page(run, no_models) -> Page:
 
 
 FIGURES = ("latency", "bus_bandwidth", "speedup", "winners", "models", "choices", "ranks")
-TABLES = ("parameters", "resemblance", "guidelines")
+TABLES = ("parameters", "resemblance", "guidelines", "rivals")
 
 
 @pytest.fixture(scope="module")
@@ -258,11 +258,12 @@ def test_the_numbers_of_a_figure_are_those_of_the_summary(page, run):
     assert chance.to_numpy() == pytest.approx(1)
 
 
-def test_says_what_native_resembles_and_which_guidelines_it_breaks(tmp_path, words_only):
+def test_says_what_native_resembles_which_guidelines_it_violates_and_which_rivals_are_faster(tmp_path, words_only):
     """Native takes the messages and bytes of the bounds, and thrice as long at 1 MiB; ring moves as many bytes."""
     bad = build_run(tmp_path / "bad", factor=lambda launch, cell: 3.0 if is_bad(cell) else 1.0)
     text = Page(write_report([bad], tmp_path / "report.html")).text
-    assert "Native violates a guideline in" in text and "slower than ring at 1 MiB" in text
+    assert "Native violates a guideline in" in text and "slower at 1 MiB than in pieces" in text
+    assert "Native is slower than a rival in" in text and "slower than ring at 1 MiB" in text
     assert "no slower than another all-reduce" in text and "ranks native most resembles" in text
     good = Page(write_report([build_run(tmp_path / "good")], tmp_path / "good.html"))
     assert "slower than ring at 1 MiB" not in good.text
@@ -281,6 +282,7 @@ def test_what_the_data_cannot_carry_is_not_drawn_and_said(tmp_path):
     alone = build_run(tmp_path / "alone", algorithms=["ring"])
     page = Page(write_report([alone], tmp_path / "alone.html"))
     assert "Unknown: native was not measured" in page.text and "No guideline could be checked" in page.text
+    assert "Nothing could be compared: native has no rival" in page.text
     assert {image["src"][:18] for image in page.all("img")} == {"data:image/svg+xml"} and len(page.all("img")) == 3
 
 

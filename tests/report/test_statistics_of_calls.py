@@ -48,7 +48,12 @@ def test_every_statistic_by_hand(tmp_path):
         return {**values, "stopped": ("precision", "time", "precision")[launch.number - 1]}
 
     def call(launch, cell, number):
-        return {"osu_avg_s": number, "completion_s": launch.number * number, "arrival_skew_s": 1 + number % 2}
+        return {
+            "osu_avg_s": number,
+            "global_s": (1 + launch.number) * number,
+            "completion_s": launch.number * number,
+            "arrival_skew_s": 1 + number % 2,
+        }
 
     row = row_of(
         one_cell(tmp_path / "run", [[us * 1e-6 for us in launch] for launch in HAND], outcome=outcome, call=call)
@@ -75,6 +80,7 @@ def test_every_statistic_by_hand(tmp_path):
         "drift": 1.0,  # of 6/4, 1 and 1
         "first_penalty": 5.0,  # of 30/5, 20/4 and 45/9
         "osu_avg_s": 6.0,  # of the mean of 2 to 10
+        "global_s": 18.0,  # of 12, 18 and 24
         "completion_s": 12.0,  # of 6, 12 and 18
         "arrival_skew_s": 1.0,
         "imb_t_max_s": 2.0,
@@ -158,7 +164,7 @@ def test_a_cell_without_a_usable_time_has_none_and_says_why(tmp_path, times, val
 
 
 def test_what_was_not_told_stays_missing(tmp_path):
-    nothing = {"osu_avg_s": None, "completion_s": None, "arrival_skew_s": None}
+    nothing = {"osu_avg_s": None, "global_s": None, "completion_s": None, "arrival_skew_s": None}
     unknown = {"stopped": None, "imb_t_max_s": None, "clock_error_s": None}
     told = {"outcome": lambda launch, cell: unknown, "call": lambda launch, cell, number: nothing}
     row = row_of(one_cell(tmp_path / "run", [[2.0] * 12] * 3, **told))

@@ -15,6 +15,7 @@ def row(text: str | None, internode: int | None, nbytes: int = MIB) -> dict:
     "rows, says",
     [
         ([row("hsn0=1070000 eth0=0", MIB), row("hsn0=2140000 eth0=0", 2 * MIB)], "1.02 x on hsn0, 0 on eth0"),
+        ([row("eth0=40 lo=3", MIB)], "at 1 MiB and above: not counted by eth0, lo, which carried none of it"),
         ([row("eth0=40 lo=3", 0)], "no network traffic at 1 MiB and above: one node, shared memory"),
         ([row("lo=1048576", 0)], "one node, but with network traffic at 1 MiB and above: 1.00 x the vector size on lo"),
         ([row("hsn0=1", None), row("hsn0=1", 8, nbytes=8), row(None, MIB)], None),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from allreduce_bench.algorithms import builtin
+from allreduce_bench.runs.cell import MOCKUPS
 from allreduce_bench.runs.command_of_plan import repeat_command
 from allreduce_bench.runs.plan import Plan
 from allreduce_bench.runs.start import Start
@@ -20,6 +21,8 @@ def test_sizes_ranks_and_algorithms_are_said():
     options = options_of(PLAN)
     assert (options["--algorithms"], options["--sizes"], options["--ranks"]) == ("native,ring", "8,1048576", "2,4")
     assert options["--seed"] == "5" and options["--cell-time"] == "0.5s"
+    made = replace(PLAN, algorithms=("native", *MOCKUPS, "ring"))
+    assert options_of(made)["--algorithms"] == ",".join(made.algorithms)
 
 
 def test_what_is_usual_is_left_out():

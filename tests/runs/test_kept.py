@@ -94,10 +94,16 @@ def test_a_command_that_is_none_is_refused(tmp_path):
 
 def test_a_version_that_was_changed_is_noticed(folder):
     path = folder.launches / "2r-1.1.json"
-    path.write_bytes(path.read_bytes().replace(b'"schema_version": 4', b'"schema_version": 3'))
+    path.write_bytes(path.read_bytes().replace(b'"schema_version": 5', b'"schema_version": 3'))
     assert found(folder) == [("2r-1.1.json", "its checksum does not match: the file was changed")]
     change_json(path, schema_version=3)
     assert [name for name, _ in found(folder)] == ["2r-1.1.cells.csv"]
+
+
+def test_version_4_is_read_checked_and_goes_on_with_the_placement_unknown(tmp_path):
+    folder = RunFolder(shutil.copytree(DATA / "run_version_4", tmp_path / "run"))
+    assert found(folder) == [] == folder.unchecked() and folder.plan().placement == ("",)
+    assert folder.pending(folder.plan()) == [] and {row["placement"] for row in folder.marks()} == {""}
 
 
 def test_version_3_is_read_unchecked_and_goes_on_in_version_4(tmp_path):

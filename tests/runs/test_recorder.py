@@ -28,7 +28,7 @@ CELL = {
     "cache": "warm",
     "groups": "",
 }
-COMMON = {**CELL, "ranks": 2, "nbytes": 8}
+COMMON = {**CELL, "ranks": 2, "nbytes": 8, "placement": "page"}
 
 
 @pytest.fixture

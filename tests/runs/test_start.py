@@ -19,7 +19,7 @@ def test_known_launchers_and_templates(launcher):
     [
         (
             {"launcher": "slurm"},
-            "unknown launcher 'slurm'; known: auto, openmpi, mpich, srun, or a template",
+            "unknown launcher 'slurm'; known: auto, openmpi, mpich, intel, srun, or a template",
         ),
         ({"launcher": "start {ranks} {cores}"}, "unknown field {cores}; known: {ranks}, {nodes}"),
         ({"launcher": "start {ranks:3}"}, "unknown field {ranks:3}"),

@@ -1,4 +1,7 @@
-"""The Python interpreters whose MPI the tests use: this one, and those in ALLREDUCE_BENCH_PYTHONS (colon-separated)."""
+"""The Python interpreters whose MPI the tests use: this one, and those in ALLREDUCE_BENCH_PYTHONS (colon-separated).
+
+On the MPI of ALLREDUCE_BENCH_SAMPLED_PYTHON only launching/test_third_mpi.py runs.
+"""
 
 import os
 import subprocess
@@ -23,6 +26,13 @@ def interpreters() -> list[Path]:
         if not answer:
             raise RuntimeError(f"ALLREDUCE_BENCH_PYTHONS: {python} finds no MPI")
     return [python for python, answer in zip(candidates, has_mpi) if answer]
+
+
+@lru_cache(maxsize=1)
+def sampled() -> Path | None:
+    """The interpreter whose MPI is sampled only; None: none is named, or it finds no MPI."""
+    named = os.environ.get("ALLREDUCE_BENCH_SAMPLED_PYTHON")
+    return Path(named) if named and Path(named).exists() and _ask(Path(named)).wait() == 0 else None
 
 
 def _ask(python: Path) -> subprocess.Popen:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from allreduce_bench.algorithms import builtin
+from allreduce_bench.algorithms import builtin, is_of_library
 from allreduce_bench.runs.folder import RunFolder
 from allreduce_bench.runs.plan import Cell, Launch, Plan
 from allreduce_bench.runs.recorder import Recorder, create_run
@@ -139,7 +139,7 @@ def _times(plan: Plan, launch: Launch, cell: Cell, timed: int, factor: float, no
     rows = []
     for number in range(WARMUPS + timed):
         time_s = factor * model_s * noise.gauss(1, 0.02) * (1 if number else 3)
-        shares = {"shortest_s": 0.8, "osu_avg_s": 0.9, "completion_s": 0.85, "arrival_skew_s": 0.1}
+        shares = {"shortest_s": 0.8, "osu_avg_s": 0.9, "global_s": 1.05, "completion_s": 0.95, "arrival_skew_s": 0.1}
         derived = {name: share * time_s for name, share in shares.items()}
         common = {"time_definition": time_definition("barrier"), "valid": True, "time_s": time_s, **derived}
         rows.append({"repetition": number, "warmup": number < WARMUPS, **common})
@@ -157,8 +157,8 @@ def _model_s(plan: Plan, launch: Launch, cell: Cell) -> float:
 
 
 def _path(plan: Plan, launch: Launch, cell: Cell) -> tuple[int, float]:
-    """Messages and bytes on the critical path; of native as in the lower bounds."""
-    if cell.algorithm == "native":
+    """Messages and bytes on the critical path; of native and its mock-ups as in the lower bounds."""
+    if is_of_library(cell.algorithm):
         return bound_path(cell.count * plan.itemsize, launch.ranks)
     algorithm = builtin()[cell.algorithm]
     cost = algorithm.cost(launch.ranks, Topology.one_node(launch.ranks), cell.count, cell.segment or 1)

@@ -24,12 +24,12 @@ class Comm:
 
 
 def test_inside_a_call_the_step_its_partners_and_all_messages_so_far_are_told():
-    from allreduce_bench.executing import _in_turn
+    from allreduce_bench.executing import in_turn
 
     comm = Comm()
     steps = [(1, 2), (1, -2), (3, 2)]  # dest, source; -2 stands for MPI_PROC_NULL
     calls = [partial(comm.Sendrecv, None, dest, 0, None, source, 0) for dest, source in steps]
-    _in_turn([calls[0], partial(int), calls[1], calls[2]])()
+    in_turn([calls[0], partial(int), calls[1], calls[2]])()
     assert [at["call"]["step"] for at in comm.seen] == [1, 2, 3]
     last = comm.seen[-1]["call"]
     assert last == {"step": 3, "of": 3, "dest": 3, "source": 2, "sent": {"1": 2, "3": 1}, "received": {"2": 2}}

@@ -7,7 +7,10 @@ from typing import NamedTuple
 from ...runs.groups import describe
 from ...runs.plan import Plan
 from ...runs.rows import RunError
+from ...runs.schema import common_start
 from ...units import format_time, in_ranks, unknown_word
+from ..cell_label import placement_text
+from ..cell_times import split_values
 from ..competitors import competing
 from ..environment import FIELDS, PACKAGES, environment, format_values
 from ..summary_row import SummaryRow
@@ -24,6 +27,7 @@ SAME = {  # word of --despite -> keys that must be equal
     "oversubscribed": ("oversubscribed",),
     "interface": ("interface", "link"),
     "groups": ("groups",),
+    "placement": ("placement",),
     "work": ("work", "late_by"),
 }
 IMPLIED = {"library": ("thread-level", "transport", "binding")}  # these depend on the library
@@ -31,6 +35,7 @@ NOTED = ("kernel", "container", "governors", "memory", "python", *PACKAGES, "all
 LABELS = {field.key: field.label for field in FIELDS} | {
     "time_definition": "timing method",
     "groups": "groups",
+    "placement": "where vectors lie",
     "work": "work before a call",
     "late_by": "largest delay of an arrival pattern",
     "pretended": "pretended nodes",
@@ -128,6 +133,8 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
         "interface": Condition(plan.start.interface, plan.start.interface or "none"),
     }
+    if placement := plan.placement[0]:
+        conditions["placement"] = Condition(placement, placement_text(placement))
     if plan.arrival:
         conditions["late_by"] = Condition(plan.late_by, plan.late_by)
     if definition:
@@ -164,6 +171,26 @@ def _usual_definition(rows: Sequence[SummaryRow]) -> str:
     """
     counts = Counter(row["time_definition"] for row in competing(rows) if row["time_s"] is not None)
     return counts.most_common(1)[0][0] if counts else ""
+
+
+def library_starts(runs: Sequence[ComparedRun]) -> list[str]:
+    """One sentence where the runs are of several MPI libraries, and calls of some began after a barrier of their own.
+
+    A common start by time asks the library for a barrier, too, but long before the named time: see `measuring.sync`.
+    """
+    libraries = {library for run in runs if (library := _environment_conditions(run.attempts).get("mpi_library"))}
+    barriers = [run.name for run in runs if any(_begins_by_barrier(row) for row in competing(run.rows))]
+    if len(libraries) < 2 or not barriers:
+        return []
+    return [
+        f"calls of {' and '.join(barriers)} begin after the library's own MPI_Barrier: how far apart ranks leave it "
+        "is part of their times and differs between libraries; measure all runs with --sync round_time"
+    ]
+
+
+def _begins_by_barrier(row: SummaryRow) -> bool:
+    """Whether some of its launches began their calls by a barrier."""
+    return "barrier" in map(common_start, split_values(row.get("time_definition")))
 
 
 def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list[str]:
@@ -203,7 +230,9 @@ def _changed_conditions(
 
 def _noted_conditions(run: ComparedRun) -> dict[str, Condition]:
     conditions = _environment_conditions(run.attempts)
-    return {key: conditions[key] for key in NOTED if key in conditions}
+    where = run.plan.placement[0]
+    noted = {key: conditions[key] for key in NOTED if key in conditions}
+    return {**noted, "placement": Condition(where, placement_text(where))}
 
 
 def _variable_conditions(run: ComparedRun) -> dict[str, Condition]:

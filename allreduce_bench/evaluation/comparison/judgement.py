@@ -9,7 +9,7 @@ from ...units import in_ranks
 from ..cell_times import MIN_LAUNCHES
 from ..grade import NOT_RELIABLE
 from .compared_cell import VERDICTS, ComparedCell
-from .conditions import accepted_differences, changes
+from .conditions import accepted_differences, changes, library_starts
 from .decision import MOST, Decision, decide, more_units, need, place
 from .matching import MatchedCell, UnjudgedCell, match_cells
 from .ratio import Estimate, difference, estimates, shown_time_s
@@ -121,6 +121,7 @@ def compare(
         [
             *_notes_of_runs(baseline, new),
             *(f"accepted: {difference}" for difference in differences),
+            *library_starts((*baseline, *new)),
             *(f"changed: {change}" for change in changes(baseline, new)),
         ],
         undecided,

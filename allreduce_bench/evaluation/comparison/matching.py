@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ...runs.dtypes import DTYPES
 from ...runs.rows import RunError
 from ...units import format_size, in_ranks
+from ..competitors import placement_of
 from ..doubt import OTHER_DEFINITION
 from ..summary_row import SummaryRow, competitor_of
 from .ratio import Side
@@ -15,7 +16,7 @@ from .reading import ComparedRun
 
 FAILED = ("wrong", "refused", "hung")
 NOT_OF_A_CELL = (None, OTHER_DEFINITION)  # values of `doubt` that are not about the cell itself
-USUAL = {"cache": "warm", "groups": "", "arrival": ""}
+USUAL = {"cache": "warm", "groups": "", "arrival": "", "placement": ""}
 
 Rows = Sequence[tuple[ComparedRun, SummaryRow]]  # of one cell and side, one row a run
 
@@ -35,6 +36,7 @@ class MatchKey:
     cache: str
     groups: str
     arrival: str
+    placement: str  # empty: that which the run judges
 
 
 class UnjudgedCell(NamedTuple):
@@ -138,11 +140,11 @@ def _rows_by_key(
         for row in run.rows:
             is_named = not algorithms or row["algorithm"] in algorithms or competitor_of(row) in algorithms
             if is_named and (not sizes or row["nbytes"] in sizes):
-                rows_by_key.setdefault(_key_of(row), []).append((run, row))
+                rows_by_key.setdefault(_key_of(run, row), []).append((run, row))
     return rows_by_key
 
 
-def _key_of(row: SummaryRow) -> MatchKey:
+def _key_of(run: ComparedRun, row: SummaryRow) -> MatchKey:
     return MatchKey(
         row["ranks"],
         row["algorithm"],
@@ -155,6 +157,7 @@ def _key_of(row: SummaryRow) -> MatchKey:
         row.get("cache") or USUAL["cache"],
         row.get("groups") or USUAL["groups"],
         row.get("arrival") or USUAL["arrival"],
+        "" if placement_of(row) == run.plan.placement[0] else placement_of(row),
     )
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 from ...runs.start import Start
 from ..launcher import Launcher
-from . import generic, hydra, openmpi, srun
+from . import generic, hydra, intel, openmpi, srun
 
 COMMAND_OF: dict[str, Callable[[Launcher, int, Start, list[str]], list[str]]] = {
     "openmpi": openmpi.command,
     "mpich": hydra.command,
+    "intel": intel.command,
     "srun": srun.command,
     "template": generic.template_command,
     "plain": generic.plain_command,

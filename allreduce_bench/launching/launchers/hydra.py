@@ -18,22 +18,32 @@ def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) ->
     if start.hosts:
         slots = slots_for(start.hosts, ranks, start.ranks_per_node)
         argv += ["-hosts", ",".join(f"{name}:{number}" for name, number in slots)]
-        if agent := remote_shell(start):
-            argv += ["-launcher", "ssh", "-launcher-exec", agent[0]]
-            argv = [*_extra_arguments(agent[1:]), *argv]
+        before, options = agent_options(start)
+        argv = [*before, *argv, *options]
     if start.ranks_per_node:
         argv += ["-ppn", str(start.ranks_per_node)]
     if start.map_by:
         argv += ["-map-by", start.map_by]
     if start.bind_to:
         argv += ["-bind-to", start.bind_to]
-    if variables := interface_variables(start.interface, os.environ):
-        argv += ["-iface", start.interface]
-        settings = [(name, value) for name, value in variables.items() if "_MCA_" not in name]  # not Open MPI's
-        argv += [word for name, value in settings for word in ("-genv", name, value)]
-    return [*argv, *shlex.split(start.launcher_args), *program]
+    return [*argv, *interface_options(start), *shlex.split(start.launcher_args), *program]
 
 
-def _extra_arguments(arguments: list[str]) -> list[str]:
-    """Arguments of the remote shell, for which Hydra has a variable only."""
-    return ["env", f"HYDRA_LAUNCHER_EXTRA_ARGS={' '.join(arguments)}"] if arguments else []
+def agent_options(start: Start) -> tuple[list[str], list[str]]:
+    """The words for a remote shell of one's own: those before the launcher's name, and its options.
+
+    For arguments of the shell Hydra has a variable only. Raises LaunchError.
+    """
+    agent = remote_shell(start)
+    if agent is None:
+        return [], []
+    arguments = ["env", f"HYDRA_LAUNCHER_EXTRA_ARGS={' '.join(agent[1:])}"] if agent[1:] else []
+    return arguments, ["-launcher", "ssh", "-launcher-exec", agent[0]]
+
+
+def interface_options(start: Start) -> list[str]:
+    """The options for the interface, with the variables that ranks get, but for Open MPI's. Raises InterfaceError."""
+    variables = interface_variables(start.interface, os.environ)
+    settings = [(name, value) for name, value in variables.items() if "_MCA_" not in name]
+    words = [word for name, value in settings for word in ("-genv", name, value)]
+    return ["-iface", start.interface, *words] if variables else []

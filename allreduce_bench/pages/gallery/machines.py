@@ -27,7 +27,8 @@ class ExampleMachine(NamedTuple):
         if self.within is None:
             return text
         inside = f"a message {format_time(self.within.alpha_s)}, {format_rate(1 / self.within.beta_s_per_byte)}"
-        return f"between nodes: {text}; within a node of {self.ranks_per_node} ranks: {inside}"
+        outside = f"between nodes, whose ranks share the port: {text}"
+        return f"{outside}; within a node of {self.ranks_per_node} ranks: {inside}"
 
 
 class WinnerMap(NamedTuple):
@@ -68,6 +69,7 @@ def winners_on(machine: ExampleMachine, sizes: Sequence[int] = SIZES) -> WinnerM
     Trees are cut into the segments with which they are fastest.
     """
     bare = bare_machine(*machine.between, within=machine.within)
-    (group,) = competing_models(bare, layout=Layout(machine.ranks_per_node, BEST))
+    port = 1 / machine.between.beta_s_per_byte if machine.ranks_per_node else None
+    (group,) = competing_models(bare, layout=Layout(machine.ranks_per_node, BEST, nic_bytes_per_s=port))
     winners = winner_map(group, machine.ranks, sizes)
     return WinnerMap(machine, machine.ranks, tuple(sizes), tuple(map(tuple, winners)))

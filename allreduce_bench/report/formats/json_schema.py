@@ -2,6 +2,8 @@
 
 from ...evaluation.grade import CRITERIA, GRADES
 from ...models.crossings import Crossing, Stretch
+from ...models.grades import LEVELS
+from ...models.prediction import LIMITS, PORT
 from ...runs.json_schema.build import Format, by_name, fields, fields_of, flag, items, number, or_null, text, whole
 from ...runs.json_schema.launch import FINDING
 from ...runs.json_schema.rows import summary_schema
@@ -23,13 +25,21 @@ REASON = fields(
         "advice": text("what to do"),
     }
 )
+NOISE = fields(
+    {
+        "quantum_s": number("the quantum of work without noise; unit: s", 0),
+        "lost": number("share of its time that was lost; unit: 1", 0),
+        "max_s": number("the longest quantum; unit: s", 0),
+    }
+)
 GRADE = fields(
     {
         "ranks": whole("number of ranks", 1),
         "grade": text("how far times of that many ranks can be relied on", *GRADES),
         "reasons": items(REASON, "why, the weightiest first"),
         "unknown": items(text("", "load", "ports"), "what launches do not say of their nodes"),
-    }
+    },
+    {"noise": or_null(NOISE) | {"description": "noise of the machine; null: not measured"}},
 )
 RESULT = fields(
     {
@@ -54,12 +64,14 @@ RESULT = fields(
     }
 )
 CROSSING = {
-    "Crossing.faster": "algorithm that is the fastest from just above `above`",
+    "Crossing.faster": "algorithm that is the fastest from just above `above` up to `until`",
     "Crossing.slower": "algorithm that was",
     "Crossing.over": "sizes or ranks: what grows",
     "Crossing.above": "where it changes; unit: bytes or ranks, as `over` says",
     "Crossing.at": "what is fixed; unit: ranks or bytes",
     "Crossing.last": "from `at` up to which it is so",
+    "Crossing.until": "up to where `faster` is the fastest; null: to the end of what was looked at; unit as of above",
+    "Crossing.no_powers": "of ranks: at some powers of two in between another is the fastest, or none is named",
     "Crossing.speculative": "whether it is far beyond the measured numbers of ranks",
     "Stretch.fastest": "algorithm that is fastest at powers of two alone",
     "Stretch.first": "first power of two; unit: ranks",
@@ -80,10 +92,20 @@ ROW = fields(
         "low_s": or_null(number("lower end of the 90 % interval; unit: s", 0)),
         "high_s": or_null(number("upper end of the 90 % interval; unit: s", 0)),
         "speculative": or_null(flag("whether it is far beyond the measured numbers of ranks")),
-        "fastest": flag("whether it is the fastest at these ranks and this size"),
+        "fastest": flag("whether it is the fastest at these ranks and this size; none is where the models do not tell"),
         "latency_bound_s": or_null(number("least time of messages in a row; unit: s", 0)),
         "bandwidth_bound_s": or_null(number("least time of the bytes through a port; unit: s", 0)),
-        "cannot": text("why the algorithm cannot run so; empty: it can"),
+        "cannot": text("why there is no time: the algorithm cannot run so, or nothing tells it; empty: there is one"),
+        "limit": text(
+            "what makes the time longer than the model alone: the bound of latency or bandwidth, or the port of a node "
+            "for the bytes of this algorithm; empty: nothing",
+            *("", *LIMITS, PORT),
+        ),
+        "unidentified": or_null(
+            text("alpha, beta or both, on which the time depends and which the measured times do not tell; empty: none")
+        ),
+        "grade": or_null(text("grade of the times that were fitted; null: nothing was measured", *LEVELS)),
+        "placement": or_null(text("where vectors lay when it was measured; null: nothing was measured")),
     }
 )
 FORECAST = fields(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...evaluation.competitors import competing
+from ...evaluation.competitors import competing, mockups
 from ...evaluation.summary_row import SummaryRow
 from ...runs.folder import RunFolder
 from ...runs.plan import Plan
@@ -49,10 +49,10 @@ class ResultTable(NamedTuple):
 def tables(result: Result) -> list[ResultTable]:
     """The tables in the plan's order: all algorithms of the first rank count, warm before cold, then of the next.
 
-    Of groups that ran at the same time; one alone is no result.
+    Mock-ups come last. Of groups that ran at the same time; one alone is no result.
     """
     rows_of: dict[tuple, list[SummaryRow]] = {}
-    for row in competing(result.rows):
+    for row in (*competing(result.rows), *mockups(result.rows)):
         rows_of.setdefault((row["ranks"], row["cache"], row["algorithm"], row["executor"]), []).append(row)
     order = sorted(rows_of, key=lambda key: (result.plan.ranks.index(key[0]), CACHES.index(key[1])))
     return [_result_table(algorithm, executor, rows_of[key]) for key in order for _, _, algorithm, executor in [key]]

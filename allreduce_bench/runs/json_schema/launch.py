@@ -72,6 +72,14 @@ TIMER = fields(
     },
     meaning="the clock of Python, time.perf_counter",
 )
+COPYING = fields(
+    {},
+    {
+        "libc": or_null(text("version of the C library, such as glibc 2.36")),
+        "fsrm": or_null(flag("whether the processor says that its rep movsb is fast for short lengths")),
+    },
+    meaning="what decides how memory is copied",
+)
 MACHINE = fields(
     {},
     {
@@ -86,6 +94,7 @@ MACHINE = fields(
         "memory_nbytes": or_null(whole("memory; unit: bytes")),
         "free_memory_nbytes": or_null(whole("memory that new buffers can take; unit: bytes")),
         "huge_pages": or_null(HUGE_PAGES),
+        "copying": COPYING,
         "timer": TIMER,
         "port_rates_bytes_per_s": by_name(number(), "rate of each InfiniBand port, such as mlx5_0:1; unit: bytes/s"),
         "interfaces": items(INTERFACE, "network interfaces that have an address or a device"),
@@ -156,6 +165,21 @@ CLOCK = fields(
     },
     "the common clock of the ranks",
 )
+OF_WORST = "of the rank where it is largest; unit: s"
+NOISE = fields(
+    {
+        "quantum_s": number("the shortest quantum of a rank, median over ranks; unit: s", 0),
+        "quanta": whole("number of quanta, fewest of a rank", 1),
+        "median_s": number(f"median quantum, {OF_WORST}", 0),
+        "p99_s": number(f"99 % of the quanta took no longer, {OF_WORST}", 0),
+        "p99_9_s": number(f"99.9 % of the quanta took no longer, {OF_WORST}", 0),
+        "max_s": number(f"longest quantum, {OF_WORST}", 0),
+        "lost": number("share of the time of its quanta that the rank lost that lost most; unit: 1", 0),
+        "rank": whole("which rank that was"),
+        "lost_median": number("the same of the median rank; unit: 1", 0),
+    },
+    meaning="noise of the machine: a fixed quantum of work that all ranks repeat for 50 ms before the first call",
+)
 IMPORTED = {
     "source": fields(
         {
@@ -196,12 +220,16 @@ MEASURED = {
     "startup": STARTUP,
     "stage": or_null(STAGE),
     "groups": GROUPS,
-    "in_haste": flag("whether --within bounded the launch, so that cells went size by size"),
+    "in_haste": flag("whether --within bounded the launch, so that sizes went set by set"),
+    "size_sets": items(
+        items(whole()), "with in_haste the sizes of each set, unit: bytes; absent: the launch did not end"
+    ),
     "cold_nbytes": whole("bytes that a rank touches between two uses of a buffer; 0: no cold calls; unit: bytes"),
     "sync": fields(
         {"way": text("how ranks entered calls together", *SYNCS, *FORMER_SYNCS), "why": text("why that was chosen")},
         meaning="the common start of calls",
     ),
+    "noise": NOISE,
     "clock": CLOCK,
     "counted": items(COUNTED, "each node while the launch ran; absent: the launch did not end"),
 }

@@ -29,6 +29,7 @@ PLAN_MEANINGS = {
     "record": "all: entry and exit of every call are kept in launches/*.stamps",
     "back_to_back": "calls of a loop without a common start; 0: none",
     "cache": "state of the cache before a call",
+    "placement": "where vectors lie, each cell in each way: page, numpy, or bytes between them; empty: unknown",
     "floors": "whether null, copy and reduce are measured beside the all-reduces",
     "check": "bits: calls are compared bit by bit with each other, too",
     "groups": "groups that all-reduce at the same time: 2, div:8, mod:8; empty: none",
@@ -47,7 +48,7 @@ PLAN_MEANINGS = {
     "start": "how ranks are started, as asked for; empty: left to the launcher",
 }
 START_MEANINGS = {
-    "launcher": "auto, openmpi, mpich, srun, or a template with {ranks}",
+    "launcher": "auto, openmpi, mpich, intel, srun, or a template with {ranks}",
     "launcher_args": "further options of the launcher",
     "hosts": "hosts, each with optional :slots",
     "remote_shell": "program that starts the daemons of the MPI on other hosts",

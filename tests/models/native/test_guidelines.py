@@ -1,102 +1,125 @@
-"""Guidelines that a library's own all-reduce breaks: those that were built in are found, and no others."""
-
-import random
+"""Guidelines that a library's own all-reduce violates: those that were built in are found, and no others."""
 
 import pytest
+from native_rows import SIZES, linear, native_row, rows_of_two
 
-from allreduce_bench.models.native.guidelines import MONOTONY, OTHER, REDUCED, SPLIT, broken_guidelines, comparisons
-from allreduce_bench.stats import log_interval, median
+from allreduce_bench.evaluation.competitors import competing
+from allreduce_bench.models.native.comparison import slower_lines
+from allreduce_bench.models.native.guidelines import (
+    GUIDELINES,
+    MADE,
+    MONOTONY,
+    SPLIT,
+    comparisons,
+    guidelines_sentence,
+)
+from allreduce_bench.runs.cell import MOCKUPS
 
-SIZES = (1024, 2048, 4096, 8192)
-
-
-def row(algorithm, nbytes, time_s, ranks=4, launches=5, noise=0.01, **more):
-    """A row of `summarise`, a time and its noise between launches."""
-    drawn = random.Random(f"{algorithm} {nbytes} {ranks}")
-    medians = {str(launch): time_s * drawn.gauss(1, noise) for launch in range(launches)}
-    low, high = log_interval(list(medians.values())) if launches > 2 else (0.9 * time_s, 1.1 * time_s)
-    row = {"algorithm": algorithm, "executor": "native" if algorithm == "native" else "sendrecv", "ranks": ranks}
-    row |= {"nbytes": nbytes, "cache": "warm", "groups": "", "launch_medians": medians, "time_low_s": low}
-    interval = "launches" if launches > 2 else "range"
-    return row | {"time_s": median(medians.values()), "time_high_s": high, "interval": interval, **more}
-
-
-def linear(nbytes):
-    return 1e-5 + 1e-8 * nbytes
+REDUCE_BCAST, BLOCK, VECTOR = MOCKUPS
 
 
-def rows(native=linear, ring=lambda nbytes: 2 * linear(nbytes), name="ring", **more):
-    return [
-        one
-        for nbytes in SIZES
-        for one in (row("native", nbytes, native(nbytes), **more), row(name, nbytes, ring(nbytes), **more))
-    ]
+def rows(native=linear, made=lambda nbytes: 2 * linear(nbytes), names=(REDUCE_BCAST,), **more):
+    """Native and mock-ups of it."""
+    natives = [native_row("native", nbytes, native(nbytes), **more) for nbytes in SIZES]
+    return natives + [native_row(name, nbytes, made(nbytes), **more) for name in names for nbytes in SIZES]
 
 
-def broken(rows):
-    return [(one.guideline, one.nbytes, one.rival) for one in comparisons(rows) if one.broken]
+def violated(rows):
+    return [(one.expected, one.nbytes, one.against) for one in comparisons(rows) if one.slower]
 
 
-def test_an_honest_library_breaks_nothing():
-    compared = comparisons(rows())
-    assert not broken(rows()) and broken_guidelines(compared) == []
-    assert {one.guideline for one in compared} == {OTHER, MONOTONY, SPLIT}
-    assert len(compared) == 4 + 3 + 3
+def test_an_honest_library_violates_nothing():
+    honest = rows(names=MOCKUPS)
+    compared = comparisons(honest)
+    assert not violated(honest) and slower_lines(compared, GUIDELINES) == []
+    assert [one.expected for one in compared].count(MONOTONY) == [one.expected for one in compared].count(SPLIT) == 3
+    assert {one.expected for one in compared} == {*GUIDELINES} and len(compared) == 3 * 4 + 3 + 3
+    assert guidelines_sentence(compared) == "Native violates no guideline in 18 comparisons."
 
 
-def test_a_faster_algorithm_is_named_with_factor_and_interval():
-    slow = rows(ring=lambda nbytes: linear(nbytes) / (1.5 if nbytes > 1024 else 0.5))
-    found = [one for one in comparisons(slow) if one.broken]
-    assert [(one.guideline, one.nbytes) for one in found] == [(OTHER, nbytes) for nbytes in SIZES[1:]]
+@pytest.mark.parametrize("name", MOCKUPS)
+def test_a_faster_mock_up_is_named_with_factor_and_interval(name):
+    slow = rows(made=lambda nbytes: linear(nbytes) / (1.5 if nbytes > 1024 else 0.5), names=[name])
+    found = [one for one in comparisons(slow) if one.slower]
+    assert [(one.expected, one.nbytes, one.against) for one in found] == [(MADE[name], n, name) for n in SIZES[1:]]
     for one in found:
         assert one.factor == pytest.approx(1.5, rel=0.03) and 0.99 * one.low < 1.5 < 1.01 * one.high
-    (line,) = broken_guidelines(comparisons(slow))
-    assert line["sizes"] == "2 KiB to 8 KiB" and line["rival"] == "ring" and line["ranks"] == "4"
+    (line,) = slower_lines(comparisons(slow), GUIDELINES)
+    assert line["sizes"] == "2 KiB to 8 KiB" and line["against"] == name and line["ranks"] == "4"
     assert line["worst"].startswith("1.5") and "us" in line["worst"]
 
 
-@pytest.mark.parametrize("name", ["tree", "parameter_server"])
-def test_reduce_and_broadcast_is_a_guideline_of_its_own(name):
-    assert broken(rows(ring=lambda nbytes: linear(nbytes) / 2, name=name)) == [(REDUCED, n, name) for n in SIZES]
+def test_each_mock_up_is_a_guideline_of_its_own_by_the_names_of_its_functions():
+    assert MADE[REDUCE_BCAST] == "no slower than MPI_Reduce + MPI_Bcast"
+    assert MADE[BLOCK] == "no slower than MPI_Reduce_scatter_block + MPI_Allgather"
+    assert MADE[VECTOR] == "no slower than MPI_Reduce_scatter + MPI_Allgatherv"
+    slow = rows(made=lambda nbytes: linear(nbytes) / 2, names=MOCKUPS)
+    assert {one[0] for one in violated(slow)} == {*MADE.values()}
+    assert "slower than MPI_Reduce" in guidelines_sentence(comparisons(slow))
+
+
+def test_our_own_algorithms_are_no_guideline():
+    fast = [native_row("tree", nbytes, linear(nbytes) / 9) for nbytes in SIZES]
+    assert not violated(rows() + fast)
+
+
+def test_mock_ups_are_held_against_native_called_from_python():
+    compiled = [{**row, "executor": "compiled"} for row in rows() if row["algorithm"] == "native"]
+    made = [native_row(REDUCE_BCAST, nbytes, linear(nbytes) / 2) for nbytes in SIZES]
+    assert {one.expected for one in comparisons(compiled + made)} == {MONOTONY, SPLIT}
+    assert len(violated(rows(native=lambda nbytes: 2 * linear(nbytes), made=linear) + compiled)) == len(SIZES)
+
+
+def test_mock_ups_do_not_compete():
+    assert {row["algorithm"] for row in competing(rows(names=MOCKUPS))} == {"native"}
 
 
 def test_more_bytes_in_less_time_break_monotony():
-    bump = rows(native=lambda nbytes: 1.5e-5 if nbytes == 2048 else 1e-5, ring=lambda nbytes: 1)
-    assert [(one, nbytes) for one, nbytes, _ in broken(bump)] == [(MONOTONY, 2048)]
+    bump = rows(native=lambda nbytes: 1.5e-5 if nbytes == 2048 else 1e-5, names=())
+    assert [(one, nbytes) for one, nbytes, _ in violated(bump)] == [(MONOTONY, 2048)]
 
 
 def test_a_jump_at_a_switch_breaks_the_split():
-    jump = rows(native=lambda nbytes: linear(nbytes) * (5 if nbytes >= 4096 else 1), ring=lambda nbytes: 1)
-    (found,) = [one for one in comparisons(jump) if one.broken]
-    assert found.guideline == SPLIT and found.nbytes == 4096
+    jump = rows(native=lambda nbytes: linear(nbytes) * (5 if nbytes >= 4096 else 1), names=())
+    (found,) = [one for one in comparisons(jump) if one.slower]
+    assert found.expected == SPLIT and found.nbytes == 4096
     assert found.factor == pytest.approx(5 * linear(4096) / (2 * linear(2048)), rel=0.05)
-    (line,) = broken_guidelines(comparisons(jump))
+    (line,) = slower_lines(comparisons(jump), GUIDELINES)
     assert line["sizes"] == "4 KiB" and "2 times" in line["worst"] and "at 2 KiB" in line["worst"]
 
 
 def test_noise_hides_what_is_not_sure():
-    little = {"native": linear, "ring": lambda nbytes: linear(nbytes) / 1.03}
-    assert len([one for one in broken(rows(**little, noise=0.2)) if one[0] == OTHER]) <= 1  # of four at 95 %
-    assert len([one for one in broken(rows(**little, noise=0.001)) if one[0] == OTHER]) == 0  # within 5 %
-    more = {**little, "ring": lambda nbytes: linear(nbytes) / 1.08}
-    assert len([one for one in broken(rows(**more, noise=0.001)) if one[0] == OTHER]) == len(SIZES)
+    def made(noise, factor):
+        found = violated(rows(made=lambda nbytes: linear(nbytes) / factor, noise=noise))
+        return [one for one in found if one[0] == MADE[REDUCE_BCAST]]
+
+    assert len(made(0.2, 1.03)) <= 1  # of four at 95 %
+    assert len(made(0.001, 1.03)) == 0  # within 5 %
+    assert len(made(0.001, 1.08)) == len(SIZES)
 
 
-def test_single_values_break_nothing():
-    assert not broken(rows(ring=lambda nbytes: linear(nbytes) / 9, launches=1))
+def test_what_is_not_sure_or_was_not_timed_violates_nothing():
+    def half(nbytes):
+        return linear(nbytes) / 2
 
-
-def test_other_ranks_caches_and_what_was_not_timed_are_not_held_against_each_other():
+    slow = rows(made=half)
+    assert violated(slow)
+    assert not violated(rows(made=half, launches=1))
+    assert not violated([{**one, "doubt": "two states"} for one in slow])
+    assert comparisons([{**one, "grade": "not reliable"} for one in slow]) == []
     fast = [
-        row("ring", 1024, 1e-9, ranks=8),
-        row("ring", 1024, 1e-9, cache="cold"),
-        row("ring", 1024, 1e-9, groups="alone"),
+        native_row(REDUCE_BCAST, 1024, 1e-9, **more) for more in ({"ranks": 8}, {"cache": "cold"}, {"groups": "alone"})
     ]
-    missing = {**row("ring", 1024, 1e-9), "time_s": None}
-    assert not broken([row("native", 1024, 1e-5), *fast, missing])
-    assert comparisons([row("native", 1024, 1e-5, ranks=1), row("ring", 1024, 1e-9, ranks=1)]) == []
+    missing = {**native_row(REDUCE_BCAST, 1024, 1e-9), "time_s": None}
+    assert not violated([native_row("native", 1024, 1e-5), *fast, missing])
+    assert comparisons([native_row(name, 1024, 1e-5, ranks=1) for name in ("native", REDUCE_BCAST)]) == []
 
 
-def test_launches_in_two_states_are_held_against_nobody():
-    slow = rows(ring=lambda nbytes: linear(nbytes) / 2)
-    assert broken(slow) and not broken([{**one, "doubt": "two states"} for one in slow])
+def test_rows_of_other_tools_have_the_guidelines_of_sizes():
+    """Logs of others name the library's algorithms; they are no mock-ups."""
+    forced = [
+        {**row, "algorithm": "native:ring"}
+        for row in rows_of_two(native=lambda nbytes: 1e-5)
+        if row["algorithm"] == "native"
+    ]
+    assert {one.expected for one in comparisons(forced)} == {MONOTONY, SPLIT}

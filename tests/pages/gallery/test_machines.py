@@ -28,5 +28,6 @@ def test_prices_are_told_with_their_units():
     assert [machine.prices_text for machine in MACHINES] == [
         "a message 0.500 us, 80 Gbit/s",
         "a message 30.0 us, 10 Gbit/s",
-        "between nodes: a message 5.00 us, 100 Gbit/s; within a node of 8 ranks: a message 1.00 us, 400 Gbit/s",
+        "between nodes, whose ranks share the port: a message 5.00 us, 100 Gbit/s; "
+        "within a node of 8 ranks: a message 1.00 us, 400 Gbit/s",
     ]

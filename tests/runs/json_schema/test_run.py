@@ -72,4 +72,4 @@ def test_layout_3_has_no_checksum_and_layout_4_ends_with_one():
         ({"schema_version": 4, "crc32": "0123abc"}, False),
     ]:
         assert validator.is_valid(content) == holds, content
-    assert {3, SCHEMA_VERSION} == set(FORMATS["run"].schema["properties"]["schema_version"]["enum"])
+    assert {3, 4, SCHEMA_VERSION} == set(FORMATS["run"].schema["properties"]["schema_version"]["enum"])

@@ -1,0 +1,78 @@
+"""Which messages and copies of a call join places whose difference is slow on some processors: see `memory`."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..machine import PAGE_NBYTES
+from . import Footprint
+from .memory import CLOSE
+from .program import Copy, Exchange, PostReceive, PostSend, View
+
+UNKNOWN = -1  # in place of an offset: a message of several ranges, which the MPI library packs and unpacks
+
+
+class Ends(NamedTuple):
+    """The own ends of a rank's messages: the partner, and where in its page the message begins, in bytes.
+
+    In the order in which they are posted: between two ranks messages do not overtake each other.
+    """
+
+    sent: list[tuple[int, int]]
+    received: list[tuple[int, int]]
+
+
+def ends_of(footprint: Footprint) -> Ends:
+    """The own ends of the messages of a call."""
+    ends = Ends([], [])
+    for operation in footprint.program.operations:
+        if isinstance(operation, Exchange):
+            _add(ends.sent, operation.dest, operation.send, footprint)
+            _add(ends.received, operation.source, operation.recv, footprint)
+        elif isinstance(operation, PostSend):
+            _add(ends.sent, operation.dest, operation.send, footprint)
+        elif isinstance(operation, PostReceive):
+            _add(ends.received, operation.source, operation.recv, footprint)
+    return ends
+
+
+def _add(ends: list[tuple[int, int]], partner: int | None, view: View | None, footprint: Footprint) -> None:
+    if partner is not None and view is not None:
+        ends.append((partner, _offset(view, footprint)))
+
+
+def _offset(view: View, footprint: Footprint) -> int:
+    if len(view.ranges) != 1:
+        return UNKNOWN
+    array = footprint.buffers[view.buffer]
+    return (array.ctypes.data + view.ranges[0].start * array.itemsize) % PAGE_NBYTES
+
+
+def close_copies(footprint: Footprint) -> int:
+    """How many local copies of a call join such places."""
+    copies = [operation for operation in footprint.program.operations if isinstance(operation, Copy)]
+    return sum(is_close(_offset(copy.view, footprint), _offset(copy.into, footprint)) for copy in copies)
+
+
+def begins_by_dest(own: Ends, size: int) -> list[list[int]]:
+    """Of each of `size` ranks where the messages to it begin: what is exchanged to call `close_messages`."""
+    begins: list[list[int]] = [[] for _ in range(size)]
+    for dest, offset in own.sent:
+        begins[dest].append(offset)
+    return begins
+
+
+def close_messages(own: Ends, begins_by_source: Sequence[Sequence[int]]) -> int:
+    """How many of the received messages of a call join such places, given where each source's messages begin."""
+    arriving = [iter(begins) for begins in begins_by_source]
+    pairs = [(next(arriving[source]), into) for source, into in own.received]
+    return sum(UNKNOWN not in pair and is_close(*pair) for pair in pairs)
+
+
+def unknown_messages(own: Ends) -> int:
+    """How many of the received messages have several ranges, so that the MPI library chooses where they go."""
+    return sum(offset == UNKNOWN for _, offset in own.received)
+
+
+def is_close(source: int, destination: int) -> bool:
+    """Whether the difference of two offsets in their pages is slow on some processors."""
+    return (destination - source) % PAGE_NBYTES in CLOSE

@@ -1,0 +1,101 @@
+"""What a library's other operations make of an all-reduce, called from Python: mock-ups.
+
+Those of Hunold and Carpen-Amarie, "Autotuning MPI collectives using performance guidelines" (HPC Asia 2018), whose
+PGMPITuneLib makes them alike, for the guidelines of Träff, Gropp and Thakur (IEEE TPDS 21(5), 2010).
+"""
+
+from collections.abc import Callable
+from functools import partial
+from math import ceil
+
+import numpy as np
+from mpi4py import MPI
+
+from ..schedule import split
+from . import OPERATIONS, Prepared, division, in_turn, library_datatype
+from .memory import PAGES, Allocate
+
+Calls = list[Callable[[], object]]
+ROOT = 0
+
+
+def mockup(
+    name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm, op: str, allocate: Allocate = PAGES.scratch
+) -> Prepared:
+    """The mock-up `name`, one of `cell.MOCKUPS`, of `sendbuf` into `recvbuf`, bound as `native` binds its call.
+
+    `allocate` makes its scratch. Raises Unsupported where `native` does.
+    """
+    datatype = library_datatype(sendbuf)
+    calls = BINDINGS[name](_Bound(sendbuf, recvbuf, comm, op, datatype, allocate))
+    return Prepared(in_turn([*calls, *division(recvbuf, comm, op)]), lambda: None)
+
+
+class _Bound:
+    """Vectors, ranks and operation of an all-reduce."""
+
+    def __init__(self, sendbuf, recvbuf, comm: MPI.Comm, op: str, datatype: MPI.Datatype, allocate: Allocate):
+        self.sendbuf, self.recvbuf, self.comm = sendbuf, recvbuf, comm
+        self.op, self.datatype, self.allocate = OPERATIONS[op], datatype, allocate
+
+    def message(self, array: np.ndarray) -> list:
+        """All of `array`, as mpi4py takes it."""
+        return [MPI.buffer(array), array.size, self.datatype]
+
+    def blocks(self, array: np.ndarray) -> list:
+        """The same as a block for each rank: mpi4py then counts the elements of one."""
+        return [MPI.buffer(array), array.size // self.comm.size, self.datatype]
+
+
+def _reduce_bcast(bound: _Bound) -> Calls:
+    """MPI_Reduce to rank 0, MPI_Bcast from there."""
+    recv = bound.message(bound.recvbuf)
+    result = recv if bound.comm.rank == ROOT else None
+    return [
+        partial(bound.comm.Reduce, bound.message(bound.sendbuf), result, bound.op, ROOT),
+        partial(bound.comm.Bcast, recv, ROOT),
+    ]
+
+
+def _reduce_scatter_allgatherv(bound: _Bound) -> Calls:
+    """MPI_Reduce_scatter of nearly equal blocks to their places in the result, MPI_Allgatherv in place."""
+    blocks = split(range(bound.recvbuf.size), bound.comm.size)
+    counts, own = [len(block) for block in blocks], blocks[bound.comm.rank]
+    block = bound.message(bound.recvbuf[own.start : own.stop])
+    gathered = [MPI.buffer(bound.recvbuf), (counts, [block.start for block in blocks]), bound.datatype]
+    return [
+        partial(bound.comm.Reduce_scatter, bound.message(bound.sendbuf), block, counts, bound.op),
+        partial(bound.comm.Allgatherv, MPI.IN_PLACE, gathered),
+    ]
+
+
+def _reduce_scatter_block_allgather(bound: _Bound) -> Calls:
+    """MPI_Reduce_scatter_block to the own block's place in the result, MPI_Allgather in place.
+
+    Its blocks are equal. Where the ranks do not divide the count, both operations work on a padded copy, and to copy
+    there and back is part of the call.
+    """
+    vector, comm = bound.recvbuf, bound.comm
+    length = ceil(vector.size / comm.size)
+    if vector.size % comm.size == 0:
+        block = bound.message(vector[comm.rank * length : (comm.rank + 1) * length])
+        return [
+            partial(comm.Reduce_scatter_block, bound.blocks(bound.sendbuf), block, bound.op),
+            partial(comm.Allgather, MPI.IN_PLACE, bound.blocks(vector)),
+        ]
+    padded, own = (bound.allocate(count, vector.dtype) for count in (length * comm.size, length))
+    padded[vector.size :] = 0  # of any operation on zeros zeros come back
+    whole, block = bound.blocks(padded), bound.message(own)
+    return [
+        partial(np.copyto, padded[: vector.size], bound.sendbuf),
+        partial(comm.Reduce_scatter_block, whole, block, bound.op),
+        partial(comm.Allgather, block, whole),
+        partial(np.copyto, vector, padded[: vector.size]),
+    ]
+
+
+BINDINGS: dict[str, Callable[[_Bound], Calls]] = {
+    "native:reduce+bcast": _reduce_bcast,
+    "native:reduce_scatter_block+allgather": _reduce_scatter_block_allgather,
+    "native:reduce_scatter+allgatherv": _reduce_scatter_allgatherv,
+}

@@ -1,0 +1,53 @@
+"""Intel MPI's mpiexec: a Hydra with options and variables of its own."""
+
+import os
+import shlex
+
+from ...machine.node import cores
+from ...runs.hosts import fill_slots, slots_for
+from ...runs.start import Start
+from ..launcher import Launcher, refuse
+from ..layout import ranks_on_same_cores
+from .hydra import agent_options, interface_options
+
+PIN = "I_MPI_PIN"
+NO_BINDING = ("none", "off")
+
+
+def command(launcher: Launcher, ranks: int, start: Start, program: list[str]) -> list[str]:
+    """The command that starts `ranks` ranks. Raises LaunchError, InterfaceError.
+
+    It takes its whole environment to the ranks. It pins each rank to cores by itself, and on virtual hosts each host's
+    first rank to the same ones: there, and where ranks outnumber cores, it is told to leave that to the kernel.
+    """
+    refuse(start, ("map_by",), "Intel MPI", "use --ranks-per-node, or --launcher-args '-genv I_MPI_PIN_ORDER scatter'")
+    before, agent = agent_options(start) if start.hosts else ([], [])
+    argv = [*before, launcher.program, *_pinning(ranks, start), *agent, *interface_options(start)]
+    return [*argv, *shlex.split(start.launcher_args), *_where(ranks, start, program)]
+
+
+def _pinning(ranks: int, start: Start) -> list[str]:
+    """What --bind-to says; else no pinning where ranks share cores, unless the user's variables or words say more."""
+    if start.bind_to:
+        is_off = start.bind_to in NO_BINDING
+        return ["-genv", PIN, "off"] if is_off else ["-genv", PIN, "on", "-genv", f"{PIN}_DOMAIN", start.bind_to]
+    is_said = any(name.startswith(PIN) for name in os.environ) or PIN in start.launcher_args
+    is_crowded = bool(start.virtual_rates_bytes_per_s) or ranks_on_same_cores(ranks, start) > cores()
+    return ["-genv", PIN, "off"] if is_crowded and not is_said else []
+
+
+def _where(ranks: int, start: Start, program: list[str]) -> list[str]:
+    """The program, and how many ranks of it each host gets.
+
+    Its list of hosts has no slots, only a number for all of them; where they differ each host is named with its own.
+    """
+    slots = slots_for(start.hosts, ranks, start.ranks_per_node) if start.hosts else []
+    per_host = {number for _, number in slots}
+    if len(per_host) > 1:
+        counts = fill_slots([number for _, number in slots], ranks)
+        filled = [(name, count) for (name, _), count in zip(slots, counts) if count]
+        words = [[":", "-host", name, "-n", str(count), *program] for name, count in filled]
+        return [word for part in words for word in part][1:]
+    hosts = ["-hosts", ",".join(name for name, _ in slots)] if slots else []
+    number = per_host.pop() if per_host else start.ranks_per_node
+    return [*hosts, *(["-ppn", str(number)] if number else []), "-n", str(ranks), *program]

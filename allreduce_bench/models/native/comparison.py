@@ -1,0 +1,130 @@
+"""A library's own all-reduce held against something else, launch by launch: shown to be slower or not.
+
+What it is held against is said by `guidelines` (the library itself) and by `rivals` (other all-reduces). Each asks all
+its comparisons together (`evaluation.telling`, Holm): in at most 5 % of runs of a library that is never slower is it
+called slower anywhere. Times that something speaks against, or that are not reliable, are not compared.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from ...evaluation.competitors import competing, mockups
+from ...evaluation.factor import factor_of
+from ...evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
+from ...evaluation.summary_row import SummaryRow, competitor_of
+from ...evaluation.telling import Difference, differences, holm, launch_ratios
+from ...runs.cell import COMPILED, NATIVE, NATIVES
+from ...units import format_size, three_digits
+from ..caches import cache_label
+
+
+class NativeComparison(NamedTuple):
+    """The library's own all-reduce at one number of ranks and size, held against something."""
+
+    expected: str  # of the library: that it is no slower than …
+    algorithm: str  # of the library
+    cache: str
+    ranks: int
+    nbytes: int
+    against: str  # what it is held against
+    detail: str  # the time of that, in words
+    factor: float  # its own time over that
+    low: float | None  # ends of its interval, see `evaluation.factor`; None: too few launches in common
+    high: float | None
+    slower: bool  # is shown
+    grade: str = GOOD  # of the times
+
+    @property
+    def is_beyond_telling(self) -> bool:
+        """Whether it is not said how many times, since the grade is not good."""
+        return self.factor > MOST_FACTOR and self.grade != GOOD
+
+    @property
+    def times(self) -> str:
+        """How many times as long it takes, in words."""
+        return f"more than {MOST_FACTOR} times" if self.is_beyond_telling else f"{three_digits(self.factor)} times"
+
+
+class Pair(NamedTuple):
+    """What is held against what."""
+
+    expected: str
+    own: SummaryRow
+    other: SummaryRow
+    name: str  # of the other
+    detail: str
+
+
+def called_alike(rows: Sequence[SummaryRow]) -> Iterator[list[SummaryRow]]:
+    """The trusted rows of one run by ranks and cache, mock-ups among them: those called from Python, then those called
+    compiled, since a comparison of both would judge the interpreter. By size.
+    """
+    timed = [row for row in (*competing(rows), *mockups(rows)) if row["time_s"] and row["nbytes"] and row["ranks"] > 1]
+    trusted = [row for row in timed if not row.get("doubt") and row.get("grade") != NOT_RELIABLE]
+    trusted.sort(key=lambda row: (row["ranks"], row["cache"], row["nbytes"]))
+    for _, group in groupby(trusted, lambda row: (row["ranks"], row["cache"])):
+        of_group = list(group)
+        yield [row for row in of_group if row["executor"] not in COMPILED]
+        yield [row for row in of_group if row["executor"] in COMPILED]
+
+
+def of_library(rows: Sequence[SummaryRow]) -> list[list[SummaryRow]]:
+    """The rows of each of the library's own all-reduces; logs of others may have several."""
+    names = dict.fromkeys(competitor_of(row) for row in rows if is_native(row))
+    return [[row for row in rows if competitor_of(row) == name] for name in names]
+
+
+def is_native(row: SummaryRow) -> bool:
+    """Whether it is an all-reduce of the library, called from Python or compiled."""
+    return row["executor"] == NATIVE or competitor_of(row) == NATIVES[1]
+
+
+def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
+    """What the launches show of each pair, all asked together."""
+    found = differences([list(launch_ratios(pair.own, pair.other).values()) for pair in pairs])
+    slower = holm([difference.p_value if difference and difference.ratio > 1 else 1.0 for difference in found])
+    return [_compared(*each) for each in zip(pairs, found, slower)]
+
+
+def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> NativeComparison:
+    own = pair.own
+    key = (competitor_of(own), own["cache"], own["ranks"], own["nbytes"])
+    factor, low, high, _ = factor_of([(own["launch_medians"], pair.other["launch_medians"])])
+    slower = is_answered and not (found and found.is_equal)
+    grade = own.get("grade", GOOD)
+    return NativeComparison(pair.expected, *key, pair.name, pair.detail, factor, low, high, slower, grade)
+
+
+def slower_lines(compared: Sequence[NativeComparison], order: Sequence[str]) -> list[dict[str, str]]:
+    """Where it is slower, in words, those of one kind together: expected, ranks, algorithm, against, sizes, worst.
+
+    `order`: of what is expected.
+    """
+    kind = attrgetter("expected", "ranks", "cache", "algorithm", "against")
+    lines = []
+    in_order = sorted(compared, key=lambda comparison: (order.index(comparison.expected), kind(comparison)))
+    for (expected, ranks, cache, algorithm, against), group in groupby(in_order, kind):
+        sizes_in_order = sorted(group, key=attrgetter("nbytes"))
+        slower = [comparison for comparison in sizes_in_order if comparison.slower]
+        if slower:
+            worst = max(slower, key=attrgetter("factor"))
+            interval = f" [{three_digits(worst.low)}, {three_digits(worst.high)}]" if worst.low and worst.high else ""
+            interval = "" if worst.is_beyond_telling else interval
+            label = cache_label(cache)
+            line = {"expected": expected, "ranks": f"{ranks}{f', {label} cache' if label else ''}"}
+            line |= {"algorithm": algorithm, "against": against, "sizes": _sizes_in_words(sizes_in_order)}
+            factor = f"{worst.times}{interval} at {format_size(worst.nbytes)}"
+            lines.append({**line, "worst": f"{factor}, against {worst.detail}"})
+    return lines
+
+
+def _sizes_in_words(sizes_in_order: Sequence[NativeComparison]) -> str:
+    """`8 B, 64 KiB to 1 MiB`: the sizes at which it is slower, neighbours together."""
+    spans = []
+    for slower, group in groupby(sizes_in_order, lambda comparison: comparison.slower):
+        sizes = [format_size(comparison.nbytes) for comparison in group]
+        if slower:
+            spans.append(sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}")
+    return ", ".join(spans)

@@ -1,0 +1,72 @@
+"""Mock-ups of the library's all-reduce over real MPI: right for every operation, type and count; measured as cells."""
+
+import csv
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from interpreters import in_turn, interpreters
+from rank_programs import mpirun
+
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.runs.cell import MOCKUPS
+from allreduce_bench.runs.folder import RunFolder
+
+pytestmark = pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+RANKS = (1, 2, 3, 4, 5)
+OPTIONS = (
+    ("--op", "avg", "--cache", "both"),
+    ("--executor", "compiled", "-d", "float64"),
+    ("--groups", "2", "--op", "max", "-d", "int32"),
+)
+
+
+@pytest.fixture(params=dict.fromkeys(interpreters()), ids=lambda path: path.parent.parent.name)
+def python(request) -> Path:
+    return request.param
+
+
+def bench(python: Path, *words: object) -> subprocess.CompletedProcess:
+    command = [str(python), "-m", "allreduce_bench", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_every_mock_up_is_exact_over_mpi(python, ranks):
+    """At counts of 0, 1, fewer than ranks, divisible and not; on vectors of 400 KB, too."""
+    in_turn(RANKS.index(ranks), python)
+    status, words = mpirun(python, ranks, "mockups.py")
+    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
+    assert status == 0 and number, words
+    assert int(number[1]) >= 3 * 5 * 23
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_mock_ups_are_measured_and_checked_as_cells(python, tmp_path, options):
+    """Native is called from Python beside them, also where executors are compiled; it competes, they do not."""
+    in_turn(OPTIONS.index(options), python)
+    words = ["-n", 4, "-a", "guidelines,ring", "--sizes", "8,24", "--launches", 1, "--iters", 3, *options]
+    result = bench(python, "run", *words, "-o", tmp_path / "run")
+    assert result.returncode == 0 and " 0 wrong elements" in result.stdout, result.stderr
+    assert "guidelines: " in result.stdout and "MPI_Reduce_scatter_block" in result.stdout
+    rows = summarise(RunFolder(tmp_path / "run"))
+    made = [row for row in rows if row["executor"] == "mockup"]
+    assert {row["algorithm"] for row in made} == {*MOCKUPS} and {row["state"] for row in made} == {"done"}
+    assert all(row["checks"] > 0 for row in _marks(tmp_path / "run", "mockup"))
+    assert {row["standing"] for row in made} == {row.get("speedup") for row in made} == {None}
+    beside = {(row["nbytes"], row["cache"]) for row in rows if row["algorithm"] == row["executor"] == "native"}
+    assert {(row["nbytes"], row["cache"]) for row in made} == beside
+    json_text = bench(python, "show", tmp_path / "run", "--format", "json").stdout
+    assert {*MOCKUPS} <= {row["algorithm"] for row in json.loads(json_text)["results"]}
+
+
+def _marks(folder: Path, executor: str) -> list[dict]:
+    found = []
+    for path in folder.glob("launches/*.cells.csv"):
+        with open(path, newline="") as file:
+            found += [
+                {**row, "checks": int(row["checks"])} for row in csv.DictReader(file) if row["executor"] == executor
+            ]
+    return found

@@ -1,0 +1,81 @@
+"""A third MPI, sampled: right results, a run, hangs and deaths that are named, the doctor. Intel's in `make test`."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pandas
+import pytest
+from interpreters import sampled
+from measured_runs import bench, done, nobody_is_left, processes
+from rank_programs import mpirun
+
+from allreduce_bench.lab.room import why_no_lab
+
+pytestmark = pytest.mark.skipif(
+    not sampled(), reason="ALLREDUCE_BENCH_SAMPLED_PYTHON names no interpreter with an MPI, such as impi-rt"
+)
+
+
+@pytest.fixture
+def python() -> Path:
+    found = sampled()
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(("program", "ranks"), [("exactness.py", 2), ("exactness.py", 4), ("compiled_exactness.py", 4)])
+def test_algorithms_are_exact(python, program, ranks):
+    if program.startswith("compiled") and not list(python.parent.parent.glob("lib/python*/site-packages/numba")):
+        pytest.skip("the interpreter has no numba")
+    status, words = mpirun(python, ranks, program, "--buffered", "--sample", timeout_s=300)
+    number = re.search(r"^(\d+) cases, 0 wrong$", words, re.MULTILINE)
+    assert status == 0 and number and int(number[1]) > 80, words
+
+
+def test_a_run_names_library_thread_level_and_transport(python, tmp_path):
+    words = ["--sizes", "8,64K", "-a", "native,ring,two_tree", "--executor", "sendrecv,pipelined", "--iters", "5"]
+    result = bench(python, "run", "-n", "2,4", *words, "--launches", "1", "-o", tmp_path / "run")
+    assert result.returncode == 0, result.stderr
+    summary = pandas.read_csv(tmp_path / "run" / "summary.csv")
+    assert set(summary.ranks) == {2, 4} and summary.time_s.notna().all() and not summary.wrong.any()
+    launch = next((tmp_path / "run" / "launches").glob("2r-1.*.json")).read_text()
+    assert re.search(r'"library": "Intel MPI 20\d\d', launch) and '"thread_level": "single"' in launch
+    assert '"transport": "shm"' in launch
+
+
+@pytest.mark.parametrize("name", ["STOP", "KILL"])
+def test_a_rank_that_stops_or_dies_is_named_and_all_end(python, tmp_path, name):
+    folder = tmp_path / "run"
+    words = ["-a", "ring,tree", "--sizes", "8,64K", "--iters", "400", "--launches", "1", "--timeout", "2s"]
+    command = [str(python), "-m", "allreduce_bench", "run", "-n", "3", *words, "-o", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.time() + 60
+    while not done(folder):
+        assert process.poll() is None and time.time() < deadline
+        time.sleep(0.02)
+    os.kill(processes(folder)[1], signal.Signals[f"SIG{name}"])
+    _, said = process.communicate(timeout=60)
+    nobody_is_left(folder)
+    what = r"does not respond \(stopped, or its node failed\)" if name == "STOP" else "died"
+    assert process.returncode == 1 and re.search(rf"^error: .*rank 1 on \S+ {what}", said, re.MULTILINE), said
+
+
+def test_the_doctor_starts_its_ranks(python):
+    result = bench(python, "doctor")
+    assert re.search(r"^ok +MPI +Intel MPI 20\d\d", result.stdout, re.MULTILINE), result.stdout
+    assert re.search(r"^ok +ranks +two ranks communicate over shm", result.stdout, re.MULTILINE), result.stdout
+
+
+@pytest.mark.skipif(bool(why_no_lab()), reason=f"no virtual hosts here: {why_no_lab()}")
+def test_virtual_hosts_get_a_rank_each_and_their_links_carry_the_vectors(python, tmp_path):
+    hosts = ["--virtual-hosts", "2", "--link-rate", "100mbit"]
+    words = ["-a", "ring", "--sizes", "256K", "--iters", "3", "--launches", "1", "-o", tmp_path / "run"]
+    result = bench(python, "run", "-n", "2", *hosts, *words)
+    assert result.returncode == 0, result.stderr
+    (row,) = pandas.read_csv(tmp_path / "run" / "summary.csv").to_dict("records")
+    assert row["nodes"] == 2 and row["internode_nbytes"] == 2 * 2**18
+    assert 1 <= int(re.search(r"e0=(\d+)", row["wire"])[1]) / row["internode_nbytes"] < 1.5

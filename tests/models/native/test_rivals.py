@@ -1,0 +1,51 @@
+"""Rivals of a library's own all-reduce: those that are faster are found, and no others."""
+
+import pytest
+from native_rows import SIZES, linear, native_row, rows_of_two
+
+from allreduce_bench.models.native.comparison import slower_lines
+from allreduce_bench.models.native.rivals import RIVAL, rival_comparisons, rivals_sentence
+from allreduce_bench.runs.cell import MOCKUPS
+
+
+def faster(rows):
+    return [(one.nbytes, one.against) for one in rival_comparisons(rows) if one.slower]
+
+
+def test_a_library_that_is_fastest_has_no_faster_rival():
+    compared = rival_comparisons(rows_of_two())
+    assert len(compared) == len(SIZES) and not any(one.slower for one in compared)
+    assert {one.expected for one in compared} == {RIVAL}
+    assert rivals_sentence(compared) == "Native is shown to be slower than no rival in 4 comparisons."
+
+
+@pytest.mark.parametrize("name", ["ring", "tree", "parameter_server"])
+def test_a_faster_algorithm_is_named_with_factor_and_interval(name):
+    slow = rows_of_two(other=lambda nbytes: linear(nbytes) / (1.5 if nbytes > 1024 else 0.5), name=name)
+    found = [one for one in rival_comparisons(slow) if one.slower]
+    assert [(one.nbytes, one.against) for one in found] == [(nbytes, name) for nbytes in SIZES[1:]]
+    for one in found:
+        assert one.factor == pytest.approx(1.5, rel=0.03) and 0.99 * one.low < 1.5 < 1.01 * one.high
+    (line,) = slower_lines(rival_comparisons(slow), [RIVAL])
+    assert (line["sizes"], line["against"], line["ranks"]) == ("2 KiB to 8 KiB", name, "4")
+    assert f"slower than {name} at" in rivals_sentence(rival_comparisons(slow))
+
+
+def test_mock_ups_are_no_rivals():
+    made = [native_row(name, nbytes, linear(nbytes) / 9) for name in MOCKUPS for nbytes in SIZES]
+    assert not faster(rows_of_two() + made)
+
+
+def test_launches_in_two_states_are_held_against_nobody():
+    slow = rows_of_two(other=lambda nbytes: linear(nbytes) / 2)
+    assert faster(slow) and not faster([{**one, "doubt": "two states"} for one in slow])
+    assert not faster(rows_of_two(other=lambda nbytes: linear(nbytes) / 9, launches=1))
+
+
+def test_those_called_compiled_have_compiled_rivals():
+    slow = rows_of_two(other=lambda nbytes: linear(nbytes) / 2)
+    compiled = [{**row, "executor": "compiled"} for row in slow]
+    assert faster(compiled) == [(nbytes, "ring compiled") for nbytes in SIZES]
+    assert not faster(
+        [row for row in slow if row["algorithm"] == "native"] + [row for row in compiled if row["algorithm"] == "ring"]
+    )

@@ -1,0 +1,26 @@
+"""The words of --placement."""
+
+import pytest
+
+from allreduce_bench.runs.placement import parse_placements
+from allreduce_bench.runs.plan import Plan, PlanError
+
+
+def test_ways_are_a_list_each_once():
+    assert parse_placements("page") == ("page",)
+    assert parse_placements(" numpy, 16,PAGE,016,numpy,0") == ("numpy", "16", "page", "0")
+
+
+@pytest.mark.parametrize("text", ["", "paeg", "-1", "1.5", "16,", "4096", "1" * 300, "²"])
+def test_what_is_no_placement_is_refused_with_what_is_one(text):
+    with pytest.raises(ValueError, match="expected page, numpy, or a difference in bytes below 4096"):
+        parse_placements(text)
+
+
+def test_a_plan_refuses_differences_at_which_elements_are_not_aligned():
+    choices = {"algorithms": ("ring",), "sizes": (8,), "ranks": (2,)}
+    assert Plan(**choices, placement=("page", "8")).placement == ("page", "8")
+    with pytest.raises(PlanError, match="--placement 6: elements of 4 bytes would not be aligned"):
+        Plan(**choices, placement=("6",))
+    with pytest.raises(PlanError):
+        Plan(**choices, placement=("nowhere",))

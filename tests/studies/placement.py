@@ -1,0 +1,131 @@
+"""What do native and ours take by where vectors lie? Drawn over the difference, on each MPI.
+
+One run an interpreter: every algorithm, size and placement of the vectors is a cell of it, in random order in each of
+its launches. Times are those of the run's summary, over the time at pages. Writes `placement.csv` and `placement.png`,
+and says how much the machine's own copy takes at a difference of 16 bytes.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from allreduce_bench.evaluation.summary import summarise
+from allreduce_bench.machine.close_copies import DELTA, close_copy_factor
+from allreduce_bench.machine.node import node_facts
+from allreduce_bench.runs.folder import RunFolder
+from allreduce_bench.runs.schema import NUMPY, PAGE
+from allreduce_bench.units import format_size
+
+ALGORITHMS = ("native", "ring", "recursive_doubling")
+DIFFERENCES = (0, 4, 8, 16, 24, 28, 32, 48, 64, 128, 1024, 2048, 4064, 4080)
+SIZES = "4K,64K,256K,1M,16M"
+COLOURS = {"native": "#000000", "ring": "#0072b2", "recursive_doubling": "#d55e00"}
+
+
+def main() -> int:
+    """Measure each MPI, write the table and the picture."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("interpreters", nargs="*", type=os.path.abspath, default=[sys.executable])
+    parser.add_argument("-o", "--output", type=Path, default=Path("docs/placement"))
+    parser.add_argument("--ranks", default="2,4")
+    parser.add_argument("--sizes", default=SIZES)
+    parser.add_argument("--launches", type=int, default=5)
+    parser.add_argument("--cell-time", default="60ms")
+    asked = parser.parse_args()
+    frames = [measured(python, asked) for python in asked.interpreters]
+    table = pd.concat(frames, ignore_index=True)
+    asked.output.mkdir(parents=True, exist_ok=True)
+    table.to_csv(asked.output / "placement.csv", index=False, float_format="%.6g")
+    draw(table).savefig(asked.output / "placement.png", dpi=110)
+    facts = node_facts()
+    print(f"{facts['processor']}, fsrm {facts['copying']['fsrm']}, {facts['copying']['libc']}: ", end="")
+    print(f"a copy of 64 KiB takes {close_copy_factor():.2f} times as long at a difference of {DELTA}")
+    for (mpi, ranks, algorithm), of in table.groupby(["mpi", "ranks", "algorithm"], sort=False):
+        close, far = (of[of["is_close"] == kind]["over_page"].dropna() for kind in (1, 0))
+        numpy_s = of[of["placement"] == NUMPY]["over_page"]
+        print(
+            f"{mpi}, {ranks} ranks, {algorithm}: {close.min():.2f} to {close.max():.2f} times the time at pages at ",
+            end="",
+        )
+        print(
+            f"differences of 1 to 31, {far.min():.2f} to {far.max():.2f} elsewhere, numpy {numpy_s.max():.2f} at most"
+        )
+    return 0
+
+
+def measured(python: str, asked: argparse.Namespace) -> pd.DataFrame:
+    """A row for each algorithm, size, number of ranks and placement on the MPI of `python`."""
+    placements = ",".join([PAGE, NUMPY, *map(str, DIFFERENCES)])
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder) / "run"
+        words = ["-n", asked.ranks, "-a", ",".join(ALGORITHMS), "--sizes", asked.sizes, "--placement", placements]
+        words += ["--launches", str(asked.launches), "--cell-time", asked.cell_time, "-o", str(run)]
+        command = [python, "-m", "allreduce_bench", "run", *words, "--no-reference-times"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise SystemExit(f"{' '.join(command)}: exit status {result.returncode}: {result.stderr.strip()[-2000:]}")
+        rows, library = summarise(RunFolder(run)), RunFolder(run).attempts()[0]["mpi"]["library"]
+    at_page = {
+        (row["ranks"], row["algorithm"], row["nbytes"]): row["time_s"] for row in rows if row["placement"] == PAGE
+    }
+    return pd.DataFrame(
+        [
+            {
+                "mpi": library,
+                "ranks": row["ranks"],
+                "algorithm": row["algorithm"],
+                "nbytes": row["nbytes"],
+                "placement": row["placement"],
+                "is_close": int(row["placement"].isdigit() and 0 < int(row["placement"]) < 32),
+                "time_s": row["time_s"],
+                "over_page": row["time_s"] / at_page[row["ranks"], row["algorithm"], row["nbytes"]],
+                "launches": row["launches"],
+            }
+            for row in rows
+            if row["time_s"]
+        ]
+    )
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A row of panels for each MPI and number of ranks, a panel for each size: time over that at pages."""
+    groups, sizes = list(table.groupby(["mpi", "ranks"], sort=False)), sorted(table["nbytes"].unique())
+    places = [NUMPY, *(str(difference) for difference in DIFFERENCES)]
+    figure = Figure(figsize=(3.2 * len(sizes), 2.1 * len(groups) + 0.8), layout="constrained")
+    panels = figure.subplots(len(groups), len(sizes), sharex=True, sharey="row", squeeze=False)
+    for panels_of_row, ((mpi, ranks), of) in zip(panels, groups):
+        for axes, nbytes in zip(panels_of_row, sizes):
+            axes.axvspan(places.index("4") - 0.5, places.index("28") + 0.5, color="#eeeeee", zorder=0)
+            axes.axhline(1, color="#999999", linewidth=0.8)
+            for algorithm, line in of[of["nbytes"] == nbytes].groupby("algorithm", sort=False):
+                values = line.set_index("placement")["over_page"].reindex(places)
+                axes.plot(
+                    range(len(places)),
+                    values,
+                    "o-",
+                    markersize=3,
+                    linewidth=1,
+                    color=COLOURS[algorithm],
+                    label=algorithm,
+                )
+            axes.set_yscale("log", base=2)
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.set_title(f"{mpi}, {ranks} ranks, {format_size(int(nbytes))}", fontsize=8)
+            axes.set_xticks(range(len(places)), places, rotation=90, fontsize=7)
+        panels_of_row[0].set_ylabel("time over that at pages", fontsize=8)
+    for axes in panels[-1]:
+        axes.set_xlabel("output - input, bytes modulo 4096", fontsize=8)
+    figure.legend(
+        *panels[0][0].get_legend_handles_labels(), loc="outside upper center", ncols=len(ALGORITHMS), fontsize=8
+    )
+    return figure
+
+
+if __name__ == "__main__":
+    sys.exit(main())

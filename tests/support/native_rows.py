@@ -1,0 +1,44 @@
+"""Rows of a library's own all-reduce, of mock-ups and of rivals: a time at each size, noise between launches."""
+
+import random
+from collections.abc import Callable
+
+from allreduce_bench.evaluation.summary_row import SummaryRow
+from allreduce_bench.runs.cell import MOCKUP, MOCKUPS
+from allreduce_bench.stats import log_interval, median
+
+SIZES = (1024, 2048, 4096, 8192)
+
+
+def native_row(algorithm: str, nbytes: int, time_s: float, ranks=4, launches=5, noise=0.01, **more) -> SummaryRow:
+    """A row of `summarise`, called from Python."""
+    drawn = random.Random(f"{algorithm} {nbytes} {ranks}")
+    medians = {str(launch): time_s * drawn.gauss(1, noise) for launch in range(launches)}
+    low, high = log_interval(list(medians.values())) if launches > 2 else (0.9 * time_s, 1.1 * time_s)
+    executor = "native" if algorithm == "native" else MOCKUP if algorithm in MOCKUPS else "sendrecv"
+    row: SummaryRow = {"algorithm": algorithm, "executor": executor, "ranks": ranks}
+    row |= {"nbytes": nbytes, "cache": "warm", "groups": "", "launch_medians": medians, "time_low_s": low}
+    interval = "launches" if launches > 2 else "range"
+    return row | {"time_s": median(medians.values()), "time_high_s": high, "interval": interval, **more}
+
+
+def linear(nbytes: int) -> float:
+    """Seconds."""
+    return 1e-5 + 1e-8 * nbytes
+
+
+def rows_of_two(
+    native: Callable[[int], float] = linear,
+    other: Callable[[int], float] = lambda nbytes: 2 * linear(nbytes),
+    name: str = "ring",
+    **more,
+) -> list[SummaryRow]:
+    """Native, and the algorithm `name`."""
+    return [
+        row
+        for nbytes in SIZES
+        for row in (
+            native_row("native", nbytes, native(nbytes), **more),
+            native_row(name, nbytes, other(nbytes), **more),
+        )
+    ]
