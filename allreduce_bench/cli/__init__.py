@@ -51,7 +51,7 @@ GROUPS = {  # title -> name of a command -> module, attribute, what it does; in 
     "Algorithms": {
         "list": ("schedules", "list_", "List the algorithms, their costs and their other names"),
         "explain": ("schedules", "explain", "Show an algorithm round by round"),
-        "verify": ("schedules", "verify", "Prove that algorithms are all-reduces, without running them"),
+        "verify": ("schedules", "verify", "Verify that algorithms are all-reduces, by symbolic execution"),
     },
 }
 COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
@@ -141,7 +141,7 @@ def _noted_interrupts() -> Iterator[list[int]]:
 )
 @click.version_option(__version__, prog_name="allreduce-bench")
 def main() -> None:
-    """Measure, prove, model and explain all-reduce algorithms over MPI.
+    """Measure, verify, model and explain all-reduce algorithms over MPI.
 
     Results go to stdout, progress to stderr. Exit status: 0 success, 1 a check failed or nothing was measured, 2 wrong
     usage, 130 interrupted.

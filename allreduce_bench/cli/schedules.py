@@ -15,8 +15,9 @@ from .endings import ENDINGS, Asked
 from .explain_all import explain_all, required_beside_all
 from .sections import examples
 from .terminal import echo_wrapped, screen
-from .types import RANKS, OneLineError, errors_in_one_line, no_limit
+from .types import RANKS, OneLineError, errors_in_one_line, no_limit, talk
 
+VERIFIED = "verified by symbolic execution for these ranks, counts, segments and layouts; rendezvous sends assumed"
 MAX_ENUMERATED = 4096  # ranks: beyond, the steps of all ranks need more memory than a laptop has
 
 
@@ -139,11 +140,15 @@ def _refuse_other_number(algorithms: Sequence[str], compare: bool) -> None:
     multiple=True,
     help="Elements of a segment; may be repeated [default: several].",
 )
-@click.option("--ranks-per-node", type=click.IntRange(1), help="Prove this node layout only [default: several].")
+@click.option("--ranks-per-node", type=click.IntRange(1), help="Verify this node layout only [default: several].")
 @no_limit
 @errors_in_one_line
 def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None:
-    """Prove that ALGORITHMS (names or paths of your own files; default: all) are all-reduces, without running them.
+    """Verify that ALGORITHMS (names or paths of your own files; default: all) are all-reduces, by symbolic execution.
+
+    No data and no MPI is needed. What is shown holds for any data, but for these numbers of ranks, counts, segments and
+    layouts only: each element ends as the reduction of all inputs, each counted once, and no rank waits for ever where
+    sends wait for their receives (rendezvous). The MPI library and the executors are not covered.
 
     Exit status 1 when a schedule is refused; the message names the round, the rank and the block.
     """
@@ -164,6 +169,7 @@ def verify(algorithms, ranks, counts, segment, ranks_per_node, no_limit) -> None
         refused += line.refused
     if refused:
         raise click.exceptions.Exit(1)
+    talk(VERIFIED)
 
 
 def _refuse_too_many(ranks: Sequence[int]) -> None:

@@ -76,7 +76,7 @@ def refuse_many_proofs(
         if steps > MOST_STEPS and len(ranks) > 1:
             break  # it is more
     what = f"verify -n {ranks[-1]}" if len(ranks) == 1 else f"verify, {len(ranks)} rank counts up to {ranks[-1]}"
-    refuse_above(what, steps, MOST_STEPS, "steps to prove", "use fewer ranks, counts or segments", no_limit)
+    refuse_above(what, steps, MOST_STEPS, "steps to verify", "use fewer ranks, counts or segments", no_limit)
 
 
 def refuse_long_text(algorithm: Algorithm, topology: Topology, count: int, segment: int, no_limit: bool) -> None:

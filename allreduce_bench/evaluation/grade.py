@@ -25,7 +25,7 @@ GRADES = (GOOD, PROVISIONAL, NOT_RELIABLE)  # the better first
 LOADED, OVERLOADED = DISTURBED, OVERRUN
 ENOUGH_LAUNCHES = 5  # `run` takes as many: with fewer the interval over launches is that of a few numbers
 ENOUGH_CALLS = LEAST_FOR_INTERVAL  # below, their median has no 95 % interval
-# Upper over lower end of the 95 % interval of a cell's time, median over the cells: above it, times alone do not show
+# Upper over lower end of the interval of a cell's time, median over the cells: above it, times alone do not show
 # an advantage of 10 %. Never worse than provisional, since ratios of one launch hold where launches differ.
 WIDE = 1.2
 MOST_FACTOR = 10  # larger factors are printed only if the grade is good

@@ -9,6 +9,8 @@
   are written, n elements of them by the last reductions, so that (p-1)/p n are copied, too. At the rates of the
   reference times, where these show bytes and not the cost of a call.
 
+The first two are one-port, full duplex, without reduction in the network: switches that add up vectors may beat them.
+
 A schedule has a limit of its own: what its busiest node or rank has to send, receive, copy and reduce. Limits do not
 add up, since work can overlap: the largest counts.
 """
@@ -23,6 +25,7 @@ from ..runs.plan import Plan
 from ..units import format_rate
 from .summary_row import SummaryRow
 
+NETWORK_BOUND = "one-port, full duplex, without reduction in the network"  # as limits of links and latency are
 LINKS, LATENCY, LOCAL = LIMITS = ("links", "latency", "local work")  # what sets a limit: `limit_by`
 USED = 0.2  # of the busiest interface's bytes: an interface that carried less is no link of this run
 CALLS = 10  # empty calls: a shorter reference time is that of a call, not of its bytes

@@ -65,7 +65,7 @@ def own_steps(context: Context, cell: Cell) -> tuple[list[Step], str | None]:
         return [], f"{party.within}{error}"
 
 
-@doing("proving the schedule")
+@doing("verifying the schedule")
 def proof(context: Context, algorithm: Algorithm, cell: Cell) -> ProvedSchedules:
     """Prove and price the schedules of all ranks; above PROVED_UP_TO ranks take the declared cost. Rank 0 only.
 
@@ -100,7 +100,7 @@ def _proof_for_layout(
     size, itemsize = len(layout.node_of), context.plan.itemsize
     if size > PROVED_UP_TO:
         cost = algorithm.cost(size, layout, cell.count, cell.segment or 1)
-        run_whole = f"only proved steps are cut, and those of more than {PROVED_UP_TO} ranks are not proved"
+        run_whole = f"only verified steps are cut, and those of more than {PROVED_UP_TO} ranks are not verified"
         facts = {"proved": False, "run_whole": run_whole if segment else ""}
         return ProvedSchedules(facts | _path_facts(cost.messages, cost.elements, cost.reduced, itemsize), [])
     from ..schedule.price import price  # these are late: rank 0 only
@@ -151,7 +151,7 @@ def _fingerprint(steps: list[Step]) -> int:
 def ranks_with_other_steps(made: list[int], proved: list[int]) -> str | None:
     """Which ranks made other steps than those that rank 0 proved in their place: an algorithm must be pure."""
     ranks = ", ".join(str(rank) for rank, (own, of_proof) in enumerate(zip(made, proved)) if own != of_proof)
-    reason = "made other steps than were proved for it; an algorithm may use nothing but its arguments"
+    reason = "made other steps than were verified for it; an algorithm may use nothing but its arguments"
     return f"rank {ranks} {reason}" if ranks else None
 
 

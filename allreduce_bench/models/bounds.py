@@ -1,4 +1,4 @@
-"""What no all-reduce can beat on the links of these models, whatever its algorithm."""
+"""What no all-reduce can beat on the links of these models: one-port, full duplex, without reduction in the network."""
 
 from collections.abc import Iterable
 from operator import itemgetter

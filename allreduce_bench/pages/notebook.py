@@ -50,7 +50,7 @@ class Explained:
         words = escape(f"{title(self.drawing)}. The text below has all rounds.")
         return (
             f'<figure style="margin:0"><img alt="{words}" src="data:image/{KINDS[self.moving]};base64,{data}">'
-            "<details><summary>All rounds as text; the schedule is proved</summary>"
+            "<details><summary>All rounds as text; the schedule is verified</summary>"
             f"<pre>{escape(repr(self))}</pre></details></figure>"
         )
 

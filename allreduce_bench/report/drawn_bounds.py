@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from ..evaluation.limits import NETWORK_BOUND
 from ..models.bounds import Bounds, sources
 from ..models.curves import BEATEN, layouts
 from ..models.description import series_label
@@ -79,5 +80,6 @@ def bound_sentence(
 
 
 def _kinds(least: Mapping[int, Bounds], passed: Collection[int]) -> str:
+    bound = f"bound ({NETWORK_BOUND})"
     bounds = len(least) > len(passed)
-    return "bound or fit" if passed and bounds else "bound" if bounds else "fit"
+    return f"{bound} or fit" if passed and bounds else bound if bounds else "fit"

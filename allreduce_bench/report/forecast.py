@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ..evaluation.limits import NETWORK_BOUND
 from ..models.bounds import Bounds
 from ..models.crossings import Finding, at_powers_of_two, merged, over_ranks, over_sizes, winner_map
 from ..models.machine import Machine
@@ -18,7 +19,7 @@ from .grid import in_two_lines
 
 MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
 FEWEST = 2  # ranks from which crossings are searched if one rank count is given
-BOUNDS = "from the smallest alpha (latency) and identified beta (bandwidth) of these models"
+BOUNDS = f"{NETWORK_BOUND}, from the smallest alpha (latency) and identified beta (bandwidth) of these models"
 SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`, described in `formats.json_schema`
 WHOLE = "--format csv"  # what shows all of a table
 COLUMNS = (

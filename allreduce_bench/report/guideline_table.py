@@ -11,6 +11,7 @@ from ..runs.cell import MOCKUPS, NATIVE
 from ..tables import UNBOUNDED, Column, Field, Screen, fitted, wrapped
 from ..units import format_size, in_ranks, three_digits
 from .grid import NO_MARK
+from .verdict_sentence import printed_factor
 
 MARK = " !"
 UNCHECKED = "No guideline could be checked: the times of native are not ranked or not reliable."
@@ -76,7 +77,7 @@ def _time_words(native: SummaryRow | None, row: SummaryRow | None, slower: set[t
     if row is None or row["time_s"] is None or native is None or native["time_s"] is None:
         return _time_text(row)
     mark = MARK if (row["ranks"], row["cache"], row["nbytes"], row["algorithm"]) in slower else ""
-    factor = native["time_s"] / row["time_s"]
+    factor = printed_factor((native["time_s"], row["time_s"]))
     is_beyond_telling = factor > MOST_FACTOR and row.get("grade", GOOD) != GOOD
     return f"{_time_text(row)} x{f'>{MOST_FACTOR}' if is_beyond_telling else f'{factor:.2f}'}{mark}"
 

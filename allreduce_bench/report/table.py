@@ -7,7 +7,7 @@ from ..evaluation import agreement
 from ..evaluation.cell_label import qualifiers
 from ..evaluation.competitors import competing, mockups
 from ..evaluation.doubt import BELOW_FLOOR
-from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, passes_limit
+from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of
 from ..evaluation.verdict import verdicts
 from ..runs.dtypes import arithmetic_note
@@ -127,7 +127,8 @@ def _limit_legend(rows: Sequence[SummaryRow]) -> list[str]:
         LOCAL: "(p-1)/p of the reference times of copy and reduction",
     }
     kinds = {row.get("limit_by") for row in rows}
-    return [f"limit: {'; or '.join(made_of[kind] for kind in LIMITS if kind in kinds)}"]
+    of_network = f" ({NETWORK_BOUND})" if kinds & {LINKS, LATENCY} else ""
+    return [f"limit: {'; or '.join(made_of[kind] for kind in LIMITS if kind in kinds)}{of_network}"]
 
 
 def _limit_notes(rows: Sequence[SummaryRow]) -> list[str]:

@@ -1,4 +1,7 @@
-"""Proves that schedules are an all-reduce, without running them.
+"""Verifies that schedules are an all-reduce, by symbolic execution: nothing is sent.
+
+What is shown is shown for this number of ranks, this count and these nodes, with sends that wait for their receives
+(rendezvous); it is a proof of that case alone.
 
 The value of an element is the set of ranks it contains. An element keeps its place (both ends of a message name the
 same elements), a reduction is a disjoint union, nobody waits for ever, and at the end everyone holds everyone. What

@@ -90,7 +90,7 @@ def _proof_line(algorithm: Algorithm, sizes, counts, segments, ranks_per_node) -
     except AlgorithmError as refusal:
         return ProofLine(f"{name}REFUSED  {refusal}", True)
     if not proofs:
-        return ProofLine(f"{name}nothing to prove: needs {', '.join(sorted(algorithm.needs))}", False)
+        return ProofLine(f"{name}nothing to verify: needs {', '.join(sorted(algorithm.needs))}", False)
     case, proof = max(proofs, key=lambda pair: (pair[0].size, pair[0].count, pair[1].steps))
     sent = f"{proof.sent / case.count:.3f} n" if case.count else "0"
     ordered, same = (_how_often([getattr(proof, key) for _, proof in proofs]) for key in ("rank_ordered", "same_bits"))

@@ -24,9 +24,9 @@ REFUSED = {
     "demo -n 2-14000 -o OUT --here": "launches, the limit is 10,000",
     "explain ring -n 400": "explain ring -n 400: about 211 MB of text, the limit is 10 MB; use fewer ranks",
     "explain tree -n 64 --count 10000000 --segment 1": "steps to draw, the limit is 30,000,000 steps",
-    "verify -n 2000": "verify -n 2000: about 135,000,000 steps to prove, the limit is 30,000,000 steps",
-    "verify -n 1-4096": "steps to prove",
-    "verify tree -n 64 --count 10000000 --segment 1": "about 2,560,000,000 steps to prove",
+    "verify -n 2000": "verify -n 2000: about 135,000,000 steps to verify, the limit is 30,000,000 steps",
+    "verify -n 1-4096": "steps to verify",
+    "verify tree -n 64 --count 10000000 --segment 1": "about 2,560,000,000 steps to verify",
     f"predict -n 4 --sizes {MANY} {PRICES}": "rank counts times 20000 sizes of 9 algorithms: about 540,000 times",
     f"predict -n 2-100000 {PRICES}": "predict, 99999 rank counts times 10 sizes of 9 algorithms",
 }

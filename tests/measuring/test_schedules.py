@@ -82,6 +82,7 @@ def test_where_one_party_may_not_be_cut_none_is(schedules):
 
 def test_unproved_schedules_are_not_cut(schedules, monkeypatch):
     monkeypatch.setattr(schedules, "PROVED_UP_TO", 3)
-    for window, reason in ((None, ""), (2, "only proved steps are cut, and those of more than 3 ranks are not proved")):
+    uncut = "only verified steps are cut, and those of more than 3 ranks are not verified"
+    for window, reason in ((None, ""), (2, uncut)):
         facts = schedules.proof(context(4), builtin()["ring"], Cell("ring", "", COUNT, 5, window=window)).facts
         assert (facts["proved"], facts["run_whole"]) == (False, reason)

@@ -98,7 +98,7 @@ def test_under_mpirun_the_ranks_watch_themselves(python, tmp_path, victim):
 
 BROKEN = {  # act, on whom, unproved -> what is said
     "skips": ("continue", "True", False, r"refused: mine 60 B: round \d+: .*rank 2 "),
-    "skips-impurely": ("continue", "ME == 2", False, r"refused: mine 60 B: rank 2 made other steps than were proved"),
+    "skips-impurely": ("continue", "ME == 2", False, r"refused: mine 60 B: rank 2 made other steps than were verified"),
     "skips-unproved": (
         "continue",
         "ME == 2",

@@ -10,7 +10,7 @@ from .judgement import Comparison
 from .ratio import MISSED
 from .text import method
 
-SCHEMA = "urn:allreduce-bench:compare:1"  # of `json_text`, described in `json_schema`
+SCHEMA = "urn:allreduce-bench:compare:2"  # of `json_text`, described in `json_schema`
 
 
 def json_text(comparison: Comparison) -> str:

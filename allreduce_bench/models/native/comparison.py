@@ -11,8 +11,9 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ...evaluation.competitors import competing, mockups
+from ...evaluation.factor import factor_of
 from ...evaluation.grade import GOOD, MOST_FACTOR, NOT_RELIABLE
-from ...evaluation.summary_row import SummaryRow, competitor_of, time_of
+from ...evaluation.summary_row import SummaryRow, competitor_of
 from ...evaluation.telling import Difference, differences, holm, launch_ratios
 from ...runs.cell import COMPILED, NATIVE, NATIVES
 from ...units import format_size, three_digits
@@ -30,7 +31,7 @@ class NativeComparison(NamedTuple):
     against: str  # what it is held against
     detail: str  # the time of that, in words
     factor: float  # its own time over that
-    low: float | None  # ends of the 95 % interval; None: too few launches in common
+    low: float | None  # ends of its interval, see `evaluation.factor`; None: too few launches in common
     high: float | None
     slower: bool  # is shown
     grade: str = GOOD  # of the times
@@ -90,8 +91,7 @@ def told(pairs: Sequence[Pair]) -> list[NativeComparison]:
 def _compared(pair: Pair, found: Difference | None, is_answered: bool) -> NativeComparison:
     own = pair.own
     key = (competitor_of(own), own["cache"], own["ranks"], own["nbytes"])
-    low, high = (found.low, found.high) if found else (None, None)
-    factor = time_of(own) / time_of(pair.other)
+    factor, low, high, _ = factor_of([(own["launch_medians"], pair.other["launch_medians"])])
     slower = is_answered and not (found and found.is_equal)
     grade = own.get("grade", GOOD)
     return NativeComparison(pair.expected, *key, pair.name, pair.detail, factor, low, high, slower, grade)

@@ -9,7 +9,7 @@ from ..grade_sentence import reason_words
 from ..limit_findings import limit_findings
 from .result import Result
 
-SCHEMA = "urn:allreduce-bench:result:1"  # of `json_text`, described in `json_schema`
+SCHEMA = "urn:allreduce-bench:result:2"  # of `json_text`, described in `json_schema`
 
 
 def json_text(result: Result) -> str:

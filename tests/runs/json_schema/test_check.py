@@ -62,10 +62,10 @@ def test_a_time_that_is_no_number_is_found():
 
 def test_formats_are_told_by_content_and_by_place(tmp_path):
     formats = tuple(FORMATS.values())
-    content = {"schema": "urn:allreduce-bench:compare:1"}
+    content = {"schema": "urn:allreduce-bench:compare:2"}
     assert check.format_of(formats, tmp_path / "x", json.dumps(content).encode()) == FORMATS["compare"]
     assert check.format_of(formats, tmp_path / "x", b'{"kind": "allreduce-bench machine"}') == FORMATS["machine"]
-    for unknown in (b"[]", b"{", b'{"schema": ["a"]}', b'{"schema": "urn:allreduce-bench:compare:2"}'):
+    for unknown in (b"[]", b"{", b'{"schema": ["a"]}', b'{"schema": "urn:allreduce-bench:compare:9"}'):
         assert check.format_of(formats, tmp_path / "x", unknown) is None
     for name, file in {"run": "run.json", "cells": "launches/2r-1.1.cells.csv", "calls": "launches/2r-1.1.csv"}.items():
         assert check.format_of(formats, EXAMPLE / file, b"") == FORMATS[name]

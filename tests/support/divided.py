@@ -1,0 +1,86 @@
+"""Do the factors of a text follow from its own table? For what the program prints, and for what pages show of it."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from allreduce_bench.stats import geometric_mean
+from allreduce_bench.units import parse_size, three_digits
+
+SIZE = r"\d+ (?:B|KiB|MiB|GiB)"
+FACTOR = re.compile(
+    rf"^ *(?P<low>{SIZE})(?: to (?P<high>{SIZE}))?(?: except (?P<but>{SIZE}(?:, {SIZE})*))?: (?P<lead>.*?), "
+    r"(?P<factor>[\d.]+) times faster than (?P<rival>\S+(?: \S+)??)(?:, the second fastest)? \[(?P<least>[\d.]+), "
+    r"(?P<most>[\d.]+)\] \((?P<level>\d+) %(?:, geometric mean of (?P<count>\d+) sizes)?\)(?P<rest>.*)$",
+    re.MULTILINE,
+)
+LEADERS = (  # who is compared: where the sentence names them
+    (r"rest", r"^; (.+?) takes "),
+    (r"lead", r"every algorithm except (.+) is slower"),
+    (r"lead", r"over all sizes (.+) is the fastest"),
+    (r"lead", r"^(.+)$"),
+)
+COMPARED = re.compile(r" +([\d.]+) +([\d.]+)  (\d+\.\d{3})  (\d+\.\d{3}) to (\d+\.\d{3})  ")
+
+Times = dict[tuple[int, str], float]  # (bytes, competitor) -> microseconds as printed
+
+
+class Said(NamedTuple):
+    """A factor in a sentence, and what it should be."""
+
+    sentence: str
+    said: str
+    divided: str  # what the times of the table give
+    low: float
+    high: float
+
+
+def tables_of(text: str) -> Iterator[tuple[Times, str]]:
+    """The times of each table of `run` or `show`, and the lines below it, up to the next table or its end."""
+    lines = text.splitlines()
+    heads = [number for number, line in enumerate(lines) if re.match(r"^ *size .* best ", line)]
+    for head, after in zip(heads, [*heads[1:], len(lines)]):
+        rows, below = [], head + 1
+        while below < len(lines) and re.match(rf" *{SIZE} ", lines[below]):
+            rows.append(lines[below])
+            below += 1
+        yield _times(lines[head - 1], lines[head], rows), "\n".join(lines[below:after])
+
+
+def _times(first: str, second: str, rows: list[str]) -> Times:
+    """Names and times end in the same column; marks follow."""
+    times: Times = {}
+    above = {match.end(): match[0] for match in re.finditer(r"\S+", first)}
+    for match in re.finditer(r"\S+", second[: second.index(" best ")]):
+        upper = above.get(match.end(), "")
+        name = f"{upper}{'' if upper.endswith('_') or not upper else ' '}{match[0]}"
+        for row in rows:
+            time_us = row[: match.end()].split()[-1]
+            if match[0] != "size" and re.fullmatch(r"[\d.]+", time_us):
+                times[parse_size(re.match(rf" *({SIZE})", row)[1].replace(" ", "")), name] = float(time_us)
+    return times
+
+
+def factors_of(text: str) -> list[Said]:
+    """Every factor that is said below a table of the text, beside the one that the table's times give."""
+    found = []
+    for times, below in tables_of(text):
+        for match in FACTOR.finditer(below):
+            leader = next(named[1] for part, words in LEADERS if (named := re.search(words, match[part])))
+            ends = [parse_size((match[end] or match["low"]).replace(" ", "")) for end in ("low", "high")]
+            but = {parse_size(size.replace(" ", "")) for size in (match["but"] or "").split(", ") if size}
+            sizes = sorted({size for size, _ in times if ends[0] <= size <= ends[1]} - but)
+            both = [(times.get((size, match["rival"])), times.get((size, leader))) for size in sizes]
+            known = [rival / own for rival, own in both if rival and own]
+            assert len(known) == int(match["count"] or 1), (match[0], times)
+            factor = three_digits(geometric_mean(known))
+            found.append(Said(match[0], match["factor"], factor, float(match["least"]), float(match["most"])))
+    return found
+
+
+def ratios_of(text: str) -> list[Said]:
+    """Every ratio of a table of `compare`, beside that of its two times."""
+    return [
+        Said(match[0], match[3], f"{float(match[2]) / float(match[1]):.3f}", float(match[4]), float(match[5]))
+        for match in COMPARED.finditer(text)
+    ]
