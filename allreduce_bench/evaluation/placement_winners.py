@@ -14,7 +14,7 @@ class PlacedTime(NamedTuple):
     algorithm: str
     time_s: float
     standing: str | None  # among the algorithms of this placement, as in SUMMARY
-    ratio: float | None  # over its time at the placement that is judged; None: it has none there
+    usual_s: float | None  # its time at the placement that is judged; None: it has none there
 
 
 class PlacementLine(NamedTuple):
@@ -51,12 +51,12 @@ def _line(
     placement: str, key: tuple[int, str], nbytes: int, rows: Sequence[SummaryRow], judged: Sequence[SummaryRow]
 ) -> PlacementLine:
     time_of = {competitor_of(row): row["time_s"] for row in judged}
-    times = []
-    for row in rows:
-        name, time_s = competitor_of(row), row["time_s"] or 0.0
-        usual_s = time_of.get(name)
-        times.append(PlacedTime(name, time_s, row.get("standing"), time_s / usual_s if usual_s else None))
-    return PlacementLine(*key, nbytes, placement, tuple(times), _fastest(judged), _fastest(rows))
+    times = tuple(
+        PlacedTime(name, row["time_s"] or 0.0, row.get("standing"), time_of.get(name))
+        for row in rows
+        for name in [competitor_of(row)]
+    )
+    return PlacementLine(*key, nbytes, placement, times, _fastest(judged), _fastest(rows))
 
 
 def _fastest(rows: Sequence[SummaryRow]) -> str:

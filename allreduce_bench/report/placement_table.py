@@ -9,6 +9,7 @@ from ..runs.schema import NUMPY
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, in_ranks, three_digits
 from .grid import MARK
+from .verdict_sentence import printed_factor
 
 LEGEND = "time in us where vectors lie in another way; x: its ratio to the time above"
 UNCLEAR = "unclear"
@@ -80,5 +81,5 @@ def _time_words(time: PlacedTime | None) -> str:
     """`105 x2.28`, with the mark of its standing."""
     if time is None:
         return "-"
-    ratio = f" x{three_digits(time.ratio)}" if time.ratio is not None else ""
+    ratio = f" x{three_digits(printed_factor((time.time_s, time.usual_s)))}" if time.usual_s else ""
     return f"{three_digits(time.time_s * 1e6)}{ratio}{MARK.get(time.standing or '', '')}".rstrip()
