@@ -13,6 +13,7 @@ from ..schedule.algorithm import Algorithm
 from ..schedule.topology import Topology
 from .bounds import Bounds, bounds
 from .caches import preferred_cache
+from .grades import UNKNOWN
 from .model import Model, Prediction
 from .terms import ENUMERATED, terms
 
@@ -56,10 +57,11 @@ def held_against_models(
     states are left out.
     """
     rows = rows[rows["states"].isna()]
-    model_of = {(model.algorithm, model.executor, model.cache): model for model in models}
+    model_of = {(model.algorithm, model.executor, model.cache, model.placement): model for model in models}
     records = []
     for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
-        model = model_of.get((row["algorithm"], row["executor"], row["cache"]))
+        placement = UNKNOWN if pd.isna(row["placement"]) else row["placement"] or UNKNOWN
+        model = model_of.get((row["algorithm"], row["executor"], row["cache"], placement))
         if model is None:
             continue
         nodes, segment = _int_or_none(row["nodes"]), _int_or_none(row["segment"])

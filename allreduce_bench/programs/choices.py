@@ -20,7 +20,7 @@ from .candidates import Candidate
 
 KIND, VERSION = "allreduce-bench choices", 2
 READ_VERSIONS = (1, 2)  # 1: without placement
-UNKNOWN = "unknown"
+UNKNOWN, PROGRAM = "unknown", "program"  # PROGRAM: `Allreduce` tried it on the arrays of its calls
 LONGEST_FILE = 16 * 2**20  # bytes
 Lookup = Callable[[Shape, Topology], Candidate | None]  # None: nothing is known of so many ranks
 
@@ -42,7 +42,7 @@ class Choice:
     executor: str
     segment: Positive | None = None  # elements
     window: Positive | None = None
-    placement: str = UNKNOWN  # where vectors lay in memory when it was chosen: page, numpy, differences in bytes
+    placement: str = UNKNOWN  # where vectors lay when it was chosen: page, numpy, bytes apart, or as PROGRAM's own
 
     @property
     def nbytes(self) -> int:

@@ -15,7 +15,7 @@ from .agreement import PATIENCE_S, NotTogether, Shape, refuse_different, refuse_
 from .bound import Bound, Site, refuse_without_compiler
 from .buffers import Vectors, operation_of, vectors_of
 from .candidates import AUTO, PYTHON, Candidate, algorithms_of, candidates, executors_here, words_of
-from .choices import Choice, Lookup, lookup_of, write_choices
+from .choices import PROGRAM, Choice, Lookup, lookup_of, write_choices
 from .errors import end_with_errors
 from .settling import Settling
 
@@ -138,7 +138,10 @@ class PreparedAllreduces:
         """What is settled so far, by size; the same on all ranks."""
         layout, ranks = self._site.topology.describe(), self._site.comm.size
         settled = [(shape, one.settled) for shape, one in sorted(self._shapes.items()) if one.settled is not None]
-        return [Choice(ranks, layout, **vars(shape), **candidate._asdict()) for shape, candidate in settled]
+        return [
+            Choice(ranks, layout, **vars(shape), **candidate._asdict(), placement=PROGRAM)
+            for shape, candidate in settled
+        ]
 
     def calls_of_trials(self) -> dict[Shape, int]:
         """For each shape the calls that were part of a trial so far, later ones included."""
