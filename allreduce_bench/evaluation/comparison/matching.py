@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ...runs.dtypes import DTYPES
 from ...runs.rows import RunError
+from ...runs.schema import PAGE
 from ...units import format_size, in_ranks
 from ..competitors import placement_of
 from ..doubt import OTHER_DEFINITION
@@ -214,7 +215,7 @@ def _window_text(key: MatchKey) -> str:
 def _short_name(row: SummaryRow) -> str:
     """`ring 64 KiB, 4 ranks`, with the unusual properties of the cell."""
     values = [row.get(name) or usual for name, usual in USUAL.items()]
-    unusual = [str(value) for value, usual in zip(values, USUAL.values()) if value != usual]
+    unusual = [str(value) for value, usual in zip(values, USUAL.values()) if value not in (usual, PAGE)]
     return ", ".join([f"{competitor_of(row)} {format_size(row['nbytes'])}", in_ranks([row["ranks"]]), *unusual])
 
 
