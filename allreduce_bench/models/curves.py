@@ -60,8 +60,8 @@ def held_against_models(
     model_of = {(model.algorithm, model.executor, model.cache, model.placement): model for model in models}
     records = []
     for row in rows[rows["time_s"].notna() & (rows["nbytes"] > 0) & (rows["ranks"] > 1)].to_dict("records"):
-        placement = UNKNOWN if pd.isna(row["placement"]) else row["placement"] or UNKNOWN
-        model = model_of.get((row["algorithm"], row["executor"], row["cache"], placement))
+        series = row["algorithm"], row["executor"], row["cache"]
+        model = model_of.get((*series, row["placement"])) or model_of.get((*series, UNKNOWN))
         if model is None:
             continue
         nodes, segment = _int_or_none(row["nodes"]), _int_or_none(row["segment"])
