@@ -4,6 +4,7 @@ from native_rows import SIZES, linear, native_row
 
 from allreduce_bench.models.native.guidelines import comparisons
 from allreduce_bench.report.guideline_table import MARK, guideline_lines, guideline_rows, guideline_tables
+from allreduce_bench.report.verdict_sentence import printed_factor
 from allreduce_bench.runs.cell import MOCKUPS
 from allreduce_bench.tables import Screen
 
@@ -27,7 +28,7 @@ def test_ratios_are_those_of_the_times_and_marks_those_of_the_comparisons():
     for nbytes, line in zip(SIZES, lines, strict=True):
         for name, words in ((REDUCE_BCAST, line[2]), (BLOCK, line[3])):
             ratio = float(words.removesuffix(MARK).split(" x")[1])
-            assert abs(ratio - time_s[nbytes, "native"] / time_s[nbytes, name]) <= 0.005
+            assert abs(ratio - printed_factor((time_s[nbytes, "native"], time_s[nbytes, name]))) <= 0.005
         assert line[2].endswith(MARK) and not line[3].endswith(MARK)
 
 
