@@ -43,7 +43,8 @@ def test_times_of_two_placements_are_two_series(tmp_path):
     models = fit_all(pd.concat([aligned, random.assign(time_s=2 * random["time_s"])], ignore_index=True))
     assert [model.placement for model in models] == ["page", "numpy"]
     assert CompetingModels(models[:1]).where.endswith("placement page")
-    assert fit_all(both)[0].placement == "unknown"
+    assert fit_all(both)[0].placement == "page"
+    assert fit_all(both.assign(placement=None))[0].placement == "unknown"
 
 
 def test_models_that_compete_have_the_worst_of_their_grades():
