@@ -35,18 +35,19 @@ lint: .venv/test.stamp
 	.venv/bin/lint-imports
 
 # All that takes long, one after the other: tests/studies/README.md says what each asks. Hours
-studies: .venv/test.stamp .venv-mpich/test.stamp
+studies: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
 	@for study in $(STUDIES) "faults $(INTERPRETERS)" "price_of_checks $(INTERPRETERS)" \
-	    "costs $(INTERPRETERS)" "call_cost" "in_place $(INTERPRETERS)" "ratios $(INTERPRETERS)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
-	    "placement $(INTERPRETERS)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
+	    "costs $(INTERPRETERS)" "call_cost" "in_place $(INTERPRETERS)" "ratios $(INTERPRETERS) $(INTEL)" "kills --interpreter $(INTERPRETERS)" "power_cuts --interpreter $(INTERPRETERS)" \
+	    "placement $(INTERPRETERS) $(INTEL)" "monitor_overhead $(INTERPRETERS)" "live_straggler $(INTERPRETERS)" "winners $(INTERPRETERS)"; do \
 	    set -- $$study; name=$$1; shift; echo "== $$name"; \
 	    $(STUDY) tests/studies/$$name.py "$$@" || failed="$$failed $$name"; \
 	done; [ -z "$$failed" ] || { echo "not as promised:$$failed"; exit 1; }
 
-# How fast are ours against native, a C loop, a plain mpi4py loop and the limit of a known network? Side by side on each MPI,
-# with goals; appended to results/ratios.csv. RATIOS="--only WORDS --launches N" chooses
-ratios: .venv/test.stamp .venv-mpich/test.stamp
-	$(STUDY) tests/studies/ratios.py $(INTERPRETERS) $(RATIOS)
+# How fast are ours against native, other benchmarks (IMB-MPI1 on Intel MPI; OSU's where OSU_HOME names it), a plain mpi4py
+# loop and the limit of a known network? Side by side on each MPI, with goals; appended to results/ratios.csv.
+# RATIOS="--only WORDS --launches N" chooses
+ratios: .venv/test.stamp .venv-mpich/test.stamp .venv-impi/test.stamp
+	$(STUDY) tests/studies/ratios.py $(INTERPRETERS) $(INTEL) $(RATIOS)
 
 # Does `compare` find real slow-downs of 10 and 30 %, and nothing in two runs of the same thing? About ten minutes
 regressions: .venv/test.stamp

@@ -10,7 +10,10 @@ from ..runs.careful_reading import open_kept
 from ..runs.rows import RunError
 
 DATE, MACHINE, MPI, WHAT = "date", "machine", "mpi", "what"
-COLUMNS = (DATE, MACHINE, MPI, WHAT, "ratio", "low", "high", "launches", "goal", "met", "by", "thread_level")
+FORMER = (DATE, MACHINE, MPI, WHAT, "ratio", "low", "high", "launches", "goal", "met", "by", "thread_level")
+COLUMNS = (*FORMER, "placement", "estimator")
+PAGE, UNKNOWN = "page", "unknown"  # placements
+FORMER_ESTIMATOR = "median; 95% interval of the geometric mean by Student's t on logarithms"
 
 
 class Ratio(NamedTuple):
@@ -20,18 +23,20 @@ class Ratio(NamedTuple):
     machine: str
     mpi: str
     what: str
-    ratio: float | None  # median over launches
-    low: float | None  # ends of its 95 % interval over launches
+    ratio: float | None  # over launches, see `estimator`
+    low: float | None  # ends of its interval over launches
     high: float | None
     launches: int
     goal: str
     met: bool | None
     by: str  # the best of ours
     thread_level: str
+    placement: str = UNKNOWN  # of the vectors: page, numpy, MPI_Alloc_mem or unknown
+    estimator: str = FORMER_ESTIMATOR
 
 
 class RatioLine(NamedTuple):
-    """The latest row of one ratio on one machine and MPI, and the medians of the rows before it, the oldest first."""
+    """The latest row of one ratio on one machine, MPI and placement, and the ratios before it, the oldest first."""
 
     latest: Ratio
     before: tuple[float, ...]
@@ -46,32 +51,36 @@ def read_ratios(path: Path) -> list[Ratio]:
         raise RunError(
             f"{path}: {error.strerror}; expected a history of make ratios, such as results/ratios.csv"
         ) from error
-    if not lines or tuple(lines[0]) != COLUMNS:
+    if not lines or tuple(lines[0]) not in (COLUMNS, FORMER):
         raise RunError(f"{path}, line 1: expected the columns {','.join(COLUMNS)}")
-    return [_ratio(path, number, fields) for number, fields in enumerate(lines[1:], start=2)]
+    return [_ratio(path, number, lines[0], fields) for number, fields in enumerate(lines[1:], start=2)]
 
 
 def ratio_lines(ratios: Sequence[Ratio]) -> list[RatioLine]:
-    """A line for each ratio on each machine and MPI, in the order in which they came first."""
-    rows_of: dict[tuple[str, str, str], list[Ratio]] = {}
+    """A line for each ratio on each machine, MPI and placement, in the order in which they came first.
+
+    Vectors elsewhere make another time: rows of unknown placement stand by themselves.
+    """
+    rows_of: dict[tuple[str, ...], list[Ratio]] = {}
     for row in ratios:
-        rows_of.setdefault((row.machine, row.mpi, row.what), []).append(row)
+        rows_of.setdefault((row.machine, row.mpi, row.what, row.placement), []).append(row)
     return [
         RatioLine(rows[-1], tuple(row.ratio for row in rows[:-1] if row.ratio is not None)) for rows in rows_of.values()
     ]
 
 
-def _ratio(path: Path, number: int, fields: Sequence[str]) -> Ratio:
+def _ratio(path: Path, number: int, columns: Sequence[str], fields: Sequence[str]) -> Ratio:
     """One row. Raises RunError."""
-    row = dict(zip(COLUMNS, fields))
+    row = {"placement": UNKNOWN, "estimator": FORMER_ESTIMATOR, **dict(zip(columns, fields))}
     try:
-        if len(fields) != len(COLUMNS) or row["met"] not in ("", "0", "1"):
+        if len(fields) != len(columns) or row["met"] not in ("", "0", "1"):
             raise ValueError
         ratio, low, high = (float(row[name]) if row[name] else None for name in ("ratio", "low", "high"))
         if not all(value is None or isfinite(value) and value > 0 for value in (ratio, low, high)):
             raise ValueError
         met = bool(int(row["met"])) if row["met"] else None
         words = row[DATE], row[MACHINE], row[MPI], row[WHAT]
-        return Ratio(*words, ratio, low, high, int(row["launches"]), row["goal"], met, row["by"], row["thread_level"])
+        how = row["by"], row["thread_level"], row["placement"], row["estimator"]
+        return Ratio(*words, ratio, low, high, int(row["launches"]), row["goal"], met, *how)
     except ValueError as error:
         raise RunError(f"{path}, line {number}: not a row of a history of make ratios; remove it") from error

@@ -1,4 +1,4 @@
-"""All-reduces against each other in one launch: the same buffers for all, blocks of calls in turns.
+"""All-reduces against each other in one launch: the same buffers at pages for all, blocks of calls in turns.
 
     mpirun -n 2 python rivals.py '{"count": 1, "rivals": ["native/native", "ring/sendrecv"], "seconds": 1}'
 
@@ -24,6 +24,7 @@ from plain_ring import prepared_ring
 
 from allreduce_bench import executing
 from allreduce_bench.algorithms import builtin
+from allreduce_bench.executing.memory import PAGES
 from allreduce_bench.schedule.topology import Topology
 
 BLOCK_S, FEWEST, MOST = 0.02, 1, 500  # of one rival's calls in a row
@@ -145,7 +146,8 @@ def main() -> None:
     """Measure what the first argument asks for."""
     asked = json.loads(sys.argv[1])
     comm = MPI.COMM_WORLD.Dup()
-    send, recv = np.ones(asked["count"], "f"), np.zeros(asked["count"], "f")
+    send, recv = PAGES.sendbuf(asked["count"], "f"), PAGES.recvbuf(asked["count"], "f")
+    send[:], recv[:] = 1, 0
     timed: dict[str, Timed] = {}
     absent: dict[str, str] = {}
     for rival in asked["rivals"]:

@@ -4,13 +4,29 @@ from pathlib import Path
 
 import pytest
 import ratio_lab
+import ratio_peers
 import ratios
-from interpreters import in_turn, interpreters
-from ratio_rows import MPICH, OPEN_MPI, ROWS, Goal, Row, both
+from interpreters import in_turn, interpreters, sampled
+from measured_runs import script
+from ratio_rows import (
+    AIM,
+    BEST_ROWS,
+    HOLDS_ONE,
+    LAB_ROWS,
+    MPICH,
+    OPEN_MPI,
+    PEER_ROWS,
+    ROWS,
+    SHOWN,
+    Goal,
+    PeerRow,
+    Row,
+    everywhere,
+)
 
 from allreduce_bench.report.ratio_table import read_ratios
 
-UNMET = both(Goal(low=1e9))
+UNMET = everywhere(Goal(low=1e9))
 
 
 def row(ours, rival, definition="max"):
@@ -24,9 +40,12 @@ def test_a_ratio_is_measured_judged_and_kept(python, tmp_path):
     side = ratios.side_of(str(python), tmp_path)
     assert side.mpi in (OPEN_MPI, MPICH)
     ours = ("ring/sendrecv", "ring/unheard-of")
-    (found,) = [ratios.measured(row(ours, "plain_ring"), side, 2, 0.05)]
+    answer = ratios.measured(row(ours, "plain_ring"), side, 4, 0.05)
+    assert len(answer.values) == 2  # the other half chose
+    found = ratios.judged(side.mpi, "a ratio", UNMET[side.mpi], answer)
     assert found.by == "ring/sendrecv" and found.low <= found.ratio <= found.high and found.met is False
-    skipped = ratios.measured(row(ours[1:], "native/native"), side, 1, 0.05)
+    answer = ratios.measured(row(ours[1:], "native/native"), side, 4, 0.05)
+    skipped = ratios.judged(side.mpi, "a ratio", UNMET[side.mpi], answer)
     assert skipped.ratio is None and skipped.by == "skipped: there is no executor unheard-of"
     history = tmp_path / "ratios.csv"
     ratios.append(history, [found])
@@ -41,10 +60,102 @@ def test_a_ratio_is_measured_judged_and_kept(python, tmp_path):
 def test_the_loop_in_c_is_one_of_the_rivals_where_it_can_be_compiled(python, tmp_path):
     in_turn(1, python)
     side = ratios.side_of(str(python), tmp_path)
-    found = ratios.measured(row(("native/native",), "osu_loop", "osu"), side, 1, 0.05)
-    assert (found.ratio is not None) == bool(side.library), found
-    found = ratios.measured(row(("native/native",), "osu_loop", "osu"), side._replace(library=""), 1, 0.05)
+    found = ratios.measured(row(("native/native",), "osu_loop", "osu"), side, 2, 0.05)
+    assert bool(found.values) == bool(side.library), found
+    found = ratios.measured(row(("native/native",), "osu_loop", "osu"), side._replace(library=""), 2, 0.05)
     assert found.by == "skipped: no mpicc or no header of this MPI"
+
+
+OSU = r"""#!/bin/sh
+[ "$*" = "-m 4:16777216 -T mpi_float" ] || exit 2
+[ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || exit 0
+printf '\n# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_FLOAT.\n# Size       Avg Latency(us)\n4  0.50\n16384  2.25\n'
+"""
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_the_program_that_osu_home_names_is_held_against_ours(python, tmp_path, monkeypatch):
+    in_turn(0, python)
+    (tmp_path / "libexec").mkdir()
+    program = script(tmp_path / "libexec" / "osu_allreduce", OSU)
+    monkeypatch.setenv("OSU_HOME", str(tmp_path))
+    monkeypatch.setattr(ratio_peers, "cores", lambda: 2)
+    peer = ratio_peers.peer_of(str(python), 2, False, "")
+    assert (peer.name, peer.words[0], peer.placement) == ("osu_allreduce", str(program), "page")
+    assert ratio_peers.table_of_peer(str(python), peer, 2) == {4: (100, 1000, 0.5), 16384: (10, 100, 2.25)}
+    measured = ratio_peers.measure_peer(str(python), peer, 2, 2)
+    assert set(measured) == {4, 16384} and all(len(values) == 2 and min(values) > 0 for values in measured.values())
+    monkeypatch.setenv("OSU_HOME", str(tmp_path / "no"))
+    with pytest.raises(ratio_peers.Absent, match="no osu_allreduce below it"):
+        ratio_peers.peer_of(str(python), 2, False, "")
+
+
+@pytest.mark.skipif(not interpreters(), reason="no interpreter here has an MPI")
+@pytest.mark.parametrize("python", interpreters(), ids=lambda path: path.parent.parent.name)
+def test_the_stand_in_prints_what_osu_prints(python, tmp_path, monkeypatch):
+    in_turn(1, python)
+    monkeypatch.delenv("OSU_HOME", raising=False)
+    side = ratios.side_of(str(python), tmp_path)
+    if not side.stand_in:
+        pytest.skip("no mpicc of this MPI")
+    peer = ratio_peers.peer_of(str(python), 2, False, side.stand_in)
+    assert peer.name == "a stand-in for osu_allreduce" and "OSU_HOME is not set" in peer.note
+    peer = peer._replace(words=(side.stand_in, "-m", "4:65536", "-T", "mpi_float", "-i", "20", "-x", "2"))
+    table = ratio_peers.table_of_peer(str(python), peer, 2)
+    assert [*table] == [4 << power for power in range(15)] and all(us > 0 for _, _, us in table.values())
+
+
+@pytest.mark.skipif(not sampled(), reason="ALLREDUCE_BENCH_SAMPLED_PYTHON names no interpreter with an MPI")
+def test_imb_is_the_peer_on_intel_mpi():
+    python = str(sampled())
+    peer = ratio_peers.peer_of(python, 2, True, "")
+    short = [{"2:24": "2:12", "20000,800": "20,1"}.get(word, word) for word in peer.words]
+    measured = ratio_peers.measure_peer(python, peer._replace(words=tuple(short)), 2, 1)
+    assert [*measured] == [4 << power for power in range(11)] and peer.name == "IMB-MPI1"
+
+
+def test_tables_of_others_are_read():
+    text = "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+    text += "            0        20000         0.04         0.44         0.24\n"
+    text += "            4        20000         0.86         0.88         0.87\n"
+    text += "     16777216           50      9954.38      9957.80      9956.09\n"
+    assert ratio_peers.imb_table(text) == {4: (2, 20000, 0.87), 16777216: (0, 50, 9956.09)}
+
+
+def test_a_row_without_its_peer_is_skipped_by_name(monkeypatch):
+    monkeypatch.delenv("OSU_HOME", raising=False)
+    found = [*ratios.peer_ratios(ratios.Side("/no/bin/python", OPEN_MPI, ""), "4 B, 2 ranks", 4)]
+    assert [row.what for row in found] == ["native of the compiled loop against osu_allreduce, 4 B, 2 ranks"]
+    assert found[0].by == "skipped: OSU_HOME names no OSU Micro-Benchmarks, and its stand-in needs mpicc"
+
+
+def test_point_and_interval_are_of_one_estimator():
+    low, high = ratios.interval([0.5, 2.0])
+    found = ratios.judged(MPICH, "a", SHOWN, ratios.Measured([0.5, 2.0], "x"))
+    assert (found.ratio, found.met) == (pytest.approx(1.0), None) and low * high == pytest.approx(1.0)
+    assert high == pytest.approx(79.5, rel=0.01)  # exp(6.314 * log 2), one degree of freedom
+
+
+def test_sizes_make_a_geometric_mean_and_a_worst_one(monkeypatch):
+    answers = {4096: [1.0, 4.0], 16384: [4.0, 1.0], 65536: [3.0, 3.0]}
+    monkeypatch.setattr(ratios, "measured", lambda row, *rest: ratios.Measured(answers[row.nbytes], "ours", "single"))
+    rows = [row for row in BEST_ROWS[2] if row.nbytes in answers]
+    *_, mean, worst = ratios.best_ratios(ratios.Side("", MPICH, ""), rows, ("all, mean", "all, worst"), "", 4, 1.0)
+    assert mean.ratio == pytest.approx((2 * 2 * 3) ** (1 / 3))
+    assert worst.ratio == pytest.approx(2.0) and worst.by == "4 KiB: ours"
+
+
+def test_a_history_of_former_columns_gets_those_of_now(tmp_path):
+    former = tmp_path / "ratios.csv"
+    former.write_text(
+        "date,machine,mpi,what,ratio,low,high,launches,goal,met,by,thread_level\n"
+        '2026-11-22 23:01,"2 cores, AMD EPYC",MPICH,a ratio,2,1,3,5,>= 1.8,1,ring/sendrecv,single\n'
+    )
+    ratios.append(former, [ratios.judged(MPICH, "a ratio", SHOWN, ratios.Measured([1.5, 1.5], "ring/sendrecv"))])
+    kept = read_ratios(former)
+    assert [(row.ratio, row.placement) for row in kept] == [(2.0, "unknown"), (1.5, "page")]
+    assert "median" in kept[0].estimator and "geometric mean" in kept[1].estimator.partition(";")[0]
 
 
 def test_goals_say_what_they_are():
@@ -54,12 +165,31 @@ def test_goals_say_what_they_are():
         "0.95 to 1.05",
     ]
     assert Goal(1.8).met(1.8) and not Goal(1.8).met(1.7) and not Goal(0.95, 1.05).met(1.06)
-    assert len({row.what for row in ROWS}) == len(ROWS)
+    rows: list = [*ROWS, *PEER_ROWS, *LAB_ROWS, *(row for rows in BEST_ROWS.values() for row in rows)]
+    assert len({row.what for row in rows}) == len(rows)
+    assert all({*row.goals} == {*everywhere(SHOWN)} for row in rows if not isinstance(row, PeerRow))
 
 
-def test_the_upper_end_may_have_to_meet_the_goal():
-    assert ratios.judged(MPICH, "a", Goal(high=1.05), [0.9, 1.1], "x", "").met
-    assert not ratios.judged(MPICH, "a", Goal(high=1.05), [0.9, 1.1], "x", "", upper=True).met
+@pytest.mark.parametrize(
+    ("goal", "words", "met", "missed"),
+    [
+        (Goal(0.95, 1.05, "interval"), "0.95 to 1.05 (interval)", (1.0, 0.96, 1.04), (1.0, 0.96, 1.06)),
+        (Goal(high=1.05, of="upper end"), "<= 1.05 (upper end)", (1.0, 0.5, 1.05), (1.0, 0.9, 1.1)),
+        (
+            Goal(high=1.05, of="upper end", reaches=1.0),
+            "<= 1.05 (upper end), reaches 1",
+            (1.02, 1.0, 1.04),
+            (1.02, 1.01, 1.04),
+        ),
+        (HOLDS_ONE, "interval holds 1", (1.2, 0.9, 1.5), (1.2, 1.1, 1.5)),
+    ],
+)
+def test_the_interval_may_have_to_meet_the_goal(goal, words, met, missed):
+    assert (goal.words, goal.met(*met), goal.met(*missed)) == (words, True, False)
+
+
+def test_what_is_wished_for_or_shown_is_neither_met_nor_missed():
+    assert (AIM.words, AIM.met(1.0), SHOWN.words, SHOWN.met(9.0)) == ("aim >= 1.8", None, "", None)
 
 
 def test_shares_are_read_from_a_run():

@@ -1,10 +1,11 @@
 """`make ratios`: how fast ours are against every peer and limit, side by side on each MPI, with intervals and goals.
 
-Both sides of a ratio are timed in one launch with the same buffers, in turns (tests/ranks/rivals.py). A first launch at
-each thread level finds the level at which the rival is fastest and the best of ours there; the ratio is the median over
-further launches, with its 95 % interval by Student's t on their logarithms. What this version or this machine cannot do
-is skipped by name. Exit status 1: some goal was not met. The history goes to results/ratios.csv; `report --ratios`
-shows it.
+Both sides of a ratio are timed in one launch with the same buffers at pages, in turns (tests/ranks/rivals.py). On one
+half of the launches, at each thread level, the level is found at which the rival is fastest and the best of ours there;
+the ratio comes from the other half: a choice among many would flatter itself. It is the geometric mean over launches,
+with the 90 % interval of that mean by Student's t on their logarithms. Programs of others are held against ours launch
+by launch: see ratio_peers.py. What this version or this machine cannot do is skipped by name. Exit status 1: some goal
+was not met. The history goes to results/ratios.csv; `report --ratios` shows it.
 """
 
 import argparse
@@ -12,36 +13,64 @@ import csv
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
+from math import exp, log, sqrt
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, stdev
 from typing import NamedTuple
 
 from costs import mpirun_of
 from ratio_lab import LAUNCHED_ON, measure_lab
-from ratio_rows import LAB_ROWS, MPICH, OPEN_MPI, ROWS, Goal, Row
+from ratio_peers import LEVEL, Absent, measure_peer, peer_of
+from ratio_rows import (
+    BEST_ROWS,
+    INTEL,
+    LAB_ROWS,
+    MPICH,
+    OPEN_MPI,
+    PEER_ROWS,
+    ROWS,
+    SHOWN,
+    Goal,
+    Row,
+    over_sizes,
+)
+from scipy.stats import t as student
 
-from allreduce_bench.report.ratio_table import COLUMNS, Ratio
-from allreduce_bench.stats import log_interval
+from allreduce_bench.report.ratio_table import COLUMNS, PAGE, Ratio, read_ratios
+from allreduce_bench.stats import geometric_mean
 
 TESTS = Path(__file__).parents[1]
 RIVALS, LOOP = TESTS / "ranks" / "rivals.py", TESTS / "ranks" / "osu_loop.c"
 HISTORY = TESTS.parent / "results" / "ratios.csv"
 LEVELS = ("single", "multiple")
 SECONDS = 1.0  # of a launch
+LEAST_LAUNCHES = 4  # two halves of which each has a spread
+SHARE = 0.90  # of intervals
+ESTIMATOR = f"geometric mean; {SHARE:.0%} interval by Student's t on logarithms"
 
 
 class Side(NamedTuple):
-    """An MPI: its interpreter, and its library of the C loop; none: why."""
+    """An MPI: its interpreter, and its library and its program of the loops in C; empty: no mpicc or no header."""
 
     python: str
     mpi: str
     library: str
+    stand_in: str = ""
+
+
+class Measured(NamedTuple):
+    """What the launches of a row gave: the ratio of each, or why there are none."""
+
+    values: list[float]
+    by: str
+    level: str = ""
 
 
 def main() -> int:
@@ -49,13 +78,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("interpreters", nargs="*", type=os.path.abspath, default=[sys.executable])
     parser.add_argument("--only", default="", metavar="WORDS", help="rows that contain these words")
-    parser.add_argument("--launches", type=int, default=5)
+    parser.add_argument("--launches", type=int, default=10, help=f"of each row, {LEAST_LAUNCHES} or more")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of one launch")
     parser.add_argument("--history", type=Path, default=HISTORY)
     chosen = parser.parse_args()
+    if chosen.launches < LEAST_LAUNCHES:
+        parser.error(f"--launches {chosen.launches}: expected {LEAST_LAUNCHES} or more")
     found: list[Ratio] = []  # each is kept at once: all of them take long
     with tempfile.TemporaryDirectory() as folder:
-        for python in chosen.interpreters:
+        for python in filter(has_mpi, chosen.interpreters):
             for ratio in ratios_of(side_of(python, Path(folder)), chosen.only, chosen.launches, chosen.seconds):
                 print(line_of(ratio), flush=True)
                 found.append(ratio)
@@ -66,53 +97,119 @@ def main() -> int:
     return int(any(ratio.met is False for ratio in found))
 
 
+def has_mpi(python: str) -> bool:
+    """Whether an interpreter is there and finds an MPI; says where it does not."""
+    command = [python, "-c", "from allreduce_bench.launching.find import find_launcher; find_launcher()"]
+    try:
+        found = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        found = False
+    if not found:
+        print(f"  -      skipped: {python} finds no MPI", flush=True)
+    return found
+
+
 def ratios_of(side: Side, words: str, launches: int, seconds: float) -> Iterator[Ratio]:
     """The ratios of one MPI, row by row."""
+    yield from peer_ratios(side, words, launches)
+    for ranks, rows in BEST_ROWS.items():
+        yield from best_ratios(side, rows, over_sizes(ranks), words, launches, seconds)
     for row in ROWS:
         if words in row.what:
-            yield measured(row, side, launches, seconds)
+            yield judged(side.mpi, row.what, row.goals[side.mpi], measured(row, side, launches, seconds))
     if lab := [row for row in LAB_ROWS if words in row.what]:
         values, how = measure_lab(side.python, lab, launches)
         for lab_row in lab:
             of_row = values.get(lab_row.what, [])
             by = f"{lab_row.algorithm}/{how}" if of_row else how
-            yield judged(side.mpi, lab_row.what, lab_row.goals[side.mpi], of_row, by, LAUNCHED_ON)
+            yield judged(side.mpi, lab_row.what, lab_row.goals[side.mpi], Measured(of_row, by, LAUNCHED_ON))
 
 
-def measured(row: Row, side: Side, launches: int, seconds: float) -> Ratio:
-    """One ratio."""
+def peer_ratios(side: Side, words: str, launches: int) -> Iterator[Ratio]:
+    """The rows against programs of others: the launches at one number of ranks give all its sizes."""
+    for ranks in dict.fromkeys(row.ranks for row in PEER_ROWS):
+        name, why, peer, ratios = "IMB-MPI1" if side.mpi == INTEL else "osu_allreduce", "", None, {}
+        try:
+            peer = peer_of(side.python, ranks, side.mpi == INTEL, side.stand_in)
+            name = peer.name
+        except Absent as reason:
+            why = str(reason)
+        rows = [row._replace(what=row.what.format(peer=name)) for row in PEER_ROWS if row.ranks == ranks]
+        asked = [row for row in rows if words in row.what]
+        try:
+            ratios = measure_peer(side.python, peer, ranks, launches) if peer and asked else {}
+        except Absent as reason:
+            why = str(reason)
+        for row in asked:
+            by = (
+                f"skipped: {why}"
+                if row.nbytes not in ratios
+                else ", ".join(filter(None, ("native/compiled", peer.note)))
+            )
+            answer = Measured(ratios.get(row.nbytes, []), by, LEVEL)
+            yield judged(side.mpi, row.what, row.goal, answer, peer.placement if peer else PAGE)
+
+
+def best_ratios(
+    side: Side, rows: Sequence[Row], together: tuple[str, str], words: str, launches: int, seconds: float
+) -> Iterator[Ratio]:
+    """The rows of ours against native at one number of ranks, and what they are together where all are asked for."""
+    answers: dict[str, Measured] = {}
+    is_whole = any(words in what for what in together)
+    for row in rows:
+        if is_whole or words in row.what:
+            answers[row.what] = measured(row, side, launches, seconds)
+            yield judged(side.mpi, row.what, row.goals[side.mpi], answers[row.what])
+    if not is_whole or not all(answer.values for answer in answers.values()):
+        return
+    over_all = [geometric_mean(values) for values in zip(*(answer.values for answer in answers.values()))]
+    yield judged(side.mpi, together[0], SHOWN, Measured(over_all, f"{len(rows)} sizes", "of each size"))
+    worst = min(answers, key=lambda what: geometric_mean(answers[what].values))
+    by = f"{worst.split(', ')[1]}: {answers[worst].by}"
+    yield judged(side.mpi, together[1], SHOWN, answers[worst]._replace(by=by))
+
+
+def measured(row: Row, side: Side, launches: int, seconds: float) -> Measured:
+    """The ratios of one row: chosen on one half of the launches, taken from the other."""
 
     def ask(level: str, rivals: Sequence[str]) -> dict:
         question = {"count": max(1, row.nbytes // 4), "rivals": rivals, "seconds": seconds}
         return launch(side, row.ranks, {**question, "definition": row.definition, "library": side.library}, level)
 
-    pilots = {level: ask(level, [row.rival, *row.ours]) for level in LEVELS}
-    goal, absent = row.goals[side.mpi], pilots[LEVELS[0]]["absent"]
+    half = launches // 2
+    tried = {level: [ask(level, [row.rival, *row.ours])] for level in LEVELS}
+    absent = tried[LEVELS[0]][0]["absent"]
     present = [name for name in row.ours if name not in absent]
     if row.rival in absent or not present:
         lacking = [name for name in (row.rival, *row.ours) if name in absent]
         why = "; ".join(dict.fromkeys(absent[name] for name in lacking))
-        return judged(side.mpi, row.what, goal, [], f"skipped: {why}", "")
-    level = min(LEVELS, key=lambda level: pilots[level]["times"][row.rival])
-    best = min(present, key=lambda name: pilots[level]["times"][name])
-    values = []
-    for _ in range(launches):
-        ratio = ask(level, [row.rival, best])["ratios"][best]  # of blocks side by side
-        values.append(1 / ratio if row.inverse else ratio)
-    return judged(side.mpi, row.what, goal, values, best, level, upper=row.upper)
+        return Measured([], f"skipped: {why}")
+    for level in LEVELS:
+        tried[level] += [ask(level, [row.rival, *present]) for _ in range(half - 1)]
+    level = min(LEVELS, key=lambda level: median(answer["times"][row.rival] for answer in tried[level]))
+    best = max(present, key=lambda name: geometric_mean([answer["ratios"][name] for answer in tried[level]]))
+    ratios = [ask(level, [row.rival, best])["ratios"][best] for _ in range(launches - half)]
+    return Measured([1 / ratio if row.inverse else ratio for ratio in ratios], best, level)
 
 
-def judged(mpi: str, what: str, goal: Goal, values: Sequence[float], by: str, level: str, upper: bool = False) -> Ratio:
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The interval of the geometric mean of two or more positive values, by Student's t on their logarithms."""
+    logs = [log(value) for value in values]
+    reach = student.ppf((1 + SHARE) / 2, len(logs) - 1) * stdev(logs) / sqrt(len(logs))
+    return exp(fmean(logs) - reach), exp(fmean(logs) + reach)
+
+
+def judged(mpi: str, what: str, goal: Goal, answer: Measured, placement: str = PAGE) -> Ratio:
     """The row of the history; without values it was skipped."""
     date = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M")
-    machine = f"{os.cpu_count()} cores, {processor()}"
+    values, where = answer.values, (date, machine(), mpi, what)
     if not values:
-        return Ratio(date, machine, mpi, what, None, None, None, 0, goal.words, None, by, level)
-    middle = median(values)
-    low, high = log_interval(values) if len(values) > 1 else (None, None)
-    met = goal.met(high if upper and high is not None else middle)
-    words = f"{goal.words} (upper end)" if upper else goal.words
-    return Ratio(date, machine, mpi, what, middle, low, high, len(values), words, met, by, level)
+        return Ratio(*where, None, None, None, 0, goal.words, None, answer.by, answer.level, placement, ESTIMATOR)
+    middle = geometric_mean(values)
+    low, high = interval(values) if len(values) > 1 else (None, None)
+    met = goal.met(middle, low, high)
+    how = (len(values), goal.words, met, answer.by, answer.level, placement, ESTIMATOR)
+    return Ratio(*where, middle, low, high, *how)
 
 
 def launch(side: Side, ranks: int, question: dict, level: str) -> dict:
@@ -128,41 +225,53 @@ def launch(side: Side, ranks: int, question: dict, level: str) -> dict:
 def side_of(python: str, folder: Path) -> Side:
     """The MPI of an interpreter, with the C loop compiled by its own mpicc."""
     library, _ = mpirun_of(python, 1, ["true"])
-    mpi = MPICH if MPICH in library else OPEN_MPI
+    mpi = next((name for name in (MPICH, INTEL) if name in library), OPEN_MPI)
     compiler, loop = Path(python).parent / "mpicc", folder / f"{mpi.replace(' ', '_')}.so"
-    name = str(compiler) if compiler.exists() else shutil.which("mpicc")
-    if name:
-        command = [name, "-O2", "-shared", "-fPIC", "-o", str(loop), str(LOOP)]
-        subprocess.run(command, capture_output=True, check=False)
-    return Side(python, mpi, str(loop) if loop.exists() else "")
+    name = str(compiler) if compiler.exists() else None if mpi == INTEL else shutil.which("mpicc")
+    program = loop.with_suffix("")
+    for options, made in ((["-shared", "-fPIC"], loop), (["-DSTAND_IN"], program)) if name else ():
+        subprocess.run([name, "-O2", *options, "-o", str(made), str(LOOP)], capture_output=True, check=False)
+    return Side(python, mpi, *(str(made) if made.exists() else "" for made in (loop, program)))
 
 
-def processor() -> str:
-    """The name of the processor, as the kernel gives it."""
+def machine() -> str:
+    """`2 cores, AMD EPYC, family 25 model 1`: names of processors of clouds do not say which one it is."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        text = Path("/proc/cpuinfo").read_text()
     except OSError:
-        lines = []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+        text = ""
+    found = {
+        name: re.search(rf"^{name}\s*:\s*(.+)$", text, re.MULTILINE) for name in ("model name", "cpu family", "model")
+    }
+    values = {name: match[1].strip() for name, match in found.items() if match}
+    words = [f"{os.cpu_count()} cores", values.get("model name", platform.machine())]
+    if "cpu family" in values and "model" in values:
+        words.append(f"family {values['cpu family']} model {values['model']}")
+    return ", ".join(words)
 
 
 def line_of(ratio: Ratio) -> str:
     """One line of the table."""
     if ratio.ratio is None:
-        return f"  -      {ratio.mpi:<8}  {ratio.what}: {ratio.by}"
+        return f"  -      {ratio.mpi:<9}  {ratio.what}: {ratio.by}"
     spread = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low and ratio.high else ""
-    verdict = "met" if ratio.met else "MISSED"
-    how = f"goal {ratio.goal} ({ratio.by}, {ratio.thread_level})"
-    return f"  {verdict:<6} {ratio.mpi:<8}  {ratio.what}: {ratio.ratio:.3f}{spread}, {how}"
+    verdict = "shown" if ratio.met is None else "met" if ratio.met else "MISSED"
+    how = f"{f'goal {ratio.goal} ' if ratio.goal else ''}({ratio.by}, {ratio.thread_level})"
+    return f"  {verdict:<6} {ratio.mpi:<9}  {ratio.what}: {ratio.ratio:.3f}{spread}, {how}"
 
 
 def append(history: Path, found: Sequence[Ratio]) -> None:
-    """Add rows at the end; a new file gets its header."""
-    is_new = not history.exists()
-    with open(history, "a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerows([COLUMNS] if is_new else [])
-        writer.writerows(map(field_text, ratio) for ratio in found)
+    """Add rows at the end; a new file gets its header, one of former columns those of now."""
+    if not history.exists() or not history.read_text().startswith(f"{','.join(COLUMNS)}\n"):
+        former = read_ratios(history) if history.exists() else []
+        write(history, "w", [COLUMNS, *former])
+    write(history, "a", found)
+
+
+def write(history: Path, mode: str, rows: Sequence[Sequence]) -> None:
+    """Write rows of values."""
+    with open(history, mode, newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([field_text(value) for value in row] for row in rows)
 
 
 def field_text(value: object) -> object:
