@@ -137,7 +137,7 @@ def _steps(
 
         steps = cut(steps, segment)
     if not failure and proved.fingerprints and _fingerprint(steps) != proved.fingerprints[comm.rank]:
-        failure = f"rank {comm.rank} made other steps than were verified; an algorithm may use nothing but its arguments"
+        failure = f"rank {comm.rank} made other steps than were verified; an algorithm may use only its arguments"
     if failures := [reason for reason in (proved.reason, *comm.allgather(failure)) if reason]:
         raise AlgorithmError(failures[0])
     return steps, crc32(repr(proved.fingerprints).encode()) if proved.fingerprints else 0
