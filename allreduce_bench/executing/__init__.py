@@ -3,7 +3,7 @@
 In: the steps of a rank, its vectors, a communicator. Out: `Prepared`, a call. Read in this order: `program` (what a
 rank does, in order, without MPI), `memory` (where vectors lie), this file (each operation a call from Python, and the
 library's own all-reduce); then `pipeline` (a program whose messages are posted ahead) and `pipelined` (its calls);
-`closeness` (which messages and copies join places that are slow); then, loaded only for compiled executors, `table` (a
+`places` (which messages and copies join places that are slow); then, loaded only for compiled executors, `table` (a
 program as integers), `symbols` and `kernel` (what runs a table without the interpreter), `sixteen_bits` (its
 arithmetic), `compiled` (a table bound to its buffers). `mockups`: the
 library's other operations.

@@ -14,6 +14,7 @@ from mpi4py import MPI
 from ..algorithms import is_of_library
 from ..executing import EXECUTORS, NATIVES, Place, Prepared, Unsupported, floor
 from ..executing.memory import Allocate, Memory, filled, memory_of
+from ..executing.places import places_of
 from ..runs.cell import COMPILED, MOCKUP, splitmix64
 from ..runs.dtypes import is_float
 from ..runs.plan import Cell
@@ -24,7 +25,6 @@ from . import repeat, same_bits
 from .budget import share
 from .calls import Approach, CellTimes, TimedLoop, Turn
 from .context import Context, after_first_call, reason_to_skip
-from .places import places_of
 from .schedules import proved_steps
 
 Bind = Callable[[np.ndarray, np.ndarray], Prepared]

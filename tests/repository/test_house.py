@@ -51,7 +51,6 @@ UNTESTED = {  # modules without a test of their name -> who holds them
     "measuring/compiling.py": "executing/test_compiled.py, over MPI",
     "measuring/node_pairs.py": "ranks of health: cli/test_health.py, launching/test_pair_launch.py, on hosts",
     "measuring/pair_messages.py": "messages of that program, tested with it",
-    "measuring/places.py": "cli/test_run.py, over MPI; what it counts in executing/test_closeness.py",
     "measuring/one_step.py": "measuring/test_training_step.py, over MPI",
     "measuring/step_binding.py": "measuring/test_training_step.py, over MPI",
     "measuring/step_buckets.py": "measuring/test_training_step.py, over MPI",

@@ -5,7 +5,9 @@ import pytest
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import Footprint
-from allreduce_bench.executing.closeness import (
+from allreduce_bench.executing.memory import PAGES, Memory, memory_of, page_of
+from allreduce_bench.executing.pipeline import pipelined
+from allreduce_bench.executing.places import (
     begins_by_dest,
     close_copies,
     close_messages,
@@ -13,8 +15,6 @@ from allreduce_bench.executing.closeness import (
     is_close,
     unknown_messages,
 )
-from allreduce_bench.executing.memory import PAGES, Memory, memory_of, page_of
-from allreduce_bench.executing.pipeline import pipelined
 from allreduce_bench.executing.program import OUTPUT, Copy, Exchange, Program, View, exchanges
 from allreduce_bench.schedule.cut import cut
 from allreduce_bench.schedule.topology import Topology

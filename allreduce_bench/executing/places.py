@@ -1,11 +1,18 @@
-"""Which messages and copies of a call join places whose difference is slow on some processors: see `memory`."""
+"""Where the buffers of a call lie on all ranks, and which of its messages and copies join places that are slow.
+
+Slow are differences of 1 to 31 bytes modulo a page, on some processors: see `memory`.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from mpi4py import MPI
+
 from ..machine import PAGE_NBYTES
-from . import Footprint
-from .memory import CLOSE
+from ..watching.whereabouts import doing
+from . import Footprint, Prepared
+from .memory import CLOSE, offset_of
 from .program import Copy, Exchange, PostReceive, PostSend, View
 
 UNKNOWN = -1  # in place of an offset: a message of several ranges, which the MPI library packs and unpacks
@@ -76,3 +83,29 @@ def unknown_messages(own: Ends) -> int:
 def is_close(source: int, destination: int) -> bool:
     """Whether the difference of two offsets in their pages is slow on some processors."""
     return (destination - source) % PAGE_NBYTES in CLOSE
+
+
+@doing("comparing where vectors lie")
+def places_of(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> dict:
+    """Columns of CELLS, on rank 0 of `comm`, whose ranks call this together; empty on the others.
+
+    `call` is bound to these buffers.
+    """
+    footprint = call.footprint
+    buffers = footprint.buffers if footprint else (sendbuf, recvbuf)
+    offsets = "/".join(str(offset_of(buffer)) for buffer in buffers if buffer.size)
+    close, unknown = int(is_close(offset_of(sendbuf), offset_of(recvbuf))), 0
+    if footprint:
+        ends = ends_of(footprint)
+        begins = comm.alltoall(begins_by_dest(ends, comm.size))
+        close = close_copies(footprint) + close_messages(ends, begins)
+        unknown = unknown_messages(ends)
+    of_ranks = comm.gather((offsets, close, unknown))
+    if of_ranks is None:
+        return {}
+    texts = [offsets for offsets, _, _ in of_ranks]
+    return {
+        "offsets": texts[0] if len(set(texts)) == 1 else " ".join(texts),
+        "close_moves": sum(close for _, close, _ in of_ranks),
+        "unknown_moves": sum(unknown for _, _, unknown in of_ranks),
+    }
