@@ -14,7 +14,7 @@ from places import ROOT
 
 JOBS = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"}
 LINE = re.compile(r"(ok|info|caution|severe|missing) +(\S(?: ?\S)*)  +(\S.*)")
-NAMES = ["processor", "load", "frequency", "timer", "memory", "huge pages", "container", "interfaces"]
+NAMES = ["processor", "load", "frequency", "timer", "memory", "huge pages", "copying", "container", "interfaces"]
 
 
 def doctor(

@@ -44,6 +44,16 @@ def test_the_loop_of_the_kernel_fills_the_rows_of_the_python_loop(python, way):
     assert status == 0 and re.search(r"^as from Python$", words, re.MULTILINE), words
 
 
+def test_an_mpi_of_unknown_handles_is_refused_in_a_sentence(python):
+    ask = (
+        "from allreduce_bench.executing import symbols; from allreduce_bench.measuring.compiling import *; "
+        "symbols.HANDLE_NBYTES = {8, 16}; print(_reason_not_ready('float32'))"
+    )
+    said = subprocess.run([str(python), "-c", ask], env=with_package(), capture_output=True, text=True, timeout=240)
+    words = "compiled code cannot call this MPI library: handles of 8, 16 bytes, expected 4 or 8\n"
+    assert said.stdout == words, said.stderr
+
+
 def test_machine_code_is_kept_for_the_next_process(python, tmp_path):
     ask = (
         "from allreduce_bench.executing import compiled, kernel; compiled.make_ready('int32'); "

@@ -9,13 +9,13 @@ JSON: size in bytes -> seconds, or {"absent": why}.
 """
 
 import json
+import mmap
 import sys
 
 import numpy as np
 from mpi4py import MPI
 
 from allreduce_bench.executing import NATIVES, CommonStart, Unsupported
-from allreduce_bench.executing.memory import at_offset
 from allreduce_bench.measuring.compiling import compile_in_turns
 from allreduce_bench.schedule.topology import Topology
 
@@ -28,7 +28,7 @@ def main() -> None:
     reason = compile_in_turns(comm, Topology.one_node(comm.size), "float32")
     answer: dict = {"absent": reason} if reason else {}
     most = max(nbytes for nbytes, _, _ in asked["sizes"])
-    send, recv = (at_offset(0)(most // 4, "f") for _ in "sr") if has_pages else (np.empty(0, "f"), np.empty(0, "f"))
+    send, recv = (pages(most) if has_pages else np.empty(0, "f") for _ in "sr")
     for nbytes, warmups, calls in [] if reason else asked["sizes"]:
         if send.nbytes < nbytes:
             send, recv = (np.frombuffer(MPI.Alloc_mem(nbytes), "f") for _ in "sr")
@@ -40,6 +40,11 @@ def main() -> None:
             break
     if comm.rank == 0:
         print(json.dumps(answer))
+
+
+def pages(nbytes: int) -> np.ndarray:
+    """A vector at a page, of small pages as posix_memalign gives them: numpy asks for huge ones, which are faster."""
+    return np.frombuffer(mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), "f")
 
 
 def mean_s(send: np.ndarray, recv: np.ndarray, warmups: int, calls: int, comm: MPI.Comm) -> float:

@@ -69,8 +69,8 @@ def test_the_loop_in_c_is_one_of_the_rivals_where_it_can_be_compiled(python, tmp
 OSU = r"""#!/bin/sh
 [ "$*" = "-m 4:16777216 -T mpi_float" ] || exit 2
 [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 ] || exit 0
-printf '\n# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_FLOAT.\n'
-printf '# Size       Avg Latency(us)\n4  0.50\n16384  2.25\n'
+printf '\n# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_FLOAT.\n# Size  Avg Latency(us)\n'
+printf '4  0.50\n16384  2.25\n'
 """
 
 

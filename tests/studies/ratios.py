@@ -256,7 +256,7 @@ def line_of(ratio: Ratio) -> str:
         return f"  -      {ratio.mpi:<9}  {ratio.what}: {ratio.by}"
     spread = f" [{ratio.low:.2f}, {ratio.high:.2f}]" if ratio.low and ratio.high else ""
     verdict = "shown" if ratio.met is None else "met" if ratio.met else "MISSED"
-    how = f"{f'goal {ratio.goal} ' if ratio.goal else ''}({ratio.by}, {ratio.thread_level})"
+    how = f"{f'goal {ratio.goal} ' if ratio.goal and ratio.met is not None else ''}({ratio.by}, {ratio.thread_level})"
     return f"  {verdict:<6} {ratio.mpi:<9}  {ratio.what}: {ratio.ratio:.3f}{spread}, {how}"
 
 
