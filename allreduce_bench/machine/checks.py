@@ -11,6 +11,7 @@ from .interfaces import sent_bytes
 from .networks import bridges, reachable
 
 LOOK_S = 0.5  # at what is at work
+SLOW_COPY = 1.5  # times as long: what a factor above it does to an all-reduce is seen
 
 
 class Check(NamedTuple):
@@ -116,15 +117,12 @@ def _page_checks(node: dict) -> Iterator[Check]:
 
 
 def _copy_checks(node: dict) -> Iterator[Check]:
-    from .close_copies import DELTA, NBYTES, SLOW, close_copy_factor  # late: numpy
-
-    factor, copying = close_copy_factor(), node["copying"]
+    copying = node["copying"]
+    factor, nbytes, delta = copying["close_factor"], environment.CLOSE_NBYTES, environment.CLOSE_DELTA
     flag = {True: "has fsrm", False: "has no fsrm", None: "fsrm unknown"}[copying["fsrm"]]
-    where = f"a copy of {format_size(NBYTES)} to a place {DELTA} bytes behind modulo {PAGE_NBYTES}"
-    text = (
-        f"{where} takes {three_digits(factor)} times as long; the processor {flag}, {copying['libc'] or 'libc unknown'}"
-    )
-    if factor < SLOW:
+    where = f"a copy of {format_size(nbytes)} to a place {delta} bytes behind modulo {PAGE_NBYTES}"
+    text = f"{where} takes {three_digits(factor)} times as long; processor {flag}, {copying['libc'] or 'libc unknown'}"
+    if factor < SLOW_COPY:
         yield Check("ok", "copying", text)
     else:
         effect = "all-reduces of programs whose arrays lie so take up to twice as long"

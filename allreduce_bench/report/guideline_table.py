@@ -79,7 +79,7 @@ def _time_words(native: SummaryRow | None, row: SummaryRow | None, slower: set[t
     mark = MARK if (row["ranks"], row["cache"], row["nbytes"], row["algorithm"]) in slower else ""
     factor = printed_factor((native["time_s"], row["time_s"]))
     is_beyond_telling = factor > MOST_FACTOR and row.get("grade", GOOD) != GOOD
-    return f"{_time_text(row)} x{f'>{MOST_FACTOR}' if is_beyond_telling else f'{factor:.2f}'}{mark}"
+    return f"{_time_text(row)} x{f'>{MOST_FACTOR}' if is_beyond_telling else three_digits(factor)}{mark}"
 
 
 def _time_text(row: SummaryRow | None) -> str:

@@ -30,6 +30,7 @@ from ..models.model import Model
 from ..models.points import points_of_summary
 from ..models.series import FittedSeries, UnfittedSeries, fit_series
 from ..runs.atomic_write import refuse_special, write_atomically
+from ..runs.cell import MOCKUPS
 from ..runs.dtypes import is_float
 from ..runs.folder import RunFolder
 from ..runs.plan import Plan
@@ -151,6 +152,7 @@ def _section(
         "gaps": gaps(rows),
         **_bits(plan, rows),
         "tables": _tables(plan, rows, least),
+        "limited": [name for name in plan.algorithms if name not in MOCKUPS],
         "arrivals": arrival_tables(rows) if plan.arrival else [],
         "placements": placement_tables(rows) if len(plan.placement) > 1 else [],
         "marks": {kind: mark.strip() for kind, mark in MARK.items()},

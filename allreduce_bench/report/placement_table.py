@@ -56,7 +56,7 @@ def placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
 
 def _sentence(lines: Sequence[PlacementLine]) -> str:
     placement = lines[0].placement
-    where = "where numpy puts vectors, as in most programs," if placement == NUMPY else f"{placement_text(placement)},"
+    where = "where numpy put vectors," if placement == NUMPY else f"{placement_text(placement)},"
     others = [line for line in lines if line.judged and line.fastest and line.fastest != line.judged]
     lost = [line for line in lines if line.judged and not line.fastest]
     shown = sum(bool(line.judged) for line in lines)

@@ -5,7 +5,7 @@ from operator import itemgetter
 
 from ..evaluation import agreement
 from ..evaluation.cell_label import qualifiers
-from ..evaluation.competitors import competing, mockups
+from ..evaluation.competitors import competing, mockups, placement_of
 from ..evaluation.doubt import BELOW_FLOOR
 from ..evaluation.limits import LATENCY, LIMITS, LINKS, LOCAL, NETWORK_BOUND, passes_limit
 from ..evaluation.summary_row import SummaryRow, competitor_of
@@ -63,7 +63,7 @@ def _table_of_ranks(
         _counts_line(every),
         *(str(line) for verdict in verdicts(rows) for line in verdict_sentence.lines(verdict)),
         *(_placement_sentences(every) if len(plan.placement) > 1 else ()),
-        *_unranked_note(rows),
+        *_unranked_note([*rows, *(row for row in every if placement_of(row) != placement_of(every[0]))]),
         *_limit_notes(rows),
         *wrong_clusters_sentence.cluster_sentences(every),
         *launch_states_sentence.told_sentences(every),

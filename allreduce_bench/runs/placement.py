@@ -10,12 +10,12 @@ EXPECTED = f"expected page, numpy, or a difference in bytes below {PAGE_NBYTES},
 
 def parse_placements(text: str) -> tuple[str, ...]:
     """The placements of `page,numpy,16`, each once. Raises ValueError for what is none."""
-    words = [word.strip().lower() for word in text.split(",")]
+    words = [word.strip() for word in text.split(",")]
     if unknown := [word for word in words if word not in (PAGE, NUMPY) and not (word.isascii() and word.isdigit())]:
         raise ValueError(f"'{unknown[0]}' is no placement; {EXPECTED}")
     names = [word if word in (PAGE, NUMPY) else str(int(word[:9])) for word in words]
     if too_far := [name for name in names if name.isdigit() and int(name) >= PAGE_NBYTES]:
-        raise ValueError(f"a difference of {too_far[0]} bytes is longer than a page; {EXPECTED}")
+        raise ValueError(f"a difference of {too_far[0]} bytes is a page or more; {EXPECTED}")
     return tuple(dict.fromkeys(names))
 
 

@@ -19,6 +19,14 @@ def cold_calls():
     return cold_calls
 
 
+@pytest.fixture
+def memory(cold_calls):
+    """Where the buffers of a run lie by default."""
+    from allreduce_bench.executing.memory import PAGES
+
+    return PAGES
+
+
 class Calls:
     """Binds calls that only note which of them ran, and on which buffers."""
 
@@ -50,9 +58,9 @@ def test_long_schedules_are_bound_fewer_times(cold_calls):
     assert cold_calls.places_for(8, 32 * MIB, 10**9) == 2
 
 
-def test_every_place_has_pages_and_contents_of_its_own(cold_calls):
+def test_every_place_has_pages_and_contents_of_its_own(cold_calls, memory):
     calls, vector = Calls(), np.arange(5, dtype="f")
-    made = cold_calls.Rotation(calls.bind, vector, MIB, 8)
+    made = cold_calls.Rotation(calls.bind, memory, vector, MIB, 8)
     addresses = [buffer.ctypes.data for pair in calls.buffers for buffer in pair]
     assert len({address // cold_calls.PAGE for address in addresses}) == 16
     assert all((buffer == vector).all() and buffer.size == 5 for pair in calls.buffers for buffer in pair)
@@ -61,18 +69,18 @@ def test_every_place_has_pages_and_contents_of_its_own(cold_calls):
     assert calls.closed == list(range(8))
 
 
-def test_large_vectors_take_turns_and_nothing_else_is_read(cold_calls):
+def test_large_vectors_take_turns_and_nothing_else_is_read(cold_calls, memory):
     calls = Calls()
-    made = cold_calls.Rotation(calls.bind, np.zeros(MIB // 4, "f"), 4 * MIB, 3)
+    made = cold_calls.Rotation(calls.bind, memory, np.zeros(MIB // 4, "f"), 4 * MIB, 3)
     calls.ran.clear()
     for _ in range(7):
         made.turn()()
     assert calls.ran == [0, 1, 2, 0, 1, 2, 0]
 
 
-def test_small_vectors_have_the_cache_filled_before_a_place_comes_again(cold_calls, monkeypatch):
+def test_small_vectors_have_the_cache_filled_before_a_place_comes_again(cold_calls, memory, monkeypatch):
     calls, region = Calls(), 4 * MIB
-    made = cold_calls.Rotation(calls.bind, np.zeros(2, "f"), region, 3)
+    made = cold_calls.Rotation(calls.bind, memory, np.zeros(2, "f"), region, 3)
     assert made._scratch.nbytes == region
     calls.ran.clear()
 
@@ -97,9 +105,9 @@ def test_what_the_interpreter_reads_is_touched_but_not_the_vectors(cold_calls):
 
 
 @pytest.mark.parametrize("nbytes", [0, 8, 64 * KIB, MIB, 64 * MIB])
-def test_the_memory_that_is_announced_is_enough(cold_calls, nbytes):
+def test_the_memory_that_is_announced_is_enough(cold_calls, memory, nbytes):
     calls, region = Calls(), 2 * MIB
     places = cold_calls.places_for(nbytes, region, 1)
-    made = cold_calls.Rotation(calls.bind, np.zeros(nbytes, "u1"), region, places)
+    made = cold_calls.Rotation(calls.bind, memory, np.zeros(nbytes, "u1"), region, places)
     scratch = 0 if made._scratch is None else made._scratch.nbytes
     assert 2 * places * max(nbytes, 1) + scratch <= cold_calls.memory_for(nbytes, region)

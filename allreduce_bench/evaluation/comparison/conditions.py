@@ -21,7 +21,7 @@ SAME = {  # word of --despite -> keys that must be equal
     "library": ("mpi_library",),
     "thread-level": ("thread_level",),
     "transport": ("transport",),
-    "machine": ("processor", "cores"),
+    "machine": ("processor", "processor_family", "cores"),
     "layout": ("layout", "pretended"),
     "binding": ("binding",),
     "oversubscribed": ("oversubscribed",),
@@ -50,6 +50,8 @@ OF_A_JOB = (
     "SLURM_RESTART_COUNT",
     "PBS_JOBID",
     "LSB_JOBID",
+    "I_MPI_INFO_",  # what Intel MPI says of the machine, and the number of a start
+    "I_MPI_HYDRA_UUID",
 )  # variables that always differ
 
 
@@ -200,6 +202,7 @@ def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list
     variables = _changed_conditions(
         list(map(_variable_conditions, baseline)), list(map(_variable_conditions, new)), unset
     )
+    noted = [(key, texts) for key, texts in noted if key != "placement" or placement_text("") in texts]
     all_changes = [(LABELS[key], texts) for key, texts in noted] + [
         (f"variable {name}", texts) for name, texts in variables
     ]

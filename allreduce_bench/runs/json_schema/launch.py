@@ -77,6 +77,9 @@ COPYING = fields(
     {
         "libc": or_null(text("version of the C library, such as glibc 2.36")),
         "fsrm": or_null(flag("whether the processor says that its rep movsb is fast for short lengths")),
+        "close_factor": number(
+            "time of a copy of 64 KiB at a difference of 16 bytes modulo a page over that at none", 0
+        ),
     },
     meaning="what decides how memory is copied",
 )
@@ -85,6 +88,7 @@ MACHINE = fields(
     {
         "host": text("name of the node"),
         "processor": text("model of the processor"),
+        "processor_family": or_null(text("family, model and stepping of an x86 processor")),
         "cores": whole("cores; hardware threads of one core count once", 1),
         "threads": or_null(whole("hardware threads", 1)),
         "governors": items(text(), "frequency governors, each once; empty: not known"),
