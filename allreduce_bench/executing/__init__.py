@@ -79,14 +79,14 @@ class Prepared(NamedTuple):
 
     `timed_calls` makes so many calls without the interpreter, each after a common start, and gives back float64 [3,
     call]: entry and exit, as perf_counter reads them, and whether it was on time. Without a start only the first entry
-    and the last exit are taken. None: the loop is Python's. `footprint`: what a call does to which memory; None: the
+    and the last exit are taken. None: the loop is Python's. `footprint` says what a call does to which memory; None: the
     library knows.
     """
 
     run: Callable[[], object]
     close: Callable[[], None]
     timed_calls: Callable[[int, CommonStart | None], np.ndarray] | None = None
-    footprint: "Footprint | None" = None
+    footprint: "Callable[[], Footprint] | None" = None
 
 
 class Footprint(NamedTuple):
@@ -141,7 +141,7 @@ def sendrecv(
     program = exchanges(steps, sendbuf.size, page_of(sendbuf.dtype))
     binding = Binding(program, sendbuf, recvbuf, comm, op, scratch)
     calls = [*binding.calls(), *division(recvbuf, comm, op)]
-    return Prepared(in_turn(calls), binding.close, footprint=binding.footprint)
+    return Prepared(in_turn(calls), binding.close, footprint=lambda: binding.footprint)
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:

@@ -100,8 +100,13 @@ def prepare(
     scratch: Allocate = PAGES.scratch,
 ) -> Prepared:
     """Bind any program of this rank; `scratch` allocates what it needs beside its vectors. Raises Unsupported."""
-    call = _bind(table.table_of(program, page_of(sendbuf.dtype)), sendbuf, recvbuf, comm, op, scratch=scratch)
-    return _prepared(call)._replace(footprint=Footprint(program, call.buffers))
+    made = table.table_of(program, page_of(sendbuf.dtype))
+    call = _bind(made, sendbuf, recvbuf, comm, op, scratch=scratch)
+    return _prepared(call)._replace(footprint=partial(_footprint, made, call.buffers))
+
+
+def _footprint(made: table.Table, buffers: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Footprint:
+    return Footprint(Program(table.operations_of(made), made.scratch), buffers)
 
 
 def floor(name: str, sendbuf: np.ndarray, recvbuf: np.ndarray, op: str) -> Prepared:

@@ -11,10 +11,11 @@ from mpi4py import MPI
 
 from ..machine import PAGE_NBYTES
 from ..watching.whereabouts import doing
-from . import Footprint, Prepared
+from . import Footprint, Place, Prepared
 from .memory import CLOSE, offset_of
 from .program import Copy, Exchange, PostReceive, PostSend, View
 
+VARIES = "varies"  # from place to place
 UNKNOWN = -1  # in place of an offset: a message of several ranges, which the MPI library packs and unpacks
 
 
@@ -68,16 +69,14 @@ def begins_by_dest(own: Ends, size: int) -> list[list[int]]:
     return begins
 
 
-def close_messages(own: Ends, begins_by_source: Sequence[Sequence[int]]) -> int:
-    """How many of the received messages of a call join such places, given where each source's messages begin."""
+def close_messages(own: Ends, begins_by_source: Sequence[Sequence[int]]) -> tuple[int, int]:
+    """How many of the received messages of a call join such places, given where each source's messages begin; and of
+    how many that is unknown: one end has several ranges, or, of steps that nobody verified, nobody sends it.
+    """
     arriving = [iter(begins) for begins in begins_by_source]
-    pairs = [(next(arriving[source]), into) for source, into in own.received]
-    return sum(UNKNOWN not in pair and is_close(*pair) for pair in pairs)
-
-
-def unknown_messages(own: Ends) -> int:
-    """How many of the received messages have several ranges, so that the MPI library chooses where they go."""
-    return sum(offset == UNKNOWN for _, offset in own.received)
+    pairs = [(next(arriving[source], UNKNOWN), into) for source, into in own.received]
+    known = [pair for pair in pairs if UNKNOWN not in pair]
+    return sum(is_close(*pair) for pair in known), len(pairs) - len(known)
 
 
 def is_close(source: int, destination: int) -> bool:
@@ -86,26 +85,27 @@ def is_close(source: int, destination: int) -> bool:
 
 
 @doing("comparing where vectors lie")
-def places_of(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> dict:
-    """Columns of CELLS, on rank 0 of `comm`, whose ranks call this together; empty on the others.
+def places_of(calls: Sequence[Place], comm: MPI.Comm) -> dict:
+    """Columns of CELLS, the same on all ranks of `comm`, which call this together.
 
-    `call` is bound to these buffers.
+    Of calls in several places, as cold ones are, the most of one; `offsets` is then VARIES where they differ.
     """
-    footprint = call.footprint
+    of_calls = [_of_call(*place, comm) for place in calls]
+    offsets = {offsets for offsets, _, _ in of_calls}
+    close, unknown = (max(counts) for counts in list(zip(*of_calls))[1:])
+    return {"offsets": offsets.pop() if len(offsets) == 1 else VARIES, "close_moves": close, "unknown_moves": unknown}
+
+
+def _of_call(call: Prepared, sendbuf: np.ndarray, recvbuf: np.ndarray, comm: MPI.Comm) -> tuple[str, int, int]:
+    """Its offsets rank by rank, and over all ranks its moves that are close and those that are unknown; the same on
+    all ranks."""
+    footprint = call.footprint() if call.footprint else None
     buffers = footprint.buffers if footprint else (sendbuf, recvbuf)
-    offsets = "/".join(str(offset_of(buffer)) for buffer in buffers if buffer.size)
+    own = "/".join(str(offset_of(buffer)) if buffer.size else "-" for buffer in buffers)
     close, unknown = int(is_close(offset_of(sendbuf), offset_of(recvbuf))), 0
     if footprint:
         ends = ends_of(footprint)
-        begins = comm.alltoall(begins_by_dest(ends, comm.size))
-        close = close_copies(footprint) + close_messages(ends, begins)
-        unknown = unknown_messages(ends)
-    of_ranks = comm.gather((offsets, close, unknown))
-    if of_ranks is None:
-        return {}
-    texts = [offsets for offsets, _, _ in of_ranks]
-    return {
-        "offsets": texts[0] if len(set(texts)) == 1 else " ".join(texts),
-        "close_moves": sum(close for _, close, _ in of_ranks),
-        "unknown_moves": sum(unknown for _, _, unknown in of_ranks),
-    }
+        close, unknown = close_messages(ends, comm.alltoall(begins_by_dest(ends, comm.size)))
+        close += close_copies(footprint)
+    texts, counts, unknowns = zip(*comm.allgather((own, close, unknown)))
+    return texts[0] if len(set(texts)) == 1 else " ".join(texts), sum(counts), sum(unknowns)

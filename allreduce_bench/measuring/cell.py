@@ -70,7 +70,7 @@ def _outcome_of_all_reduce(
     call, unsupported = _bind_or_explain(bind, sendbuf, recvbuf)
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
-    facts |= places_of(call, sendbuf, recvbuf, party)
+    facts |= places_of([Place(call, sendbuf, recvbuf)], party)
     checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf))
     try:
         first_s = checks.call()
@@ -82,6 +82,8 @@ def _outcome_of_all_reduce(
         if facts.get("wrong"):
             return CellOutcome({**facts, "state": "wrong"})
         with _rotation(context, cell, bind, memory, sendbuf, len(steps or ())) as rotation:
+            if rotation:
+                facts |= places_of(rotation.places, party)
             checked, turn = checks.calls, rotation.turn if rotation else lambda: call.run
             checks.rotate(rotation)
             checks.renew()

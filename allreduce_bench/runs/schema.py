@@ -141,7 +141,7 @@ CELLS = (
     Column("clock_error_s", "s", "real", "bound of the error of the common clock during the cell"),
     _LATE_BY,
     Column("stamps", "", "text", "file with entry and exit of every rank and call, see --record all; with --compute or --arrival begin and ready come before them; empty: not kept"),
-    Column("offsets", "bytes", "text", "input/output/scratch of each rank modulo 4096, rank by rank; once where all ranks have the same"),
+    Column("offsets", "bytes", "text", "input/output/scratch of each rank modulo 4096, - for none, rank by rank; once where all ranks have the same; varies: in a cold cell they differ from place to place"),
     *_MOVES,
     _RUN_WHOLE,
     Column("proved", "", "flag", "1: the schedule was verified by symbolic execution for this p and count before it ran, rendezvous assumed; 0: too many ranks; empty for native"),

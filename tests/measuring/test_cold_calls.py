@@ -62,7 +62,7 @@ def test_every_place_has_pages_and_contents_of_its_own(cold_calls, memory):
     calls, vector = Calls(), np.arange(5, dtype="f")
     made = cold_calls.Rotation(calls.bind, memory, vector, MIB, 8)
     addresses = [buffer.ctypes.data for pair in calls.buffers for buffer in pair]
-    assert len({address // cold_calls.PAGE for address in addresses}) == 16
+    assert len({address // cold_calls.PAGE_NBYTES for address in addresses}) == 16
     assert all((buffer == vector).all() and buffer.size == 5 for pair in calls.buffers for buffer in pair)
     assert calls.ran == list(range(8))  # so that no timed call is the first
     made.close()

@@ -306,4 +306,4 @@ def test_cold_buffers_count_as_memory():
     context = Context(Comm(), plan, Launch(2, 1), real, real, {}, *known)
     warm, cold = (Cell("native", "native", 1 << 18, None, cache) for cache in ("warm", "cold"))
     assert unfit(context, warm) is None
-    assert unfit(context, cold).startswith("needs 89 MiB of buffers a rank, more than half of the 13 MiB")
+    assert unfit(context, cold).startswith("needs 89.4 MiB of buffers a rank, more than half of the 13 MiB")

@@ -36,17 +36,18 @@ def make_context(deadline: float | None):
 def test_without_a_deadline_cells_come_as_they_are_planned():
     from allreduce_bench.measuring.launch import _in_order
 
-    assert list(_in_order(make_context(None), CELLS)) == CELLS
+    assert list(_in_order(make_context(None), CELLS, [])) == CELLS
 
 
 def test_with_a_deadline_whole_sizes_follow_each_other_each_cell_once():
     context = make_context(time.time() + 1e6)
     from allreduce_bench.measuring.launch import _in_order
 
-    ordered = list(_in_order(context, CELLS))
+    sets: list[list[int]] = []
+    ordered = list(_in_order(context, CELLS, sets))
     assert sorted(ordered, key=CELLS.index) == CELLS
     counts = [cell.count for cell in ordered]
-    assert counts[::2] == counts[1::2] and set(counts) == {2, 16, 128}
+    assert set(counts) == {2, 16, 128} and sorted(size for of_set in sets for size in of_set) == [8, 64, 512]
 
 
 def test_a_cell_is_printed_with_its_median_or_the_reason_why_it_has_none():

@@ -47,8 +47,8 @@ if "allreduce_bench.executing" in sys.modules:  # in a rank
 
     comparing.active, same_bits._fingerprint_of_call = False, comparing
 
-    def broken(steps, sendbuf, recvbuf, comm, op):
-        call = sound(steps, sendbuf, recvbuf, comm, op)
+    def broken(steps, sendbuf, recvbuf, comm, op, **more):
+        call = sound(steps, sendbuf, recvbuf, comm, op, **more)
 
         def run():
             call.run()

@@ -45,7 +45,7 @@ def outcome(context: Context, fault: Run, algorithm: str, count: int, cache: str
     """A cell of native or of a schedule whose every call has this fault."""
     native, sendrecv = executing.native, executing.sendrecv
     cell.NATIVES["native"] = lambda *place: faulty(fault, native(*place), *place)
-    cell.EXECUTORS["sendrecv"] = lambda steps, *place: faulty(fault, sendrecv(steps, *place), *place)
+    cell.EXECUTORS["sendrecv"] = lambda steps, *place, **more: faulty(fault, sendrecv(steps, *place, **more), *place)
     executor = "native" if algorithm == "native" else "sendrecv"
     return cell.outcome_of(
         context._replace(first_calls={}, cold_nbytes=1 << 20), Cell(algorithm, executor, count, None, cache), 1

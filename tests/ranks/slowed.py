@@ -17,8 +17,8 @@ SLOWED_VARIABLE = "ALLREDUCE_BENCH_SLOWED"
 def slowed(prepare: Callable, sendbuf_at: int, delays_s: dict[int, float]) -> Callable:
     """`prepare` of executing, whose calls wait for the delay of their bytes; argument `sendbuf_at` is the input."""
 
-    def prepared(*arguments):
-        found = prepare(*arguments)
+    def prepared(*arguments, **more):
+        found = prepare(*arguments, **more)
         delay_s, run = delays_s.get(arguments[sendbuf_at].nbytes, 0.0), found.run
 
         def run_and_wait() -> None:
