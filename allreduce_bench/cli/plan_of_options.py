@@ -187,7 +187,9 @@ def _refuse_other_plan(folder: RunFolder, stored: Plan, wanted: Plan, asked: Col
 
 def _words(value: object) -> str:
     """A field of a plan as options say it."""
-    return ",".join(map(str, value)) if isinstance(value, tuple) and value else str(value or "none")
+    if isinstance(value, tuple) and value:
+        return ",".join(str(one) or "unknown" for one in value)
+    return str(value or "none")
 
 
 def _refuse_former_sync(folder: RunFolder, plan: Plan) -> None:

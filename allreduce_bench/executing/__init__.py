@@ -79,8 +79,8 @@ class Prepared(NamedTuple):
 
     `timed_calls` makes so many calls without the interpreter, each after a common start, and gives back float64 [3,
     call]: entry and exit, as perf_counter reads them, and whether it was on time. Without a start only the first entry
-    and the last exit are taken. None: the loop is Python's. `footprint` says what a call does to which memory; None: the
-    library knows.
+    and the last exit are taken. None: the loop is Python's. `footprint` says what a call does to which memory; None:
+    the library knows.
     """
 
     run: Callable[[], object]

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 
 from ..evaluation.cell_label import placement_text
+from ..evaluation.competitors import placement_of
 from ..evaluation.placement_winners import PlacedTime, PlacementLine, placement_winners
-from ..evaluation.summary_row import SummaryRow
-from ..runs.schema import NUMPY
+from ..evaluation.summary_row import SummaryRow, competitor_of
+from ..runs.schema import NUMPY, PAGE
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, in_ranks, three_digits
 from .grid import MARK
 from .verdict_sentence import printed_factor
 
-LEGEND = "time in us where vectors lie in another way; x: its ratio to the time above"
+LEGEND = "time in us where vectors lie in another way; x: its ratio to the time above, whose vectors lie so: {}"
 UNCLEAR = "unclear"
 
 
@@ -20,7 +21,12 @@ def placement_lines(rows: Sequence[SummaryRow], screen: Screen = UNBOUNDED) -> l
     cells = placement_rows(rows)
     if not cells:
         return []
-    return [*wrapped([f"placements: {LEGEND}"], screen), "", *fitted(columns_of(cells, left=(1,)), screen), ""]
+    return [
+        *wrapped([f"placements: {LEGEND.format(placement_text(placement_of(rows[0])))}"], screen),
+        "",
+        *fitted(columns_of(cells, left=(1,)), screen),
+        "",
+    ]
 
 
 def placement_rows(rows: Sequence[SummaryRow]) -> list[list[str]]:
@@ -28,7 +34,8 @@ def placement_rows(rows: Sequence[SummaryRow]) -> list[list[str]]:
     lines = placement_winners(rows)
     if not lines:
         return []
-    names = list(dict.fromkeys(time.algorithm for line in lines for time in line.times))
+    known = {time.algorithm for line in lines for time in line.times}
+    names = [name for name in dict.fromkeys(map(competitor_of, rows)) if name in known]
     return [["size", "placement", *names, "fastest"], *(_words(line, names) for line in lines)]
 
 
@@ -56,7 +63,7 @@ def placement_sentences(rows: Sequence[SummaryRow]) -> list[str]:
 
 def _sentence(lines: Sequence[PlacementLine]) -> str:
     placement = lines[0].placement
-    where = "where numpy put vectors," if placement == NUMPY else f"{placement_text(placement)},"
+    where = {NUMPY: "where numpy put vectors,", PAGE: "at pages,"}.get(placement, f"{placement_text(placement)},")
     others = [line for line in lines if line.judged and line.fastest and line.fastest != line.judged]
     lost = [line for line in lines if line.judged and not line.fastest]
     shown = sum(bool(line.judged) for line in lines)

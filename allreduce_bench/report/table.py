@@ -153,7 +153,9 @@ def where(rows: Sequence[SummaryRow]) -> str:
         words.append(f"(PRETENDED: {declared} nodes)")
     if any(row.get("oversubscribed") for row in rows):
         words.append("(OVERSUBSCRIBED: more ranks than cores)")
-    return " ".join(words) + (", cold cache" if first["cache"] == "cold" else "")
+    unusual = qualifiers("", "", placement=placement_of(first))
+    cold = ", cold cache" if first["cache"] == "cold" else ""
+    return " ".join(words) + cold + (f", vectors {unusual[0]}" if unusual else "")
 
 
 def _unranked_note(rows: Sequence[SummaryRow]) -> list[str]:

@@ -13,8 +13,8 @@ def parse_placements(text: str) -> tuple[str, ...]:
     words = [word.strip() for word in text.split(",")]
     if unknown := [word for word in words if word not in (PAGE, NUMPY) and not (word.isascii() and word.isdigit())]:
         raise ValueError(f"'{unknown[0]}' is no placement; {EXPECTED}")
-    names = [word if word in (PAGE, NUMPY) else str(int(word[:9])) for word in words]
-    if too_far := [name for name in names if name.isdigit() and int(name) >= PAGE_NBYTES]:
+    names = [word if word in (PAGE, NUMPY) else word.lstrip("0") or "0" for word in words]
+    if too_far := [name for name in names if name.isdigit() and (len(name) > 4 or int(name) >= PAGE_NBYTES)]:
         raise ValueError(f"a difference of {too_far[0]} bytes is a page or more; {EXPECTED}")
     return tuple(dict.fromkeys(names))
 

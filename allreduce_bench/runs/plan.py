@@ -179,7 +179,10 @@ class Plan:
         from .placement import parse_placements, refuse_odd_differences  # late: few runs ask
 
         try:
-            parse_placements(",".join(self.placement))
+            if parse_placements(",".join(self.placement)) != self.placement:
+                raise PlanError(
+                    f"the placements {','.join(self.placement)}: expected different ones, as --placement has them"
+                )
             refuse_odd_differences(self.placement, self.itemsize)
         except ValueError as error:
             raise PlanError(str(error)) from error

@@ -5,7 +5,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from ...runs.groups import describe
-from ...runs.plan import Plan
+from ...runs.plan import ImportedPlan, Plan
 from ...runs.rows import RunError
 from ...runs.schema import common_start
 from ...units import format_time, in_ranks, unknown_word
@@ -113,13 +113,20 @@ def _differences(run: ComparedRun, other_run: ComparedRun, ranks: Sequence[int])
         unlike = {
             n: (own[key].text, other[key].text)
             for n, (own, other) in conditions.items()
-            if key in own and key in other and own[key].value != other[key].value
+            if key in own and key in other and not _is_alike(key, own[key], other[key])
         }
         if unlike:
             texts = next(iter(unlike.values()))
             named_ranks = () if len(unlike) == len(ranks) else tuple(unlike)
             differences.append(Difference(word, key, texts, (run.name, other_run.name), named_ranks))
     return differences
+
+
+def _is_alike(key: str, own: Condition, other: Condition) -> bool:
+    """Whether two runs agree; in where vectors lie they do if they have one placement in common."""
+    if key == "placement":
+        return bool(set(own.value) & set(other.value))  # type: ignore[call-overload]
+    return own.value == other.value
 
 
 def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
@@ -135,8 +142,8 @@ def _conditions(run: ComparedRun, ranks: int) -> dict[str, Condition]:
         "pretended": Condition(pretended, f"of {pretended} ranks" if pretended else "none"),
         "interface": Condition(plan.start.interface, plan.start.interface or "none"),
     }
-    if placement := plan.placement[0]:
-        conditions["placement"] = Condition(placement, placement_text(placement))
+    if not isinstance(plan, ImportedPlan):  # a log does not say; our own runs of before lay where numpy put them
+        conditions["placement"] = Condition(frozenset(plan.placement), placement_text(plan.placement[0]))
     if plan.arrival:
         conditions["late_by"] = Condition(plan.late_by, plan.late_by)
     if definition:
@@ -202,7 +209,6 @@ def changes(baseline: Sequence[ComparedRun], new: Sequence[ComparedRun]) -> list
     variables = _changed_conditions(
         list(map(_variable_conditions, baseline)), list(map(_variable_conditions, new)), unset
     )
-    noted = [(key, texts) for key, texts in noted if key != "placement" or placement_text("") in texts]
     all_changes = [(LABELS[key], texts) for key, texts in noted] + [
         (f"variable {name}", texts) for name, texts in variables
     ]
@@ -233,9 +239,7 @@ def _changed_conditions(
 
 def _noted_conditions(run: ComparedRun) -> dict[str, Condition]:
     conditions = _environment_conditions(run.attempts)
-    where = run.plan.placement[0]
-    noted = {key: conditions[key] for key in NOTED if key in conditions}
-    return {**noted, "placement": Condition(where, placement_text(where))}
+    return {key: conditions[key] for key in NOTED if key in conditions}
 
 
 def _variable_conditions(run: ComparedRun) -> dict[str, Condition]:

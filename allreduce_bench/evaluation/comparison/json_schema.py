@@ -20,7 +20,7 @@ KEY_MEANINGS = {
     "MatchKey.count": "length of the vector; unit: elements",
     "MatchKey.cache": "state of the cache: warm or cold",
     "MatchKey.groups": "together, alone; empty: no groups",
-    "MatchKey.placement": "where vectors lie: numpy, or bytes between them; empty: what its run judges",
+    "MatchKey.placement": "where vectors lie: page, numpy, bytes between them; empty: unknown, or as each run judges",
     "MatchKey.arrival": "pattern by which ranks enter late; empty: nobody is delayed",
 }
 

@@ -37,7 +37,7 @@ class MatchKey:
     cache: str
     groups: str
     arrival: str
-    placement: str  # empty: that which the run judges
+    placement: str  # empty: unknown, or that which each run judges, where they have none in common
 
 
 class UnjudgedCell(NamedTuple):
@@ -122,7 +122,9 @@ def match_cells(
 
     Raises RunError where a side has none of them, or where no cell is common.
     """
-    before, after = (_rows_by_key(side, algorithms, sizes) for side in (baseline, new))
+    placements = [{name for run in side for name in run.plan.placement} for side in (baseline, new)]
+    in_common = bool(placements[0] & placements[1])
+    before, after = (_rows_by_key(side, algorithms, sizes, in_common) for side in (baseline, new))
     if not before or not after:
         raise RunError(_none_named_sentence(new if before else baseline))
     if not before.keys() & after.keys():
@@ -133,19 +135,22 @@ def match_cells(
 
 
 def _rows_by_key(
-    side: Sequence[ComparedRun], algorithms: Collection[str], sizes: Collection[int]
+    side: Sequence[ComparedRun], algorithms: Collection[str], sizes: Collection[int], in_common: bool
 ) -> dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]]:
-    """The rows of one side by cell, those of `algorithms` and `sizes` where some are named."""
+    """The rows of one side by cell, those of `algorithms` and `sizes` where some are named.
+
+    Cells of one placement match, if the sides have one `in_common`; else those that their runs judge.
+    """
     rows_by_key: dict[MatchKey, list[tuple[ComparedRun, SummaryRow]]] = {}
     for run in side:
         for row in run.rows:
             is_named = not algorithms or row["algorithm"] in algorithms or competitor_of(row) in algorithms
             if is_named and (not sizes or row["nbytes"] in sizes):
-                rows_by_key.setdefault(_key_of(run, row), []).append((run, row))
+                rows_by_key.setdefault(_key_of(run, row, in_common), []).append((run, row))
     return rows_by_key
 
 
-def _key_of(run: ComparedRun, row: SummaryRow) -> MatchKey:
+def _key_of(run: ComparedRun, row: SummaryRow, in_common: bool) -> MatchKey:
     return MatchKey(
         row["ranks"],
         row["algorithm"],
@@ -158,7 +163,7 @@ def _key_of(run: ComparedRun, row: SummaryRow) -> MatchKey:
         row.get("cache") or USUAL["cache"],
         row.get("groups") or USUAL["groups"],
         row.get("arrival") or USUAL["arrival"],
-        "" if placement_of(row) == run.plan.placement[0] else placement_of(row),
+        "" if not in_common and placement_of(row) == run.plan.placement[0] else placement_of(row),
     )
 
 
