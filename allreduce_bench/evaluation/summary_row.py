@@ -81,7 +81,7 @@ class Reason(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """What the machine took from a fixed quantum of work, see `measuring.surroundings.noise_of`."""
+    """What the machine took from a fixed work quantum, see `measuring.surroundings.noise_of`."""
 
     quantum_s: float  # without noise
     lost: float  # share of its time that the rank lost that lost most, median over launches

@@ -28,9 +28,10 @@ def reasons_words(grade: Grade) -> str:
 
 
 def noise_sentence(noise: Noise) -> str:
-    """`noise: 1.2 % of the time of a fixed quantum of work of 50.1 us; longest 3.10 ms`."""
+    """`noise: other activity took 1.2 % of the time of a test loop; a step of 50.1 us took up to 3.10 ms`."""
     quantum, longest = format_time(noise.quantum_s), format_time(noise.max_s)
-    return f"noise: {100 * noise.lost:.2g} % of the time of a fixed quantum of work of {quantum}; longest {longest}"
+    took = f"other activity took {100 * noise.lost:.2g} % of the time of a test loop"
+    return f"noise: {took}; a step of {quantum} took up to {longest}"
 
 
 def noise_of_all(rows: Iterable[SummaryRow]) -> str:

@@ -48,11 +48,13 @@ def test_a_good_grade_is_short_and_what_is_not_known_is_said():
 
 def test_noise_is_said_with_its_quantum_and_its_longest():
     noise = Noise(50e-6, 0.012, 3.1e-3)
-    assert noise_sentence(noise) == "noise: 1.2 % of the time of a fixed quantum of work of 50.0 us; longest 3.10 ms"
+    assert noise_sentence(noise) == (
+        "noise: other activity took 1.2 % of the time of a test loop; a step of 50.0 us took up to 3.10 ms"
+    )
     rows = [{"ranks": 2, "grading": Grade(GOOD, ())}]
     assert noise_of_all(rows) == ""
     rows += [{"ranks": n, "grading": Grade(GOOD, (), noise=noise._replace(lost=n / 100))} for n in (4, 16, 8)]
-    assert noise_of_all(rows).startswith("noise: 16 %") and noise_of_all(rows).endswith("; longest 3.10 ms (16 ranks)")
+    assert noise_of_all(rows) == f"{noise_sentence(noise._replace(lost=0.16))} (16 ranks)"
 
 
 def test_small_shares_are_no_zero():
