@@ -9,6 +9,7 @@ from ..units import format_time, in_ranks, three_digits
 
 MOST_REASONS = 2
 TAKE_MORE = f"use {ENOUGH_LAUNCHES} launches or more"
+MEASURE_ALL = f"measure all of them in {ENOUGH_LAUNCHES} launches or more"
 UNKNOWN = {"load": "load unknown", "ports": "port counters unknown"}
 LOOKED_AT = "have the cables, the cards and the switch checked"
 
@@ -81,6 +82,16 @@ def _too_many_ranks(reason: Reason) -> str:
     return f"{_count(reason.value, 'rank')} on {_count(reason.limit, 'hardware thread')}"
 
 
+def _launches(reason: Reason) -> str:
+    if reason.limit is None:
+        return _count(reason.value, "launch")
+    return f"some cells have {reason.value:g} of {_count(reason.limit, 'launch')}"
+
+
+def _more_launches(reason: Reason) -> str:
+    return TAKE_MORE if reason.limit is None else MEASURE_ALL
+
+
 def _fewer_ranks(reason: Reason) -> str:
     return "start fewer ranks" if reason.limit is None else f"start at most {reason.limit:g} per node"
 
@@ -100,7 +111,7 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
         lambda reason: f"the hypervisor took {_per_cent(reason.value)} of the CPU time (steal)",
         "measure on a host with dedicated cores",
     ),
-    "few_launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
+    "few_launches": (_launches, _more_launches),
     "oversubscribed": (_too_many_ranks, _fewer_ranks),
     "pretended": (
         lambda reason: f"{_count(reason.value, 'node')} pretended, not physical",
@@ -125,7 +136,7 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
     ),
     "port_errors": (lambda reason: f"network port errors on {_count(reason.value, 'node')}", LOOKED_AT),
     "degraded": (lambda reason: f"a degraded link on {_count(reason.value, 'node')}", LOOKED_AT),
-    "launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
+    "launches": (_launches, _more_launches),
     "size_sets": (
         lambda reason: f"sizes in {_count(reason.value, 'set')}, long ones later, not all in random order",
         "leave --within out, or allow more time",

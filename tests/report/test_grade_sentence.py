@@ -40,6 +40,12 @@ def test_the_two_main_reasons_are_said_with_what_to_do():
     )
 
 
+def test_cells_that_lack_launches_are_told_from_a_run_of_few():
+    assert reason_words(Reason("launches", PROVISIONAL, 3)) == ("3 launches", "use 5 launches or more")
+    said, advice = reason_words(Reason("few_launches", PROVISIONAL, 1, 3))
+    assert said == "some cells have 1 of 3 launches" and advice == "measure all of them in 5 launches or more"
+
+
 def test_a_good_grade_is_short_and_what_is_not_known_is_said():
     assert sentence(Grade(GOOD, ())) == "grade: good"
     assert sentence(Grade(GOOD, (), ("load",))) == "grade: good: load unknown"
