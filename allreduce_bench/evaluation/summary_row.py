@@ -77,7 +77,7 @@ class Reason(NamedTuple):
     code: str  # a name of `grade.CRITERIA`
     grade: str  # the best that it allows
     value: float  # a share, a factor or a number, as its criterion says
-    limit: float | None = None  # what it is held against, where that is not a constant: the cores of a node
+    limit: float | None = None  # what it is held against, where that is not a constant: cores, launches of other cells
 
 
 class Noise(NamedTuple):
