@@ -153,21 +153,24 @@ def _by_limits(value: float, provisional: float, not_reliable: float) -> Verdict
 
 
 def _few_launches(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Launches of a cell, too few for any estimate of the spread between launches."""
-    launches = _launches(rows)
-    return (PROVISIONAL, launches) if 0 < launches < MIN_LAUNCHES else None
+    """Launches of a cell, too few for any estimate of the spread between launches; of how many, see `_launches`."""
+    launches, most = _launches(rows)
+    return (PROVISIONAL, launches, most) if 0 < launches < MIN_LAUNCHES else None
 
 
 def _launches_to_spare(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:
-    """Launches of a cell, fewer than `run` takes."""
-    launches = _launches(rows)
-    return (PROVISIONAL, launches) if MIN_LAUNCHES <= launches < ENOUGH_LAUNCHES else None
+    """Launches of a cell, fewer than `run` takes; of how many, see `_launches`."""
+    launches, most = _launches(rows)
+    return (PROVISIONAL, launches, most) if MIN_LAUNCHES <= launches < ENOUGH_LAUNCHES else None
 
 
-def _launches(rows: Sequence[SummaryRow]) -> float:
-    """The fewest over all cells, ignoring the share SOME_DOUBTED: one cell left out by a job must not decide."""
+def _launches(rows: Sequence[SummaryRow]) -> tuple[int, int | None]:
+    """The fewest over all cells, ignoring the share SOME_DOUBTED: one cell left out by a job must not decide; and the
+    most, None where no cell has more.
+    """
     launches = sorted(row["launches"] for row in _timed(rows))
-    return launches[int(SOME_DOUBTED * len(launches))] if launches else 0
+    fewest = launches[int(SOME_DOUBTED * len(launches))] if launches else 0
+    return fewest, launches[-1] if launches and launches[-1] > fewest else None
 
 
 def _calls(rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> Verdict:

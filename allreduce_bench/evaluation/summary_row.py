@@ -77,11 +77,11 @@ class Reason(NamedTuple):
     code: str  # a name of `grade.CRITERIA`
     grade: str  # the best that it allows
     value: float  # a share, a factor or a number, as its criterion says
-    limit: float | None = None  # what it is held against, where that is not a constant: the cores of a node
+    limit: float | None = None  # what it is held against, where that is not a constant: cores, launches of other cells
 
 
 class Noise(NamedTuple):
-    """What the machine took from a fixed quantum of work, see `measuring.surroundings.noise_of`."""
+    """What the machine took from a fixed work quantum, see `measuring.surroundings.noise_of`."""
 
     quantum_s: float  # without noise
     lost: float  # share of its time that the rank lost that lost most, median over launches

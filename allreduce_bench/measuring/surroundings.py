@@ -30,8 +30,8 @@ from .startup import STARTUP, slowest
 from .sync import Barrier, EarlierSync, choose, make
 
 MOST_NAMED = 8  # hosts in one sentence
-QUANTUM_S, QUANTA, NOISE_S = 50e-6, 1000, 50e-3  # the fixed work of `noise_of`; so many at most, and for so long
-TRIED_ADDITIONS, TRIALS = 2000, 20  # to know how many additions fill a quantum
+ADDITIONS = 5000  # the work of a quantum of `noise_of`: about 50 us on a core of 2024, alike in all launches and ranks
+QUANTA, NOISE_S = 1000, 50e-3  # so many quanta at most, and for so long
 
 
 def enter(comm: MPI.Comm, plan: Plan, launch: Launch, deadline: float | None) -> Context:
@@ -151,18 +151,20 @@ def _facts_of_groups(context: Context) -> dict:
 
 
 def noise_of(comm: MPI.Comm) -> dict | None:
-    """The noise of the machine, by a fixed quantum of work (FWQ: Sottile and Minnich, CLUSTER 2004; Hoefler, Schneider
-    and Lumsdaine, SC 2010): all ranks do the same additions again and again at the same time, and nothing else.
+    """The noise of the machine, by a fixed work quantum (FWQ) as in netgauge (Hoefler, Schneider and Lumsdaine, SC 2010):
+    all ranks do the same additions again and again at the same time, and nothing else.
 
     What a quantum takes beyond the shortest of its rank was taken by others: interrupts, other processes, the machine
-    below a virtual one, a lower clock. {"quantum_s": the shortest quantum, median over ranks; "quanta": fewest of a
-    rank; "median_s", "p99_s", "p99_9_s", "max_s" of the quanta of a rank, each of the rank where it is largest; "lost":
-    the share of the time of its quanta that the rank lost that lost most, "rank": which that was; "lost_median": that
-    of the median rank}; None on all but rank 0. All ranks must ask; it takes about 50 ms.
+    below a virtual one. What takes its share of every quantum, such as a clock that is low all the time, is not seen;
+    nor is how often a source returns, for which fixed work is no measure (Sottile and Minnich, CLUSTER 2004).
+
+    {"additions": of a quantum; "quantum_s": the shortest quantum, median over ranks; "quanta": fewest of a rank;
+    "median_s", "p99_s", "p99_9_s", "max_s" of the quanta of a rank, each of the rank where it is largest; "lost": the
+    share of the time of its quanta that the rank lost that lost most, "rank": which that was; "lost_median": that of
+    the median rank}; None on all but rank 0. All ranks must ask, each with a core of its own; it takes about 50 ms.
     """
-    additions = comm.bcast(_additions() if comm.rank == 0 else 0)
     comm.Barrier()
-    quanta_s = sorted(_quanta(range(additions)))
+    quanta_s = sorted(_quanta(range(ADDITIONS)))
     number, shortest_s = len(quanta_s), quanta_s[0]
     quantiles = [quanta_s[ceil(share * number) - 1] for share in (0.5, 0.99, 0.999, 1.0)]
     of_ranks = comm.gather((shortest_s, number, 1 - number * shortest_s / sum(quanta_s), *quantiles))
@@ -170,6 +172,7 @@ def noise_of(comm: MPI.Comm) -> dict | None:
         return None
     shortest, numbers, lost, *slowest_quantiles = zip(*of_ranks)
     return {
+        "additions": ADDITIONS,
         "quantum_s": sorted(shortest)[comm.size // 2],
         "quanta": min(numbers),
         **dict(zip(("median_s", "p99_s", "p99_9_s", "max_s"), map(max, slowest_quantiles))),
@@ -177,18 +180,6 @@ def noise_of(comm: MPI.Comm) -> dict | None:
         "rank": lost.index(max(lost)),
         "lost_median": sorted(lost)[comm.size // 2],
     }
-
-
-def _additions() -> int:
-    """How many fill a quantum on this rank."""
-    shortest_s = min(_timed_sum(range(TRIED_ADDITIONS)) for _ in range(TRIALS))
-    return max(1, round(TRIED_ADDITIONS * QUANTUM_S / shortest_s)) if shortest_s > 0 else TRIED_ADDITIONS
-
-
-def _timed_sum(numbers: range) -> float:
-    begun = perf_counter()
-    sum(numbers)
-    return perf_counter() - begun
 
 
 @doing("measuring the noise of the machine")
@@ -211,7 +202,8 @@ def start_together(context: Context, facts: dict | None, earlier: EarlierSync | 
     comm, clock = context.comm, context.clock
     crowded, earlier = comm.bcast(None if facts is None else (_is_crowded(context, facts), earlier))
     chosen = choose(context.plan.sync, comm, clock, crowded, earlier)
-    clock_facts, noise = clock.facts(), noise_of(comm)
+    clock_facts = clock.facts()
+    noise = None if crowded else noise_of(comm)  # ranks that share a core would count each other as noise
     if facts is not None and clock_facts is not None:
         facts["noise"] = noise
         facts["sync"] = {"way": chosen.sync.name, "why": chosen.why}

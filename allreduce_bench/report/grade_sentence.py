@@ -9,6 +9,7 @@ from ..units import format_time, in_ranks, three_digits
 
 MOST_REASONS = 2
 TAKE_MORE = f"use {ENOUGH_LAUNCHES} launches or more"
+MEASURE_ALL = f"measure all of them in {ENOUGH_LAUNCHES} launches or more"
 UNKNOWN = {"load": "load unknown", "ports": "port counters unknown"}
 LOOKED_AT = "have the cables, the cards and the switch checked"
 
@@ -28,9 +29,10 @@ def reasons_words(grade: Grade) -> str:
 
 
 def noise_sentence(noise: Noise) -> str:
-    """`noise: 1.2 % of the time of a fixed quantum of work of 50.1 us; longest 3.10 ms`."""
+    """`noise: other activity took 1.2 % of the time of a test loop; a step of 50.1 us took up to 3.10 ms`."""
     quantum, longest = format_time(noise.quantum_s), format_time(noise.max_s)
-    return f"noise: {100 * noise.lost:.2g} % of the time of a fixed quantum of work of {quantum}; longest {longest}"
+    took = f"other activity took {100 * noise.lost:.2g} % of the time of a test loop"
+    return f"noise: {took}; a step of {quantum} took up to {longest}"
 
 
 def noise_of_all(rows: Iterable[SummaryRow]) -> str:
@@ -80,6 +82,16 @@ def _too_many_ranks(reason: Reason) -> str:
     return f"{_count(reason.value, 'rank')} on {_count(reason.limit, 'hardware thread')}"
 
 
+def _launches(reason: Reason) -> str:
+    if reason.limit is None:
+        return _count(reason.value, "launch")
+    return f"some cells have {reason.value:g} of {_count(reason.limit, 'launch')}"
+
+
+def _more_launches(reason: Reason) -> str:
+    return TAKE_MORE if reason.limit is None else MEASURE_ALL
+
+
 def _fewer_ranks(reason: Reason) -> str:
     return "start fewer ranks" if reason.limit is None else f"start at most {reason.limit:g} per node"
 
@@ -99,7 +111,7 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
         lambda reason: f"the hypervisor took {_per_cent(reason.value)} of the CPU time (steal)",
         "measure on a host with dedicated cores",
     ),
-    "few_launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
+    "few_launches": (_launches, _more_launches),
     "oversubscribed": (_too_many_ranks, _fewer_ranks),
     "pretended": (
         lambda reason: f"{_count(reason.value, 'node')} pretended, not physical",
@@ -124,7 +136,7 @@ WORDS: dict[str, tuple[Callable[[Reason], str], Words]] = {  # for each of CRITE
     ),
     "port_errors": (lambda reason: f"network port errors on {_count(reason.value, 'node')}", LOOKED_AT),
     "degraded": (lambda reason: f"a degraded link on {_count(reason.value, 'node')}", LOOKED_AT),
-    "launches": (lambda reason: _count(reason.value, "launch"), TAKE_MORE),
+    "launches": (_launches, _more_launches),
     "size_sets": (
         lambda reason: f"sizes in {_count(reason.value, 'set')}, long ones later, not all in random order",
         "leave --within out, or allow more time",

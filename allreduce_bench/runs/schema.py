@@ -210,7 +210,7 @@ SUMMARY = (
     Column("oversubscribed", "", "flag", "1: more ranks than cores on some node, so the times do not apply to other machines"),
     _INTERNODE,
     Column("wire", "bytes", "text", "bytes that left the nodes in one timed call, by interface, median over launches"),
-    Column("limit_s", "s", "real", "least time of any all-reduce (one-port, full duplex, without reduction in the network), see limit_by; empty: the figures are unknown, or too short to tell"),
+    Column("limit_s", "s", "real", "between nodes the least time of any all-reduce (one-port, full duplex, without reduction in the network), within a node a reference, see limit_by; empty: the figures are unknown, or too short to tell"),
     Column("limit_by", "", "text", "what sets limit_s: links (their rate between nodes), latency (of messages between nodes) or local work (copy and reduction at the reference times)"),
     Column("of_limit", "", "real", "limit_s / time_s; also empty if time_s is below limit_s"),
     Column("own_limit_s", "s", "real", "least time of the schedule itself, whose busiest node or rank may move more than it must; empty for native"),

@@ -147,6 +147,11 @@ def test_a_few_cells_do_not_decide_for_all():
     assert kinds([row(launches=1)] + [row()] * 4, QUIET) == [("few_launches", PROVISIONAL)]
 
 
+def test_where_only_some_cells_lack_launches_both_numbers_are_known():
+    some, all_alike = grade_of([row(launches=1), row(launches=3)], QUIET), grade_of([row(launches=3)] * 2, QUIET)
+    assert some.reasons_text == "few_launches=1/3" and all_alike.reasons_text == "launches=3"
+
+
 def test_launches_that_are_too_short_say_together_what_others_did():
     short = {**node(others_s=0.16), "elapsed_s": 0.4, "worked_s": 0.36, "own_s": 0.2}
     assert kinds([row()], [launch(short)]) == [] and grade_of([row()], [launch(short)]).unknown == ("load",)

@@ -1,6 +1,7 @@
 """What is refused before a launch measures anything."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -86,11 +87,11 @@ def test_a_launch_on_too_few_nodes_is_refused_once_and_leaves_nothing(python, tm
 NOISE = """
 from time import perf_counter
 from mpi4py import MPI
-from allreduce_bench.measuring.surroundings import NOISE_S, QUANTA, noise_of
+from allreduce_bench.measuring.surroundings import ADDITIONS, NOISE_S, QUANTA, noise_of
 begun = perf_counter()
 noise = noise_of(MPI.COMM_WORLD)
 assert 0 < noise["quantum_s"] <= noise["median_s"] <= noise["p99_s"] <= noise["p99_9_s"] <= noise["max_s"]
-assert 0 < noise["quanta"] <= QUANTA and noise["rank"] == 0 and 0 <= noise["lost_median"] <= noise["lost"] < 1
+assert noise["additions"] == ADDITIONS and 0 < noise["quanta"] <= QUANTA and noise["rank"] == 0 and 0 <= noise["lost_median"] <= noise["lost"] < 1
 print(perf_counter() - begun - NOISE_S - noise["max_s"])
 """
 
@@ -105,9 +106,12 @@ def test_the_noise_of_the_machine_is_measured_in_a_short_time(python):
 
 @needs_mpi
 def test_a_launch_keeps_its_noise_and_the_table_says_it(tmp_path):
-    words = ["-n", 2, "--sizes", 8, "-a", "ring", "--iters", 1, "--launches", 1, "-o", tmp_path / "run"]
+    words = ["-n", "2,4", "--sizes", 8, "-a", "ring", "--iters", 1, "--launches", 1, "-o", tmp_path / "run"]
     ran = bench(interpreters()[0], "run", *words)
     assert ran.returncode == 0
-    noise = json.loads((tmp_path / "run" / "launches" / "2r-1.1.json").read_text())["noise"]
-    assert noise["rank"] in (0, 1) and noise["max_s"] >= noise["quantum_s"] > 0
-    assert " of the time of a fixed quantum of work of " in ran.stdout
+    files = [tmp_path / "run" / "launches" / f"{ranks}r-1.1.json" for ranks in (2, 4)]
+    facts = [json.loads(file.read_text()) for file in files]
+    assert [fact["noise"] is None for fact in facts] == [fact["oversubscribed"] for fact in facts]
+    noises = [fact["noise"] for fact in facts if fact["noise"]]
+    assert all(noise["max_s"] >= noise["quantum_s"] > 0 for noise in noises)
+    assert len(re.findall("^noise: ", ran.stdout, re.MULTILINE)) == len(noises)

@@ -40,6 +40,12 @@ def test_the_two_main_reasons_are_said_with_what_to_do():
     )
 
 
+def test_cells_that_lack_launches_are_told_from_a_run_of_few():
+    assert reason_words(Reason("launches", PROVISIONAL, 3)) == ("3 launches", "use 5 launches or more")
+    said, advice = reason_words(Reason("few_launches", PROVISIONAL, 1, 3))
+    assert said == "some cells have 1 of 3 launches" and advice == "measure all of them in 5 launches or more"
+
+
 def test_a_good_grade_is_short_and_what_is_not_known_is_said():
     assert sentence(Grade(GOOD, ())) == "grade: good"
     assert sentence(Grade(GOOD, (), ("load",))) == "grade: good: load unknown"
@@ -48,11 +54,13 @@ def test_a_good_grade_is_short_and_what_is_not_known_is_said():
 
 def test_noise_is_said_with_its_quantum_and_its_longest():
     noise = Noise(50e-6, 0.012, 3.1e-3)
-    assert noise_sentence(noise) == "noise: 1.2 % of the time of a fixed quantum of work of 50.0 us; longest 3.10 ms"
+    assert noise_sentence(noise) == (
+        "noise: other activity took 1.2 % of the time of a test loop; a step of 50.0 us took up to 3.10 ms"
+    )
     rows = [{"ranks": 2, "grading": Grade(GOOD, ())}]
     assert noise_of_all(rows) == ""
     rows += [{"ranks": n, "grading": Grade(GOOD, (), noise=noise._replace(lost=n / 100))} for n in (4, 16, 8)]
-    assert noise_of_all(rows).startswith("noise: 16 %") and noise_of_all(rows).endswith("; longest 3.10 ms (16 ranks)")
+    assert noise_of_all(rows) == f"{noise_sentence(noise._replace(lost=0.16))} (16 ranks)"
 
 
 def test_small_shares_are_no_zero():

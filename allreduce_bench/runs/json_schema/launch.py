@@ -182,7 +182,9 @@ NOISE = fields(
         "rank": whole("which rank that was"),
         "lost_median": number("the same of the median rank; unit: 1", 0),
     },
-    meaning="noise of the machine: a fixed quantum of work that all ranks repeat for 50 ms before the first call",
+    {"additions": whole("additions of a quantum; absent: as many as took rank 0 about 50 us", 1)},
+    "noise of the machine: a fixed work quantum that all ranks repeat for 50 ms before the first call; null: ranks "
+    "share cores",
 )
 IMPORTED = {
     "source": fields(
@@ -233,7 +235,7 @@ MEASURED = {
         {"way": text("how ranks entered calls together", *SYNCS, *FORMER_SYNCS), "why": text("why that was chosen")},
         meaning="the common start of calls",
     ),
-    "noise": NOISE,
+    "noise": or_null(NOISE),
     "clock": CLOCK,
     "counted": items(COUNTED, "each node while the launch ran; absent: the launch did not end"),
 }
