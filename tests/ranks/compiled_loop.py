@@ -14,6 +14,7 @@ from mpi4py import MPI
 
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import EXECUTORS, NATIVES
+from allreduce_bench.executing.memory import PAGES
 from allreduce_bench.measuring.back_to_back import back_to_back
 from allreduce_bench.measuring.budget import Budget
 from allreduce_bench.measuring.calls import CellTimes
@@ -84,7 +85,7 @@ def late_calls_are_invalid(comm: MPI.Comm, call, clock: Clock) -> None:
 def rotates(comm: MPI.Comm, steps, vector: np.ndarray, sync) -> None:
     """Cold calls are made one by one, in one place after the other."""
     bind = partial(EXECUTORS["compiled"], steps)
-    rotation = Rotation(lambda send, recv: bind(send, recv, comm, "sum"), vector, 4 * vector.nbytes, 3)
+    rotation = Rotation(lambda send, recv: bind(send, recv, comm, "sum"), PAGES, vector, 4 * vector.nbytes, 3)
     places = [place.recvbuf for place in rotation.places]
     for place in places:
         place[:] = 0
