@@ -198,7 +198,7 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
     """The recorded calls on each number of ranks."""
     from ..workload.call_file import read_calls, replayed
     from ..workload.cost import choose
-    from ..workload.doubts import doubts_of
+    from ..workload.doubts import any_lower_bound, doubts_of
     from ..workload.result import Result
     from ..workload.step import Outcome
 
@@ -211,5 +211,6 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
         names = tuple(sorted({choice.algorithm for choice in chosen.values()})) if number > 1 else ()
         named = tuple(one._replace(algorithm=chosen[one.nbytes].algorithm * (number > 1)) for one in line.transfers)
         doubts = doubts_of(sourced.costs, number, named)
-        outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts))
+        is_lower_bound = any_lower_bound(sourced.costs, number, named)
+        outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts, is_lower_bound))
     return Result(f"{options['calls']}, {len(calls)} calls", sourced.source, sourced.network, tuple(outcomes))

@@ -140,16 +140,20 @@ class CompetingModels:
         equal = [predicted for predicted in possible if _time_s(predicted) <= least * (1 + EQUAL)]
         return min(equal, key=lambda predicted: len(predicted.series), default=None)
 
+    def is_lower_bound(self, predicted: Predicted) -> bool:
+        """Whether the time is only known to be this or more: it was raised to a bound of all."""
+        return predicted.prediction is not None and predicted.limit in LIMITS
+
     def winner(self, ranks: int, nbytes: int) -> Predicted | None:
         """The fastest series; None: the models do not tell.
 
-        They do not where the least time lies at a bound of all, where it depends on an alpha or beta that is not
+        They do not where the least time is only a lower bound, where it depends on an alpha or beta that is not
         identified, or where another series may take less for such a one.
         """
         fastest = self.fastest(ranks, nbytes)
         if fastest is None or fastest.prediction is None:
             return None
-        if fastest.prediction.unidentified or fastest.limit in LIMITS:
+        if fastest.prediction.unidentified or self.is_lower_bound(fastest):
             return None
         rivals = [self.at(series, ranks, nbytes) for series in self.models if series != fastest.series]
         return None if any(_may_take_less(rival, fastest.prediction.time_s) for rival in rivals) else fastest

@@ -70,6 +70,7 @@ STEP = fields(
         "overlap_share": or_null(number("of the communication; null: there is none", 0)),
         "efficiency": number("weak scaling: the step without communication over this step", 0),
         "doubts": items(text(), "why times of its all-reduces are speculative; empty: none is"),
+        "is_lower_bound": flag("true: an all-reduce is only known to take its time or more, and so is the step"),
         "transfers": items(TRANSFER, "the all-reduces of gradients in order"),
     },
     {
@@ -91,6 +92,7 @@ VARIANT = fields(
                 "the step on the largest number of ranks; null: the algorithm cannot run, or nothing tells its time"
             )
         ),
+        "is_lower_bound": flag("as in steps"),
     }
 )
 TENSOR = fields(

@@ -9,7 +9,7 @@ from .memory import batch_rule, memory_of
 from .step import Outcome, Setup, Variant, buckets_of
 from .time_line import Transfer
 
-SCHEMA = "urn:allreduce-bench:workload:1"
+SCHEMA = "urn:allreduce-bench:workload:2"
 MODELLED, MEASURED = "modelled", "measured"
 
 
@@ -105,6 +105,7 @@ def step_facts(result: Result, outcome: Outcome) -> dict[str, Any]:
     for name in ("step_s", "compute_s", "communication_s", "exposed_s", "overlapped_s", "overlap_share"):
         facts[name] = getattr(line, name)
     facts |= {"efficiency": outcome.efficiency, "doubts": list(outcome.doubts)}
+    facts["is_lower_bound"] = outcome.is_lower_bound
     setup = result.setup
     if setup:
         facts |= batch_rule(result.batch, setup.data_ranks(outcome.ranks), setup.accumulate)._asdict()
