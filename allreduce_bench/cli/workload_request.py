@@ -191,7 +191,7 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup), within)) if ranks[-1] > 1 else ()
     views, title = asked["views"], setup.model.label
     step = setup, tried, asked["batch"], asked["optimizer"], views
-    return Result(title, sourced.source, sourced.network, outcomes, *step)
+    return Result(title, sourced.source, sourced.network, outcomes, *step, sourced.grade, sourced.placement)
 
 
 def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
@@ -213,4 +213,5 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
         doubts = doubts_of(sourced.costs, number, named)
         is_lower_bound = any_lower_bound(sourced.costs, number, named)
         outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts, is_lower_bound))
-    return Result(f"{options['calls']}, {len(calls)} calls", sourced.source, sourced.network, tuple(outcomes))
+    title, times = f"{options['calls']}, {len(calls)} calls", {"grade": sourced.grade, "placement": sourced.placement}
+    return Result(title, sourced.source, sourced.network, tuple(outcomes), **times)

@@ -72,7 +72,7 @@ class CompetingModels:
         """What its series share: `monday, float32 sum, warm cache`; empty where nothing was measured."""
         first = next(iter(self.models.values()))
         cache = f"{first.cache} cache" if first.run else ""
-        placement = "" if first.placement == UNKNOWN else f"placement {first.placement}"
+        placement = "" if self.placement in ("", UNKNOWN) else f"placement {self.placement}"
         return ", ".join(filter(None, [first.run, f"{first.dtype} {first.op}".strip(), cache, placement]))
 
     @property
@@ -80,6 +80,12 @@ class CompetingModels:
         """The worst of the times that were fitted; empty where nothing was measured."""
         measured = [model.grade for model in self.models.values() if model.ranks]
         return worst(measured) if measured else ""
+
+    @property
+    def placement(self) -> str:
+        """Where vectors lay when the times were measured, of all alike; empty where nothing was measured."""
+        first = next(iter(self.models.values()))
+        return first.placement if first.ranks else ""
 
     @property
     def step(self) -> int:

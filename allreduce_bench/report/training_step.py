@@ -1,5 +1,6 @@
 """A modelled training step in words: its buckets, its times on each number of ranks, what a change would bring."""
 
+from ..evaluation.grade import GOOD
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks
 from ..workload.buckets import FIRST, MIB, REBUILT, Bucket, Caps, ddp_buckets
@@ -81,6 +82,8 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
         head += [model_sentence(setup), packing_sentence(setup), _compute_sentence(setup)]
         head += [tensor_sentence(setup)] if setup.tensor else []
     head.append(f"all-reduces: {result.source}")
+    if result.grade:
+        head.append(f"grade of the fitted times: {result.grade}; placement of their vectors: {result.placement}")
     left_out = (9, 8) if setup and setup.tensor else (8, 7, 4)  # the rate and the batch first
     tables = [[*fitted(columns_of(_step_rows(result), left={1}, left_out=left_out), screen, WHOLE)]]
     if setup:
@@ -186,7 +189,8 @@ def answer(result: Result, outcome: Outcome) -> str:
     line = outcome.time_line
     title = f"{result.title} on {in_ranks([outcome.ranks])} with {result.network}"
     subject = "a step takes" if result.setup else "the calls and their gaps take"
-    kind = "(modelled, speculative)" if outcome.doubts else "(modelled)"
+    doubted = f"; grade of the fitted times: {result.grade}" if result.grade not in (None, GOOD) else ""
+    kind = f"(modelled{', speculative' if outcome.doubts else ''}{doubted})"
     if not line.communication_s:
         return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
     step = format_time(line.step_s) + (" or more (bound)" if outcome.is_lower_bound else "")

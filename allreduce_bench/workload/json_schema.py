@@ -1,5 +1,6 @@
 """What `workload --format json` prints, as a JSON Schema."""
 
+from ..models.grades import LEVELS
 from ..runs.json_schema.build import Format, Schema, fields, flag, items, number, or_null, text, whole
 from .result import MEASURED, MODELLED, SCHEMA
 
@@ -160,6 +161,8 @@ def workload_schema() -> Schema:
             "kind": text("where the times are from", MODELLED, MEASURED),
             "title": text("what the step is of"),
             "source": text("what the times of all-reduces are from, in words"),
+            "grade": or_null(text("the worst grade of the times that models were fitted to; null: none were", *LEVELS)),
+            "placement": or_null(text("where vectors lay when these times were measured; null: as of grade")),
             "model": or_null(MODEL),
             "packing": or_null(PACKING),
             "buckets": items(BUCKET, "what is sent together"),

@@ -25,6 +25,8 @@ class Result(NamedTuple):
     batch: int = 1  # samples of a rank and pass
     optimizer: str = "adam"
     has_views: bool = False  # gradients are views of buckets
+    grade: str | None = None  # of the times that models were fitted to; None: no models of measured times
+    placement: str | None = None  # of the vectors of these times
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -41,6 +43,8 @@ def document(result: Result) -> dict[str, Any]:
         "kind": MODELLED,
         "title": result.title,
         "source": result.source,
+        "grade": result.grade,
+        "placement": result.placement,
         **own,
         "steps": [step_facts(result, outcome) for outcome in result.outcomes],
         "variants": [variant._asdict() for variant in result.variants],
