@@ -320,7 +320,8 @@ def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbyt
     """What the time is at least, whatever the values of what is not identified.
 
     What was measured says it there, together with all else: the lower end of the interval. With more ranks or bytes it
-    is no less, and with fewer bytes than the fewest not less by more than their share.
+    is no less but where the model says so (four ranks need not fold as three do), and with fewer bytes than the fewest
+    not less by more than their share.
     """
     is_far_below = not model.ranks or not model.nbytes or ranks < min(model.ranks)
     if not prediction.unidentified or is_far_below:
@@ -329,7 +330,10 @@ def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbyt
     if nearest == (ranks, nbytes):
         return max(prediction.least_s, prediction.low_s or 0.0)
     measured = _predicted(series, model, *nearest, layout).prediction
-    return max(prediction.least_s, measured.least_s * min(1, nbytes / nearest[1])) if measured else prediction.least_s
+    if measured is None:
+        return prediction.least_s
+    share = min(1.0, nbytes / nearest[1], prediction.time_s / measured.time_s)
+    return max(prediction.least_s, measured.least_s * share)
 
 
 def _ranks_per_node(model: Model, layout: Layout) -> int | None:

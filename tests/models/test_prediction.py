@@ -232,6 +232,38 @@ def test_a_model_that_knows_no_bytes_has_no_time_below_the_bound_and_is_never_th
     assert alone.winner(4, 8) is None
 
 
+def bounded_alpha(reach_log: float, call: bool = False) -> Model:
+    """A library whose messages cost at most 134 us, whatever the width of its intervals."""
+    found = (
+        Parameter("alpha_s", "", 0.0, 1.44e-5, None, 1.34e-4, False),
+        Parameter("beta_s_per_byte", "", 0.0, 3.2e-10, 1e-10, 1.7e-9, True),
+    )
+    found = (Parameter("call_s", "", 0.0, 1e-4, 9e-5, 1.1e-4, True), *found) if call else found
+    fields = {"ranks": (2, 3), "nbytes": (8, M), "reach_log": reach_log, "executor": "native"}
+    return Model("native", (ModelPart("rabenseifner", Form(call=call), found),), **fields)
+
+
+@pytest.mark.parametrize("reach_log", [0.05, 0.9, 3.2])
+def test_a_wide_interval_identifies_nothing(reach_log):
+    group = CompetingModels([bounded_alpha(reach_log), measured_ring()])
+    assert group.at("native", 4, 64 * K).prediction.unidentified == "alpha"
+    assert group.fastest(4, 64 * K).series == "native" and group.winner(4, 64 * K) is None
+    assert group.at("native", 4, 64 * M).prediction.unidentified == ""  # 480 us of 33 ms
+
+
+def test_a_call_stands_for_messages_only_near_to_the_measured_ranks():
+    group = CompetingModels([bounded_alpha(0.1, call=True)])
+    found = {ranks: group.at("native", ranks, 8).prediction for ranks in (2, 6, 7, 64)}
+    assert [one.unidentified for one in found.values()] == ["", "", "alpha", "alpha"]
+
+
+def test_a_library_may_take_less_where_its_model_does():
+    """On 4 ranks it need not fold, as on the 3 that were measured: what these took at least says nothing of it."""
+    group = CompetingModels([bounded_alpha(0.1)])
+    three, four = (group.at("native", ranks, M).prediction for ranks in (3, 4))
+    assert four.time_s < three.least_s and four.least_s < four.time_s
+
+
 def test_a_time_that_was_measured_shows_that_a_bound_is_none():
     """Native took less for 16 MiB than the ring's beta allows any algorithm: then its own beta counts, too."""
     group = CompetingModels([flat(16 * M, 1.6e-10), measured_ring()])
