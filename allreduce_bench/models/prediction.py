@@ -65,7 +65,7 @@ class CompetingModels:
         self.models = dict(zip(_labels(models), models))
         self.layout = layout
         self._kept: dict[tuple[str, int, int], Predicted] = {}
-        self._bounds_of_a_byte: dict[tuple[int, int | None], Bounds] = {}
+        self._bounds_of_a_byte: dict[tuple[int, int | None, bool], Bounds] = {}
 
     @property
     def where(self) -> str:
@@ -101,13 +101,17 @@ class CompetingModels:
         if key not in self._kept:
             model = self.models[series]
             alone = _predicted(series, model, ranks, nbytes, self.layout)
-            self._kept[key] = _not_below(alone, self._bounds(ranks, alone.nodes, nbytes))
+            least, low_end = (self._bounds(ranks, alone.nodes, nbytes, is_low) for is_low in (False, True))
+            self._kept[key] = _not_below(alone, least, low_end)
         return self._kept[key]
 
-    def bounds(self, ranks: int, nbytes: int) -> Bounds:
-        """What no all-reduce can beat there, by the parameters of all these models and the port of a node."""
+    def bounds(self, ranks: int, nbytes: int, at_low_ends: bool = False) -> Bounds:
+        """What no all-reduce can beat there, by the parameters of all these models and the port of a node.
+
+        At their estimates, or at the lower ends of their intervals, below which no end of a predicted interval is.
+        """
         per_node = _ranks_per_node(next(iter(self.models.values())), self.layout)
-        return self._bounds(ranks, ceil(ranks / per_node) if per_node else None, nbytes)
+        return self._bounds(ranks, ceil(ranks / per_node) if per_node else None, nbytes, at_low_ends)
 
     @cached_property
     def _bounding(self) -> list[Model]:
@@ -129,10 +133,11 @@ class CompetingModels:
             if one.prediction
         )
 
-    def _bounds(self, ranks: int, nodes: int | None, nbytes: int) -> Bounds:
-        key = ranks, nodes
+    def _bounds(self, ranks: int, nodes: int | None, nbytes: int, at_low_ends: bool) -> Bounds:
+        key = ranks, nodes, at_low_ends
         if key not in self._bounds_of_a_byte:
-            self._bounds_of_a_byte[key] = bounds(self._bounding, ranks, nodes, 1, self.layout.nic_bytes_per_s)
+            rate = self.layout.nic_bytes_per_s
+            self._bounds_of_a_byte[key] = bounds(self._bounding, ranks, nodes, 1, rate, at_low_ends)
         latency_s, byte_s = self._bounds_of_a_byte[key]
         return Bounds(latency_s, byte_s * nbytes)
 
@@ -225,14 +230,22 @@ def _ends(numbers: Sequence[int]) -> set[int]:
 def _with_all_prices(model: Model) -> Model:
     """`model` as if all its prices above 0 were identified."""
     parts = [
-        part._replace(parameters=tuple(one._replace(identified=one.value > 0) for one in part.parameters))
+        part._replace(
+            parameters=tuple(
+                one._replace(identified=one.value > 0, low=one.low if one.identified else 0.0)
+                for one in part.parameters
+            )
+        )
         for part in model.parts
     ]
     return replace(model, parts=tuple(parts))
 
 
-def _not_below(predicted: Predicted, least: Bounds) -> Predicted:
-    """`predicted` at the bounds where its model is below them: raised, or without a time where it is not identified."""
+def _not_below(predicted: Predicted, least: Bounds, low_end: Bounds) -> Predicted:
+    """`predicted` at the bounds where its model is below them: raised, or without a time where it is not identified.
+
+    The bounds `least` are estimates; its interval reaches down to `low_end`, the bounds at the lower ends of theirs.
+    """
     modelled, lowest_s = predicted.prediction, max(least)
     if modelled is None:
         return predicted
@@ -242,7 +255,9 @@ def _not_below(predicted: Predicted, least: Bounds) -> Predicted:
         if modelled.unidentified:
             reason = f"{modelled.unidentified} not identified, and its model below the bound"
             return predicted._replace(prediction=None, cannot=f"{predicted.series}: {reason}", limit=limit)
-    return predicted._replace(prediction=modelled.changed(lambda time_s: max(time_s, lowest_s)), limit=limit)
+    raised = modelled.changed(lambda time_s: max(time_s, lowest_s))
+    low_s = None if modelled.low_s is None else max(modelled.low_s, max(low_end))
+    return predicted._replace(prediction=raised._replace(low_s=low_s), limit=limit)
 
 
 def _time_s(predicted: Predicted) -> float:

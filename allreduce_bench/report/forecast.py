@@ -19,7 +19,6 @@ from .grid import in_two_lines
 
 MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
 FEWEST = 2  # ranks from which crossings are searched if one rank count is given
-BOUNDS = f"{NETWORK_BOUND}, from the smallest alpha (latency) and identified beta (bandwidth) of these models"
 SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`, described in `formats.json_schema`
 WHOLE = "--format csv"  # what shows all of a table
 COLUMNS = (
@@ -146,12 +145,19 @@ def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> 
     marks += ["^ limited by a bound or port"] * any(cell.prediction and cell.limit for cell in cells)
     marks += ["~ not identified"] * any(cell.prediction and cell.prediction.unidentified for cell in cells)
     marks += [f"{COVERAGE:.0%}: interval of the fastest"] * _has_intervals(group)
-    lines = [f"time in us;  {'  '.join(marks)}  bounds: {BOUNDS}"]
+    lines = [f"time in us;  {'  '.join(marks)}  bounds: {_bounds_text(group)}"]
     for ranks in forecast.ranks:
         nodes = group.at(next(iter(group.models)), ranks, forecast.sizes[0]).nodes
         where = f"{ranks} ranks" + (f" on {nodes} node{'s' if nodes > 1 else ''}" if nodes else "")
         lines += ["", where, *_size_lines(forecast, group, ranks, screen)]
     return lines
+
+
+def _bounds_text(group: CompetingModels) -> str:
+    if not group.grade:
+        return f"{NETWORK_BOUND}, at the given alpha and beta"
+    least = "the smallest alpha (latency) and identified beta (bandwidth) of these models"
+    return f"{NETWORK_BOUND}, at the estimated alpha and beta: {least}"
 
 
 def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted]:

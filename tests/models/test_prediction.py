@@ -290,10 +290,10 @@ def test_nothing_is_below_the_bounds():
         layouts = [Layout(4), Layout(4, nic_bytes_per_s=3.125e9)]
         for group in [group for layout in layouts for group in competing_models(machine, layout=layout)]:
             for ranks, nbytes in ((4, 8), (8, 64 * K), (12, 16 * M), (64, 1024 * M)):
-                least = max(group.bounds(ranks, nbytes)) * (1 - 1e-9)
+                least, low_end = (max(group.bounds(ranks, nbytes, low)) * (1 - 1e-9) for low in (False, True))
                 for one in (group.at(series, ranks, nbytes) for series in group.models):
                     if one.prediction:
-                        assert one.prediction.time_s >= least and (one.prediction.low_s or least) >= least
+                        assert one.prediction.time_s >= least and (one.prediction.low_s or least) >= low_end
 
 
 def test_the_ranks_of_a_node_wait_for_their_port():
@@ -310,3 +310,16 @@ def test_the_ranks_of_a_node_wait_for_their_port():
     assert ring.limit == "port" and ring.prediction.time_s == pytest.approx(least_s, rel=0.03)
     assert flat_ring.limit == "" and flat_ring.prediction == own["ring"].prediction
     assert shared["recursive_doubling"].prediction.time_s > 4 * 7 * nbytes / rate
+
+
+def test_an_interval_reaches_down_to_the_bounds_at_the_lower_ends():
+    """The bound is an estimate: beta 300 ps/B may be 27, so a time may be shorter than the bound at 300 ps/B."""
+    (own,) = RING.parts
+    alpha, beta = own.parameters
+    wide = own._replace(parameters=(alpha._replace(low=5e-7, high=2e-6), beta._replace(low=1e-11, high=1e-9)))
+    group = CompetingModels([replace(RING, parts=(wide,), reach_log=3.2)])
+    found = group.at("ring", 4, 16 * M)
+    assert found.prediction.time_s >= group.bounds(4, 16 * M).bandwidth_s == pytest.approx(1.5 * 16 * M * 1e-10)
+    assert found.prediction.low_s < 0.2 * found.prediction.time_s
+    assert found.prediction.low_s >= group.bounds(4, 16 * M, at_low_ends=True).bandwidth_s
+    assert group.bounds(4, 16 * M, at_low_ends=True) == pytest.approx((2 * 5e-7, 1.5 * 16 * M * 1e-11))
