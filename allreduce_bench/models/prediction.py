@@ -45,7 +45,7 @@ class Predicted(NamedTuple):
 
     `limit` is what makes the time longer than the model alone has it: `latency` and `bandwidth`, the bounds of all
     models together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which
-    its ranks wait. With `prediction` None the model is below a bound, and nothing tells how far above it the time is.
+    its ranks wait. `no_port`: the port is counted, but nobody knows how many bytes of this algorithm pass it. With `prediction` None the model is below a bound, and nothing tells how far above it the time is.
     """
 
     series: str
@@ -56,6 +56,7 @@ class Predicted(NamedTuple):
     prediction: Prediction | None
     cannot: str = ""
     limit: str = ""
+    no_port: bool = False
 
 
 class CompetingModels:
@@ -152,8 +153,16 @@ class CompetingModels:
         return min(equal, key=lambda predicted: len(predicted.series), default=None)
 
     def is_lower_bound(self, predicted: Predicted) -> bool:
-        """Whether the time is only known to be this or more: it was raised to a bound of all."""
-        return predicted.prediction is not None and predicted.limit in LIMITS
+        """Whether the time is only known to be this or more: it was raised to a bound of all, or lacks the port.
+
+        It lacks the port where that adds to the times of others, and nobody knows what it adds to this one.
+        """
+        if predicted.prediction is None:
+            return False
+        return predicted.limit in LIMITS or (
+            predicted.no_port
+            and any(self.at(rival, predicted.ranks, predicted.nbytes).limit == PORT for rival in self.models)
+        )
 
     def winner(self, ranks: int, nbytes: int) -> Predicted | None:
         """The fastest series; None: the models do not tell.
@@ -309,10 +318,18 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
     prediction = replace(model, parts=tuple(parts)).predict(ranks, part_terms)
     prediction = prediction._replace(least_s=_least_s(series, model, prediction, ranks, nbytes, layout))
+    is_port_counted = bool(layout.nic_bytes_per_s) and (nodes or ranks) > 1
+    no_port = is_port_counted and not _is_known_schedule(model)
     waits_s = _port_waits_s(model, part_terms, ranks, nodes or ranks, nbytes, layout.nic_bytes_per_s)
     prediction = prediction.changed(lambda time_s: time_s + waits_s)
     segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s else ""
-    return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit)
+    return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit, no_port=no_port)
+
+
+def _is_known_schedule(model: Model) -> bool:
+    """Whether the library says which algorithm it runs: else its model is that of the one which fits best."""
+    first, *others = model.parts
+    return not others and first.priced_as == model.algorithm
 
 
 def _port_waits_s(
@@ -323,8 +340,8 @@ def _port_waits_s(
     Of a library's own algorithm nobody knows the bytes: for it the bound of all algorithms holds. `rate`: of a port, in
     bytes per second; None: no port is counted.
     """
-    (first, *others), (own_terms, *_) = model.parts, part_terms
-    if not rate or nodes == 1 or others or first.priced_as != model.algorithm:
+    first, own_terms = model.parts[0], part_terms[0]
+    if not rate or nodes == 1 or not _is_known_schedule(model):
         return 0.0
     port_s = port_share(builtin()[model.algorithm], ranks, nodes) * nbytes / rate
     waits_s = port_s - bytes_between_s(first, own_terms, ranks)

@@ -323,3 +323,15 @@ def test_an_interval_reaches_down_to_the_bounds_at_the_lower_ends():
     assert found.prediction.low_s < 0.2 * found.prediction.time_s
     assert found.prediction.low_s >= group.bounds(4, 16 * M, at_low_ends=True).bandwidth_s
     assert group.bounds(4, 16 * M, at_low_ends=True) == pytest.approx((2 * 5e-7, 1.5 * 16 * M * 1e-11))
+
+
+def test_a_library_whose_port_nobody_knows_is_not_the_fastest_where_others_wait_for_theirs():
+    native = replace(RING, algorithm="native", executor="native", parts=(part("rabenseifner", 9e-7, 9e-11),))
+    halving = replace(RING, algorithm="rabenseifner", parts=(part("rabenseifner"),))
+    for rate, told in ((None, True), (1e12, True), (2e10, False)):
+        group = CompetingModels([native, halving], Layout(4, nic_bytes_per_s=rate))
+        own, ours = (group.at(series, 16, 64 * K) for series in ("native", "rabenseifner"))
+        assert own.no_port == bool(rate) and not ours.no_port
+        assert own.limit == "" and (ours.limit == "port") != told and group.is_lower_bound(own) != told
+        assert group.fastest(16, 64 * K).series == "native" and (group.winner(16, 64 * K) is not None) == told
+        assert group.at("native", 4, 64 * K).no_port is False  # one node
