@@ -213,5 +213,6 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
         doubts = doubts_of(sourced.costs, number, named)
         is_lower_bound = any_lower_bound(sourced.costs, number, named)
         outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts, is_lower_bound))
-    title, times = f"{options['calls']}, {len(calls)} calls", {"grade": sourced.grade, "placement": sourced.placement}
-    return Result(title, sourced.source, sourced.network, tuple(outcomes), **times)
+    title = f"{options['calls']}, {len(calls)} calls"
+    result = Result(title, sourced.source, sourced.network, tuple(outcomes))
+    return result._replace(grade=sourced.grade, placement=sourced.placement)

@@ -142,7 +142,7 @@ def _least_s(part: ModelPart, row: np.ndarray) -> float:
 
 
 def _unidentified(part: ModelPart, row: np.ndarray, room_s: float, is_far: bool) -> str:
-    """`alpha`, `beta`, `alpha and beta`: what is not identified and may change the time by more than `room_s`; or empty.
+    """`alpha`, `beta`, `alpha and beta`, or empty: what is not identified and may change the time by over `room_s`.
 
     Of messages over one kind of link alpha is identified where an alpha or a jump is, and where a call is, which takes
     its place where ranks are about as many as were measured, not far from them (`is_far`); beta where that of most of

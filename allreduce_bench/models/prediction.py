@@ -45,7 +45,8 @@ class Predicted(NamedTuple):
 
     `limit` is what makes the time longer than the model alone has it: `latency` and `bandwidth`, the bounds of all
     models together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which
-    its ranks wait. `no_port`: the port is counted, but nobody knows how many bytes of this algorithm pass it. With `prediction` None the model is below a bound, and nothing tells how far above it the time is.
+    its ranks wait. `no_port`: the port is counted, but nobody knows how many bytes of this algorithm pass it. With
+    `prediction` None the model is below a bound, and nothing tells how far above it the time is.
     """
 
     series: str

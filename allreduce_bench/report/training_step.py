@@ -90,7 +90,8 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
         tables.append(wrapped([memory_sentence(result)], screen))
     if result.variants:
         tables.append([*wrapped([_variant_title(result)], screen), *_variant_lines(result.variants, screen)])
-    if any(one.is_lower_bound for one in (*result.outcomes, *result.variants)):
+    bounded = [one.is_lower_bound for one in result.outcomes] + [one.is_lower_bound for one in result.variants]
+    if any(bounded):
         tables.append(wrapped([OR_MORE_NOTE], screen))
     tables += [wrapped(doubts, screen)] if (doubts := doubt_sentences(result)) else []
     tables.append(wrapped([answer(result, outcome) for outcome in result.outcomes[-1:]], screen))

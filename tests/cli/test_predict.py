@@ -248,9 +248,10 @@ def test_the_ranks_of_a_node_share_its_port_unless_another_rate_is_given():
     assert min(row["time_s"] for row in wider) * 1e6 < least_us / 3
 
 
-@pytest.mark.parametrize("rate", ["-25Gbit", "0Gbit", "25", "much"])
+@pytest.mark.parametrize("rate", ["-25Gbit", "0Gbit", "25", "much", "-3", "0"])
 def test_a_port_needs_a_rate(rate):
-    assert f"'{rate}' is not a rate" in refused("-n", "8", *PRICES, f"--nic-bandwidth={rate}")
+    words = f"'{rate}' is not a rate; expected a value above 0 with its unit, such as"
+    assert words in refused("-n", "8", *PRICES, f"--nic-bandwidth={rate}")
 
 
 def test_what_is_not_identified_is_marked_and_never_the_fastest(tmp_path):

@@ -95,7 +95,7 @@ def test_powers_of_two_are_told_apart():
 
 @pytest.mark.parametrize("measured, far", [(2, True), (16, False)])
 def test_powers_of_two_that_are_all_far_from_the_measured_ones_are_marked(measured, far):
-    curves = Drawn(speculative_from=measured, a=lambda ranks, n: 2, b=lambda ranks, n: 1 + (ranks & (ranks - 1) > 0) * 2)
+    curves = Drawn(speculative_from=measured, a=lambda ranks, n: 2, b=lambda ranks, n: 3 if ranks & (ranks - 1) else 1)
     assert at_powers_of_two(curves, 8, 2, 64) == [Stretch("b", 4, 64, 8, 8, far)]
 
 
