@@ -45,7 +45,9 @@ SEGMENT = parsed("segment", lambda text: text if text == "best" else parse_size(
 @click.option("--bandwidth-within", type=RATE, help="Rate within a node, e.g. 100GB/s.")
 @click.option("--beta-within", type=PRICE, help="Instead of --bandwidth-within.")
 @click.option(
-    "--nic-bandwidth", type=RATE, help="Rate of the port that the ranks of a node share [default: see docs/models.md]."
+    "--nic-bandwidth",
+    type=RATE,
+    help="Rate of the port that the ranks of a node share [default: --bandwidth; with MACHINE no port is assumed].",
 )
 @click.option("--format", "layout", type=click.Choice(("table", "csv", "json")), help="[default: table]")
 @click.option("--map", "as_map", is_flag=True, help="Only the fastest algorithms, ranks down and sizes across.")
@@ -72,7 +74,8 @@ def predict(
     beyond twice the measured numbers of ranks are marked as speculative. No time is below a bound, and no algorithm is
     named the fastest by a parameter that is not identified.
 
-    The ranks of a node share its port: with prices its rate is that of --bandwidth unless --nic-bandwidth says another.
+    The ranks of a node share its port: with prices its rate is that of --bandwidth unless --nic-bandwidth says another;
+    the models of MACHINE contain the ports as they were measured.
     """
     from ..models.prediction import BEST, Layout, competing_models
     from ..report import forecast

@@ -73,7 +73,9 @@ PATH = click.Path(path_type=Path)
 @click.option("--alpha-within", type=PRICE, help="Seconds per message within a node; needs --ranks-per-node.")
 @click.option("--bandwidth-within", type=RATE, help="Rate of a rank's link within a node.")
 @click.option(
-    "--nic-bandwidth", type=RATE, help="Rate of the port that the ranks of a node share [default: --bandwidth]."
+    "--nic-bandwidth",
+    type=RATE,
+    help="Rate of the port that the ranks of a node share [default: --bandwidth; with -m no port is assumed].",
 )
 @click.option("--gamma", type=PRICE, help="Seconds per reduced byte [default: 0].")
 @click.option("-m", "--machine", type=PATH, help="Instead: a machine file that 'fit' wrote.")

@@ -14,11 +14,16 @@ if TYPE_CHECKING:
 
 
 class SourcedCosts(NamedTuple):
-    """What an all-reduce costs, and where that is from: a sentence, and words for the middle of one."""
+    """What an all-reduce costs, and where that is from: a sentence, and words for the middle of one.
+
+    `grade` and `placement` of the times that models were fitted to; None: no models of measured times.
+    """
 
     costs: "Costs"
     source: str
     network: str
+    grade: str | None = None
+    placement: str | None = None
 
 
 def costs_of(options: dict[str, Any]) -> SourcedCosts:
@@ -51,7 +56,7 @@ def costs_of(options: dict[str, Any]) -> SourcedCosts:
         source += f"; {port_in_words(port, of_node or 1)}"
     costs = modelled_costs(machine, options["algorithms"], per_node, itemsize, port and port / groups)
     network = f"the models of {options['machine']}" if options["machine"] else format_rate(prices["bandwidth"])
-    return SourcedCosts(costs, source, network)
+    return SourcedCosts(costs, source, network, costs.models.grade or None, costs.models.placement or None)
 
 
 def _costs_of_logs(options: dict[str, Any]) -> SourcedCosts:

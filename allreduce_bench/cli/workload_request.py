@@ -191,14 +191,14 @@ def _of_model(asked: dict[str, Any], setup: "Setup", sourced: SourcedCosts, rank
     tried = tuple(variants(setup, costs, ranks[-1], tried_caps(setup), within)) if ranks[-1] > 1 else ()
     views, title = asked["views"], setup.model.label
     step = setup, tried, asked["batch"], asked["optimizer"], views
-    return Result(title, sourced.source, sourced.network, outcomes, *step)
+    return Result(title, sourced.source, sourced.network, outcomes, *step, sourced.grade, sourced.placement)
 
 
 def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[int]) -> "Result":
     """The recorded calls on each number of ranks."""
     from ..workload.call_file import read_calls, replayed
     from ..workload.cost import choose
-    from ..workload.doubts import doubts_of
+    from ..workload.doubts import any_lower_bound, doubts_of
     from ..workload.result import Result
     from ..workload.step import Outcome
 
@@ -211,5 +211,8 @@ def _of_calls(options: dict[str, Any], sourced: SourcedCosts, ranks: Sequence[in
         names = tuple(sorted({choice.algorithm for choice in chosen.values()})) if number > 1 else ()
         named = tuple(one._replace(algorithm=chosen[one.nbytes].algorithm * (number > 1)) for one in line.transfers)
         doubts = doubts_of(sourced.costs, number, named)
-        outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts))
-    return Result(f"{options['calls']}, {len(calls)} calls", sourced.source, sourced.network, tuple(outcomes))
+        is_lower_bound = any_lower_bound(sourced.costs, number, named)
+        outcomes.append(Outcome(number, line._replace(transfers=named), names, alone_s, doubts, is_lower_bound))
+    title = f"{options['calls']}, {len(calls)} calls"
+    result = Result(title, sourced.source, sourced.network, tuple(outcomes))
+    return result._replace(grade=sourced.grade, placement=sourced.placement)

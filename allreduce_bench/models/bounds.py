@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from ..schedule.price import bound_path
-from .model import Model
+from .model import Model, Parameter
 
 
 class Bounds(NamedTuple):
@@ -16,19 +16,24 @@ class Bounds(NamedTuple):
 
 
 def bounds(
-    models: Iterable[Model], ranks: int, nodes: int | None, nbytes: int, nic_bytes_per_s: float | None = None
+    models: Iterable[Model],
+    ranks: int,
+    nodes: int | None,
+    nbytes: int,
+    nic_bytes_per_s: float | None = None,
+    at_low_ends: bool = False,
 ) -> Bounds:
     """ceil(log2 p) alpha, and 2(p-1)/p n beta or what the ports of a node need for 2(N-1)/N n, if that is more.
 
     At the least alpha that some model found, and the least beta that is identified; 0 where none has such. One port a
     rank sends and receives at the same time, and nothing is reduced in the network (Chan et al., Concurrency and
     Computation 19(13), 2007). `nic_bytes_per_s`: the rate of the one port that all ranks of a node share; None: a port
-    a rank.
+    a rank. `at_low_ends`: at the lower ends of the intervals of alpha and beta, instead of their estimates.
     """
     candidates, links = list(models), _links(ranks, nodes)
     nodes = nodes or ranks
-    alpha = {link: _least(candidates, "alpha_s", link)[0] for link in links}
-    beta = {link: _least(candidates, "beta_s_per_byte", link)[0] for link in links}
+    alpha = {link: _least(candidates, "alpha_s", link, at_low_ends)[0] for link in links}
+    beta = {link: _least(candidates, "beta_s_per_byte", link, at_low_ends)[0] for link in links}
     messages, moved = bound_path(nbytes, ranks)
     crossing = 2 * (nodes - 1) / ranks * nbytes * beta.get("between", 0.0)  # 2(N-1)/N n over p/N ports of a node
     if nic_bytes_per_s:
@@ -52,18 +57,27 @@ def _links(ranks: int, nodes: int | None) -> list[str]:
     return [link for link, crossed in (("within", ranks > nodes), ("between", nodes > 1)) if crossed]
 
 
-def _least(models: list[Model], name: str, link: str) -> tuple[float, Model | None]:
+def _least(models: list[Model], name: str, link: str, at_low_ends: bool = False) -> tuple[float, Model | None]:
     """The least price over links of one kind, and its model; 0 where there is none.
+
+    `at_low_ends`: the least lower end of an interval of such prices; 0 for one that is not identified.
 
     Jumps at knots only make messages dearer, slopes may become cheaper. A beta must be identified; an alpha need not:
     beside the seconds of a call it rarely is, and the alpha of another model might be no bound.
     """
     prices = [
-        (parameter.value, model)
+        (_low_end(parameter) if at_low_ends else parameter.value, model)
         for model in models
         for part in model.parts
         for parameter in part.parameters
         if parameter.name == name and parameter.link in ("", link) and (name != "alpha_s" or not parameter.above)
-        if parameter.identified or name == "alpha_s"
+        if (parameter.identified or name == "alpha_s") and parameter.value > 0
     ]
-    return min((price for price in prices if price[0] > 0), key=itemgetter(0), default=(0.0, None))
+    return min(prices, key=itemgetter(0), default=(0.0, None))
+
+
+def _low_end(parameter: Parameter) -> float:
+    """The lower end of its interval; without one 0, or the value where it is identified: a price that was given."""
+    if parameter.low is None:
+        return parameter.value if parameter.identified else 0.0
+    return min(parameter.low, parameter.value)

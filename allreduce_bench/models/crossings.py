@@ -51,13 +51,15 @@ class Stretch(NamedTuple):
     final: int
     at: int  # bytes
     last: int  # from `at` up to which it is so
+    speculative: bool = False  # all of these numbers of ranks are far from the measured ones
 
     @property
     def sentence(self) -> str:
         """`rabenseifner is fastest at powers of two from 4 to 16384 ranks at 64 MiB`."""
         several = f"powers of two from {self.first} to {self.final} ranks"
         where = several if self.first < self.final else f"{self.first} ranks"
-        return f"{self.fastest} is fastest at {where} at {_sizes(self.at, self.last)}"
+        phrase = f"{self.fastest} is fastest at {where} at {_sizes(self.at, self.last)}"
+        return phrase + (" (speculative)" if self.speculative else "")
 
 
 Finding = Crossing | Stretch
@@ -135,10 +137,11 @@ def at_powers_of_two(group: CompetingModels, nbytes: int, fewest: int, most: int
         others = [_winner(group, number, nbytes) for number in between]
         if ranks % group.step or not any(others) or winner is None or winner in others:
             continue
+        far = _is_speculative(group, winner, winner, ranks, nbytes)
         if stretches and stretches[-1].fastest == winner and stretches[-1].final == ranks // 2:
-            stretches[-1] = stretches[-1]._replace(final=ranks)
+            stretches[-1] = stretches[-1]._replace(final=ranks, speculative=stretches[-1].speculative and far)
         else:
-            stretches.append(Stretch(winner, ranks, ranks, nbytes, nbytes))
+            stretches.append(Stretch(winner, ranks, ranks, nbytes, nbytes, far))
     return stretches
 
 

@@ -15,6 +15,7 @@ from .terms import Terms
 
 FAR = 2.0  # times the measured numbers of ranks, up or down: what lies beyond is speculative
 COVERAGE = 0.9  # of a prediction interval
+UNKNOWN_SHARE = 0.1  # of a time, that may hang on what is not identified; with more the time depends on it
 
 
 class Parameter(NamedTuple):
@@ -105,10 +106,10 @@ class Model:
         beyond = max(0.0, log2(ranks / max(self.ranks))) if self.ranks else 0.0
         below = max(0.0, log2(min(self.ranks) / ranks)) if self.ranks else 0.0
         speculative = bool(self.ranks) and not min(self.ranks) / FAR <= ranks <= FAR * max(self.ranks)
+        unidentified = _unidentified(part, row, UNKNOWN_SHARE * time_s, speculative)
         if self.reach_log is None:
-            return Prediction(time_s, None, None, speculative, _unidentified(part, row, 0.0), least_s)
+            return Prediction(time_s, None, None, speculative, unidentified, least_s)
         factor = exp(self.reach_log + self.reach_log_per_doubling * (beyond + below))
-        unidentified = _unidentified(part, row, time_s * (factor - 1))
         return Prediction(time_s, time_s / factor, time_s * factor, speculative, unidentified, least_s)
 
 
@@ -140,11 +141,12 @@ def _least_s(part: ModelPart, row: np.ndarray) -> float:
     return float((row * known) @ _values(part))
 
 
-def _unidentified(part: ModelPart, row: np.ndarray, room_s: float) -> str:
-    """`alpha`, `beta`, `alpha and beta`: what is not identified and may add more than `room_s` to the time; or empty.
+def _unidentified(part: ModelPart, row: np.ndarray, room_s: float, is_far: bool) -> str:
+    """`alpha`, `beta`, `alpha and beta`, or empty: what is not identified and may change the time by over `room_s`.
 
-    Of messages over one kind of link alpha is identified where a call, an alpha or a jump is; beta where that of most
-    of the bytes is. A part without any identified beta says of no size how long it takes: its beta always counts.
+    Of messages over one kind of link alpha is identified where an alpha or a jump is, and where a call is, which takes
+    its place where ranks are about as many as were measured, not far from them (`is_far`); beta where that of most of
+    the bytes is. A part without any identified beta says of no size how long it takes: its beta always counts.
     """
     priced = [(number, one) for number, one in zip(row.tolist(), part.parameters) if number > 0]
     betas = [one for one in part.parameters if one.name == "beta_s_per_byte"]
@@ -155,13 +157,18 @@ def _unidentified(part: ModelPart, row: np.ndarray, room_s: float) -> str:
         per_message = [(number, one) for number, one in over if one.name in ("alpha_s", "call_s")]
         most = [one for _, one in sorted(per_byte, key=itemgetter(0))[-1:]]
         names["beta"] |= any(not one.identified for one in most) and _unknown_s(per_byte) > room_s
-        told = any(one.identified for _, one in per_message)
+        told = any(one.identified for _, one in per_message if one.name == "alpha_s" or not is_far)
         names["alpha"] |= bool(per_message) and not told and _unknown_s(per_message) > room_s
     return " and ".join(sorted(name for name, counts in names.items() if counts))
 
 
 def _unknown_s(priced: Sequence[tuple[float, Parameter]]) -> float:
-    """By how much a time grows at most where all of these that are not identified have their upper bounds."""
+    """By how much a time grows or shrinks at most where all of these that are not identified have other values.
+
+    They may have any from 0 to their upper bounds.
+    """
     return sum(
-        number * (inf if one.high is None else one.high - one.value) for number, one in priced if not one.identified
+        number * (inf if one.high is None else max(one.high - one.value, one.value))
+        for number, one in priced
+        if not one.identified
     )

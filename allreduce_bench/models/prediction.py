@@ -45,7 +45,8 @@ class Predicted(NamedTuple):
 
     `limit` is what makes the time longer than the model alone has it: `latency` and `bandwidth`, the bounds of all
     models together, to which it was raised; `port`, the bytes of this algorithm through the port of a node, for which
-    its ranks wait. With `prediction` None the model is below a bound, and nothing tells how far above it the time is.
+    its ranks wait. `no_port`: the port is counted, but nobody knows how many bytes of this algorithm pass it. With
+    `prediction` None the model is below a bound, and nothing tells how far above it the time is.
     """
 
     series: str
@@ -56,6 +57,7 @@ class Predicted(NamedTuple):
     prediction: Prediction | None
     cannot: str = ""
     limit: str = ""
+    no_port: bool = False
 
 
 class CompetingModels:
@@ -65,14 +67,14 @@ class CompetingModels:
         self.models = dict(zip(_labels(models), models))
         self.layout = layout
         self._kept: dict[tuple[str, int, int], Predicted] = {}
-        self._bounds_of_a_byte: dict[tuple[int, int | None], Bounds] = {}
+        self._bounds_of_a_byte: dict[tuple[int, int | None, bool], Bounds] = {}
 
     @property
     def where(self) -> str:
         """What its series share: `monday, float32 sum, warm cache`; empty where nothing was measured."""
         first = next(iter(self.models.values()))
         cache = f"{first.cache} cache" if first.run else ""
-        placement = "" if first.placement == UNKNOWN else f"placement {first.placement}"
+        placement = "" if self.placement in ("", UNKNOWN) else f"placement {self.placement}"
         return ", ".join(filter(None, [first.run, f"{first.dtype} {first.op}".strip(), cache, placement]))
 
     @property
@@ -80,6 +82,12 @@ class CompetingModels:
         """The worst of the times that were fitted; empty where nothing was measured."""
         measured = [model.grade for model in self.models.values() if model.ranks]
         return worst(measured) if measured else ""
+
+    @property
+    def placement(self) -> str:
+        """Where vectors lay when the times were measured, of all alike; empty where nothing was measured."""
+        first = next(iter(self.models.values()))
+        return first.placement if first.ranks else ""
 
     @property
     def step(self) -> int:
@@ -95,13 +103,17 @@ class CompetingModels:
         if key not in self._kept:
             model = self.models[series]
             alone = _predicted(series, model, ranks, nbytes, self.layout)
-            self._kept[key] = _not_below(alone, self._bounds(ranks, alone.nodes, nbytes))
+            least, low_end = (self._bounds(ranks, alone.nodes, nbytes, is_low) for is_low in (False, True))
+            self._kept[key] = _not_below(alone, least, low_end)
         return self._kept[key]
 
-    def bounds(self, ranks: int, nbytes: int) -> Bounds:
-        """What no all-reduce can beat there, by the parameters of all these models and the port of a node."""
+    def bounds(self, ranks: int, nbytes: int, at_low_ends: bool = False) -> Bounds:
+        """What no all-reduce can beat there, by the parameters of all these models and the port of a node.
+
+        At their estimates, or at the lower ends of their intervals, below which no end of a predicted interval is.
+        """
         per_node = _ranks_per_node(next(iter(self.models.values())), self.layout)
-        return self._bounds(ranks, ceil(ranks / per_node) if per_node else None, nbytes)
+        return self._bounds(ranks, ceil(ranks / per_node) if per_node else None, nbytes, at_low_ends)
 
     @cached_property
     def _bounding(self) -> list[Model]:
@@ -123,10 +135,11 @@ class CompetingModels:
             if one.prediction
         )
 
-    def _bounds(self, ranks: int, nodes: int | None, nbytes: int) -> Bounds:
-        key = ranks, nodes
+    def _bounds(self, ranks: int, nodes: int | None, nbytes: int, at_low_ends: bool) -> Bounds:
+        key = ranks, nodes, at_low_ends
         if key not in self._bounds_of_a_byte:
-            self._bounds_of_a_byte[key] = bounds(self._bounding, ranks, nodes, 1, self.layout.nic_bytes_per_s)
+            rate = self.layout.nic_bytes_per_s
+            self._bounds_of_a_byte[key] = bounds(self._bounding, ranks, nodes, 1, rate, at_low_ends)
         latency_s, byte_s = self._bounds_of_a_byte[key]
         return Bounds(latency_s, byte_s * nbytes)
 
@@ -140,16 +153,28 @@ class CompetingModels:
         equal = [predicted for predicted in possible if _time_s(predicted) <= least * (1 + EQUAL)]
         return min(equal, key=lambda predicted: len(predicted.series), default=None)
 
+    def is_lower_bound(self, predicted: Predicted) -> bool:
+        """Whether the time is only known to be this or more: it was raised to a bound of all, or lacks the port.
+
+        It lacks the port where that adds to the times of others, and nobody knows what it adds to this one.
+        """
+        if predicted.prediction is None:
+            return False
+        return predicted.limit in LIMITS or (
+            predicted.no_port
+            and any(self.at(rival, predicted.ranks, predicted.nbytes).limit == PORT for rival in self.models)
+        )
+
     def winner(self, ranks: int, nbytes: int) -> Predicted | None:
         """The fastest series; None: the models do not tell.
 
-        They do not where the least time lies at a bound of all, where it depends on an alpha or beta that is not
+        They do not where the least time is only a lower bound, where it depends on an alpha or beta that is not
         identified, or where another series may take less for such a one.
         """
         fastest = self.fastest(ranks, nbytes)
         if fastest is None or fastest.prediction is None:
             return None
-        if fastest.prediction.unidentified or fastest.limit in LIMITS:
+        if fastest.prediction.unidentified or self.is_lower_bound(fastest):
             return None
         rivals = [self.at(series, ranks, nbytes) for series in self.models if series != fastest.series]
         return None if any(_may_take_less(rival, fastest.prediction.time_s) for rival in rivals) else fastest
@@ -215,14 +240,22 @@ def _ends(numbers: Sequence[int]) -> set[int]:
 def _with_all_prices(model: Model) -> Model:
     """`model` as if all its prices above 0 were identified."""
     parts = [
-        part._replace(parameters=tuple(one._replace(identified=one.value > 0) for one in part.parameters))
+        part._replace(
+            parameters=tuple(
+                one._replace(identified=one.value > 0, low=one.low if one.identified else 0.0)
+                for one in part.parameters
+            )
+        )
         for part in model.parts
     ]
     return replace(model, parts=tuple(parts))
 
 
-def _not_below(predicted: Predicted, least: Bounds) -> Predicted:
-    """`predicted` at the bounds where its model is below them: raised, or without a time where it is not identified."""
+def _not_below(predicted: Predicted, least: Bounds, low_end: Bounds) -> Predicted:
+    """`predicted` at the bounds where its model is below them: raised, or without a time where it is not identified.
+
+    The bounds `least` are estimates; its interval reaches down to `low_end`, the bounds at the lower ends of theirs.
+    """
     modelled, lowest_s = predicted.prediction, max(least)
     if modelled is None:
         return predicted
@@ -232,7 +265,9 @@ def _not_below(predicted: Predicted, least: Bounds) -> Predicted:
         if modelled.unidentified:
             reason = f"{modelled.unidentified} not identified, and its model below the bound"
             return predicted._replace(prediction=None, cannot=f"{predicted.series}: {reason}", limit=limit)
-    return predicted._replace(prediction=modelled.changed(lambda time_s: max(time_s, lowest_s)), limit=limit)
+    raised = modelled.changed(lambda time_s: max(time_s, lowest_s))
+    low_s = None if modelled.low_s is None else max(modelled.low_s, max(low_end))
+    return predicted._replace(prediction=raised._replace(low_s=low_s), limit=limit)
 
 
 def _time_s(predicted: Predicted) -> float:
@@ -284,10 +319,18 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     part_terms = [_declared_terms(part, ranks, nodes, nbytes, itemsize, segment) for part in parts]
     prediction = replace(model, parts=tuple(parts)).predict(ranks, part_terms)
     prediction = prediction._replace(least_s=_least_s(series, model, prediction, ranks, nbytes, layout))
+    is_port_counted = bool(layout.nic_bytes_per_s) and (nodes or ranks) > 1
+    no_port = is_port_counted and not _is_known_schedule(model)
     waits_s = _port_waits_s(model, part_terms, ranks, nodes or ranks, nbytes, layout.nic_bytes_per_s)
     prediction = prediction.changed(lambda time_s: time_s + waits_s)
     segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s else ""
-    return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit)
+    return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit, no_port=no_port)
+
+
+def _is_known_schedule(model: Model) -> bool:
+    """Whether the library says which algorithm it runs: else its model is that of the one which fits best."""
+    first, *others = model.parts
+    return not others and first.priced_as == model.algorithm
 
 
 def _port_waits_s(
@@ -298,8 +341,8 @@ def _port_waits_s(
     Of a library's own algorithm nobody knows the bytes: for it the bound of all algorithms holds. `rate`: of a port, in
     bytes per second; None: no port is counted.
     """
-    (first, *others), (own_terms, *_) = model.parts, part_terms
-    if not rate or nodes == 1 or others or first.priced_as != model.algorithm:
+    first, own_terms = model.parts[0], part_terms[0]
+    if not rate or nodes == 1 or not _is_known_schedule(model):
         return 0.0
     port_s = port_share(builtin()[model.algorithm], ranks, nodes) * nbytes / rate
     waits_s = port_s - bytes_between_s(first, own_terms, ranks)
@@ -310,7 +353,8 @@ def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbyt
     """What the time is at least, whatever the values of what is not identified.
 
     What was measured says it there, together with all else: the lower end of the interval. With more ranks or bytes it
-    is no less, and with fewer bytes than the fewest not less by more than their share.
+    is no less but where the model says so (four ranks need not fold as three do), and with fewer bytes than the fewest
+    not less by more than their share.
     """
     is_far_below = not model.ranks or not model.nbytes or ranks < min(model.ranks)
     if not prediction.unidentified or is_far_below:
@@ -319,7 +363,10 @@ def _least_s(series: str, model: Model, prediction: Prediction, ranks: int, nbyt
     if nearest == (ranks, nbytes):
         return max(prediction.least_s, prediction.low_s or 0.0)
     measured = _predicted(series, model, *nearest, layout).prediction
-    return max(prediction.least_s, measured.least_s * min(1, nbytes / nearest[1])) if measured else prediction.least_s
+    if measured is None:
+        return prediction.least_s
+    share = min(1.0, nbytes / nearest[1], prediction.time_s / measured.time_s)
+    return max(prediction.least_s, measured.least_s * share)
 
 
 def _ranks_per_node(model: Model, layout: Layout) -> int | None:

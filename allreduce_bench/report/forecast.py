@@ -18,8 +18,6 @@ from ..units import format_ranges, format_rate, format_size, format_time, three_
 from .grid import in_two_lines
 
 MANY_RANKS = 8  # with more rank counts, only the first and the last get their crossings over sizes
-FEWEST = 2  # ranks from which crossings are searched if one rank count is given
-BOUNDS = f"{NETWORK_BOUND}, from the smallest alpha (latency) and identified beta (bandwidth) of these models"
 SCHEMA = "urn:allreduce-bench:predict:2"  # of `as_json`, described in `formats.json_schema`
 WHOLE = "--format csv"  # what shows all of a table
 COLUMNS = (
@@ -104,18 +102,17 @@ def _fit_notes(group: CompetingModels) -> list[str]:
 
 
 def crossings_of(forecast: Forecast, group: CompetingModels) -> list[Finding]:
-    """Over sizes at the numbers of ranks, over numbers of ranks at the sizes; one number stands for all up to it."""
+    """Over sizes at the numbers of ranks, and at the sizes over the numbers of ranks from the fewest to the most."""
     ranks, sizes = forecast.ranks, forecast.sizes
     rank_counts = ranks if len(ranks) <= MANY_RANKS else (ranks[0], ranks[-1])
-    fewest = ranks[0] if len(ranks) > 1 else min(FEWEST, ranks[0])
     changing: list[Finding] = [
         crossing for count in rank_counts for crossing in over_sizes(group, count, sizes[0], sizes[-1], sizes)
     ]
     growing: list[Finding] = [
-        crossing for nbytes in sizes for crossing in over_ranks(group, nbytes, fewest, ranks[-1], ranks)
+        crossing for nbytes in sizes for crossing in over_ranks(group, nbytes, ranks[0], ranks[-1], ranks)
     ]
     powers: list[Finding] = [
-        crossing for nbytes in sizes for crossing in at_powers_of_two(group, nbytes, fewest, ranks[-1])
+        crossing for nbytes in sizes for crossing in at_powers_of_two(group, nbytes, ranks[0], ranks[-1])
     ]
     return changing + merged(growing, sizes) + merged(powers, sizes)
 
@@ -146,12 +143,19 @@ def _table_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> 
     marks += ["^ limited by a bound or port"] * any(cell.prediction and cell.limit for cell in cells)
     marks += ["~ not identified"] * any(cell.prediction and cell.prediction.unidentified for cell in cells)
     marks += [f"{COVERAGE:.0%}: interval of the fastest"] * _has_intervals(group)
-    lines = [f"time in us;  {'  '.join(marks)}  bounds: {BOUNDS}"]
+    lines = [f"time in us;  {'  '.join(marks)}  bounds: {_bounds_text(group)}"]
     for ranks in forecast.ranks:
         nodes = group.at(next(iter(group.models)), ranks, forecast.sizes[0]).nodes
         where = f"{ranks} ranks" + (f" on {nodes} node{'s' if nodes > 1 else ''}" if nodes else "")
         lines += ["", where, *_size_lines(forecast, group, ranks, screen)]
     return lines
+
+
+def _bounds_text(group: CompetingModels) -> str:
+    if not group.grade:
+        return f"{NETWORK_BOUND}, at the given alpha and beta"
+    least = "the smallest alpha (latency) and identified beta (bandwidth) of these models"
+    return f"{NETWORK_BOUND}, at the estimated alpha and beta: {least}"
 
 
 def _all_predicted(forecast: Forecast, group: CompetingModels) -> list[Predicted]:
@@ -213,7 +217,7 @@ def _map_lines(forecast: Forecast, group: CompetingModels, screen: Screen) -> li
 def _reader_notes(forecast: Forecast, group: CompetingModels) -> list[str]:
     """Notes on these numbers: bounds, extrapolation, algorithms that cannot run, and segments."""
     cells = _all_predicted(forecast, group)
-    notes = [*_port_notes(group), *_limit_notes(cells), *_identification_notes(cells)]
+    notes = [*_port_notes(group), *_limit_notes(cells), *_no_port_notes(group, cells), *_identification_notes(cells)]
     notes += _distance_notes(cells, group) + _size_notes(forecast, group)
     segmented = sorted({cell.series for cell in cells if cell.segment_nbytes})
     if segmented:
@@ -246,6 +250,13 @@ def _limit_notes(cells: Sequence[Predicted]) -> list[str]:
         if names := _series_of(cell for cell in raised if cell.limit == limit):
             notes.append(f"^ {names}: the {limit} bound; the model alone is below it, so the time is this or more")
     return notes
+
+
+def _no_port_notes(group: CompetingModels, cells: Sequence[Predicted]) -> list[str]:
+    """Whose times lack the port that adds to those of others."""
+    lacking = _series_of(cell for cell in cells if cell.no_port and group.is_lower_bound(cell))
+    what = "the bytes through the port of a node are unknown, so a time is this or more"
+    return [f"{lacking}: {what} where the port adds to the times of others, and gets no *"] if lacking else []
 
 
 def _identification_notes(cells: Sequence[Predicted]) -> list[str]:

@@ -1,5 +1,6 @@
 """A modelled training step in words: its buckets, its times on each number of ranks, what a change would bring."""
 
+from ..evaluation.grade import GOOD
 from ..tables import UNBOUNDED, Screen, columns_of, fitted, wrapped
 from ..units import format_size, format_time, in_ranks
 from ..workload.buckets import FIRST, MIB, REBUILT, Bucket, Caps, ddp_buckets
@@ -11,6 +12,11 @@ from ..workload.time_line import TimeLine
 GIB = 1 << 30
 WHOLE = "--format json"  # what shows all of a table
 ABSENT = "-"
+OR_MORE = " ^"  # behind a time
+OR_MORE_NOTE = (
+    "^ or more (bound): of some all-reduces no time is known but one that they cannot go below, such as the bound of "
+    "all algorithms"
+)
 HEADS, TENSOR_HEADS = ("all-reduces", "exposed"), ("tensor-parallel", "data-parallel", "of it exposed")
 
 
@@ -76,12 +82,17 @@ def result_text(result: Result, screen: Screen = UNBOUNDED) -> str:
         head += [model_sentence(setup), packing_sentence(setup), _compute_sentence(setup)]
         head += [tensor_sentence(setup)] if setup.tensor else []
     head.append(f"all-reduces: {result.source}")
+    if result.grade:
+        head.append(f"grade of the fitted times: {result.grade}; placement of their vectors: {result.placement}")
     left_out = (9, 8) if setup and setup.tensor else (8, 7, 4)  # the rate and the batch first
     tables = [[*fitted(columns_of(_step_rows(result), left={1}, left_out=left_out), screen, WHOLE)]]
     if setup:
         tables.append(wrapped([memory_sentence(result)], screen))
     if result.variants:
         tables.append([*wrapped([_variant_title(result)], screen), *_variant_lines(result.variants, screen)])
+    bounded = [one.is_lower_bound for one in result.outcomes] + [one.is_lower_bound for one in result.variants]
+    if any(bounded):
+        tables.append(wrapped([OR_MORE_NOTE], screen))
     tables += [wrapped(doubts, screen)] if (doubts := doubt_sentences(result)) else []
     tables.append(wrapped([answer(result, outcome) for outcome in result.outcomes[-1:]], screen))
     return "\n".join(["\n".join(wrapped(head, screen)), *("\n" + "\n".join(table) for table in tables)])
@@ -108,6 +119,7 @@ def _step_rows(result: Result) -> list[list[str]]:
         own = (line.tensor_s, line.communication_s, line.data_exposed_s)
         shown = own if has_groups else (line.communication_s, line.exposed_s)
         times = [format_time(time_s) for time_s in (line.step_s, line.compute_s, *shown)]
+        times[0] += OR_MORE if outcome.is_lower_bound else ""
         batch = [str(rule.effective_batch), f"x{rule.learning_rate_factor}"] if rule else [ABSENT, ABSENT]
         rows.append([str(outcome.ranks), _names(outcome), *times, share, *batch, f"{outcome.efficiency:.1%}"])
     return rows
@@ -154,15 +166,23 @@ def _variant_title(result: Result) -> str:
 def _variant_lines(variants: tuple[Variant, ...], screen: Screen) -> list[str]:
     caps = list(dict.fromkeys(variant.cap_nbytes for variant in variants))
     numbers = {variant.cap_nbytes: variant.buckets for variant in variants}
-    times = {(variant.algorithm, variant.cap_nbytes): variant.step_s for variant in variants}
-    least = min(time_s for time_s in times.values() if time_s is not None)
+    times = {(variant.algorithm, variant.cap_nbytes): variant for variant in variants}
+    timed = [variant for variant in variants if variant.step_s is not None]
+    known = [variant for variant in timed if not variant.is_lower_bound]
+    least_s = min(variant.step_s or 0.0 for variant in known or timed)
     rows = [["algorithm", *map(format_size, caps)], ["", *(f"{numbers[cap]} sent" for cap in caps)]]
     styles: dict[str, str] = {}
     for name in dict.fromkeys(variant.algorithm for variant in variants):
         row = [times[name, cap] for cap in caps]
-        rows.append([name, *(ABSENT if time_s is None else format_time(time_s) for time_s in row)])
-        styles |= {format_time(time_s): "best" for time_s in row if time_s == least}
+        rows.append([name, *map(_variant_text, row)])
+        styles |= {_variant_text(variant): "best" for variant in row if variant.step_s == least_s}
     return fitted(columns_of(rows, left={0}, heads=2, styles=styles), screen, WHOLE)
+
+
+def _variant_text(variant: Variant) -> str:
+    if variant.step_s is None:
+        return ABSENT
+    return format_time(variant.step_s) + (OR_MORE if variant.is_lower_bound else "")
 
 
 def answer(result: Result, outcome: Outcome) -> str:
@@ -170,15 +190,18 @@ def answer(result: Result, outcome: Outcome) -> str:
     line = outcome.time_line
     title = f"{result.title} on {in_ranks([outcome.ranks])} with {result.network}"
     subject = "a step takes" if result.setup else "the calls and their gaps take"
-    kind = "(modelled, speculative)" if outcome.doubts else "(modelled)"
+    doubted = f"; grade of the fitted times: {result.grade}" if result.grade not in (None, GOOD) else ""
+    kind = f"(modelled{', speculative' if outcome.doubts else ''}{doubted})"
     if not line.communication_s:
         return f"{title}: {subject} {format_time(line.step_s)}; one rank sends nothing."
+    step = format_time(line.step_s) + (" or more (bound)" if outcome.is_lower_bound else "")
     if line.tensor_transfers:
-        return f"{title}: {subject} {format_time(line.step_s)}, {_tensor_answer(line)} {kind}."
+        return f"{title}: {subject} {step}, {_tensor_answer(line)} {kind}."
     waits = f"{format_time(line.exposed_s)} of it ({line.exposed_s / line.step_s:.0%}) are exposed communication"
     hidden = f"{line.overlap_share:.0%} of the communication runs beside computation"
-    told = f"{title}: {subject} {format_time(line.step_s)}, {waits}; {hidden}"
-    return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%} {kind}."
+    told = f"{title}: {subject} {step}, {waits}; {hidden}"
+    most = " or less" if outcome.is_lower_bound else ""
+    return f"{told}; the efficiency of weak scaling is {outcome.efficiency:.1%}{most} {kind}."
 
 
 def _tensor_answer(line: TimeLine) -> str:

@@ -30,6 +30,9 @@ class Costs(Protocol):
     def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """Why there is no time, with the name of the algorithm before it."""
 
+    def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
+        """Whether this time is only known to be that or more."""
+
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """Why this time is speculative, behind `are`; empty: it lies near what was measured, or nothing was."""
 
@@ -42,13 +45,17 @@ class Choice(NamedTuple):
 
 
 def choose(costs: Costs, ranks: int, nbytes: int, algorithm: str = FASTEST) -> Choice:
-    """The time of `algorithm`, or the fastest of all. Raises CostError: none has a time."""
+    """The time of `algorithm`, or the fastest of all. Raises CostError: none has a time.
+
+    What is only known to take so long or more is no rival of an algorithm whose time is known.
+    """
     names = costs.algorithms if algorithm == FASTEST else (algorithm,)
     timed = [(costs.time_s(name, ranks, nbytes), name) for name in names]
     possible = [Choice(name, time_s) for time_s, name in timed if time_s is not None]
     if not possible:
         raise CostError("; ".join(dict.fromkeys(costs.cannot(name, ranks, nbytes) for name in names)))
-    return min(possible, key=lambda choice: choice.time_s)
+    known = [choice for choice in possible if not costs.is_lower_bound(choice.algorithm, ranks, nbytes)]
+    return min(known or possible, key=lambda choice: choice.time_s)
 
 
 class ModelledCosts:
@@ -72,6 +79,10 @@ class ModelledCosts:
     def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """What the algorithm needs, or what its model does not tell."""
         return self.models.at(algorithm, ranks, nbytes).cannot
+
+    def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
+        """Where the model alone is below a bound of all algorithms."""
+        return ranks > 1 and self.models.is_lower_bound(self.models.at(algorithm, ranks, nbytes))
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """Many more or many fewer ranks than were measured, or much longer; a model that does not tell its price."""
@@ -147,6 +158,10 @@ class LoggedCosts:
     def cannot(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """It was not timed on so many ranks."""
         return f"{algorithm}: not timed on {ranks} ranks"
+
+    def is_lower_bound(self, algorithm: str, ranks: int, nbytes: int) -> bool:
+        """Never: it was timed."""
+        return False
 
     def doubt(self, algorithm: str, ranks: int, nbytes: int) -> str:
         """Much longer than what was timed."""

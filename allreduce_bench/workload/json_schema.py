@@ -1,5 +1,6 @@
 """What `workload --format json` prints, as a JSON Schema."""
 
+from ..models.grades import LEVELS
 from ..runs.json_schema.build import Format, Schema, fields, flag, items, number, or_null, text, whole
 from .result import MEASURED, MODELLED, SCHEMA
 
@@ -70,6 +71,7 @@ STEP = fields(
         "overlap_share": or_null(number("of the communication; null: there is none", 0)),
         "efficiency": number("weak scaling: the step without communication over this step", 0),
         "doubts": items(text(), "why times of its all-reduces are speculative; empty: none is"),
+        "is_lower_bound": flag("true: an all-reduce is only known to take its time or more, and so is the step"),
         "transfers": items(TRANSFER, "the all-reduces of gradients in order"),
     },
     {
@@ -91,6 +93,7 @@ VARIANT = fields(
                 "the step on the largest number of ranks; null: the algorithm cannot run, or nothing tells its time"
             )
         ),
+        "is_lower_bound": flag("as in steps"),
     }
 )
 TENSOR = fields(
@@ -158,6 +161,8 @@ def workload_schema() -> Schema:
             "kind": text("where the times are from", MODELLED, MEASURED),
             "title": text("what the step is of"),
             "source": text("what the times of all-reduces are from, in words"),
+            "grade": or_null(text("the worst grade of the times that models were fitted to; null: none were", *LEVELS)),
+            "placement": or_null(text("where vectors lay when these times were measured; null: as of grade")),
             "model": or_null(MODEL),
             "packing": or_null(PACKING),
             "buckets": items(BUCKET, "what is sent together"),

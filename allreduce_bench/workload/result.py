@@ -9,7 +9,7 @@ from .memory import batch_rule, memory_of
 from .step import Outcome, Setup, Variant, buckets_of
 from .time_line import Transfer
 
-SCHEMA = "urn:allreduce-bench:workload:1"
+SCHEMA = "urn:allreduce-bench:workload:2"
 MODELLED, MEASURED = "modelled", "measured"
 
 
@@ -25,6 +25,8 @@ class Result(NamedTuple):
     batch: int = 1  # samples of a rank and pass
     optimizer: str = "adam"
     has_views: bool = False  # gradients are views of buckets
+    grade: str | None = None  # of the times that models were fitted to; None: no models of measured times
+    placement: str | None = None  # of the vectors of these times
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -41,6 +43,8 @@ def document(result: Result) -> dict[str, Any]:
         "kind": MODELLED,
         "title": result.title,
         "source": result.source,
+        "grade": result.grade,
+        "placement": result.placement,
         **own,
         "steps": [step_facts(result, outcome) for outcome in result.outcomes],
         "variants": [variant._asdict() for variant in result.variants],
@@ -105,6 +109,7 @@ def step_facts(result: Result, outcome: Outcome) -> dict[str, Any]:
     for name in ("step_s", "compute_s", "communication_s", "exposed_s", "overlapped_s", "overlap_share"):
         facts[name] = getattr(line, name)
     facts |= {"efficiency": outcome.efficiency, "doubts": list(outcome.doubts)}
+    facts["is_lower_bound"] = outcome.is_lower_bound
     setup = result.setup
     if setup:
         facts |= batch_rule(result.batch, setup.data_ranks(outcome.ranks), setup.accumulate)._asdict()

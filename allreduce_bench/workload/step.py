@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from .buckets import BY_DEFAULT, MIB, REBUILT, Bucket, Caps, ddp_buckets
 from .cost import FASTEST, Choice, CostError, Costs, choose
-from .doubts import doubts_of
+from .doubts import any_lower_bound, doubts_of
 from .fusion import Fusion, fused_buckets, fused_transfers
 from .tensor_parallel import TensorParallel, stalled
 from .tensors import DEFAULT_DTYPE, Model
@@ -52,6 +52,7 @@ class Outcome(NamedTuple):
     algorithms: tuple[str, ...]  # that its buckets use, the most frequent first
     compute_alone_s: float
     doubts: tuple[str, ...] = ()  # why times of its all-reduces are speculative, beginnings of sentences
+    is_lower_bound: bool = False  # an all-reduce is only known to take its time or more, and so is the step
 
     @property
     def efficiency(self) -> float:
@@ -60,12 +61,16 @@ class Outcome(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """The step with one algorithm for all buckets and another cap; None: the algorithm cannot run."""
+    """The step with one algorithm for all buckets and another cap; None: the algorithm cannot run.
+
+    `is_lower_bound` as of an Outcome.
+    """
 
     algorithm: str
     cap_nbytes: int
     buckets: int
     step_s: float | None
+    is_lower_bound: bool = False
 
 
 def buckets_of(setup: Setup) -> list[Bucket]:
@@ -129,7 +134,11 @@ def outcome(setup: Setup, costs: Costs, ranks: int, algorithm: str = FASTEST, wi
     compute_alone_s = setup.compute_s * setup.accumulate
     doubts = doubts_of(costs, number, tuple(named))
     doubts += doubts_of(within or costs, tensor.ranks, line.tensor_transfers) if tensor else ()
-    return Outcome(ranks, line._replace(transfers=tuple(named)), tuple(filter(None, frequent)), compute_alone_s, doubts)
+    is_lower_bound = any_lower_bound(costs, number, tuple(named))
+    if tensor:
+        is_lower_bound |= any_lower_bound(within or costs, tensor.ranks, line.tensor_transfers)
+    line = line._replace(transfers=tuple(named))
+    return Outcome(ranks, line, tuple(filter(None, frequent)), compute_alone_s, doubts, is_lower_bound)
 
 
 def variants(
@@ -142,15 +151,18 @@ def variants(
     for algorithm in (FASTEST, *costs.algorithms) if len(costs.algorithms) > 1 else costs.algorithms:
         for cap in caps_nbytes:
             changed = setup._replace(packing=_with_cap(setup, cap))
-            line = _line_of(changed, costs, ranks, algorithm, within or costs)
-            buckets = len(line.transfers) if line else len(buckets_of(changed))
-            yield Variant(algorithm, cap, buckets, line.step_s if line else None)
+            found = _outcome_of(changed, costs, ranks, algorithm, within or costs)
+            if found is None:
+                yield Variant(algorithm, cap, len(buckets_of(changed)), None)
+                continue
+            line = found.time_line
+            yield Variant(algorithm, cap, len(line.transfers), line.step_s, found.is_lower_bound)
 
 
-def _line_of(setup: Setup, costs: Costs, ranks: int, algorithm: str, within: Costs) -> TimeLine | None:
+def _outcome_of(setup: Setup, costs: Costs, ranks: int, algorithm: str, within: Costs) -> Outcome | None:
     """None: the algorithm cannot run, or nothing tells its time."""
     try:
-        return outcome(setup, costs, ranks, algorithm, within).time_line
+        return outcome(setup, costs, ranks, algorithm, within)
     except CostError:
         return None
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,19 @@ def test_groups_of_a_node_share_its_port():
     shared, own = (json.loads(printed(*words, "--nic-bandwidth", rate)) for rate in ("100Gbit", "800Gbit"))
     times_s = [one["steps"][0]["communication_s"] for one in (shared, own)]
     assert times_s[0] == pytest.approx(8 * times_s[1], rel=0.01)
+
+
+def test_the_grade_and_the_placement_of_fitted_times_are_told(tmp_path):
+    bare = bare_machine(20e-6, 8e-10)
+    words = ("resnet50", "--compute", "100ms", "-n", 4, "-a", "ring", "-m", tmp_path / "machine.json")
+    for grade, told in (("not reliable", True), ("good", False)):
+        fitted = {"ranks": (2, 4), "nbytes": (8, 1 << 26), "grade": grade, "placement": "page"}
+        models = tuple(replace(model, **fitted) for model in bare.models)
+        write_machine(replace(bare, models=models, bare=False), tmp_path / "machine.json")
+        text = printed(*words)
+        assert f"grade of the fitted times: {grade}; placement of their vectors: page\n" in text
+        assert text.rstrip().endswith(f"(modelled; grade of the fitted times: {grade}).") == told
+        found = facts(*words)
+        assert (found["grade"], found["placement"]) == (grade, "page")
+    priced = facts("resnet50", "--compute", "100ms", "-n", 4, "-a", "ring", *PRICES)
+    assert priced["grade"] is None and priced["placement"] is None

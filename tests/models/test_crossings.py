@@ -72,6 +72,7 @@ def test_the_sentences():
     )
     assert Stretch("a", 4, 16, 8, 8).sentence == "a is fastest at powers of two from 4 to 16 ranks at 8 B"
     assert Stretch("a", 4, 4, 8, 8).sentence == "a is fastest at 4 ranks at 8 B"
+    assert Stretch("a", 4, 4, 8, 8, True).sentence == "a is fastest at 4 ranks at 8 B (speculative)"
 
 
 @pytest.mark.parametrize("nbytes", [8, 64 * K, M, 16 * M])
@@ -90,6 +91,12 @@ def test_powers_of_two_are_told_apart():
     assert at_powers_of_two(group, 64 * M, 2, 1024) == [Stretch("rabenseifner", 4, 1024, 64 * M, 64 * M)]
     assert {one.faster for one in over_ranks(group, 64 * M, 2, 1024)} == {"two_tree"}
     assert at_powers_of_two(of("ring", "two_tree"), 64 * M, 2, 1024) == []
+
+
+@pytest.mark.parametrize("measured, far", [(2, True), (16, False)])
+def test_powers_of_two_that_are_all_far_from_the_measured_ones_are_marked(measured, far):
+    curves = Drawn(speculative_from=measured, a=lambda ranks, n: 2, b=lambda ranks, n: 3 if ranks & (ranks - 1) else 1)
+    assert at_powers_of_two(curves, 8, 2, 64) == [Stretch("b", 4, 64, 8, 8, far)]
 
 
 def test_a_size_is_bisected_to_the_byte_or_a_thousandth():

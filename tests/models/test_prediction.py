@@ -232,6 +232,38 @@ def test_a_model_that_knows_no_bytes_has_no_time_below_the_bound_and_is_never_th
     assert alone.winner(4, 8) is None
 
 
+def bounded_alpha(reach_log: float, call: bool = False) -> Model:
+    """A library whose messages cost at most 134 us, whatever the width of its intervals."""
+    found = (
+        Parameter("alpha_s", "", 0.0, 1.44e-5, None, 1.34e-4, False),
+        Parameter("beta_s_per_byte", "", 0.0, 3.2e-10, 1e-10, 1.7e-9, True),
+    )
+    found = (Parameter("call_s", "", 0.0, 1e-4, 9e-5, 1.1e-4, True), *found) if call else found
+    fields = {"ranks": (2, 3), "nbytes": (8, M), "reach_log": reach_log, "executor": "native"}
+    return Model("native", (ModelPart("rabenseifner", Form(call=call), found),), **fields)
+
+
+@pytest.mark.parametrize("reach_log", [0.05, 0.9, 3.2])
+def test_a_wide_interval_identifies_nothing(reach_log):
+    group = CompetingModels([bounded_alpha(reach_log), measured_ring()])
+    assert group.at("native", 4, 64 * K).prediction.unidentified == "alpha"
+    assert group.fastest(4, 64 * K).series == "native" and group.winner(4, 64 * K) is None
+    assert group.at("native", 4, 64 * M).prediction.unidentified == ""  # 480 us of 33 ms
+
+
+def test_a_call_stands_for_messages_only_near_to_the_measured_ranks():
+    group = CompetingModels([bounded_alpha(0.1, call=True)])
+    found = {ranks: group.at("native", ranks, 8).prediction for ranks in (2, 6, 7, 64)}
+    assert [one.unidentified for one in found.values()] == ["", "", "alpha", "alpha"]
+
+
+def test_a_library_may_take_less_where_its_model_does():
+    """On 4 ranks it need not fold, as on the 3 that were measured: what these took at least says nothing of it."""
+    group = CompetingModels([bounded_alpha(0.1)])
+    three, four = (group.at("native", ranks, M).prediction for ranks in (3, 4))
+    assert four.time_s < three.least_s and four.least_s < four.time_s
+
+
 def test_a_time_that_was_measured_shows_that_a_bound_is_none():
     """Native took less for 16 MiB than the ring's beta allows any algorithm: then its own beta counts, too."""
     group = CompetingModels([flat(16 * M, 1.6e-10), measured_ring()])
@@ -258,10 +290,10 @@ def test_nothing_is_below_the_bounds():
         layouts = [Layout(4), Layout(4, nic_bytes_per_s=3.125e9)]
         for group in [group for layout in layouts for group in competing_models(machine, layout=layout)]:
             for ranks, nbytes in ((4, 8), (8, 64 * K), (12, 16 * M), (64, 1024 * M)):
-                least = max(group.bounds(ranks, nbytes)) * (1 - 1e-9)
+                least, low_end = (max(group.bounds(ranks, nbytes, low)) * (1 - 1e-9) for low in (False, True))
                 for one in (group.at(series, ranks, nbytes) for series in group.models):
                     if one.prediction:
-                        assert one.prediction.time_s >= least and (one.prediction.low_s or least) >= least
+                        assert one.prediction.time_s >= least and (one.prediction.low_s or least) >= low_end
 
 
 def test_the_ranks_of_a_node_wait_for_their_port():
@@ -278,3 +310,28 @@ def test_the_ranks_of_a_node_wait_for_their_port():
     assert ring.limit == "port" and ring.prediction.time_s == pytest.approx(least_s, rel=0.03)
     assert flat_ring.limit == "" and flat_ring.prediction == own["ring"].prediction
     assert shared["recursive_doubling"].prediction.time_s > 4 * 7 * nbytes / rate
+
+
+def test_an_interval_reaches_down_to_the_bounds_at_the_lower_ends():
+    """The bound is an estimate: beta 300 ps/B may be 27, so a time may be shorter than the bound at 300 ps/B."""
+    (own,) = RING.parts
+    alpha, beta = own.parameters
+    wide = own._replace(parameters=(alpha._replace(low=5e-7, high=2e-6), beta._replace(low=1e-11, high=1e-9)))
+    group = CompetingModels([replace(RING, parts=(wide,), reach_log=3.2)])
+    found = group.at("ring", 4, 16 * M)
+    assert found.prediction.time_s >= group.bounds(4, 16 * M).bandwidth_s == pytest.approx(1.5 * 16 * M * 1e-10)
+    assert found.prediction.low_s < 0.2 * found.prediction.time_s
+    assert found.prediction.low_s >= group.bounds(4, 16 * M, at_low_ends=True).bandwidth_s
+    assert group.bounds(4, 16 * M, at_low_ends=True) == pytest.approx((2 * 5e-7, 1.5 * 16 * M * 1e-11))
+
+
+def test_a_library_whose_port_nobody_knows_is_not_the_fastest_where_others_wait_for_theirs():
+    native = replace(RING, algorithm="native", executor="native", parts=(part("rabenseifner", 9e-7, 9e-11),))
+    halving = replace(RING, algorithm="rabenseifner", parts=(part("rabenseifner"),))
+    for rate, told in ((None, True), (1e12, True), (2e10, False)):
+        group = CompetingModels([native, halving], Layout(4, nic_bytes_per_s=rate))
+        own, ours = (group.at(series, 16, 64 * K) for series in ("native", "rabenseifner"))
+        assert own.no_port == bool(rate) and not ours.no_port
+        assert own.limit == "" and (ours.limit == "port") != told and group.is_lower_bound(own) != told
+        assert group.fastest(16, 64 * K).series == "native" and (group.winner(16, 64 * K) is not None) == told
+        assert group.at("native", 4, 64 * K).no_port is False  # one node

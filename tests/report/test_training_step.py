@@ -93,3 +93,12 @@ def test_with_tensor_parallelism_both_kinds_stand_apart():
     assert "are tensor-parallel all-reduces, all of them exposed, and" in last and "exposed data-parallel ones" in last
     assert [line.split()[-2] for line in text.splitlines() if line.startswith("    ") and " / " in line] == ["x2", "x4"]
     assert max(map(len, result_text(found, Screen(100)).splitlines())) <= 100
+
+
+def test_a_step_with_a_lower_bound_says_or_more():
+    steps = (outcome(SETUP, COSTS, 4)._replace(is_lower_bound=True),)
+    tried = tuple(variant._replace(is_lower_bound=True) for variant in variants(SETUP, COSTS, 4, (MIB,)))
+    bounded = Result("ResNet-50", "by hand", "10 Gbit/s", steps, SETUP, tried)
+    text = result_text(bounded)
+    assert " ms ^ " in text and "^ or more (bound): " in text and " or more (bound), " in answer(bounded, steps[0])
+    assert "^" not in result_text(result()) and "or more" not in result_text(result())

@@ -79,3 +79,24 @@ def test_what_a_log_does_not_say_is_refused():
 def test_an_algorithm_that_was_not_fitted_is_refused():
     with pytest.raises(MachineError, match="native"):
         modelled_costs(BARE, ["native"])
+
+
+def test_a_lower_bound_is_no_rival_of_a_time_that_is_known():
+    """native is below the bound of the ring: it takes that or more, and the ring is chosen."""
+    prices = [("alpha_s", 1e-6), ("beta_s_per_byte", 1e-9)]
+    ring, lean = (
+        tuple(Parameter(name, "", 0.0, value * factor, None, None, True) for name, value in prices)
+        for factor in (1.0, 0.5)
+    )
+    lean = (lean[0], lean[1]._replace(value=0.0))
+    models = [
+        Model(name, (ModelPart("ring", Form(), found),), ranks=(2, 4), nbytes=(8, 1 << 24))
+        for name, found in (("ring", ring), ("native", lean))
+    ]
+    costs = modelled_costs(Machine(tuple(models)))
+    assert costs.is_lower_bound("native", 4, 1 << 24) and not costs.is_lower_bound("ring", 4, 1 << 24)
+    assert not costs.is_lower_bound("native", 1, 1 << 24)
+    assert costs.time_s("native", 4, 1 << 24) < costs.time_s("ring", 4, 1 << 24)
+    assert choose(costs, 4, 1 << 24).algorithm == "ring" and choose(costs, 4, 1 << 24, "native").algorithm == "native"
+    assert choose(costs, 4, 8).algorithm == "native"  # there it is above the bound
+    assert not LoggedCosts(LOG, "x.log").is_lower_bound("ring", 4, 3000)

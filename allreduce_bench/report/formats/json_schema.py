@@ -78,6 +78,7 @@ CROSSING = {
     "Stretch.final": "last power of two; unit: ranks",
     "Stretch.at": "what is fixed; unit: bytes",
     "Stretch.last": "from `at` up to which it is so; unit: bytes",
+    "Stretch.speculative": "whether all these numbers of ranks are far beyond the measured ones",
 }
 SAID = {"group": text("run, type, reduction and cache"), "sentence": text("it in words")}
 ROW = fields(
