@@ -151,7 +151,7 @@ def _facts_of_groups(context: Context) -> dict:
 
 
 def noise_of(comm: MPI.Comm) -> dict | None:
-    """The noise of the machine, by a fixed work quantum (FWQ) as in netgauge (Hoefler, Schneider and Lumsdaine, SC 2010):
+    """The machine's noise, by a fixed work quantum (FWQ) as in netgauge (Hoefler, Schneider and Lumsdaine, SC 2010):
     all ranks do the same additions again and again at the same time, and nothing else.
 
     What a quantum takes beyond the shortest of its rank was taken by others: interrupts, other processes, the machine
