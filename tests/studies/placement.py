@@ -22,7 +22,7 @@ from allreduce_bench.runs.schema import NUMPY, PAGE
 from allreduce_bench.units import format_size
 
 ALGORITHMS = ("native", "ring", "recursive_doubling")
-DIFFERENCES = (0, 4, 8, 16, 24, 28, 32, 48, 64, 128, 1024, 2048, 4064, 4080)
+DIFFERENCES = (0, 4, 8, 16, 28, 32, 64, 1024, 4080)
 SIZES = "4K,64K,256K,1M,16M"
 COLOURS = {"native": "#000000", "ring": "#0072b2", "recursive_doubling": "#d55e00"}
 
