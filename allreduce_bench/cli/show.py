@@ -32,7 +32,7 @@ def show(run: Path | None, format_: str) -> None:
     other, with the sizes repeated. To reduce the number of parts, these columns are left out, in this order: the
     intervals, "of limit" where local work alone sets the limit, #wrong if it is 0 everywhere, algbw; its last line says
     what. The width is COLUMNS, else that of the terminal; a pipe or a file gets the whole table, without intervals.
-    "of limit" is the least time of any all-reduce over the lowest time; the report and --format csv have it for every
+    "of limit" is the limit over the lowest time; the report and --format csv have it for every
     time, with the limit of the algorithm's own schedule.
     """
     from ..evaluation.summary import summarise

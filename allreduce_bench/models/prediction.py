@@ -21,6 +21,7 @@ from .terms import Terms, terms
 
 LIMITS = "latency", "bandwidth"  # the bounds, in the order of `Bounds`
 PORT = "port"
+NOTED = 0.01  # of a time: a port that makes it longer by less is not named
 BEST = "best"  # the segment with which the model is fastest
 EQUAL = 1e-9  # relative: sums of the same terms in another order
 FINE = 1.03  # between two numbers of pieces so near each other a pipeline's time hardly differs
@@ -323,7 +324,7 @@ def _predicted(series: str, model: Model, ranks: int, nbytes: int, layout: Layou
     no_port = is_port_counted and not _is_known_schedule(model)
     waits_s = _port_waits_s(model, part_terms, ranks, nodes or ranks, nbytes, layout.nic_bytes_per_s)
     prediction = prediction.changed(lambda time_s: time_s + waits_s)
-    segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s else ""
+    segment_nbytes, limit = segment * itemsize if segment else None, PORT if waits_s > NOTED * prediction.time_s else ""
     return Predicted(series, ranks, nodes, nbytes, segment_nbytes, prediction, limit=limit, no_port=no_port)
 
 
