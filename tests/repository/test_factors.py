@@ -29,7 +29,7 @@ def assert_divides(text: str) -> int:
 
 # Their examples were measured and printed by a former version: remove a page here as soon as it has a new one
 FORMER = pytest.mark.xfail(strict=True, reason="its example is that of a former version")
-FORMER_PAGES = {"README.md", "docs/compare.md"}
+FORMER_PAGES = {"docs/compare.md"}
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, marks=[FORMER] * (page in FORMER_PAGES)) for page in PAGES])
@@ -40,7 +40,6 @@ def test_factors_of_pages_divide(page):
     assert_divides(text)
 
 
-@FORMER
 def test_there_are_factors_on_the_first_page():
     assert factors_of((ROOT / "README.md").read_text(encoding="utf-8"))
 
