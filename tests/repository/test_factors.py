@@ -27,12 +27,7 @@ def assert_divides(text: str) -> int:
     return len(found)
 
 
-# Their examples were measured and printed by a former version: remove a page here as soon as it has a new one
-FORMER = pytest.mark.xfail(strict=True, reason="its example is that of a former version")
-FORMER_PAGES = {"docs/compare.md"}
-
-
-@pytest.mark.parametrize("page", [pytest.param(page, marks=[FORMER] * (page in FORMER_PAGES)) for page in PAGES])
+@pytest.mark.parametrize("page", PAGES)
 def test_factors_of_pages_divide(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     said = [line for line in text.splitlines() if re.search(r"\d times faster than .*\[", line)]
