@@ -436,7 +436,7 @@ def test_where_vectors_lie_is_chosen_recorded_and_counted(python, tmp_path):
     apart = {cell["algorithm"]: int(cell["close_moves"]) for cell in cells if cell["placement"] == "16"}
     assert apart["native"] == 4 and apart["ring"] > 0
     launch = json.loads((folder / "launches" / "4r-1.1.json").read_text())
-    assert launch["machines"][0]["copying"].keys() == {"libc", "fsrm"}
+    assert launch["machines"][0]["copying"].keys() == {"libc", "fsrm", "close_factor"}
     with open(folder / "summary.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {(row["placement"], row["copy_floor_s"] != "") for row in rows} == {
