@@ -21,7 +21,7 @@ def test_it_is_read_in_a_few_minutes():
 def shape(text: str) -> dict[str, list]:
     """What a run's table shows, whatever was measured: its header, columns, sizes, and the kinds of closing lines."""
     above, grid, closing, *_ = ([line.strip() for line in part.splitlines()] for part in text.strip("\n").split("\n\n"))
-    header = [line for line in above if not line.startswith("grade: ")]  # which says what else the machine did
+    header = [line for line in above if not line.startswith(("grade: ", "noise: "))]  # what else the machine did
     cells, *_, reference, traffic = closing  # between them lines that depend on the times
     return {
         "header": [re.sub(r"(\d+ ranks on 1 node).*", r"\1, LIBRARY", line) for line in header],
