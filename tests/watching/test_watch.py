@@ -74,7 +74,8 @@ def test_a_question_is_answered_while_the_main_thread_does_something_else(superv
     supervisor.ask_now()
     (rank,) = supervisor.patience.ranks
     until(lambda: rank.answered)
-    assert rank.answer["doing"] == "starting" and rank.answer["call"] is None
+    # the supervisor asks from the same thread, which may not have left its function yet
+    assert rank.answer["doing"] in ("starting", "in ask_now") and rank.answer["call"] is None
     watch.close()
     until(lambda: supervisor.patience.all_over)
 
