@@ -7,6 +7,7 @@ durations, errors in one line), `habits` and `refusals` (what is said of other w
 `sweep_of_options`.
 """
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -111,7 +112,16 @@ class _Late(click.Group):
                 from .refusals import interruption, say_refusal
 
                 status = say_refusal(interruption(), True)
+            if interrupts and "mpi4py.MPI" not in sys.modules:  # which has to end by itself
+                _leave(status)
         sys.exit(status)
+
+
+def _leave(status: int) -> None:
+    """End at once: where the import of C code was interrupted, Python would end by the signal, without a status."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 @contextmanager
