@@ -9,7 +9,7 @@ from pathlib import Path
 from places import ROOT
 
 # seconds of work in many short cells
-LONG_RUN = ["--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--iters", "60", "--no-reference-times"]
+LONG_RUN = ["--sizes", "1M,2M,4M", "-a", "native,ring,tree,two_tree", "--iters", "240", "--no-reference-times"]
 
 
 def script(path: Path, text: str) -> Path:
