@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ..runs.dtypes import DTYPES
-from ..runs.plan import LARGEST_SEED, OPS, Plan
+from ..runs.plan import INPUTS, LARGEST_SEED, OPS, Plan
 from ..runs.schema import CACHES, SYNCS, WORKS
 from .types import DTYPE, DURATION, EXECUTOR_NAMES, GROUPS, NAMES, OP, RANKS, SHARE, SIZE, SIZES, parsed
 
@@ -166,6 +166,14 @@ DEFINED = (
         default=Plan.cache,
         **SHOWN,
         help="warm: the same buffers in every call; cold: other buffers in every call; both: each cell both ways.",
+    ),
+    click.option(
+        "--inputs",
+        type=click.Choice(INPUTS),
+        default=Plan.inputs,
+        **SHOWN,
+        help="changing: lines of the input change between calls, and results are looked at there, so that no call is "
+        "left out or remembered; same: consecutive calls have the same input, as with OSU, IMB and nccl-tests.",
     ),
     click.option(
         "--placement",

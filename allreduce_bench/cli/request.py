@@ -40,6 +40,7 @@ IN_PLAN = (
         "record",
         "back_to_back",
         "cache",
+        "inputs",
         "floors",
         "check",
     ),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from mpi4py import MPI
@@ -74,18 +74,52 @@ class CommonStart(NamedTuple):
     rate: float = 0.0
 
 
+class Changes(NamedTuple):
+    """What a loop does between its calls: it looks at lines of the result, and changes others of the input.
+
+    A line is so many elements on end, as unsigned integers. Before call c the input gets `kept` back at the lines `at`;
+    then these are `next_at[c]`, where it gets the elements of `operand` at `next_source[c]`. After the call, where
+    `looks[c]`, wrong elements at these lines are counted in `wrong`: those of the result that are not the ones of
+    `result`, and those of the input that are no longer the ones of `operand`.
+    """
+
+    first: int  # call before which lines change; before it inputs are new
+    operand: np.ndarray  # [element], as `result` of numbers whose reduction is known
+    result: np.ndarray
+    at: np.ndarray  # int64 [line], as `source`
+    source: np.ndarray
+    kept: np.ndarray  # [line, element]
+    next_at: np.ndarray  # int64 [call, line], as `next_source`
+    next_source: np.ndarray
+    looks: np.ndarray  # int64 [call]
+    wrong: np.ndarray  # int64 [1]
+
+
+class Between(Protocol):
+    """What happens between the calls of a loop: by Python, or by a loop that does it itself."""
+
+    def before(self, call: int) -> None:
+        """What comes before the common start of a call."""
+
+    def after(self, call: int) -> None:
+        """What follows a call."""
+
+    def changes(self) -> Changes:
+        """The same, for a loop of its own."""
+
+
 class Prepared(NamedTuple):
     """An all-reduce bound to its buffers: `run` does it once, `close` frees what MPI holds for it.
 
     `timed_calls` makes so many calls without the interpreter, each after a common start, and gives back float64 [3,
     call]: entry and exit, as perf_counter reads them, and whether it was on time. Without a start only the first entry
-    and the last exit are taken. None: the loop is Python's. `footprint` says what a call does to which memory; None:
-    the library knows.
+    and the last exit are taken; with nothing between them all calls are on one input. None: the loop is Python's.
+    `footprint` says what a call does to which memory; None: the library knows.
     """
 
     run: Callable[[], object]
     close: Callable[[], None]
-    timed_calls: Callable[[int, CommonStart | None], np.ndarray] | None = None
+    timed_calls: Callable[[int, CommonStart | None, Between | None], np.ndarray] | None = None
     footprint: "Callable[[], Footprint] | None" = None
 
 

@@ -28,6 +28,7 @@ from . import (
     DATATYPES,
     LARGEST_COUNT,
     OPERATIONS,
+    Between,
     CommonStart,
     Footprint,
     Prepared,
@@ -140,7 +141,7 @@ def make_ready(dtype: str) -> None:
 @doing("compiling", counts="looks")
 def _compile(call: _Call) -> None:
     """In a thread, for it is watched how long that takes: MOST_LOOKS, then there is no progress."""
-    thread = Thread(target=kernel.loop, args=(call.bound, NO_START, 0, 0))
+    thread = Thread(target=kernel.loop, args=(call.bound, NO_START, 0, 0, 0))
     thread.start()
     for looks in range(MOST_LOOKS):  # noqa: B007 - the monitor reads it
         thread.join(LOOK_S)
@@ -211,24 +212,35 @@ def _addresses(*arrays: np.ndarray) -> np.ndarray:
 
 
 def _prepared(call: _Call) -> Prepared:
-    return Prepared(partial(_loop, call, NO_START, np.empty((3, 1))), lambda: None, partial(_timed_calls, call))
+    run = partial(_loop, call, NO_START, 0, np.empty((3, 1)))
+    return Prepared(run, lambda: None, partial(_timed_calls, call))
 
 
-def _timed_calls(call: _Call, calls: int, start: CommonStart | None) -> np.ndarray:
-    stamps = np.empty((3, calls))
+def _timed_calls(call: _Call, calls: int, start: CommonStart | None, between: Between | None = None) -> np.ndarray:
+    stamps, fields = np.empty((3, calls)), _fields(between)
+    address = 0 if fields is None else fields.ctypes.data
     if start is None:
-        return _loop(call, NO_START, stamps)
+        return _loop(call, NO_START, address, stamps)
     kind = kernel.BARRIER if start.slack_s is None else kernel.ROUND_TIME
     line, named = np.array([start.slack_s or 0.0, start.common_s, start.reading_s, start.rate]), np.zeros(1)
     handles = map(_handle, (start.comm, MPI.DOUBLE))
-    return _loop(call, kernel.Start(kind, start.comm.rank == 0, *_addresses(line, named).tolist(), *handles), stamps)
+    known = kernel.Start(kind, start.comm.rank == 0, *_addresses(line, named).tolist(), *handles)
+    return _loop(call, known, address, stamps)
+
+
+def _fields(between: Between | None) -> np.ndarray | None:
+    """As of `kernel.Changes`; None: nothing changes. The arrays at these addresses are those of `between`."""
+    if between is None:
+        return None
+    changes = between.changes()
+    return np.array([*changes.kept.shape, changes.first, *_addresses(*changes[1:]).tolist()])
 
 
 @doing("in the common start of a call")
 @counting("counters", "rows", table.partners)
-def _loop(call: _Call, start: kernel.Start, stamps: np.ndarray) -> np.ndarray:
+def _loop(call: _Call, start: kernel.Start, changes: int, stamps: np.ndarray) -> np.ndarray:
     rows, counters = call.rows, call.counters  # noqa: F841 - whoever watches reads them
-    code = kernel.loop(call.bound, start, stamps.ctypes.data, stamps.shape[1])
+    code = kernel.loop(call.bound, start, changes, stamps.ctypes.data, stamps.shape[1])
     if code:
         raise MPI.Exception(code)
     return stamps

@@ -13,6 +13,7 @@ from numba.extending import intrinsic, overload
 
 from . import sixteen_bits as bits16
 from . import symbols as mpi
+from .program import INPUT, OUTPUT
 from .table import COPY, DIVIDE, EXCHANGE, POST_RECEIVE, POST_SEND, REDUCE, WAIT, Row
 
 BY_LIBRARY, SUM, PROD, MAX, MIN = range(5)  # how to reduce; BY_LIBRARY: MPI_Reduce_local
@@ -59,6 +60,23 @@ class Start(NamedTuple):
     named: int  # of float64 [1], the common time of a start
     comm: np.integer  # handles
     double: np.integer
+
+
+class Changes(NamedTuple):
+    """What changes between calls, as the kernel takes it: addresses, see `executing.Changes`."""
+
+    lines: int
+    length: int  # elements of a line
+    first: int
+    operand: int
+    result: int
+    at: int
+    source: int
+    kept: int
+    next_at: int
+    next_source: int
+    looks: int
+    wrong: int
 
 
 def _combine(arrived, total, how, halves):
@@ -194,6 +212,57 @@ def _run(bound):
 
 
 @njit
+def _bytes(address, nbytes):
+    return carray(_pointer(address, np.uint8(0)), nbytes)
+
+
+@njit
+def _wrong_of_line(found_address, correct_address, count, nbytes):
+    """How many of `count` elements of `nbytes` have other bits."""
+    found, correct, wrong = _bytes(found_address, count * nbytes), _bytes(correct_address, count * nbytes), 0
+    for element in range(count):
+        for i in range(element * nbytes, (element + 1) * nbytes):
+            if found[i] != correct[i]:
+                wrong += 1
+                break
+    return wrong
+
+
+@njit
+def _changes_at(address):
+    f = _int64s(address, 12)
+    return Changes(f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10], f[11])
+
+
+@njit
+def _change(bound, changes, call):
+    """Before a call: give the lines of the input back, and change others."""
+    lines, nbytes, line_nbytes = changes.lines, bound.element_nbytes, changes.length * bound.element_nbytes
+    at, source, vector = _int64s(changes.at, lines), _int64s(changes.source, lines), _int64s(bound.buffers, 3)[INPUT]
+    next_at = _int64s(changes.next_at + 8 * call * lines, lines)
+    next_source = _int64s(changes.next_source + 8 * call * lines, lines)
+    for line in range(lines):
+        mpi.memcpy(vector + at[line] * nbytes, changes.kept + line * line_nbytes, line_nbytes)
+    for line in range(lines):
+        at[line], source[line] = next_at[line], next_source[line]
+        address = vector + at[line] * nbytes
+        mpi.memcpy(changes.kept + line * line_nbytes, address, line_nbytes)
+        mpi.memcpy(address, changes.operand + source[line] * nbytes, line_nbytes)
+
+
+@njit
+def _look(bound, changes):
+    """After a call: count wrong elements at the lines of the result, and of the input that it may not change."""
+    lines, count, nbytes = changes.lines, changes.length, bound.element_nbytes
+    at, source, vectors = _int64s(changes.at, lines), _int64s(changes.source, lines), _int64s(bound.buffers, 3)
+    wrong = _int64s(changes.wrong, 1)
+    for line in range(lines):
+        offset, known = at[line] * nbytes, source[line] * nbytes
+        wrong[0] += _wrong_of_line(vectors[OUTPUT] + offset, changes.result + known, count, nbytes)
+        wrong[0] += _wrong_of_line(vectors[INPUT] + offset, changes.operand + known, count, nbytes)
+
+
+@njit
 def _now(bound):
     """What perf_counter reads, in seconds."""
     mpi.clock_gettime(CLOCK_MONOTONIC, bound.timespec)
@@ -227,15 +296,17 @@ def _begin(bound, start):
 
 
 @njit(nogil=True, error_model="numpy")
-def loop(bound, start, stamps_address, calls):
+def loop(bound, start, changes_address, stamps_address, calls):
     """Make `calls` calls, and fill float64 [3, call] at `stamps_address`: entry, exit, whether it was on time.
 
     Gives back the code of the MPI error that ended it, or 0. Without a common start only the first entry and the last
-    exit are taken: a look at the clock takes 20 ns.
+    exit are taken: a look at the clock takes 20 ns. A `changes_address` of 0: nothing changes between calls.
     """
     stamps, counters = carray(_pointer(stamps_address, 0.0), (3, calls)), _int64s(bound.counters, 2)
     for call in range(calls):
         counters[CALL], counters[ROW] = call, OUTSIDE
+        if changes_address and call >= _changes_at(changes_address).first:
+            _change(bound, _changes_at(changes_address), call)
         stamps[2, call] = _begin(bound, start)
         if start.kind != NO_START or call == 0:
             stamps[0, call] = _now(bound)
@@ -244,5 +315,7 @@ def loop(bound, start, stamps_address, calls):
             stamps[1, call] = _now(bound)
         if code:
             return code
+        if changes_address and _int64s(_changes_at(changes_address).looks, calls)[call]:
+            _look(bound, _changes_at(changes_address))
     counters[ROW] = OUTSIDE
     return 0

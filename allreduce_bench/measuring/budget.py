@@ -14,6 +14,7 @@ PRECISE_FROM, PRECISE_FROM_LONG = 20, 6  # valid calls before an interval is bel
 TRIED = 7  # calls of a cell after which a start to which none was on time is given up
 SINGLE = 5  # calls one by one before batches grow: a check may follow each
 BATCH_S = 0.5  # of a batch at most: signals, and the time that is left, are looked at between batches
+MOST_OF_A_BATCH = 10_000  # calls, for each of which it is drawn beforehand what changes
 FLOOR_SHARE = 0.1  # of the time of an all-reduce: what a floor has
 
 
@@ -93,7 +94,7 @@ def _next_batch(budget: Budget, sample: Sample, now_s: float) -> Ahead:
 
 
 def _calls_of_a_batch(call_s: float) -> int:
-    return max(1, int(BATCH_S / call_s)) if call_s > 0 else MAX_REPETITIONS
+    return max(1, min(int(BATCH_S / call_s), MOST_OF_A_BATCH)) if call_s > 0 else MAX_REPETITIONS
 
 
 def _reason_to_stop(budget: Budget, sample: Sample, now_s: float) -> str:

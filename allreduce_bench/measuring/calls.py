@@ -11,15 +11,16 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import CommonStart
+from ..executing import Between, CommonStart
 from ..runs.schema import time_definition
 from ..watching.whereabouts import doing
 from .budget import Sample
 from .clock import ClockLine
 from .sync import Barrier, Sync
 
+ODD, ODD_SCORE = 1.25, 6.0  # a ratio of times, and standard deviations: chance goes beyond them once in 10^8 cells
 Turn = Callable[[], Callable[[], object]]  # gives the call to time
-TimedLoop = Callable[[int, CommonStart | None], np.ndarray]  # see `executing.Prepared.timed_calls`
+TimedLoop = Callable[[int, CommonStart | None, Between | None], np.ndarray]  # see `executing.Prepared.timed_calls`
 FurtherColumns = Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]]  # of entry and exit, on rank 0
 
 
@@ -29,7 +30,9 @@ class Approach(Protocol):
     is_completion: bool  # whether the time of a call begins with the last entry
     late_by_s: float | None  # the largest delay that is injected
 
-    def timed(self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
+    def timed(
+        self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between: Between | None
+    ) -> np.ndarray:
         """As `Timing.batch` [5, call]: after the rows of plain calls when the rank began, and when it was ready."""
 
 
@@ -40,6 +43,7 @@ class Timing(NamedTuple):
     now: Callable[[], float] = perf_counter
     loop: TimedLoop | None = None
     approach: Approach | None = None  # its loop is Python's
+    between: Between | None = None  # calls
 
     def batch(self, sync: Sync, calls: int) -> np.ndarray:
         """Entry, exit (seconds on the own clock) and whether it was on time, of `calls` calls of this rank: [3, call].
@@ -47,24 +51,28 @@ class Timing(NamedTuple):
         A loop of its own reads the clock of perf_counter only.
         """
         if self.approach is not None:
-            return self.approach.timed(self.turn, sync, self.now, calls)
+            return self.approach.timed(self.turn, sync, self.now, calls, self.between)
         if self.loop is None or self.now is not perf_counter:
-            return timed(self.turn, sync, self.now, calls)
-        return self.loop(calls, sync.common_start())
+            return timed(self.turn, sync, self.now, calls, self.between)
+        return self.loop(calls, sync.common_start(), self.between)
 
 
 @doing("in the common start of a call", counts="call", times=("entry", "exit"))
-def timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
+def timed(turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between: Between | None = None) -> np.ndarray:
     """As `Timing.batch`, from Python."""
     entries, exits, on_times = [0.0] * calls, [0.0] * calls, [False] * calls
     begin = sync.begin
     for call in range(calls):
+        if between:
+            between.before(call)
         run = turn()
         on_time = begin()
         entry = now()
         run()
         exit = now()
         entries[call], exits[call], on_times[call] = entry, exit, on_time
+        if between:
+            between.after(call)
     return np.array([entries, exits, on_times], float)
 
 
@@ -89,6 +97,12 @@ class CellTimes(NamedTuple):
         """Calls, warm-ups included."""
         return len(self.calls.get("time_s", ()))
 
+    @property
+    def least_s(self) -> float:
+        """The least of exit - entry of a rank in these calls; 0: there are none."""
+        pairs = list(zip(self.calls.get("shortest_s", ()), self.calls.get("valid", ())))
+        return min((shortest_s for shortest_s, valid in pairs[self.warmups :] if valid), default=0.0)
+
     def valid_s(self) -> list[float]:
         """`time_s` of the valid calls that are no warm-ups."""
         pairs = list(zip(self.calls.get("time_s", ()), self.calls.get("valid", ())))
@@ -106,6 +120,7 @@ class TimedCalls:
         self.span: list[float] = []  # first entry and last exit on the own clock
         self._blocks: list[np.ndarray] = []  # [rank, 3 or 5, call] each
         self._syncs: list[str] = []  # the name of the common start of each call
+        self._looks: list[np.ndarray] = []  # int64 [call] each: 1 where the result was looked at
         self._valid_s: list[float] = []  # of those that are no warm-ups
         self._late = 0  # calls in a row, up to the last, to which some rank was late
 
@@ -113,8 +128,8 @@ class TimedCalls:
         """From here on calls count."""
         self.warmups, self._valid_s, self._late = len(self._syncs), [], 0
 
-    def add(self, block: np.ndarray, sync: Sync) -> None:
-        """Take in what `Timing.batch` gives on every rank; all ranks must."""
+    def add(self, block: np.ndarray, sync: Sync, looks: np.ndarray) -> None:
+        """Take in what `Timing.batch` gives on every rank; all ranks must. `looks` [call]: 1 where it was looked at."""
         calls = block.shape[1]
         if calls == 0:
             return
@@ -125,6 +140,7 @@ class TimedCalls:
         if blocks is None:
             return
         self._blocks.append(blocks)
+        self._looks.append(looks)
         entry, exit, on_time, *_ = blocks.transpose(1, 2, 0)
         all_on_time = on_time.all(axis=1)
         valid = all_on_time & ~ran_backwards(entry, exit).any(axis=1)
@@ -155,9 +171,26 @@ class TimedCalls:
         facts["imb_t_max_s"] = longest_mean(entry[timed], exit[timed])
         if stamps is not None:
             facts["clock_error_s"] = max(line.error_s for line in lines)
-        findings, unusable = self._doubts(lines, np.flatnonzero(backwards.any(axis=0)).tolist(), timed.size > 0)
+        looked, odd_ratio = self._looked(columns["time_s"], timed)
+        facts |= looked
+        backwards_ranks = np.flatnonzero(backwards.any(axis=0)).tolist()
+        findings, unusable = self._doubts(lines, backwards_ranks, odd_ratio, timed.size > 0)
         calls = {name: values.tolist() for name, values in columns.items()}
         return CellTimes(calls, self.warmups, facts, stamps, findings, self.comm.bcast(unusable))
+
+    def _looked(self, times_s: np.ndarray, timed: np.ndarray) -> tuple[dict, float | None]:
+        """How many timed calls were looked at, and their median time over that of the others that might have been.
+
+        The ratio once more where it is far from 1, and not by chance.
+        """
+        looks = np.concatenate([*self._looks, np.zeros(0, np.int64)])[timed] > 0
+        if not looks.any():
+            return {}, None
+        drawn = np.concatenate([np.full(len(batch), len(batch) > 1) for batch in self._looks])[timed]
+        looked_s, others_s = (times_s[timed[drawn & wanted]] for wanted in (looks, ~looks))
+        ratio = float(np.median(looked_s) / np.median(others_s)) if len(looked_s) and len(others_s) else None
+        is_odd = ratio and not 1 / ODD < ratio < ODD and abs(standard_score(looked_s, others_s)) > ODD_SCORE
+        return {"looks": int(np.count_nonzero(looks)), "looked_ratio": ratio}, ratio if is_odd else None
 
     def _columns(self, entry: np.ndarray, exit: np.ndarray, stamps: np.ndarray | None) -> dict[str, np.ndarray]:
         """Columns of REPETITIONS; `stamps` are those of the common clock, where there is one."""
@@ -170,16 +203,16 @@ class TimedCalls:
         return columns | {"time_definition": np.array(definitions)}
 
     def _doubts(
-        self, lines: Sequence[ClockLine | None], backwards: list[int], some_valid: bool
+        self, lines: Sequence[ClockLine | None], backwards: list[int], odd_ratio: float | None, some_valid: bool
     ) -> tuple[list[dict], str | None]:
         """What a reader must know of how the calls were timed, and why none is valid."""
         unsteady, fell_back = [rank for rank, line in enumerate(lines) if line is None], len(set(self._syncs)) > 1
-        if some_valid and not (backwards or unsteady or fell_back):
+        if some_valid and not (backwards or unsteady or fell_back or odd_ratio):
             return [], None
         from . import doubtful_calls as doubtful  # late: most cells have nothing to tell
 
         unusable = None if some_valid else doubtful.why_unusable(backwards, unsteady, self.is_completion)
-        return doubtful.findings(unsteady, backwards, fell_back), unusable
+        return doubtful.findings(unsteady, backwards, fell_back, odd_ratio), unusable
 
 
 def on_common_clock(lines: Sequence[ClockLine | None], kinds: Sequence[np.ndarray]) -> np.ndarray | None:
@@ -231,6 +264,20 @@ def ran_backwards(entry: np.ndarray, exit: np.ndarray) -> np.ndarray:
     backwards = exit < entry
     backwards[1:] |= entry[1:] < exit[:-1]
     return backwards
+
+
+def standard_score(some_s: np.ndarray, others_s: np.ndarray) -> float:
+    """How far the rank sum of some times lies from what chance expects, in standard deviations; 0 without times.
+
+    Mann and Whitney, 1947; equal times have the mean of their ranks, which makes the score smaller.
+    """
+    some, others = len(some_s), len(others_s)
+    if not some or not others:
+        return 0.0
+    ordered = np.sort(np.concatenate([some_s, others_s]))
+    ranks = (np.searchsorted(ordered, some_s, "left") + np.searchsorted(ordered, some_s, "right") - 1) / 2
+    expected, variance = some * (some + others - 1) / 2, some * others * (some + others + 1) / 12
+    return float((ranks.sum() - expected) / variance**0.5)
 
 
 def longest_mean(entry: np.ndarray, exit: np.ndarray) -> float | None:

@@ -71,7 +71,7 @@ def _outcome_of_all_reduce(
     if reasons := [reason for reason in comm.allgather(unsupported) if reason]:
         return CellOutcome({**facts, "state": "skipped", "reason": reasons[0]})
     facts |= places_of([Place(call, sendbuf, recvbuf)], party)
-    checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf))
+    checks = repeat.Checks(party, plan.op, _seed_of_party(context), Place(call, sendbuf, recvbuf), plan.inputs)
     try:
         first_s = checks.call()
         if wrong := comm.allreduce(checks.wrong):
@@ -91,12 +91,13 @@ def _outcome_of_all_reduce(
             loop = rotation.loop if rotation else call.timed_calls
             times = _repeated_calls(context, cell, turn, cells_left, checks, loop)
             facts["wire"] = _traffic_per_call(context, before, times.number + checks.untimed)
-            facts["nccl_tests_s"] = None if rotation else _back_to_back(context, call)  # a loop would be warm
-            if plan.back_to_back and not rotation:
-                checks.look()
+            if not rotation:  # a loop would be warm
+                facts |= _back_to_back(context, call, checks, times)
     finally:
         call.close()
     facts |= {"wrong": comm.allreduce(checks.wrong), "checks": checks.calls}
+    if facts.get("state") == "wrong":
+        return CellOutcome({**_done_or_skipped(facts, times).facts, **facts}, times)
     if facts["wrong"]:
         reason = f"{facts['wrong']} wrong elements after timed calls, none after the {checked} before them"
         return CellOutcome({**_done_or_skipped(facts, times).facts, "state": "wrong", "reason": reason}, times)
@@ -191,14 +192,22 @@ def _compared_bits(context: Context, call: Prepared, sendbuf, recvbuf, depth: in
     return same_bits.bits_of_parties(context.comm.allgather(facts)) if context.group else facts
 
 
-def _back_to_back(context: Context, call: Prepared) -> float | None:
-    """Seconds of a call in a loop without a common start, on rank 0; None where nobody asked, or no time is left."""
+def _back_to_back(context: Context, call: Prepared, checks: repeat.Checks, times: CellTimes) -> dict:
+    """`nccl_tests_s`, seconds of a call in a loop without a common start, on rank 0; or how that loop went wrong.
+
+    Nothing where nobody asked, or no time is left.
+    """
     calls, has_time = context.plan.back_to_back, context.deadline is None or time.time() < context.deadline
     if not calls or not context.comm.bcast(has_time):
-        return None
-    from .back_to_back import back_to_back  # late: few runs ask for it
+        return {}
+    from .back_to_back import back_to_back, why_impossible  # late: few runs ask for it
 
-    return back_to_back(call, context.comm, context.clock, calls)
+    checks.renew()
+    loop_s = back_to_back(call, context.comm, context.clock, calls)
+    checks.look()
+    if reason := why_impossible(loop_s, times.least_s, call, context.comm, context.clock):
+        return {"state": "wrong", "reason": reason}
+    return {"nccl_tests_s": loop_s}
 
 
 def _traffic_per_call(context: Context, before: dict[str, int] | None, calls: int) -> str | None:

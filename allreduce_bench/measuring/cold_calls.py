@@ -12,7 +12,7 @@ from types import CodeType, ModuleType
 
 import numpy as np
 
-from ..executing import CommonStart, Place, Prepared
+from ..executing import Between, CommonStart, Place, Prepared
 from ..executing.memory import Allocate, Memory, page_of
 from ..machine import PAGE_NBYTES
 from ..watching.whereabouts import doing
@@ -61,23 +61,27 @@ class Rotation:
         return self.places[self._current].call.run
 
     @property
-    def loop(self) -> Callable[[int, CommonStart | None], np.ndarray] | None:
-        """As `Prepared.timed_calls`, call by call, since the turn between them is Python's."""
+    def loop(self) -> Callable[[int, CommonStart | None, Between | None], np.ndarray] | None:
+        """As `Prepared.timed_calls`, call by call, since what is between them is Python's."""
         return self._timed_calls if self.places[0].call.timed_calls else None
 
     @doing("in the common start of a call", counts="call")
-    def _timed_calls(self, calls: int, start: CommonStart | None) -> np.ndarray:
+    def _timed_calls(self, calls: int, start: CommonStart | None, between: Between | None = None) -> np.ndarray:
         blocks = [np.empty((3, 0))]
-        for call in range(calls):  # noqa: B007 - the monitor reads it
+        for call in range(calls):
+            if between:
+                between.before(call)
             self.turn()
             timed_calls = self.places[self._current].call.timed_calls
             assert timed_calls is not None
-            blocks.append(timed_calls(1, start))
+            blocks.append(timed_calls(1, start, None))
+            if between:
+                between.after(call)
         return np.hstack(blocks)
 
-    def used(self) -> Place:
-        """The place of the last call."""
-        return self.places[self._current]
+    def used(self) -> int:
+        """The number of the place of the last call."""
+        return self._current
 
     def start_over(self) -> None:
         """The inputs were written, from the first place to the last: the next call is that of a new round."""

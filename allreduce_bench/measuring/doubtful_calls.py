@@ -12,9 +12,22 @@ def why_unusable(backwards_ranks: list[int], unsteady: list[int], is_completion:
     return f"no call is valid: {cause}"
 
 
-def findings(unsteady: list[int], backwards: list[int], fell_back: bool) -> list[dict]:
-    """What a reader must know of how the calls of a cell were timed."""
+def findings(unsteady: list[int], backwards: list[int], fell_back: bool, odd_ratio: float | None = None) -> list[dict]:
+    """What a reader must know of how the calls of a cell were timed.
+
+    `odd_ratio`: the time of calls that were looked at over that of others, where these differ.
+    """
     found = []
+    if odd_ratio is not None:
+        found.append(
+            finding(
+                "looks",
+                "severe",
+                f"calls whose result was looked at took {odd_ratio:.2f} times as long as others in some cells",
+                "looking comes after a call and cannot change its time: something does less work where nobody looks",
+                "measure again with --back-to-back 0 and another --seed; if it stays, report the MPI library's version",
+            )
+        )
     if backwards:
         found.append(
             finding(

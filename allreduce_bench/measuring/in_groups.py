@@ -113,7 +113,7 @@ def _joined_outcome(outcomes: Sequence[CellOutcome]) -> CellOutcome:
 def _joined_facts(outcomes: Sequence[CellOutcome]) -> dict:
     """The facts of the first group, with what all groups counted."""
     facts = dict(outcomes[0].facts)
-    for name, join in (("wrong", sum), ("checks", sum), ("repetitions", sum), ("clock_error_s", max)):
+    for name, join in (("wrong", sum), ("checks", sum), ("looks", sum), ("repetitions", sum), ("clock_error_s", max)):
         if values := [outcome.facts[name] for outcome in outcomes if outcome.facts.get(name) is not None]:
             facts[name] = join(values)
     return facts

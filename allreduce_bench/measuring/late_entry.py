@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from mpi4py import MPI
 
-from ..executing import Unsupported, native
+from ..executing import Between, Unsupported, native
 from ..executing.memory import PAGES, filled
 from ..runs.arrival_trace import TraceError, trace_for, traces_of
 from ..runs.cell import Cell, splitmix64
@@ -39,13 +39,15 @@ class LateEntry:
         self._delays_s, self._done = delays_s.tolist(), 0
 
     @doing("in the common start of a call", counts="call", times=("entry", "exit"))
-    def timed(self, turn: Turn, sync: Sync, now, calls: int) -> np.ndarray:
+    def timed(self, turn: Turn, sync: Sync, now, calls: int, between: Between | None = None) -> np.ndarray:
         """Of `calls` calls of this rank float64 [5, call]: entry, exit, on time, the common start, entry."""
         rows = np.zeros((5, calls))
         delays_s, enter = self._delays_s, sync.begin
         for call in range(calls):
             delay_s = delays_s[self._done % len(delays_s)]
             self._done += 1
+            if between:
+                between.before(call)
             run = turn()
             on_time = enter()
             begin = now()
@@ -55,6 +57,8 @@ class LateEntry:
             run()
             exit = now()
             rows[:, call] = entry, exit, on_time, begin, entry
+            if between:
+                between.after(call)
         return rows
 
 

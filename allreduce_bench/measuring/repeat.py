@@ -1,5 +1,6 @@
 """One cell: check it, warm it up, repeat it, with checks between timed calls; raw times come out."""
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -8,9 +9,11 @@ from mpi4py import MPI
 
 from ..executing import Place
 from ..runs.cell import splitmix64
+from ..runs.plan import INPUTS
 from ..watching.whereabouts import doing
 from .budget import SINGLE, Ahead, Budget, ahead, warmups_ahead
 from .calls import Approach, CellTimes, FurtherColumns, TimedCalls, TimedLoop, Timing, Turn, no_columns
+from .changes import Changing
 from .clock import Clock
 from .sync import Barrier, Sync
 from .vectors import Check, calls_for_all, exact_inputs, poison
@@ -31,14 +34,18 @@ class Checks:
     vectors up to LONG bytes one that comes back within FIRST calls, or timed calls, is always seen. A call that leaves
     what was there is seen only right after new inputs, where the outputs hold what no call leaves: only such calls are
     counted. All checks of a cell of 0.5 s on two busy cores take 0.05 s at 8 B, 0.4 s at 16 MiB, 2 to 4 s at 256 MiB.
+    Between the other calls lines of the inputs change, see `changes`, whose looks are at these lines only.
     """
 
-    def __init__(self, comm: MPI.Comm, op: str, seed: int, place: Place):
-        """`place`: what is checked; `seed`: the same on all ranks of `comm`, another one for those beside them."""
+    def __init__(self, comm: MPI.Comm, op: str, seed: int, place: Place, inputs: str = INPUTS[0]):
+        """`place`: what is checked; `seed`: the same on all ranks of `comm`, another one for those beside them.
+
+        `inputs`: whether they change between calls; one of INPUTS.
+        """
         self.comm, self.op, self.seed = comm, op, seed
         self._place = place
         self._rotation: Rotation | None = None
-        self.wrong = 0  # elements on this rank
+        self._wrong = 0  # elements on this rank, by looks at whole vectors
         self.calls = 0  # that were looked at and came right after new inputs
         self.is_fresh = True  # the last call came right after them
         self.untimed = 0  # calls made between the timed ones
@@ -47,6 +54,16 @@ class Checks:
         self._single = False  # the next batch is of one call, on new inputs, and is looked at
         self._drawn = self._draw() % SINGLE
         self._operand = self._result = place.sendbuf[:0]
+        self.between = Changing(self._check(), comm.rank) if inputs == INPUTS[0] else None
+
+    @property
+    def wrong(self) -> int:
+        """Elements on this rank so far."""
+        return self._wrong + (self.between.wrong if self.between else 0)
+
+    def _check(self) -> Check:
+        vector = self._place.sendbuf
+        return Check(self.comm.size, vector.size, vector.dtype.name, self.op, self.seed, self._number)
 
     def rotate(self, rotation: "Rotation | None") -> None:
         """From here on the calls take turns over the places of `rotation`; None: over the one that there is."""
@@ -59,32 +76,40 @@ class Checks:
 
     @doing("making the inputs of a check")
     def _make_inputs(self) -> None:
-        vector = self._place.sendbuf
-        check = Check(self.comm.size, vector.size, vector.dtype.name, self.op, self.seed, self._number)
-        self._operand, self._result = exact_inputs(check, self.comm.rank)
+        self._operand, self._result = exact_inputs(self._check(), self.comm.rank)
         self._number += 1
 
     @doing("setting the inputs of a check")
     def _set_inputs(self) -> None:
-        rotation = self._rotation
-        for place in rotation.places if rotation else [self._place]:
+        places, rotation = self._places(), self._rotation
+        for place in places:
             repeat_into(place.sendbuf, self._operand)
             place.recvbuf[:] = poison(place.recvbuf.dtype.name, self.op)
+        if self.between:
+            self.between.start(places, rotation.used if rotation else None)
         if rotation:
             rotation.start_over()
+
+    def _places(self) -> Sequence[Place]:
+        return self._rotation.places if self._rotation else [self._place]
 
     @doing("checking the result")
     def look(self) -> None:
         """Count the wrong elements that the last call left on this rank, inputs that it changed included."""
-        place = self._rotation.used() if self._rotation else self._place
+        number = self._rotation.used() if self._rotation else 0
+        place = self._places()[number]
         self.calls += self.is_fresh
-        self.wrong += wrong_elements(place.recvbuf, self._result) + wrong_elements(place.sendbuf, self._operand)
+        if self.between:
+            self.between.hide(number, self._result)
+        self._wrong += wrong_elements(place.recvbuf, self._result) + wrong_elements(place.sendbuf, self._operand)
 
     @doing("checking the result")
     def look_at_inputs(self) -> None:
         """Of all places, when nothing comes after: looked at, they are in the cache."""
-        places = self._rotation.places if self._rotation else []
-        self.wrong += sum(wrong_elements(place.sendbuf, self._operand) for place in places)
+        for number, place in enumerate(self._rotation.places if self._rotation else ()):
+            if self.between:
+                self.between.restore(number)
+            self._wrong += wrong_elements(place.sendbuf, self._operand)
 
     @doing("checking the result")
     def call(self) -> float:
@@ -183,7 +208,9 @@ def repeat(
     `approach`: what ranks do before each call; its loop is Python's.
     """
     clock.compare_if_due()
-    jumps, calls, timing = clock.jumps, TimedCalls(comm, columns, approach), Timing(turn, clock.now, loop, approach)
+    between = checks.between if checks else None
+    jumps, calls = clock.jumps, TimedCalls(comm, columns, approach)
+    timing = Timing(turn, clock.now, loop, approach, between)
     if budget.warmups:
         _warm_up(budget, sync, calls, timing, checks)
     calls.end_warmups()
@@ -193,7 +220,7 @@ def repeat(
             start += checks.pause(turn)
         if batch.fall_back:
             sync, done, start = Barrier(comm), 0, perf_counter()
-        calls.add(timing.batch(sync, batch.calls), sync)
+        _add_batch(batch.calls, sync, calls, timing, checks)
         done += batch.calls
         if checks:
             checks.is_fresh = batch.check and batch.calls == 1
@@ -204,11 +231,18 @@ def repeat(
     return calls.times(clock.line(*calls.span) if clock.jumps == jumps else None, batch.stopped)
 
 
+def _add_batch(number: int, sync: Sync, calls: TimedCalls, timing: Timing, checks: Checks | None) -> None:
+    between = checks.between if checks else None
+    if between:
+        between.prepare(number)
+    calls.add(timing.batch(sync, number), sync, between.looks if between else np.zeros(number, np.int64))
+
+
 @doing("between calls", counts="done")
 def _warm_up(budget: Budget, sync: Sync, calls: TimedCalls, timing: Timing, checks: Checks | None) -> None:
     start, done, few = perf_counter(), 0, 1
     while few:
-        calls.add(timing.batch(sync, few), sync)
+        _add_batch(few, sync, calls, timing, checks)
         if checks and done == 0:
             checks.look()
             if budget.warmups == 1:

@@ -30,12 +30,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..runs.cell import splitmix64
-from ..runs.dtypes import PRECISION, is_float, narrow
+from ..runs.dtypes import DTYPES, PRECISION, is_float, narrow
 
 PERIODS = (4093, 4091, 4079)  # elements, primes, in turn: no two elements have the same place in all checks
 LEAST_CYCLE = 8  # places, so that few of the elements are zero
 MOST_CALLS = 65  # of a vector of one element before it is timed: a cycle of 64 ranks
 UNITS, LOWEST_UNIT = 12, -7  # of floats: the powers of two by which elements differ
+KNOWN = PERIODS[0]  # elements from which the lines that change between calls are taken
+LINE_NBYTES, MOST_LINES = 64, 16  # a cache line; in so many parts of a vector at most
 RANDOM_PERIOD = 65537  # a prime: no block of a vector repeats in the next one
 CALLS = 6  # of an all-reduce on the same floats, with --check bits: those after the first must give its bits again
 EXPONENTS = {"float16": 8, "bfloat16": 8, "float32": 16, "float64": 16}
@@ -77,6 +79,44 @@ def calls_for_all(size: int, count: int, dtype: str, op: str) -> int:
 def chance(size: int, count: int, dtype: str, op: str) -> float:
     """The least probability that so many calls show one or two ranks that are missing, doubled or taken for others."""
     return min(1.0, calls_for_all(size, count, dtype, op) * count / cycle(size, dtype, op))
+
+
+class Lines(NamedTuple):
+    """The parts of a vector in each of which a line changes between calls: int64 [line] each."""
+
+    starts: np.ndarray
+    rooms: np.ndarray  # elements of each part
+    length: int  # elements of a line
+
+
+def lines_of(size: int, count: int, itemsize: int) -> Lines:
+    """A part for each of `size` ranks, two at least and MOST_LINES at most, of a vector of `count` elements."""
+    lines = min(max(2, min(size, MOST_LINES)), count)
+    edges = np.arange(lines + 1) * count // max(1, lines)
+    length = max(1, min(LINE_NBYTES // itemsize, count // max(1, lines)))
+    return Lines(edges[:-1] if lines else edges[:0], np.diff(edges), length)
+
+
+class Seen(NamedTuple):
+    """The least probabilities that looks at changed lines show a fault that comes back in every call, by its kind."""
+
+    left_out: float  # calls, a half of the vector or the part of a rank: what was there is left, or remembered
+    reduction: float  # the contribution of a rank is missing in the part of a rank
+    element: float  # one element, wherever, is wrong or left as it was
+
+
+def seen(looks: int, size: int, count: int, dtype: str, op: str) -> Seen:
+    """What so many looks show of vectors of `count` elements, at least one."""
+    _, rooms, length = lines_of(size, count, DTYPES[dtype])
+    _, result = exact_inputs(Check(size, KNOWN, dtype, op), 0)
+    _, numbers = np.unique(result.view(f"u{result.itemsize}"), return_counts=True)
+    differs = 1 - float((numbers / KNOWN) @ (numbers / KNOWN))  # two of the known numbers
+    room = int(rooms.max())
+    part = 1.0 if size <= max(2, len(rooms)) else len(rooms) / size / 2
+    at_element = 1.0 if room == length else length / room / 2
+    of_rank = min(1.0, length / cycle(size, dtype, op))
+    hits = differs * part, differs * part * of_rank, differs * at_element
+    return Seen(*(1 - (1 - hit) ** looks for hit in hits))
 
 
 def exact_inputs(check: Check, rank: int) -> tuple[np.ndarray, np.ndarray]:

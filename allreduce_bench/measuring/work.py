@@ -12,6 +12,7 @@ from time import perf_counter, sleep
 import numpy as np
 from mpi4py import MPI
 
+from ..executing import Between
 from ..runs.injected import factor_of
 from ..runs.plan import Plan
 from ..watching.whereabouts import doing
@@ -35,11 +36,15 @@ class Work:
         self._phase = phase
 
     @doing("in the common start of a call", counts="call", times=("entry", "exit"))
-    def timed(self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int) -> np.ndarray:
+    def timed(
+        self, turn: Turn, sync: Sync, now: Callable[[], float], calls: int, between: Between | None = None
+    ) -> np.ndarray:
         """Of `calls` calls of this rank float64 [5, call]: entry, exit, on time, begin of the work, ready."""
         rows = np.zeros((5, calls))
         phase, enter = self._phase, sync.begin
         for call in range(calls):
+            if between:
+                between.before(call)
             run = turn()
             begin = now()
             phase()
@@ -49,6 +54,8 @@ class Work:
             run()
             exit = now()
             rows[:, call] = entry, exit, on_time, begin, ready
+            if between:
+                between.after(call)
         return rows
 
 

@@ -5,6 +5,7 @@ All functions return text about one run, made from its plan, its summary rows an
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import floor
 
 from ..evaluation import environment as environment_facts
 from ..evaluation.agreement import why_not_compared
@@ -13,7 +14,7 @@ from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
 from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
-from ..measuring.vectors import CALLS, EXPONENTS, chance
+from ..measuring.vectors import CALLS, EXPONENTS, Seen, chance, seen
 from ..runs.dtypes import is_float
 from ..runs.groups import describe
 from ..runs.plan import Plan
@@ -52,6 +53,7 @@ def method(plan: Plan, rows: Sequence[SummaryRow], attempts: Sequence[dict]) -> 
         ("lateness of ranks", _lateness_text(plan)),
         ("reference times", FLOORS_MEASURED if plan.floors else "not measured (--no-reference-times)"),
         ("checks", _checks_text(plan, rows)),
+        ("inputs of calls", _inputs_text(plan, rows)),
         *([("bits", _bits_text(plan))] if plan.check == "bits" else []),
         (
             "thread level",
@@ -77,6 +79,34 @@ def _checks_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
         f"every bit of {checks} calls on exact vectors, before, between and after the timed calls of {found}; "
         f"one or two ranks that are missing, doubled or mixed up are detected {seen}"
     )
+
+
+def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
+    """Whether inputs changed between calls, and the least probabilities that faults of timed calls were seen."""
+    if plan.inputs == "same":
+        return "the same in consecutive calls; only calls before and after a batch of them were looked at"
+    measured = [row for row in rows if row.get("looks") and row.get("count")]
+    if not measured:
+        return "changed between calls; no calls were made one after the other"
+    chances = [_seen(plan, row) for row in measured]
+    left_out, reduction, element = (min(kind) for kind in zip(*chances))
+    looks = min(row["looks"] or 0 for row in measured)
+    return (
+        f"lines of 64 bytes change between calls, and after at least {looks} calls of a cell, drawn at random, were "
+        f"looked at; a fault of every call is detected with a probability of at least {_percent_down(left_out)} where "
+        f"calls, a half or the part of a rank are left out, {_percent_down(reduction)} where the contribution of a rank "
+        f"is missing in such a part, {_percent_down(element)} where one element is wrong; a fault of one call in 100 "
+        f"with {_percent_down(1 - 0.99**looks)}"
+    )
+
+
+def _seen(plan: Plan, row: SummaryRow) -> Seen:
+    return seen(row["looks"] or 0, plan.group_size(row["ranks"]), row["count"], plan.dtype, plan.op)
+
+
+def _percent_down(probability: float) -> str:
+    """`99.9%`, never more than it is."""
+    return f"{floor(probability * 1000) / 10:g}%"
 
 
 def _cache_text(plan: Plan, attempts: Sequence[dict]) -> str:

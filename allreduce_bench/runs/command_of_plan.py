@@ -60,7 +60,7 @@ def _executor_options(plan: Plan) -> dict[str, object]:
 
 def _definition_options(plan: Plan) -> dict[str, object]:
     """The options that define a time, where they differ from the defaults and are still accepted."""
-    names = ("sync", "record", "back_to_back", "cache", "check", "groups")
+    names = ("sync", "record", "back_to_back", "cache", "inputs", "check", "groups")
     defaults = {field.name: field.default for field in fields(Plan)}
     unusual = {name: value for name in names if (value := getattr(plan, name)) not in (defaults[name], *FORMER_SYNCS)}
     unusual = {f"--{name.replace('_', '-')}": value for name, value in unusual.items()}

@@ -43,12 +43,13 @@ DEFAULT_SEGMENT_NBYTES = 128 * 1024  # of pipelined algorithms
 LARGEST_SEED = 2**31
 MOST_PLANNED_RANKS, MOST_LAUNCHES = 10_000_000, 1_000_000
 BOUNDED_RANKS = 64  # beyond, algorithms whose cost grows with p times n run only when they are named
+INPUTS = ("changing", "same")
 OPS = ("sum", "avg", "prod", "max", "min")
 LATER_FIELDS = {  # plans may lack them
     **{"executors": [EXECUTORS[0]], "window": None, "cuts": [], "cut_prices": None},
     **{"compute_s": 0.0, "work": "spin", "inject_slowdown": []},
     **{"arrival": [], "arrival_digests": [], "late_by": "1x"},
-    "placement": [UNKNOWN_PLACEMENT],
+    **{"placement": [UNKNOWN_PLACEMENT], "inputs": "same"},
 }
 TIME_USED_UP = "the time of --within was used up"  # the reason of a cell that had no time left
 
@@ -92,6 +93,7 @@ class Plan:
     back_to_back: Natural = 0  # calls of a loop without a common start; 0: none
     cache: Annotated[str, one_of(*CACHES, "both")] = "warm"
     placement: Annotated[tuple[str, ...], not_empty] = (PAGE,)  # where vectors lie; the first is what is judged
+    inputs: Annotated[str, one_of(*INPUTS)] = INPUTS[0]  # of consecutive calls
     floors: bool = True
     check: Annotated[str, one_of("exact", "bits")] = "exact"
     groups: str = ""  # as parsed by `groups`; empty: none

@@ -133,6 +133,8 @@ CELLS = (
     Column("stopped", "", "text", "why the timing stopped: precision, time, iterations, calls (the maximum per cell) or within"),
     Column("wrong", "elements", "whole", "wrong elements over all ranks and checked calls, before, between and after timed ones; empty: unchecked"),
     Column("checks", "", "whole", "calls whose whole result was checked, before, between and after the timed ones; empty: unknown"),
+    Column("looks", "", "whole", "timed calls, drawn at random, whose result was looked at where lines of the input had changed; empty: inputs did not change between calls"),
+    Column("looked_ratio", "", "real", "median time of these calls over that of the others of their batches; empty: too few of either"),
     _SAME_BITS,
     *_BITS,
     Column("bits", "", "text", "fingerprint of the result of rank 0 on random floats that the seed of the run determines"),
@@ -203,6 +205,7 @@ SUMMARY = (
     Column("doubt", "", "text", "why the time is not ranked: below a floor (shorter than a reference time), two states, invalid calls, several definitions, drift, another definition"),
     Column("standing", "", "text", "fastest; equal (within 5 %) to the lowest time of its size; unclear: cannot be distinguished from it; slower; empty: not ranked, or the only ranked one"),
     Column("wrong", "elements", "whole", "wrong elements over all ranks and launches; empty: unchecked"),
+    Column("looks", "", "whole", "timed calls over all launches whose result was looked at where lines of the input had changed; empty: none, or unknown"),
     _SAME_BITS,
     *_BITS,
     Column("same_bits_launches", "", "flag", "1: all launches gave the same bits; empty: not compared, or one launch"),
@@ -229,7 +232,17 @@ SUMMARY = (
 CHECKED = frozenset(column.name for column in _CHECKED)  # columns that files of UNCHECKED_VERSION lack
 # those that further files lack, which are older
 LATER = CHECKED | {"checks", "window", "run_whole", "node_nbytes", "received_nbytes", "reduced_nbytes"}
-LATER |= {"arrival", "late_by_s", "placement", "offsets", "close_moves", "unknown_moves", "global_s"}
+LATER |= {
+    "arrival",
+    "late_by_s",
+    "placement",
+    "offsets",
+    "close_moves",
+    "unknown_moves",
+    "global_s",
+    "looks",
+    "looked_ratio",
+}
 STATES = ("done", "wrong", "refused", "hung", "skipped", "left out")
 UNFINISHED = ("left out", "hung")  # those of a cell that a further attempt may still measure
 KINDS = {column.name: column.kind for column in (*REPETITIONS, *CELLS, *SUMMARY)}

@@ -10,6 +10,8 @@ from allreduce_bench import executing
 from allreduce_bench.measuring import calls
 
 timed = [False]  # whether the call is one of those that are timed, or a warm-up of them
+left = [0, 0]  # calls of the batch, this one included, and all calls of the batch
+bounds: "list[Bound]" = []  # of the cell
 
 
 class Bound:
@@ -19,6 +21,17 @@ class Bound:
         self.reduce, self.sendbuf, self.recvbuf, self.comm, self.op = run, sendbuf, recvbuf, comm, op
         self.calls = self.timed_calls = 0
         self.kept: np.ndarray | None = None
+        self.results: dict[bytes, np.ndarray] = {}  # of inputs
+        self.remembered = 0  # timed calls that did no work
+
+    def remember(self, key: bytes) -> None:
+        """The result that all ranks have for these keys of theirs, or a new one."""
+        if self.comm.allreduce(key in self.results, MPI.LAND):
+            self.recvbuf[:] = self.results[key]
+            self.remembered += timed[0]
+        else:
+            self.reduce()
+            self.results[key] = self.recvbuf.copy()
 
     def flip(self, element: int) -> None:
         """The last bit of an element of the result."""
@@ -81,6 +94,38 @@ def input_spoiled_when_timed(bound: Bound) -> None:
 
 def nothing_communicated(bound: Bound) -> None:
     bound.recvbuf[:] = bound.sendbuf
+
+
+def only_where(is_made: Callable[[], bool]) -> Run:
+    """Of the calls of a batch only some are made, the others leave what was there."""
+    return lambda bound: bound.reduce() if not timed[0] or is_made() else None
+
+
+def is_last() -> bool:
+    return left[0] == 1
+
+
+def is_first() -> bool:
+    return left[0] == left[1]
+
+
+def half_left(bound: Bound) -> None:
+    """From the second call of a batch on the second half of the result is left as it was."""
+    half = bound.recvbuf[bound.recvbuf.size // 2 :]
+    kept = half.copy()
+    bound.reduce()
+    if timed[0] and not is_first():
+        half[:] = kept
+
+
+def remembered_by_a_line(bound: Bound) -> None:
+    """Results are remembered by the first 64 bytes of the input."""
+    bound.remember(bound.sendbuf.tobytes()[:64])
+
+
+def remembered_by_the_input(bound: Bound) -> None:
+    """Results are remembered by the whole input: right, but without the work."""
+    bound.remember(bound.sendbuf.tobytes())
 
 
 def one_ulp_on_one_rank(bound: Bound) -> None:
@@ -155,6 +200,11 @@ FAULTS = {
     "rank 0 for rank 1": Fault(of_ranks(lambda size: [0, 0, *range(2, size)])),
     "one ULP on one rank": Fault(one_ulp_on_one_rank),
     "negative zeros": Fault(negative_zeros, floats=True),
+    "only the last call of a batch": Fault(only_where(is_last)),
+    "only the first call of a batch": Fault(only_where(is_first)),
+    "half of the vector left as it was": Fault(half_left),
+    "results remembered by a line of the input": Fault(remembered_by_a_line, count=100),
+    "results remembered by the input": Fault(remembered_by_the_input, count=100),
     "two elements swapped": Fault(two_elements_swapped, count=2),
     "wrong element in every 3rd call": Fault(every_call(3)),
     "wrong element in every 5th call": Fault(every_call(5)),
@@ -166,11 +216,13 @@ FAULTS = {
 def faulty(fault: Run, sound_call: executing.Prepared, *place) -> executing.Prepared:
     """`sound_call` with a fault."""
     bound = Bound(sound_call.run, *place)
+    bounds.append(bound)
 
     def run() -> None:
         bound.calls += 1
         bound.timed_calls += timed[0]
         fault(bound)
+        left[0] -= timed[0]
 
     return sound_call._replace(run=run)
 
@@ -180,7 +232,7 @@ def timed_calls_are_known() -> None:
     suite = calls.timed
 
     def noting(*arguments):
-        timed[0] = True
+        timed[0], left[:] = True, [arguments[3]] * 2
         try:
             return suite(*arguments)
         finally:

@@ -30,6 +30,7 @@ PLAN_MEANINGS = {
     "back_to_back": "calls of a loop without a common start; 0: none",
     "cache": "state of the cache before a call",
     "placement": "where vectors lie, each cell in each way: page, numpy, or bytes between them; empty: unknown",
+    "inputs": "changing: lines of the inputs change between calls; same: consecutive calls have the same input",
     "floors": "whether null, copy and reduce are measured beside the all-reduces",
     "check": "bits: calls are compared bit by bit with each other, too",
     "groups": "groups that all-reduce at the same time: 2, div:8, mod:8; empty: none",
