@@ -186,7 +186,7 @@ class TimedCalls:
         looks = np.concatenate([*self._looks, np.zeros(0, np.int64)])[timed] > 0
         if not looks.any():
             return {}, None
-        drawn = np.concatenate([np.full(len(batch), len(batch) > 1) for batch in self._looks])[timed]
+        drawn = np.concatenate([np.full(len(batch), batch.any() and not batch.all()) for batch in self._looks])[timed]
         looked_s, others_s = (times_s[timed[drawn & wanted]] for wanted in (looks, ~looks))
         ratio = float(np.median(looked_s) / np.median(others_s)) if len(looked_s) and len(others_s) else None
         is_odd = ratio and not 1 / ODD < ratio < ODD and abs(standard_score(looked_s, others_s)) > ODD_SCORE

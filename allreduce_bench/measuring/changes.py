@@ -17,7 +17,7 @@ from ..executing import Changes, Place
 from ..runs.cell import splitmix64
 from .vectors import KNOWN, Check, Lines, exact_inputs, lines_of
 
-LOOKED = 2  # one call in so many is looked at, at random; each of those that are made one by one
+LOOKED, FEW = 2, 8  # one call in so many is looked at, at random; in a batch of fewer calls each is
 
 
 class Changing:
@@ -52,7 +52,7 @@ class Changing:
         """Draw what a batch of so many calls needs; `looks` [call] is 1 where the result is looked at."""
         self._next = self._draw(calls)
         numbers = splitmix64(self._seed, np.arange(self._drawn, self._drawn + calls))
-        self.looks = ((numbers % np.uint64(LOOKED) == 0) | (calls == 1)).astype(np.int64)
+        self.looks = ((numbers % np.uint64(LOOKED) == 0) | (calls < FEW)).astype(np.int64)
         self._first = int(self._is_new)
         self.looks[: self._first], self._is_new = 0, False
 

@@ -14,7 +14,7 @@ from ..evaluation.environment import format_values, mpi_fact, values_of
 from ..evaluation.summary_row import SummaryRow
 from ..measuring.accuracy import COMPARED
 from ..measuring.budget import MAX_REPETITIONS
-from ..measuring.vectors import CALLS, EXPONENTS, Seen, chance, seen
+from ..measuring.vectors import CALLS, EXPONENTS, LINE_NBYTES, Seen, chance, seen
 from ..runs.dtypes import is_float
 from ..runs.groups import describe
 from ..runs.plan import Plan
@@ -92,11 +92,11 @@ def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     left_out, reduction, element = (min(kind) for kind in zip(*chances))
     looks = min(row["looks"] or 0 for row in measured)
     return (
-        f"lines of 64 bytes change between calls, and after at least {looks} calls of a cell, drawn at random, were "
-        f"looked at; a fault of every call is detected with a probability of at least {_percent_down(left_out)} where "
-        f"calls, a half or the part of a rank are left out, {_percent_down(reduction)} where the contribution of a rank "
-        f"is missing in such a part, {_percent_down(element)} where one element is wrong; a fault of one call in 100 "
-        f"with {_percent_down(1 - 0.99**looks)}"
+        f"lines of {LINE_NBYTES} bytes change between calls, and the results of {looks} or more calls of each cell, drawn "
+        "at random, were looked at there; the least probabilities to detect faults of every call: "
+        f"{_percent_down(left_out)} (calls, a half or the part of a rank are left out), {_percent_down(reduction)} (the "
+        f"contribution of a rank is missing in such a part), {_percent_down(element)} (one element is wrong); of one call "
+        f"in 100: {_percent_down(1 - 0.99**looks)}"
     )
 
 

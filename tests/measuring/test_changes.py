@@ -101,12 +101,14 @@ def test_calls_and_halves_that_are_left_out_and_inputs_that_change_are_seen(faul
     assert ranks.wrong() > 0
 
 
-def test_about_half_of_the_calls_of_a_batch_and_each_call_of_its_own_are_looked_at_but_not_the_first_on_new_inputs():
+def test_about_half_of_the_calls_of_a_batch_and_each_of_a_few_are_looked_at_but_not_the_first_on_new_inputs():
     (changing,) = (ranks := Ranks(1, 100)).changing
     ranks.batch(1, sound)
     assert changing.looks.tolist() == [0]
     ranks.batch(1, sound)
     assert changing.looks.tolist() == [1]
+    ranks.batch(3, sound)
+    assert changing.looks.tolist() == [1, 1, 1]
     ranks.batch(1000, sound)
     assert 400 < changing.looks.sum() < 600
 

@@ -152,7 +152,7 @@ def test_executors_and_cuts_survive_json_and_plans_before_them_had_sendrecv_alon
     former = Plan(**CHOICES).to_json()
     for name in LATER_FIELDS:
         del former[name]
-    assert Plan.from_json(former) == Plan(**CHOICES, placement=("",))
+    assert Plan.from_json(former) == Plan(**CHOICES, placement=("",), inputs="same")
 
 
 def test_mock_ups_are_called_from_python_and_native_beside_them():

@@ -22,7 +22,7 @@ AMONG = {  # column -> all that it may say
 }
 LATER_IN_SUMMARY = frozenset(  # columns that a summary.csv of this version may lack: made before they came
     {"states", "state_low_s", "state_high_s", "doubt", "standing", "grade", "grade_reasons", "window", "run_whole"}
-    | {"arrival", "late_by_s", "placement", "close_moves", "unknown_moves", "global_s"}
+    | {"arrival", "late_by_s", "placement", "close_moves", "unknown_moves", "global_s", "looks"}
 )
 SIGNED = ("lag1",)  # what may be below 0 in every row
 
