@@ -19,7 +19,7 @@ def container(environ: Mapping[str, str]) -> str | None:
     """The kind of container around this process, such as `docker`; None: no sign of one."""
     kinds = [kind for mark, kind in MARKS.items() if kernel.exists(mark)]
     kinds += [kind for name, kind in VARIABLES.items() if environ.get(name)]
-    match = CONTROL_GROUP_OF_CONTAINER.search(kernel.read("proc/self/cgroup") or "")
+    match = CONTROL_GROUP_OF_CONTAINER.search(kernel.read_lasting("proc/self/cgroup") or "")
     return kinds[0] if kinds else match and match[0]
 
 
@@ -45,7 +45,7 @@ def cpu_quota() -> float | None:
 
 def _control_groups(controller: str, unified: tuple, separate: tuple) -> Iterator[tuple[str, tuple]]:
     """(folder, names of its files) of this process' control group and all above it, in version 2 and in version 1."""
-    for line in (kernel.read("proc/self/cgroup") or "").splitlines():
+    for line in (kernel.read_lasting("proc/self/cgroup") or "").splitlines():
         controllers, _, path = line.partition(":")[2].partition(":")
         if not controllers:
             mounted, files = [MOUNTED, f"{MOUNTED}/unified"], unified

@@ -79,9 +79,14 @@ def _counted_elsewhere(root: object) -> frozenset[str]:
 
 
 @cache
+def _is_hardware(root: object, name: str) -> bool:
+    return kernel.exists(f"sys/class/net/{name}/device")
+
+
+@cache
 def _interfaces_below(root: object, name: str) -> tuple[str, ...]:
     """The interfaces that it stands on, as under a bond, a VLAN or a bridge; hardware stands on none."""
-    if kernel.exists(f"sys/class/net/{name}/device"):
+    if _is_hardware(root, name):
         return ()
     return tuple(path.rsplit("/lower_", 1)[1] for path in kernel.matching_paths(f"sys/class/net/{name}/lower_*"))
 
@@ -121,7 +126,7 @@ def _ioctl_answer(query_socket: socket.socket, name: str, request: int) -> bytes
 
 def _has_device(name: str) -> bool:
     """Whether it is hardware, or a bond, a VLAN or a bridge over some."""
-    if kernel.exists(f"sys/class/net/{name}/device"):
+    if _is_hardware(kernel.ROOT, name):
         return True
     return any(map(_has_device, _interfaces_below(kernel.ROOT, name)))
 

@@ -5,6 +5,7 @@ Ranks ask at their start, in thousands: with as few calls as it takes.
 
 import os
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path("/")  # what proc/ and sys/ stand under; looked up at every call, so that tests can put it elsewhere
@@ -26,6 +27,17 @@ def read(path: str) -> str | None:
         return None
     finally:
         os.close(file)
+
+
+def read_lasting(path: str) -> str | None:
+    """As `read`, once for a process: of what does not change while it lives."""
+    return kept(ROOT, path)
+
+
+@lru_cache(maxsize=16)
+def kept(root: Path, path: str) -> str | None:
+    """What `path` below `root` said first."""
+    return read(path)
 
 
 def read_int(path: str) -> int | None:

@@ -143,13 +143,13 @@ def load() -> float | None:
 
 
 def _processor() -> str:
-    match = re.search(r"model name\s*:\s*(.+)", kernel.read("proc/cpuinfo") or "")
+    match = re.search(r"model name\s*:\s*(.+)", kernel.read_lasting("proc/cpuinfo") or "")
     return match[1].strip() if match else platform.processor() or platform.machine()
 
 
 def _processor_family() -> str | None:
     """`family 25, model 1, stepping 1` of x86, which names like `AMD EPYC` do not tell; None: unknown."""
-    text = kernel.read("proc/cpuinfo") or ""
+    text = kernel.read_lasting("proc/cpuinfo") or ""
     found = [
         (word, match[1])
         for word, key in (("family", "cpu family"), ("model", "model"), ("stepping", "stepping"))
@@ -162,7 +162,7 @@ def copying() -> dict:
     """What decides how fast memory is copied: the C library; `fsrm`, whether the processor says that its `rep movsb`
     is fast for short lengths; `close_factor`, see `close_copy_factor`. None: unknown.
     """
-    flags, libc = re.search(r"flags\s*:\s*(.+)", kernel.read("proc/cpuinfo") or ""), None
+    flags, libc = re.search(r"flags\s*:\s*(.+)", kernel.read_lasting("proc/cpuinfo") or ""), None
     with suppress(AttributeError, ValueError, OSError):
         libc = os.confstr("CS_GNU_LIBC_VERSION")
     return {"libc": libc, "fsrm": flags and "fsrm" in flags[1].split(), "close_factor": close_copy_factor()}
@@ -200,13 +200,15 @@ def _governors() -> list[str]:
 
 def memory() -> int | None:
     """Bytes of this node; None: unknown."""
-    return _meminfo_nbytes("MemTotal")
+    return _meminfo_nbytes("MemTotal", kernel.read_lasting("proc/meminfo"))
 
 
 def free_memory() -> int | None:
     """Bytes that new buffers can take without swapping and within the control group; None: unknown."""
     limits_nbytes = [
-        nbytes for nbytes in (_meminfo_nbytes("MemAvailable"), container.memory_left()) if nbytes is not None
+        nbytes
+        for nbytes in (_meminfo_nbytes("MemAvailable", kernel.read("proc/meminfo")), container.memory_left())
+        if nbytes is not None
     ]
     return min(limits_nbytes, default=None)
 
@@ -214,14 +216,14 @@ def free_memory() -> int | None:
 def huge_pages() -> dict | None:
     """{"transparent": `always`, `madvise` or `never`, "reserved": number of pages}; None: unknown."""
     transparent = re.search(r"\[(\w+)\]", kernel.read("sys/kernel/mm/transparent_hugepage/enabled") or "")
-    reserved = re.search(r"HugePages_Total:\s*(\d+)", kernel.read("proc/meminfo") or "")
+    reserved = re.search(r"HugePages_Total:\s*(\d+)", kernel.read_lasting("proc/meminfo") or "")
     if not transparent and not reserved:
         return None
     return {"transparent": transparent and transparent[1], "reserved": reserved and int(reserved[1])}
 
 
-def _meminfo_nbytes(key: str) -> int | None:
-    match = re.search(rf"{key}:\s*(\d+) kB", kernel.read("proc/meminfo") or "")
+def _meminfo_nbytes(key: str, text: str | None) -> int | None:
+    match = re.search(rf"{key}:\s*(\d+) kB", text or "")
     return int(match[1]) * 1024 if match else None
 
 

@@ -92,11 +92,11 @@ def _inputs_text(plan: Plan, rows: Sequence[SummaryRow]) -> str:
     left_out, reduction, element = (min(kind) for kind in zip(*chances))
     looks = min(row["looks"] or 0 for row in measured)
     return (
-        f"lines of {LINE_NBYTES} bytes change between calls, and the results of {looks} or more calls of each cell, drawn "
-        "at random, were looked at there; the least probabilities to detect faults of every call: "
-        f"{_percent_down(left_out)} (calls, a half or the part of a rank are left out), {_percent_down(reduction)} (the "
-        f"contribution of a rank is missing in such a part), {_percent_down(element)} (one element is wrong); of one call "
-        f"in 100: {_percent_down(1 - 0.99**looks)}"
+        f"lines of {LINE_NBYTES} bytes change between calls, and the results of {looks} or more calls of each cell, "
+        "drawn at random, were looked at there; the least probabilities to detect faults of every call: "
+        f"{_percent_down(left_out)} (calls, a half or the part of a rank are left out), {_percent_down(reduction)} "
+        f"(the contribution of a rank is missing in such a part), {_percent_down(element)} (one element is wrong); of "
+        f"one call in 100: {_percent_down(1 - 0.99**looks)}"
     )
 
 

@@ -22,5 +22,6 @@ def put(root) -> Callable[[str, object], None]:
     def write(path: str, text: object) -> None:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(f"{text}\n")
+        kernel.kept.cache_clear()
 
     return write
