@@ -61,9 +61,19 @@ def test_every_fault_that_comes_back_ends_its_cell_as_wrong(python, ranks):
     assert status == 0 and len(found) > 90, words
     assert [one for one in found if one["caught"] != (one["fault"] != "none")] == []
     assert {one["state"] for one in found if one["fault"] == "none"} == {"done"}
-    assert len({one["fault"] for one in found}) == (20 if ranks < 4 else 21)
+    assert len({one["fault"] for one in found}) == (25 if ranks < 4 else 26)
     late = [one for one in found if "when timed" in one["fault"]]
     assert late and all("wrong elements after timed calls, none after the" in one["reason"] for one in late)
+
+
+def test_a_table_that_goes_wrong_in_some_calls_of_a_batch_ends_its_cell_as_wrong(python):
+    """A sample of tests/ranks/faulty_tables.py: calls and reductions left out, work remembered."""
+    in_turn(1, python)
+    status, words = mpirun(python, 2, "faulty_tables.py", "--sample", "--cell-time", "0.02")
+    found = [json.loads(line) for line in words.splitlines() if line.startswith("{")]
+    assert status == 0 and len(found) > 20, words
+    assert [one for one in found if one["caught"] != (one["changed"] > 0)] == []
+    assert len({one["fault"] for one in found if one["caught"]}) >= 7
 
 
 def test_a_fault_of_one_call_in_many_is_caught_as_often_as_promised(python):

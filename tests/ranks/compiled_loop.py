@@ -15,7 +15,7 @@ from mpi4py import MPI
 from allreduce_bench.algorithms import builtin
 from allreduce_bench.executing import EXECUTORS, NATIVES
 from allreduce_bench.executing.memory import PAGES
-from allreduce_bench.measuring.back_to_back import back_to_back
+from allreduce_bench.measuring.back_to_back import back_to_back, why_impossible
 from allreduce_bench.measuring.budget import Budget
 from allreduce_bench.measuring.calls import CellTimes
 from allreduce_bench.measuring.clock import Clock
@@ -96,8 +96,21 @@ def rotates(comm: MPI.Comm, steps, vector: np.ndarray, sync) -> None:
 
 def assert_back_to_back(comm: MPI.Comm, call, clock: Clock) -> None:
     """A loop without starts has a mean, on rank 0."""
-    means_s = [back_to_back(way, comm, clock, 300) for way in (call, call._replace(timed_calls=None))]
+    ways = call, call._replace(timed_calls=None)
+    means_s = [back_to_back(way, comm, clock, 300) for way in ways]
     assert means_s == [None, None] if comm.rank else min(means_s) > 0
+    for way, mean_s in zip(ways, means_s):
+        assert why_impossible(mean_s, 0.0, way, comm, clock) == ""
+        assert why_impossible(mean_s, 1.0, way, comm, clock) == "", "a slow moment is no fault"
+
+    def leaving_out(calls: int, start, between) -> np.ndarray:
+        """Without a start only the last call of a loop is made."""
+        stamps = call.timed_calls(calls if start else 1, start, between)
+        return stamps if start else np.hstack([np.full((3, calls - 1), stamps[0, 0]), stamps])
+
+    broken = call._replace(timed_calls=leaving_out)
+    reason = why_impossible(back_to_back(broken, comm, clock, 300), 1.0, broken, comm, clock)
+    assert reason.endswith("the loop left out calls"), reason
 
 
 def failures_are_errors(comm: MPI.Comm, vector: np.ndarray) -> None:

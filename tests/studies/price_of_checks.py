@@ -1,9 +1,13 @@
-"""What does checking a cell cost? Seconds beside the timed calls at 8 B, 16 MiB and 256 MiB.
+"""What does checking a cell cost? Seconds beside the timed calls at 8 B, 16 MiB and 256 MiB; and in the time of a call.
 
 python tests/studies/price_of_checks.py [--ranks N] [--sizes 8,16777216] [PYTHON…]. A cell's checks are all that it does
 but bind, prove, and time calls: inputs and results are made and compared, and calls are made that are not timed. Each
 figure is the median over some cells of native and of ring, float32 sums; beside it the seconds of the timed calls. Two
 states of the package are compared by PYTHONPATH.
+
+The second table says by what factor the median of calls grows since lines of their inputs change between them: batches
+with and without changes take turns. Its interval is that of the median over pairs of batches (95 %). Exit status 1
+where a factor is shown to be above 1.01.
 """
 
 import argparse
@@ -11,10 +15,15 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+from rank_programs import mpirun
+
 CELLS = 3
+MOST = 1.01  # factor by which changes may lengthen the median of calls
 CELL_TIME_S = 0.5
 
 
@@ -23,7 +32,7 @@ def measure(sizes: list[int]) -> None:
     from mpi4py import MPI
 
     from allreduce_bench.algorithms import builtin
-    from allreduce_bench.measuring import cell, repeat
+    from allreduce_bench.measuring import calls, cell
     from allreduce_bench.measuring.clock import Clock
     from allreduce_bench.measuring.context import Context
     from allreduce_bench.measuring.sync import Barrier
@@ -42,7 +51,7 @@ def measure(sizes: list[int]) -> None:
 
         return run
 
-    repeat._timed, cell._bind = clocked(repeat._timed, "timed"), clocked(cell._bind, "bound")
+    calls.Timing.batch, cell._bind = clocked(calls.Timing.batch, "timed"), clocked(cell._bind, "bound")
     cell.proved_steps = clocked(cell.proved_steps, "bound")
     comm = MPI.COMM_WORLD.Dup()
     node = Topology.one_node(comm.size)
@@ -60,10 +69,60 @@ def measure(sizes: list[int]) -> None:
                 whole = time.perf_counter() - begun
                 found.append((whole - sum(spent.values()), spent["timed"], facts.get("checks")))
             if comm.rank == 0:
-                checks_s, timed_s, calls = (median(one[i] or 0 for one in found) for i in range(3))
+                checks_s, timed_s, checked = (median(one[i] or 0 for one in found) for i in range(3))
                 print(
-                    json.dumps({"nbytes": nbytes, "algorithm": algorithm, "s": [checks_s, timed_s, calls]}), flush=True
+                    json.dumps({"nbytes": nbytes, "algorithm": algorithm, "s": [checks_s, timed_s, checked]}),
+                    flush=True,
                 )
+
+
+def measure_changes(sizes: list[int], pairs: int) -> None:
+    """The part of the ranks for the second table: rank 0 prints a line of JSON for each size and way to call."""
+    from mpi4py import MPI
+
+    from allreduce_bench.algorithms import builtin
+    from allreduce_bench.executing import EXECUTORS, NATIVES, Place
+    from allreduce_bench.executing.memory import PAGES
+    from allreduce_bench.measuring.calls import Timing
+    from allreduce_bench.measuring.compiling import compile_in_turns
+    from allreduce_bench.measuring.repeat import Checks
+    from allreduce_bench.measuring.sync import Barrier
+    from allreduce_bench.schedule.topology import Topology
+
+    comm = MPI.COMM_WORLD.Dup()
+    node, sync = Topology.one_node(comm.size), Barrier(comm)
+    compile_in_turns(comm, node, "float32")
+    for nbytes in sizes:
+        count = nbytes // 4
+        steps = builtin()["ring"].schedule(comm.rank, comm.size, node, count, count)
+        for name, bind in {
+            "native from Python": lambda *bound: NATIVES["native"](*bound),
+            "native compiled": lambda *bound: NATIVES["compiled"](*bound),
+            "ring from Python": lambda *bound, steps=steps: EXECUTORS["sendrecv"](steps, *bound),
+            "ring compiled": lambda *bound, steps=steps: EXECUTORS["compiled"](steps, *bound),
+        }.items():
+            sendbuf, recvbuf = PAGES.sendbuf(count, "float32"), PAGES.recvbuf(count, "float32")
+            call = bind(sendbuf, recvbuf, comm, "sum")
+            checks = Checks(comm, "sum", 1, Place(call, sendbuf, recvbuf))
+            checks.renew()
+            plain = Timing(lambda call=call: call.run, loop=call.timed_calls)
+            changing, ratios = plain._replace(between=checks.between), []
+            calls = max(4, min(200, (16 << 20) // nbytes))
+            for pair in range(-1, pairs):  # the first one is not counted
+                medians_s = {}
+                for timing in (plain, changing) if pair % 2 else (changing, plain):
+                    checks.between.prepare(calls)
+                    entry, exit, _ = timing.batch(sync, calls)
+                    slowest_s = np.empty(calls)
+                    comm.Allreduce(exit - entry, slowest_s, MPI.MAX)
+                    medians_s[timing.between is None] = float(np.median(slowest_s))
+                ratios += [medians_s[False] / medians_s[True]] if pair >= 0 else []
+            if comm.rank == 0:
+                ordered, reach = sorted(ratios), 0.98 * len(ratios) ** 0.5
+                low, high = (ordered[round(len(ratios) / 2 + sign * reach - 0.5)] for sign in (-1, 1))
+                found = {"nbytes": nbytes, "way": name, "factor": [median(ratios), low, high], "s": medians_s[True]}
+                print(json.dumps(found), flush=True)
+            call.close()
 
 
 def main() -> None:
@@ -71,26 +130,46 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("interpreters", nargs="*", type=os.path.abspath)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--sizes", default="8,16777216,268435456", help="bytes")
-    parser.add_argument("--ranks-part", action="store_true")
+    parser.add_argument("--sizes", default="8,16777216,268435456", help="bytes, of the first table")
+    parser.add_argument("--changes", default="8,1024,65536,1048576,16777216", help="bytes, of the second table")
+    parser.add_argument("--pairs", type=int, default=100, help="of batches of the second table")
+    parser.add_argument("--ranks-part", choices=["cells", "changes"])
     options = parser.parse_args()
-    if options.ranks_part:
-        measure([int(size) for size in options.sizes.split(",")])
-        return
-    from rank_programs import mpirun
+    sizes, changes = ([int(size) for size in words.split(",") if size] for words in (options.sizes, options.changes))
+    if options.ranks_part == "cells":
+        measure(sizes)
+    elif options.ranks_part == "changes":
+        measure_changes(changes, options.pairs)
+    else:
+        passed = [table(Path(python), options, sizes, changes) for python in options.interpreters or [sys.executable]]
+        sys.exit(0 if all(passed) else 1)
 
-    for interpreter in options.interpreters or [sys.executable]:
-        print(f"{interpreter}, {options.ranks} ranks, a cell of {CELL_TIME_S:g} s: seconds")
-        program = [os.path.abspath(__file__), "--ranks-part", "--sizes", options.sizes]
-        status, words = mpirun(Path(interpreter), options.ranks, *program, timeout_s=1800)
-        for line in map(json.loads, filter(lambda line: line.startswith("{"), words.splitlines())):
-            checks_s, timed_s, calls = line["s"]
-            beside = f"beside {timed_s:8.4f} of timed calls"
-            print(
-                f"  {line['nbytes']:>10} B {line['algorithm']:>8}: checks {checks_s:8.4f} {beside}, {calls:g} checked"
-            )
-        if status:
-            sys.exit(f"{interpreter}: {words}")
+
+def table(python: Path, options: argparse.Namespace, sizes: list[int], changes: list[int]) -> bool:
+    """Print both tables of an interpreter; whether no factor is shown to be above MOST."""
+    where, passed = f"{python}, {options.ranks} ranks", True
+    print(f"{where}, a cell of {CELL_TIME_S:g} s: seconds")
+    for line in lines(python, options, "cells") if sizes else ():
+        checks_s, timed_s, calls = line["s"]
+        beside = f"beside {timed_s:8.4f} of timed calls"
+        print(f"  {line['nbytes']:>10} B {line['algorithm']:>8}: checks {checks_s:8.4f} {beside}, {calls:g} checked")
+    print(f"{where}: the median of calls between which inputs change over that of others [95 %]")
+    for line in lines(python, options, "changes") if changes else ():
+        factor, low, high = line["factor"]
+        passed &= low <= MOST
+        interval, of = f"[{low:.3f}, {high:.3f}]", f"{line['s'] * 1e6:.4g} us"
+        print(f"  {line['nbytes']:>10} B {line['way']:18}: {factor:.3f} {interval} of {of}", flush=True)
+    return passed
+
+
+def lines(python: Path, options: argparse.Namespace, part: str) -> Iterator[dict]:
+    """What rank 0 printed of a part; ends the study where it failed."""
+    program = [os.path.abspath(__file__), "--ranks-part", part, "--pairs", str(options.pairs)]
+    program += ["--sizes", options.sizes, "--changes", options.changes]
+    status, words = mpirun(python, options.ranks, *program, timeout_s=1800)
+    if status:
+        sys.exit(f"{python}: {words}")
+    yield from map(json.loads, filter(lambda line: line.startswith("{"), words.splitlines()))
 
 
 if __name__ == "__main__":
