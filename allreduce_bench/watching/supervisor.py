@@ -41,7 +41,7 @@ class Supervisor:
 
     `pulse()` returns another value after every progress that ranks without a connection cannot report.
     `trouble` is None until something went wrong; then `on_trouble` is called once, in the thread. `in_rank_0` it also
-    tells the ranks regularly that it lives. What the ranks have said is in `patience`.
+    tells the ranks regularly that it lives. `start_s` is as in Patience. What the ranks have said is in `patience`.
     """
 
     def __init__(
@@ -54,12 +54,19 @@ class Supervisor:
         on_trouble: Callable[[Trouble], object] = lambda trouble: None,
         pulse: Callable[[], object] = lambda: None,
         in_rank_0: bool = False,
+        start_s: float = 0.0,
     ):
         self.timeout_s, self.in_rank_0, self._local = timeout_s, in_rank_0, local
         self.on_message, self.on_trouble = on_message, on_trouble
         grace_s = 0.0 if in_rank_0 else ANSWER_S  # its launcher ends rank 0 too, so it must be quick
         self.patience = Patience(
-            size, timeout_s, time.monotonic(), grace_s=grace_s, pulse=pulse, is_stopped=is_stopped_here
+            size,
+            timeout_s,
+            time.monotonic(),
+            grace_s=grace_s,
+            start_s=start_s,
+            pulse=pulse,
+            is_stopped=is_stopped_here,
         )
         self.token = secrets.token_hex(16)
         self.trouble: Trouble | None = None
