@@ -84,7 +84,7 @@ class SupervisedLaunch:
         """Start it, wait for its end; whether any of its cells has been measured. Raises LaunchFailed, LaunchRefused."""
         command = self._command()
         if self.position.number <= len({launch.ranks for launch in self.run.launches}):
-            self.lines.say(shlex.join(command))
+            self.lines.say(shlex.join(hide_secrets(command)))
         process = None
         try:
             with interrupts_put_off():
