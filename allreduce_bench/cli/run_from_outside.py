@@ -31,7 +31,8 @@ from .work_limit import refuse_many_ranks
 def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
     """Start mpirun for every missing launch, print the table; returns the run folder and the error, if any.
 
-    Raises as `planned_run`, LaunchError where there is no launcher, RunError where the Slurm job around is too small.
+    Raises as `planned_run`, LaunchError where there is no launcher, RunError where the Slurm job around is too small,
+    OneLineError for an algorithm of a user that is no all-reduce.
     """
     control, started, warning = request.control, time.time(), WarningFlag()
     warning.listen()
@@ -44,6 +45,10 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
         launcher = find_launcher(plan.start)
         if on_one_node(launcher, max(plan.ranks), plan.start, os.environ):
             refuse_many_ranks(max(plan.ranks), control.no_limit)
+        if plan.files and folder.pending(plan, control.skip_hung, job.launches):
+            from .own_algorithms import refuse_own_algorithms  # late: few runs have any
+
+            refuse_own_algorithms(plan, launcher, os.environ)
         staged = stage(control.stage, folder.path, plan.start)
         if staged:
             click.get_current_context().call_on_close(staged.close)
