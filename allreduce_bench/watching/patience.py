@@ -58,7 +58,7 @@ class Patience:
     """What `size` ranks have said since `now`, and whether they are still waited for.
 
     A broken line is taken for a death only `grace_s` after it. The start of ranks that share cores may go without news
-    for `start_s` longer than that of others. `pulse()` returns another value after every
+    for `start_s` longer than that of others. With `only_answers` ranks need not get on, but respond. `pulse()` returns another value after every
     progress that ranks cannot report; `is_stopped(rank)` says whether a signal is known to have stopped its process.
     """
 
@@ -70,11 +70,12 @@ class Patience:
         *,
         grace_s: float = ANSWER_S,
         start_s: float = 0.0,
+        only_answers: bool = False,
         pulse: Callable[[], object] = lambda: None,
         is_stopped: Callable[[Rank], bool] = lambda rank: False,
     ):
         self.size, self.timeout_s, self.grace_s = size, timeout_s, grace_s
-        self.start_s = start_s
+        self.start_s, self.only_answers = start_s, only_answers
         self.pulse, self.is_stopped, self._last_pulse = pulse, is_stopped, pulse()
         self.ranks: list[Rank] = []  # that were heard of
         self.cell: dict[str, Any] | None = None  # the last that rank 0 named
@@ -171,6 +172,8 @@ class Patience:
             return self.death()
         if self._hurried:
             return self._judge_hurried(now)
+        if self.only_answers:
+            return self._judge_answers(now)
         patience_s = self.timeout_s if self.cell else START_FACTOR * self.timeout_s + self.start_s
         silence_s = now - self._last_news
         if silence_s > patience_s / 2 and len(self._open_questions) < (2 if silence_s > patience_s else 1):
@@ -185,6 +188,18 @@ class Patience:
     def death(self) -> Trouble | None:
         """That a rank died; None: none is known to."""
         return self._trouble(blame(self._reports())) if self._first_broken or self._confirmed_suspect() else None
+
+    def _judge_answers(self, now: float) -> Question | Trouble | None:
+        """Whether the ranks that were heard of respond: how far they are is the business of their program."""
+        silence_s = now - self._last_news
+        if not self._open_questions:
+            return self._question() if silence_s > self.timeout_s / 2 else None
+        if self._all_answered():
+            self._note_news(now)
+        elif silence_s > self.timeout_s:
+            known = {rank.rank: self._report(rank) for rank in self.ranks}
+            return self._trouble(f"{blame(known)} for {self.timeout_s:g} s (--timeout)")
+        return None
 
     def _patience_of_start(self) -> str:
         more = f" and {self.start_s:.3g} s, as ranks share cores" if self.start_s else ""

@@ -41,7 +41,7 @@ class Supervisor:
 
     `pulse()` returns another value after every progress that ranks without a connection cannot report.
     `trouble` is None until something went wrong; then `on_trouble` is called once, in the thread. `in_rank_0` it also
-    tells the ranks regularly that it lives. `start_s` is as in Patience. What the ranks have said is in `patience`.
+    tells the ranks regularly that it lives. `start_s` and `only_answers` are as in Patience. What the ranks have said is in `patience`.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class Supervisor:
         pulse: Callable[[], object] = lambda: None,
         in_rank_0: bool = False,
         start_s: float = 0.0,
+        only_answers: bool = False,
     ):
         self.timeout_s, self.in_rank_0, self._local = timeout_s, in_rank_0, local
         self.on_message, self.on_trouble = on_message, on_trouble
@@ -65,6 +66,7 @@ class Supervisor:
             time.monotonic(),
             grace_s=grace_s,
             start_s=start_s,
+            only_answers=only_answers,
             pulse=pulse,
             is_stopped=is_stopped_here,
         )
@@ -240,7 +242,12 @@ class Supervisor:
 
 def is_stopped_here(rank: Rank) -> bool:
     """Whether it is a process of this node that a signal has stopped."""
-    stat = kernel.read(f"proc/{rank.pid}/stat") if rank.host == socket.gethostname() else None
+    return rank.host == socket.gethostname() and is_stopped(rank.pid)
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped this process of this node."""
+    stat = kernel.read(f"proc/{pid}/stat")
     return bool(stat) and str(stat).rpartition(")")[2].split()[0] in ("T", "t")
 
 

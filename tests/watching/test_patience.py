@@ -98,6 +98,21 @@ def test_a_rank_in_mpi_init_cannot_answer_unless_it_is_stopped(stopped, words):
     assert words in patience.judge(54.0).reason
 
 
+def test_where_only_answers_count_ranks_need_not_get_on():
+    patience = watched(2, cell=False, only_answers=True)
+    assert patience.judge(4.9) is None
+    question = ask(patience, 5.1)
+    for rank in (0, 1):
+        answer(patience, rank, question, [1], 5.2)
+    assert patience.judge(5.3) is None
+    question = ask(patience, 10.4)
+    answer(patience, 0, question, [1], 10.5)
+    assert patience.judge(15.2) is None
+    assert patience.judge(15.4).reason == (
+        "rank 1 on n1 does not respond (stopped, or its node failed) for 10 s (--timeout)"
+    )
+
+
 def test_in_a_hurry_only_silence_is_trouble():
     patience = watched(2)
     patience.hurry()
