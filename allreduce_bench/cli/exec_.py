@@ -1,7 +1,6 @@
 """`exec`: starts a program of the user's own on ranks, and names the rank that ends it."""
 
 import os
-import signal
 
 import click
 
@@ -56,6 +55,7 @@ def exec_(
     from ..launching.find import find_launcher
     from ..launching.launcher import on_one_node
     from ..launching.own_program import WatchedProgram
+    from ..launching.tied_process import interrupt_when_asked_to_end
     from .in_lab import with_lab
     from .work_limit import refuse_many_ranks
 
@@ -68,14 +68,8 @@ def exec_(
     launcher = find_launcher(start)
     if on_one_node(launcher, ranks, start, os.environ):
         refuse_many_ranks(ranks, no_limit)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+    interrupt_when_asked_to_end()
     ending = WatchedProgram(launcher, ranks, start, words, timeout).run()
     if ending.reason:
         talk(f"error: {ending.reason}")
     context.exit(ending.status)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

@@ -1,7 +1,6 @@
 """`run` without mpirun: start and watch every missing launch."""
 
 import os
-import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from ..launching.find import find_launcher
 from ..launching.launcher import Launcher, on_one_node
 from ..launching.staging import stage
 from ..launching.supervision import LaunchRefused, SupervisedRun
+from ..launching.tied_process import interrupt_when_asked_to_end
 from ..launching.wait_idle import IdleWait
 from ..machine.node import cores, host
 from ..runs.folder import RunFolder
@@ -36,9 +36,7 @@ def run_from_outside(request: Request) -> tuple[RunFolder, OneLineError | None]:
     """
     control, started, warning = request.control, time.time(), WarningFlag()
     warning.listen()
-    for number in (signal.SIGTERM, signal.SIGHUP):  # a scheduler's end of the job, or of the connection
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+    interrupt_when_asked_to_end()
     with InJob(control) as job:
         folder, plan = planned_run(request)
         job.choose(folder, plan)
@@ -147,7 +145,3 @@ def _stopped(
     if end == "refused":
         return OneLineError(reason, status)
     return OneLineError(f"{reason}; finished cells are kept; {job.go_on(folder)}", status)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
