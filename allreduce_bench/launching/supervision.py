@@ -81,7 +81,7 @@ class SupervisedLaunch:
         self.patience = self.supervisor.patience
 
     def measure(self) -> bool:
-        """Start it, wait for its end; whether any of its cells has been measured. Raises LaunchFailed, LaunchRefused."""
+        """Start it, wait for its end; whether any of its cells was measured. Raises LaunchFailed, LaunchRefused."""
         command = self._command()
         if self.position.number <= len({launch.ranks for launch in self.run.launches}):
             self.lines.say(shlex.join(hide_secrets(command)))

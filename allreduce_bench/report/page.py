@@ -82,7 +82,9 @@ def write_report(
     together = common_frame(folders, [section.pop("frame") for section in sections])
     with written_together(beside) as hidden:
         drafts = hidden / beside.name
-        over_runs = [write_pictures(picture, drafts, "") for picture in ([] if together is None else run_pictures(together))]
+        over_runs = [
+            write_pictures(picture, drafts, "") for picture in ([] if together is None else run_pictures(together))
+        ]
         for number, (folder, section) in enumerate(zip(folders, sections), start=1):
             prefix = f"{number}_" if len(sections) > 1 else ""
             section["links"] = links(folder, output.parent)

@@ -75,7 +75,9 @@ def _check_template(template: str) -> None:
         for _, name, format_spec, conversion in parsed
     ]
     if unknown := [field for field in fields if field not in FIELDS]:
-        raise StartError(f"launcher template '{_shown(template)}': unknown field {unknown[0]}; known: {', '.join(FIELDS)}")
+        raise StartError(
+            f"launcher template '{_shown(template)}': unknown field {unknown[0]}; known: {', '.join(FIELDS)}"
+        )
     if FIELDS[0] not in fields:
         raise StartError(
             f"{unknown_word('launcher', _shown(template), LAUNCHERS)}, "

@@ -58,8 +58,9 @@ class Patience:
     """What `size` ranks have said since `now`, and whether they are still waited for.
 
     A broken line is taken for a death only `grace_s` after it. The start of ranks that share cores may go without news
-    for `start_s` longer than that of others. With `only_answers` ranks need not get on, but respond. `pulse()` returns another value after every
-    progress that ranks cannot report; `is_stopped(rank)` says whether a signal is known to have stopped its process.
+    for `start_s` longer than that of others. With `only_answers` ranks need not get on, but respond. `pulse()` returns
+    another value after every progress that ranks cannot report; `is_stopped(rank)` says whether a signal is known to
+    have stopped its process.
     """
 
     def __init__(

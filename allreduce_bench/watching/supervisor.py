@@ -41,7 +41,8 @@ class Supervisor:
 
     `pulse()` returns another value after every progress that ranks without a connection cannot report.
     `trouble` is None until something went wrong; then `on_trouble` is called once, in the thread. `in_rank_0` it also
-    tells the ranks regularly that it lives. `start_s` and `only_answers` are as in Patience. What the ranks have said is in `patience`.
+    tells the ranks regularly that it lives. `start_s` and `only_answers` are as in Patience.
+    What the ranks have said is in `patience`.
     """
 
     def __init__(

@@ -35,7 +35,9 @@ def plan(tmp_path):
 
 
 def test_what_is_no_all_reduce_is_refused_as_verify_says_it(plan):
-    with pytest.raises(OneLineError, match=r"mine is no all-reduce .*: 3 ranks on nodes 1x3, 2 elements, .*: round ") as refused:
+    with pytest.raises(
+        OneLineError, match=r"mine is no all-reduce .*: 3 ranks on nodes 1x3, 2 elements, .*: round "
+    ) as refused:
         refuse_own_algorithms(plan("if size == 3: steps.pop()"), LAUNCHER, {})
     assert refused.value.exit_code == 1 and "-n 3" in str(refused.value)
     with pytest.raises(OneLineError, match="mine: rank 0 of 2, 2 elements: failed: KeyError: 'no'"):

@@ -180,8 +180,9 @@ def test_a_wrong_algorithm_is_refused_and_the_others_are_measured(python, tmp_pa
     folder = tmp_path / "run"
     result = bench(python, "run", "-n", 3, "--sizes", 64, "-a", f"{wrong},ring", "--launches", 1, "-o", folder)
     assert result.returncode == 1
-    assert "once is no all-reduce and was not measured: 3 ranks on nodes 1x3, 16 elements, segments of 1: round 1: " in (
-        one_line_error(result)
+    assert (
+        "once is no all-reduce and was not measured: 3 ranks on nodes 1x3, 16 elements, segments of 1: round 1: "
+        in (one_line_error(result))
     )
     assert not folder.exists()
 
